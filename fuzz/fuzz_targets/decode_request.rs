@@ -1,4 +1,5 @@
-//! Requests of any bytes: no panic, no dependence on where they are split, and what is written is read again.
+//! Requests of any bytes: no panic, no dependence on where they are split, and what is written is
+//! read again.
 #![no_main]
 
 use bytes::BytesMut;

@@ -1,4 +1,5 @@
-//! Responses of any bytes: no panic, no dependence on where they are split, and what is written is read again.
+//! Responses of any bytes: no panic, no dependence on where they are split, and what is written is
+//! read again.
 #![no_main]
 
 use bytes::BytesMut;

@@ -1,9 +1,11 @@
-//! Proves who may know whom: the one table of allowed edges between our crates, held against `cargo metadata`.
+//! Proves who may know whom: the one table of allowed edges between our crates, held against `cargo
+//! metadata`.
 
 use crate::workspace;
 use serde_json::Value;
 
-/// Each crate and the ones of ours that it may depend on. Adding an edge is a design decision: see ARCHITECTURE.md.
+/// Each crate and the ones of ours that it may depend on. Adding an edge is a design decision: see
+/// ARCHITECTURE.md.
 const ALLOWED: [(&str, &[&str]); 11] = [
     ("foxy-base", &[]),
     ("foxy-http", &[]),
@@ -13,12 +15,16 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("foxy-proxy", &["foxy-rules", "foxy-store", "foxy-http", "foxy-base"]),
     ("foxy-workload", &["foxy-base"]),
     ("foxy-report", &["foxy-base"]),
-    ("foxy-lab", &["foxy-http", "foxy-workload", "foxy-report", "foxy-store", "foxy-device", "foxy-base"]),
+    (
+        "foxy-lab",
+        &["foxy-http", "foxy-workload", "foxy-report", "foxy-store", "foxy-device", "foxy-base"],
+    ),
     ("foxy-torture", &["*"]),
     ("foxy", &["*"]),
 ];
 
-/// Compares every normal dependency between our crates with the table. Tests may look further (dev-dependencies).
+/// Compares every normal dependency between our crates with the table. Tests may look further
+/// (dev-dependencies).
 pub fn check() -> Result<String, String> {
     let edges = edges(&workspace::metadata()?);
     let wrong: Vec<String> = edges.iter().filter_map(|(from, to)| refuse(from, to)).collect();
@@ -35,7 +41,8 @@ fn refuse(from: &str, to: &str) -> Option<String> {
             "{from}: a crate the table in xtask/src/dependencies.rs does not know; add it there"
         ));
     };
-    let fine = allowed.contains(&to) || (allowed.contains(&"*") && to != "foxy" && to != "foxy-torture");
+    let fine =
+        allowed.contains(&to) || (allowed.contains(&"*") && to != "foxy" && to != "foxy-torture");
     (!fine).then(|| format!("{from} depends on {to}; it may know only [{}]", allowed.join(", ")))
 }
 

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The modules of a crate, by their paths, and the modules that each imports.
 type Imports<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// Modules in the largest set that import each other, over all crates; 0 where no module is in a cycle.
+/// Modules in the largest set that import each other, over all crates; 0 where no module is in a
+/// cycle.
 pub fn largest_cycle(files: &[SourceFile]) -> usize {
     let mut crates: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for file in files {
@@ -34,7 +35,8 @@ fn nearest<'a>(modules: &BTreeMap<&'a str, &'a str>, path: &str) -> Option<&'a s
     ends.iter().rev().find_map(|&end| modules.get_key_value(&path[..end]).map(|(found, _)| *found))
 }
 
-/// The paths that a module names with `crate::` or `super::`, with slashes. Braces of an import are followed.
+/// The paths that a module names with `crate::` or `super::`, with slashes. Braces of an import are
+/// followed.
 fn paths(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -42,7 +44,9 @@ fn paths(path: &str, text: &str) -> Vec<String> {
     for (start, parent) in [("crate::", ""), ("super::", above(path))] {
         for (at, _) in code.match_indices(start) {
             let before = code[..at].chars().next_back();
-            if before.is_none_or(|before| !before.is_alphanumeric() && before != '_' && before != ':') {
+            if before
+                .is_none_or(|before| !before.is_alphanumeric() && before != '_' && before != ':')
+            {
                 named(&code[at + start.len()..], parent, &mut found);
             }
         }
@@ -150,10 +154,16 @@ mod tests {
     #[test]
     fn imports_of_tests_close_no_cycle() {
         assert_eq!(
-            cycle(&[("a.rs", "use crate::b;"), ("b.rs", "#[cfg(test)]\nmod tests { use crate::a; }")]),
+            cycle(&[
+                ("a.rs", "use crate::b;"),
+                ("b.rs", "#[cfg(test)]\nmod tests { use crate::a; }")
+            ]),
             0
         );
-        assert_eq!(cycle(&[("a.rs", "use crate::b;"), ("b.rs", ""), ("b_tests.rs", "use crate::a;")]), 0);
+        assert_eq!(
+            cycle(&[("a.rs", "use crate::b;"), ("b.rs", ""), ("b_tests.rs", "use crate::a;")]),
+            0
+        );
     }
 
     #[test]

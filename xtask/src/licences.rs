@@ -26,7 +26,9 @@ pub fn check() -> Result<String, String> {
         let name = package["name"].as_str().unwrap_or("?");
         let licence = package["license"].as_str().unwrap_or("none given");
         if !is_permissive(licence) {
-            wrong.push(format!("{name}: licence {licence:?} is not on the list in xtask/src/licences.rs"));
+            wrong.push(format!(
+                "{name}: licence {licence:?} is not on the list in xtask/src/licences.rs"
+            ));
         }
     }
     if wrong.is_empty() {
@@ -49,7 +51,9 @@ mod tests {
 
     #[test]
     fn one_permissive_choice_is_enough_and_every_required_one_counts() {
-        for fine in ["MIT", "MIT OR GPL-3.0", "(MIT OR Apache-2.0) AND Unicode-3.0", "Apache-2.0/MIT"] {
+        for fine in
+            ["MIT", "MIT OR GPL-3.0", "(MIT OR Apache-2.0) AND Unicode-3.0", "Apache-2.0/MIT"]
+        {
             assert!(is_permissive(fine), "{fine}");
         }
         for refused in ["GPL-3.0", "MIT AND AGPL-3.0", "none given", ""] {

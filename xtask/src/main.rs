@@ -1,6 +1,10 @@
 //! `cargo xtask`: the checks behind `make test`. Each step is a command a person can run alone.
 //! It looks at the source and at `cargo metadata`; it knows nothing of what foxy does.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool speaks to its user")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool speaks to its user"
+)]
 
 mod dependencies;
 mod imports;
@@ -32,7 +36,9 @@ const STEPS: [(&str, Step); 8] = [
     ("deps", dependencies::check),
     ("tidy", tidy::check),
     ("licences", licences::check),
-    ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])),
+    ("clippy", || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
+    }),
     ("docs", || cargo(&["doc", "--workspace", "--no-deps", "--quiet"])),
     ("tools", tools::check),
     ("test", || cargo(&["test", "--workspace"])),
@@ -67,10 +73,13 @@ fn run(name: &str, step: Step) -> Result<(), String> {
 }
 
 fn cargo(arguments: &[&str]) -> Result<String, String> {
-    let status = Command::new("cargo")
-        .args(arguments)
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .status()
-        .map_err(|error| format!("cargo did not start: {error}; is a Rust toolchain on the PATH?"))?;
-    if status.success() { Ok("ok".into()) } else { Err(format!("cargo {}: {status}", arguments.join(" "))) }
+    let status =
+        Command::new("cargo").args(arguments).env("RUSTDOCFLAGS", "-D warnings").status().map_err(
+            |error| format!("cargo did not start: {error}; is a Rust toolchain on the PATH?"),
+        )?;
+    if status.success() {
+        Ok("ok".into())
+    } else {
+        Err(format!("cargo {}: {status}", arguments.join(" ")))
+    }
 }

@@ -27,7 +27,7 @@ pub fn module(path: &str) -> Option<(&str, &str)> {
 /// Whether a path in `src/` is of tests alone.
 pub fn is_test(source: &str) -> bool {
     let mut parts = source.split('/');
-    parts.any(|part| part == "tests" || part.ends_with("_tests"))
+    parts.any(|part| ["tests", "testing"].contains(&part) || part.ends_with("_tests"))
 }
 
 /// A source text without the tests at its end.

@@ -1,5 +1,5 @@
-//! Ratchets: measures of the tree that may only fall. `xtask/ratchet.json` holds each measure's limit.
-//! Functions are held by clippy (`clippy.toml`).
+//! Ratchets: measures of the tree that may only fall. `xtask/ratchet.json` holds each measure's
+//! limit. Functions are held by clippy (`clippy.toml`).
 
 use crate::imports;
 use crate::names;
@@ -31,7 +31,11 @@ const MEASURES: [Measure; 6] = [
         counts: "folders of code with more than 20 files",
         take: crowded_folders,
     },
-    Measure { key: "wide_lines", counts: "lines over 100 columns in code and prose", take: wide_lines },
+    Measure {
+        key: "wide_lines",
+        counts: "lines over 100 columns in code and prose",
+        take: wide_lines,
+    },
     Measure {
         key: "document_words",
         counts: "words in README, ARCHITECTURE and docs/",
@@ -94,7 +98,8 @@ pub fn complaints(files: &[SourceFile]) -> Result<Vec<String>, String> {
     let limits = limits()?;
     let mut wrong = too_long(files);
     for Measure { key, counts, take } in &MEASURES {
-        let limit = limits.get(*key).and_then(Value::as_u64).ok_or_else(|| format!("{FILE}: no {key}"))?;
+        let limit =
+            limits.get(*key).and_then(Value::as_u64).ok_or_else(|| format!("{FILE}: no {key}"))?;
         let now = take(files);
         if now as u64 > limit {
             wrong.push(format!("{key}: {now} {counts}; the ratchet stands at {limit}"));
@@ -123,7 +128,8 @@ pub fn tighten() -> Result<String, String> {
         ((*key).to_owned(), Value::from(limit.min(take(&files) as u64)))
     };
     let text = format!("{:#}\n", Value::Object(MEASURES.iter().map(lower).collect()));
-    std::fs::write(workspace::root().join(FILE), &text).map_err(|error| format!("{FILE}: {error}"))?;
+    std::fs::write(workspace::root().join(FILE), &text)
+        .map_err(|error| format!("{FILE}: {error}"))?;
     Ok(text)
 }
 
@@ -143,14 +149,20 @@ mod tests {
 
     #[test]
     fn only_folders_with_too_many_sources_are_crowded() {
-        let files: Vec<SourceFile> = (0..21).map(|number| file(&format!("a/{number}.rs"), "")).collect();
+        let files: Vec<SourceFile> =
+            (0..21).map(|number| file(&format!("a/{number}.rs"), "")).collect();
         assert_eq!((crowded_folders(&files), crowded_folders(&files[1..])), (1, 0));
     }
 
     #[test]
     fn a_line_is_wide_by_its_columns_where_it_can_be_broken() {
-        let text =
-            format!("{}\n{}\n| {}\n{}", "ä ".repeat(51), "ä ".repeat(50), "x ".repeat(99), "x".repeat(200));
+        let text = format!(
+            "{}\n{}\n| {}\n{}",
+            "ä ".repeat(51),
+            "ä ".repeat(50),
+            "x ".repeat(99),
+            "x".repeat(200)
+        );
         assert_eq!(wide_lines(&[file("docs/a.md", &text), file("results/a.md", &text)]), 1);
     }
 

@@ -1,5 +1,5 @@
-//! House rules a machine can hold: files say what they are, nothing is left over, links lead somewhere.
-//! Lengths are held by [`crate::ratchet`].
+//! House rules a machine can hold: files say what they are, nothing is left over, links lead
+//! somewhere. Lengths are held by [`crate::ratchet`].
 
 use crate::ratchet;
 use crate::workspace::{self, SourceFile};
@@ -25,7 +25,8 @@ fn complaints(file: &SourceFile) -> Vec<String> {
     if path.ends_with(".rs") && !file.text.starts_with("//! ") {
         wrong.push(format!("{path}:1: must open with `//! ` and say what it is"));
     }
-    if path.ends_with(".sh") && !file.text.lines().nth(1).is_some_and(|line| line.starts_with("# ")) {
+    if path.ends_with(".sh") && !file.text.lines().nth(1).is_some_and(|line| line.starts_with("# "))
+    {
         wrong.push(format!("{path}:2: must say what it is in a comment under the first line"));
     }
     if is_code(path) {

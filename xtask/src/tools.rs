@@ -1,5 +1,5 @@
-//! What the tests need beside a Rust toolchain: programs that run public suites of checks. Where one is missing and can be
-//! installed, it is; where not, that is said aloud.
+//! What the tests need beside a Rust toolchain: programs that run public suites of checks. Where
+//! one is missing and can be installed, it is; where not, that is said aloud.
 
 use crate::workspace;
 use std::path::PathBuf;

@@ -27,7 +27,11 @@ pub fn files() -> Result<Vec<SourceFile>, String> {
             files.push(SourceFile { path: path.into(), text });
         }
     }
-    if files.is_empty() { Err("git lists no files; run this in a checkout".into()) } else { Ok(files) }
+    if files.is_empty() {
+        Err("git lists no files; run this in a checkout".into())
+    } else {
+        Ok(files)
+    }
 }
 
 /// `cargo metadata` for the whole dependency graph.

@@ -21,7 +21,8 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// The proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
+    /// The proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+    /// `civil_from_days`).
     #[must_use]
     pub fn of(time: WallTime) -> Self {
         let seconds = time.seconds();

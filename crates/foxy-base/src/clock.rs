@@ -17,21 +17,25 @@ pub fn monotonic() -> Instant {
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock, which may be set back: for dates that others read. A machine set before 1970 reads as 1970.
+/// The civil clock, which may be set back: for dates that others read. A machine set before 1970
+/// reads as 1970.
 #[must_use]
 pub fn wall() -> WallTime {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock without its steps back: what ages are counted by. It may be ahead of the civil clock.
+/// The civil clock without its steps back: what ages are counted by. It may be ahead of the civil
+/// clock.
 #[must_use]
 pub fn steady() -> WallTime {
     let (monotonic, civil) = (monotonic(), wall());
     STEADY.without_step(civil, monotonic).unwrap_or_else(step)
 }
 
-/// Reads both clocks until the thread was not held up between the readings, which would look like a step.
+/// Reads both clocks until the thread was not held up between the readings, which would look like a
+/// step.
 fn step() -> WallTime {
     /// Longest time that two readings of one moment take.
     const TOGETHER: Duration = Duration::from_millis(50);
@@ -48,7 +52,8 @@ pub fn resume(steady: WallTime) {
     STEADY.resume(steady, wall(), monotonic());
 }
 
-/// What the civil clock showed at a time of the steady clock, if they were as far apart as they are now.
+/// What the civil clock showed at a time of the steady clock, if they were as far apart as they are
+/// now.
 #[must_use]
 pub fn civil(steady: WallTime) -> WallTime {
     let (civil, now) = (wall(), self::steady());

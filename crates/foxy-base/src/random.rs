@@ -66,8 +66,8 @@ pub fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// 64 random bits from the system, for seeds. Without any from the system, the clock and the process number
-/// must do.
+/// 64 random bits from the system, for seeds. Without any from the system, the clock and the
+/// process number must do.
 #[must_use]
 pub fn entropy() -> u64 {
     let mut bytes = [0; 8];

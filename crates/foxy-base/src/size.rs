@@ -1,4 +1,5 @@
-//! Byte sizes as people write them: `512`, `64K`, `10 MiB`, `2GB`. Units are binary, as in Squid and nginx.
+//! Byte sizes as people write them: `512`, `64K`, `10 MiB`, `2GB`. Units are binary, as in Squid
+//! and nginx.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,9 +23,14 @@ impl fmt::Display for SizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNumber(text) => {
-                write!(f, "size {text:?} does not start with a number; write one such as 512M or 10G")
+                write!(
+                    f,
+                    "size {text:?} does not start with a number; write one such as 512M or 10G"
+                )
             }
-            Self::UnknownUnit(text) => write!(f, "size {text:?} has an unknown unit; use B, K, M, G or T"),
+            Self::UnknownUnit(text) => {
+                write!(f, "size {text:?} has an unknown unit; use B, K, M, G or T")
+            }
             Self::TooLarge(text) => {
                 write!(f, "size {text:?} is more than can be counted; the limit is 2^64 bytes")
             }
@@ -43,7 +49,8 @@ impl FromStr for ByteSize {
         if digits == 0 {
             return Err(SizeError::NoNumber(text.into()));
         }
-        let number: u64 = trimmed[..digits].parse().map_err(|_| SizeError::TooLarge(text.into()))?;
+        let number: u64 =
+            trimmed[..digits].parse().map_err(|_| SizeError::TooLarge(text.into()))?;
         let shift = match trimmed[digits..].trim().to_ascii_lowercase().as_str() {
             "" | "b" => 0,
             "k" | "kb" | "kib" => 10,
@@ -80,8 +87,13 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        let cases =
-            [("512", 512), ("64K", 65_536), ("10 MiB", 10_485_760), ("2GB", 2 << 30), ("1t", 1 << 40)];
+        let cases = [
+            ("512", 512),
+            ("64K", 65_536),
+            ("10 MiB", 10_485_760),
+            ("2GB", 2 << 30),
+            ("1t", 1 << 40),
+        ];
         for (text, bytes) in cases {
             assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
         }
@@ -90,8 +102,14 @@ mod tests {
     #[test]
     fn bad_sizes_say_what_is_wrong() {
         assert_eq!("G".parse::<ByteSize>(), Err(SizeError::NoNumber("G".into())));
-        assert_eq!("5 parsecs".parse::<ByteSize>(), Err(SizeError::UnknownUnit("5 parsecs".into())));
-        assert_eq!("99999999999T".parse::<ByteSize>(), Err(SizeError::TooLarge("99999999999T".into())));
+        assert_eq!(
+            "5 parsecs".parse::<ByteSize>(),
+            Err(SizeError::UnknownUnit("5 parsecs".into()))
+        );
+        assert_eq!(
+            "99999999999T".parse::<ByteSize>(),
+            Err(SizeError::TooLarge("99999999999T".into()))
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@ use crate::time::{Instant, WallTime};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Goes at the pace of the monotonic clock, and makes each step forward that the civil clock makes: the machine may have slept. Steps
-/// back it leaves out.
+/// Goes at the pace of the monotonic clock, and makes each step forward that the civil clock makes:
+/// the machine may have slept. Steps back it leaves out.
 #[derive(Debug, Default)]
 pub struct Steady {
     /// Milliseconds that it is ahead of the monotonic clock.
@@ -33,8 +33,8 @@ impl Steady {
         (!is_step).then(|| WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since)))
     }
 
-    /// The time, given what the two clocks show. They must have been read together: what passes between the readings would be a
-    /// step.
+    /// The time, given what the two clocks show. They must have been read together: what passes
+    /// between the readings would be a step.
     pub fn at(&self, civil: WallTime, monotonic: Instant) -> WallTime {
         self.without_step(civil, monotonic).unwrap_or_else(|| {
             let since = millis(monotonic);

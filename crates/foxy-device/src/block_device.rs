@@ -1,5 +1,5 @@
-//! Block devices in place of a file: finding one at a name, opening it, its length and its blocks. None is ever made, cut,
-//! lengthened, trimmed or removed; what is on it is not read here.
+//! Block devices in place of a file: finding one at a name, opening it, its length and its blocks.
+//! None is ever made, cut, lengthened, trimmed or removed; what is on it is not read here.
 
 use crate::io::IoError;
 use rustix::fs::{
@@ -10,15 +10,17 @@ use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 use std::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The largest logical block in bytes. A page is what the stores write as a whole: larger blocks would tear its neighbours.
+/// The largest logical block in bytes. A page is what the stores write as a whole: larger blocks
+/// would tear its neighbours.
 const LARGEST_BLOCK: u32 = 4096;
 
-/// Opens the block device of that name, or the one that a symbolic link of that name leads to, and says how many bytes it has.
-/// With `OFlags::EXCL` the kernel refuses one that is mounted, part of a volume, or held so by anybody else (open(2)).
+/// Opens the block device of that name, or the one that a symbolic link of that name leads to, and
+/// says how many bytes it has. With `OFlags::EXCL` the kernel refuses one that is mounted, part of
+/// a volume, or held so by anybody else (open(2)).
 ///
 /// # Errors
-/// [`IoError::WrongKind`] for anything else, [`IoError::InUse`], [`IoError::ReadOnlyDevice`], [`IoError::LargeBlocks`],
-/// [`IoError::NoMedium`], or what else the system has against it.
+/// [`IoError::WrongKind`] for anything else, [`IoError::InUse`], [`IoError::ReadOnlyDevice`],
+/// [`IoError::LargeBlocks`], [`IoError::NoMedium`], or what else the system has against it.
 pub(crate) fn open_block_device(
     folder: impl AsFd,
     name: &str,
@@ -49,8 +51,8 @@ pub(crate) fn open_block_device(
     }
 }
 
-/// Whether an open block device can only be read. The kernel refuses to open one for writing as where the user may not, or refuses
-/// the writes.
+/// Whether an open block device can only be read. The kernel refuses to open one for writing as
+/// where the user may not, or refuses the writes.
 fn is_read_only(device: impl AsFd) -> bool {
     const BLKROGET: Opcode = opcode::none(0x12, 94);
     // SAFETY: BLKROGET takes a pointer to an int and writes one there (block/ioctl.c).

@@ -1,5 +1,6 @@
-//! A real disk with plain system calls, each carried out before `submit` returns: what a process without threads does,
-//! as Squid's ufs scheme. The owner stands still for as long as the disk takes.
+//! A real disk with plain system calls, each carried out before `submit` returns: what a process
+//! without threads does, as Squid's ufs scheme. The owner stands still for as long as the disk
+//! takes.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::park::{BlockingDevice, Parker, Waker};
@@ -46,7 +47,8 @@ impl Blocking {
     }
 
     fn named(&mut self, op: IoOp) -> Result<IoOutput, IoError> {
-        let (result, opened) = tree::carry_out(&self.root, op, self.direct == DirectIo::WhenAligned);
+        let (result, opened) =
+            tree::carry_out(&self.root, op, self.direct == DirectIo::WhenAligned);
         self.files.extend(opened);
         result
     }
@@ -114,7 +116,11 @@ mod tests {
         let root = Root::open(folder.path()).expect("a new folder");
         let mut device = Blocking::new(&root, DirectIo::Off);
         let file = FileId(0);
-        device.submit(IoId(0), IoOp::Create { file, path: StorePath::new("x"), size: 0 }, Instant::ZERO);
+        device.submit(
+            IoId(0),
+            IoOp::Create { file, path: StorePath::new("x"), size: 0 },
+            Instant::ZERO,
+        );
         let write = IoOp::Write { file, offset: 0, buffer: IoBuffer::copy_of(b"fox") };
         device.submit(IoId(1), write, Instant::ZERO);
         assert_eq!(std::fs::read(folder.path().join("x")).ok().as_deref(), Some(&b"fox"[..]));

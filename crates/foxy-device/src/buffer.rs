@@ -1,7 +1,9 @@
-//! Owned, page-aligned memory for disk IO, as O_DIRECT needs it. It can become [`Bytes`] without a copy.
+//! Owned, page-aligned memory for disk IO, as O_DIRECT needs it. It can become [`Bytes`] without a
+//! copy.
 //!
-//! Large buffers are the system's own pages and go back to it when they are dropped. The C library would keep them: many
-//! short-lived ones of different threads leave its heaps several times as large as what is in use.
+//! Large buffers are the system's own pages and go back to it when they are dropped. The C library
+//! would keep them: many short-lived ones of different threads leave its heaps several times as
+//! large as what is in use.
 
 use bytes::Bytes;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
@@ -30,8 +32,10 @@ impl IoBuffer {
         let layout = Self::layout(capacity);
         let start = if capacity >= LARGE {
             let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-            // SAFETY: no address is asked for, so nothing that is mapped is touched; new pages are zeros.
-            let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), capacity, protection, flags) };
+            // SAFETY: no address is asked for, so nothing that is mapped is touched; new pages are
+            // zeros.
+            let mapped =
+                unsafe { mmap_anonymous(std::ptr::null_mut(), capacity, protection, flags) };
             mapped.map_or(std::ptr::null_mut(), <*mut _>::cast)
         } else {
             // SAFETY: the layout's size is at least one page, so not zero.
@@ -92,7 +96,8 @@ impl IoBuffer {
 
 impl AsRef<[u8]> for IoBuffer {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: `start` points to `capacity >= length` initialised bytes that this buffer alone owns.
+        // SAFETY: `start` points to `capacity >= length` initialised bytes that this buffer alone
+        // owns.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }

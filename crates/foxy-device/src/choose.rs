@@ -1,4 +1,5 @@
-//! Which device to run on a real folder: io_uring where it works, else threads; or blocking calls. The choice says its reason.
+//! Which device to run on a real folder: io_uring where it works, else threads; or blocking calls.
+//! The choice says its reason.
 
 use crate::blocking::Blocking;
 use crate::park::BlockingDevice;
@@ -69,7 +70,8 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// Opens a device on `root`. A kernel without io_uring, or a container that forbids it, gets threads.
+/// Opens a device on `root`. A kernel without io_uring, or a container that forbids it, gets
+/// threads.
 ///
 /// # Errors
 /// When not even a thread can be started.
@@ -87,7 +89,10 @@ pub fn open_device(
             Err(reason) => DeviceKind::ThreadsInstead(reason),
         },
     };
-    Ok((Box::new(Threads::new(root, settings.threads, settings.direct)?.writing(settings.writes)), kind))
+    Ok((
+        Box::new(Threads::new(root, settings.threads, settings.direct)?.writing(settings.writes)),
+        kind,
+    ))
 }
 
 #[cfg(test)]
@@ -109,9 +114,10 @@ mod tests {
 
     #[test]
     fn threads_and_blocking_calls_can_be_asked_for() {
-        for (preference, kind) in
-            [(Preference::Threads, DeviceKind::Threads), (Preference::Blocking, DeviceKind::Blocking)]
-        {
+        for (preference, kind) in [
+            (Preference::Threads, DeviceKind::Threads),
+            (Preference::Blocking, DeviceKind::Blocking),
+        ] {
             assert_eq!(kind_of(DeviceSettings { preference, ..DeviceSettings::default() }), kind);
         }
     }

@@ -1,6 +1,7 @@
-//! A device that goes wrong by plan: it passes operations on to another one, fails, shortens, corrupts, loses, delays
-//! and reorders some of them, and over a volatile [`Memory`] plays crashes. The same seed gives the same faults.
-//! What each fault does is said in [`FaultPlan`], what a crash does in [`crate::memory`].
+//! A device that goes wrong by plan: it passes operations on to another one, fails, shortens,
+//! corrupts, loses, delays and reorders some of them, and over a volatile [`Memory`] plays crashes.
+//! The same seed gives the same faults. What each fault does is said in [`FaultPlan`], what a crash
+//! does in [`crate::memory`].
 
 mod outcome;
 mod plan;
@@ -95,7 +96,13 @@ impl<D: Device> Faulty<D> {
                 let outcome = match kind {
                     FaultKind::ShortRead => Outcome::ReadsShort(self.below(buffer.len())),
                     FaultKind::FlipRead => Outcome::Flips(self.random.next_u64()),
-                    _ => return Planned { passed: None, buffer: Some(buffer), outcome: failure(kind) },
+                    _ => {
+                        return Planned {
+                            passed: None,
+                            buffer: Some(buffer),
+                            outcome: failure(kind),
+                        };
+                    }
                 };
                 plain(IoOp::Read { file, offset, buffer }, outcome)
             }
@@ -103,8 +110,15 @@ impl<D: Device> Faulty<D> {
         }
     }
 
-    fn spoil_write(&mut self, kind: FaultKind, file: FileId, offset: u64, buffer: IoBuffer) -> Planned {
-        let write = |offset, bytes: &[u8]| IoOp::Write { file, offset, buffer: IoBuffer::copy_of(bytes) };
+    fn spoil_write(
+        &mut self,
+        kind: FaultKind,
+        file: FileId,
+        offset: u64,
+        buffer: IoBuffer,
+    ) -> Planned {
+        let write =
+            |offset, bytes: &[u8]| IoOp::Write { file, offset, buffer: IoBuffer::copy_of(bytes) };
         let length = buffer.len();
         let (passed, outcome) = match kind {
             FaultKind::ShortWrite => {
@@ -163,8 +177,8 @@ impl<D: Device> Faulty<D> {
 }
 
 impl Faulty<Memory> {
-    /// Plays a crash: of the operations in flight some happen and some do not, none completes, and [`Memory::crash`]
-    /// does the rest. The plan stays in force.
+    /// Plays a crash: of the operations in flight some happen and some do not, none completes, and
+    /// [`Memory::crash`] does the rest. The plan stays in force.
     pub fn crash(&mut self, policy: &CrashPolicy) {
         for (at, (id, op)) in std::mem::take(&mut self.late) {
             if self.random.chance(0.5) {

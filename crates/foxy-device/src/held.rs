@@ -1,20 +1,22 @@
-//! A store's file, held by one process: the file itself is locked, so that neither another name of it nor a folder whose lock
-//! was removed lets a second process in; and looked at while it is in use. Its bytes are not read here.
+//! A store's file, held by one process: the file itself is locked, so that neither another name of
+//! it nor a folder whose lock was removed lets a second process in; and looked at while it is in
+//! use. Its bytes are not read here.
 
 use crate::block_device::{is_block_device, length, open_block_device};
 use crate::io::IoError;
 use crate::root::{Root, RootError};
 use crate::tree::Place;
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, StatVfsMountFlags, flock, fstat, fstatvfs,
-    openat, statat,
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, StatVfsMountFlags, flock, fstat,
+    fstatvfs, openat, statat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
-/// A file that no other process has. Others may as soon as it is dropped, and when the process ends in any way.
+/// A file that no other process has. Others may as soon as it is dropped, and when the process ends
+/// in any way.
 #[derive(Debug)]
 pub struct HeldFile {
     descriptor: OwnedFd,
@@ -91,12 +93,16 @@ pub(crate) fn lock(file: impl AsFd, how: FlockOperation) -> Result<(), IoError> 
 }
 
 impl Root {
-    /// Holds the file of that name, if there is one. It goes on with `before`, what was held by that name earlier, where that is
-    /// still the file: since then it may have been created.
+    /// Holds the file of that name, if there is one. It goes on with `before`, what was held by
+    /// that name earlier, where that is still the file: since then it may have been created.
     ///
     /// # Errors
     /// [`RootError::InUse`], naming the file: another process has it, by this or another name.
-    pub fn hold(&self, name: &str, before: Option<HeldFile>) -> Result<Option<HeldFile>, RootError> {
+    pub fn hold(
+        &self,
+        name: &str,
+        before: Option<HeldFile>,
+    ) -> Result<Option<HeldFile>, RootError> {
         let path = self.path().join(name);
         if let Some(held) = before {
             // A device is not made by its store, and letting go of it would let others in.
@@ -114,18 +120,21 @@ impl Root {
             return Ok(None);
         };
         match lock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(HeldFile { descriptor, path, size: size(&status), place: Place::File })),
+            Ok(()) => {
+                Ok(Some(HeldFile { descriptor, path, size: size(&status), place: Place::File }))
+            }
             Err(IoError::InUse) => Err(RootError::InUse(path)),
             Err(error) => Err(RootError::Failed(path, error.to_string())),
         }
     }
 
-    /// Holds the block device that is at that name or that a link there leads to, if one is that can be opened: as long as it is
-    /// held the kernel gives it to nobody else who asks to have it alone, and mounts nothing from it.
+    /// Holds the block device that is at that name or that a link there leads to, if one is that
+    /// can be opened: as long as it is held the kernel gives it to nobody else who asks to have it
+    /// alone, and mounts nothing from it.
     ///
     /// # Errors
-    /// [`RootError::DeviceInUse`], naming it: it is mounted, part of a volume, or another process holds it.
-    /// [`RootError::NoMedium`], naming it: it has no bytes.
+    /// [`RootError::DeviceInUse`], naming it: it is mounted, part of a volume, or another process
+    /// holds it. [`RootError::NoMedium`], naming it: it has no bytes.
     pub fn hold_block_device(&self, name: &str) -> Result<Option<HeldFile>, RootError> {
         let path = self.path().join(name);
         match open_block_device(self.directory(), name, OFlags::RDWR | OFlags::EXCL) {
@@ -174,10 +183,12 @@ impl HeldFile {
         }
     }
 
-    /// Whether nothing can be written any more. The file system that a device's name lies in says nothing of the device.
+    /// Whether nothing can be written any more. The file system that a device's name lies in says
+    /// nothing of the device.
     fn is_read_only(&self) -> bool {
         let read_only = |flags: StatVfsMountFlags| flags.contains(StatVfsMountFlags::RDONLY);
-        self.place == Place::File && fstatvfs(&self.descriptor).is_ok_and(|system| read_only(system.f_flag))
+        self.place == Place::File
+            && fstatvfs(&self.descriptor).is_ok_and(|system| read_only(system.f_flag))
     }
 
     /// Looks at it: whether it is still there, as large as it was, and can be written.
@@ -216,7 +227,8 @@ mod tests {
     #[test]
     fn a_file_is_one_processs_by_whatever_name_and_without_the_folders_lock() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let [one, other] = ["one", "other"].map(|name| Root::open(&folder.path().join(name)).expect("new"));
+        let [one, other] =
+            ["one", "other"].map(|name| Root::open(&folder.path().join(name)).expect("new"));
         let paths = ["one/store", "other/store"].map(|path| folder.path().join(path));
         assert!(matches!(one.hold("store", None), Ok(None)), "there is none yet");
         std::fs::write(&paths[0], [7; 90]).expect("written");
@@ -241,7 +253,10 @@ mod tests {
         let held = root.hold("store", None).expect("free").expect("there");
         assert_eq!(held.look(), None);
         std::fs::write(&path, [7; 30]).expect("written");
-        assert_eq!(held.look(), Some(FileTrouble::CutShort { found: 30, expected: 90, place: Place::File }));
+        assert_eq!(
+            held.look(),
+            Some(FileTrouble::CutShort { found: 30, expected: 90, place: Place::File })
+        );
         std::fs::write(&path, [7; 91]).expect("written");
         assert_eq!(held.look(), None, "it may grow");
         std::fs::rename(&path, &away).expect("moved");

@@ -1,5 +1,5 @@
-//! A real disk through another process, as Squid's diskd: operations go to it as messages, in order, and it carries them
-//! out one after the other. Nothing is shared with it but a socket.
+//! A real disk through another process, as Squid's diskd: operations go to it as messages, in
+//! order, and it carries them out one after the other. Nothing is shared with it but a socket.
 //!
 //! A helper that dies turns everything under way into [`IoError::Device`]. The next operation
 //! starts another, in which the files that are open are opened again; where that fails it is tried
@@ -148,8 +148,9 @@ impl Drop for Running {
 }
 
 impl Helper {
-    /// A device whose helper `start` starts: it is given the socket on which [`serve`] is to run, and returns how to
-    /// wait for the helper's end. While `block_at` operations are unanswered, submitting blocks: Squid's Q2 (R64).
+    /// A device whose helper `start` starts: it is given the socket on which [`serve`] is to run,
+    /// and returns how to wait for the helper's end. While `block_at` operations are unanswered,
+    /// submitting blocks: Squid's Q2 (R64).
     ///
     /// # Errors
     /// When the socket, the helper or the thread that listens to it cannot be had.
@@ -191,7 +192,8 @@ impl Helper {
             self.left.extend(done);
         }
         if dead {
-            let failed = |(id, buffer)| IoDone { id, result: Err::<IoOutput, _>(IoError::Device), buffer };
+            let failed =
+                |(id, buffer)| IoDone { id, result: Err::<IoOutput, _>(IoError::Device), buffer };
             self.left.extend(self.pending.drain().map(failed));
             self.files.forget_those_under_way();
         }

@@ -1,16 +1,18 @@
-//! The storage seam: operations and completions as plain data, and the trait of whoever carries them out.
-//! No operation is carried out here.
+//! The storage seam: operations and completions as plain data, and the trait of whoever carries
+//! them out. No operation is carried out here.
 
 use crate::buffer::IoBuffer;
 use foxy_base::Instant;
 use rustix::io::Errno;
 use std::fmt;
 
-/// Names one submitted operation until its completion; chosen by the submitter, never reused while in flight.
+/// Names one submitted operation until its completion; chosen by the submitter, never reused while
+/// in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoId(pub u64);
 
-/// Names an open file; chosen by the submitter at `Open` or `Create`, free again after `Close` is done.
+/// Names an open file; chosen by the submitter at `Open` or `Create`, free again after `Close` is
+/// done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
@@ -60,16 +62,17 @@ pub enum IoOp {
         /// Where it is.
         path: StorePath,
     },
-    /// Opens the block device that is at the path, or that a symbolic link there leads to, in place of a file; gives
-    /// [`IoOutput::Opened`]. It keeps its size: what is written beyond is an error, and a `Trim` of it does nothing.
+    /// Opens the block device that is at the path, or that a symbolic link there leads to, in place
+    /// of a file; gives [`IoOutput::Opened`]. It keeps its size: what is written beyond is an
+    /// error, and a `Trim` of it does nothing.
     OpenBlockDevice {
         /// The name it gets.
         file: FileId,
         /// Where it is.
         path: StorePath,
     },
-    /// Creates a file, or truncates the one there is, and gives it `size` bytes that read as zero. Volatile,
-    /// its name and size included, until a `Sync` of the file is done.
+    /// Creates a file, or truncates the one there is, and gives it `size` bytes that read as zero.
+    /// Volatile, its name and size included, until a `Sync` of the file is done.
     Create {
         /// The name it gets.
         file: FileId,
@@ -83,7 +86,8 @@ pub enum IoOp {
         /// Which.
         file: FileId,
     },
-    /// Reads `buffer.len()` bytes; fewer are given only at the end of the file (or by a faulty device).
+    /// Reads `buffer.len()` bytes; fewer are given only at the end of the file (or by a faulty
+    /// device).
     Read {
         /// Which file.
         file: FileId,
@@ -101,12 +105,14 @@ pub enum IoOp {
         /// The bytes; handed back in the completion.
         buffer: IoBuffer,
     },
-    /// Makes every write completed before this was submitted durable (fdatasync), and the file's size and name.
+    /// Makes every write completed before this was submitted durable (fdatasync), and the file's
+    /// size and name.
     Sync {
         /// Which file.
         file: FileId,
     },
-    /// Removes a file by name; who has it open keeps it. The name may come back after a crash, with what was durable.
+    /// Removes a file by name; who has it open keeps it. The name may come back after a crash, with
+    /// what was durable.
     Remove {
         /// Where it is.
         path: StorePath,
@@ -153,7 +159,8 @@ pub enum IoOutput {
         /// Size at the time of opening.
         size: u64,
     },
-    /// How many bytes a `Read` or `Write` moved. Fewer than asked is for the submitter to treat as a failure.
+    /// How many bytes a `Read` or `Write` moved. Fewer than asked is for the submitter to treat as
+    /// a failure.
     Moved {
         /// Bytes, counted from the buffer's start.
         count: usize,
@@ -179,8 +186,8 @@ pub enum IoError {
     ReadOnlyDevice,
     /// Another process has locked the file.
     InUse,
-    /// A link, folder, pipe or the like is where a file should be, or something else where a folder should be
-    /// (ELOOP, EISDIR, ENOTDIR, ENXIO).
+    /// A link, folder, pipe or the like is where a file should be, or something else where a folder
+    /// should be (ELOOP, EISDIR, ENOTDIR, ENXIO).
     WrongKind,
     /// The block device has logical blocks of more than 4096 bytes.
     LargeBlocks,
@@ -204,13 +211,13 @@ impl fmt::Display for IoError {
             Self::ReadOnly => f.write_str("the file system is read-only"),
             Self::ReadOnlyDevice => f.write_str("the device is read-only"),
             Self::InUse => f.write_str("in use by another process"),
-            Self::WrongKind => {
-                f.write_str("a link, folder or pipe where a file should be, or no folder where one should be")
-            }
+            Self::WrongKind => f.write_str(
+                "a link, folder or pipe where a file should be, or no folder where one should be",
+            ),
             Self::LargeBlocks => f.write_str("its logical blocks are larger than 4096 bytes"),
-            Self::NoMedium => {
-                f.write_str("a block device of 0 bytes: nothing is attached to it, or no medium is in it")
-            }
+            Self::NoMedium => f.write_str(
+                "a block device of 0 bytes: nothing is attached to it, or no medium is in it",
+            ),
             Self::Exhausted => f.write_str("out of descriptors or memory"),
             Self::NotOpen => f.write_str("file not open"),
             Self::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
@@ -242,17 +249,19 @@ pub struct IoDone {
 
 /// Who carries operations out. One shard owns one device; nothing is shared.
 ///
-/// Order: operations may finish in any order, but an operation sees the effect of those *completed* before it was
-/// submitted. A submitter that needs order waits.
+/// Order: operations may finish in any order, but an operation sees the effect of those *completed*
+/// before it was submitted. A submitter that needs order waits.
 pub trait Device {
     /// Starts `op`. Every submitted operation is reaped exactly once.
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant);
 
-    /// Moves what has finished into `done`; never blocks. A device may hold submissions back until `reap` or
-    /// [`crate::BlockingDevice::wait`], so that one system call starts them all: call one of them after submitting.
+    /// Moves what has finished into `done`; never blocks. A device may hold submissions back until
+    /// `reap` or [`crate::BlockingDevice::wait`], so that one system call starts them all: call one
+    /// of them after submitting.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
-    /// When a modelled device will next have something to reap. A real one answers `None` and calls its waker.
+    /// When a modelled device will next have something to reap. A real one answers `None` and calls
+    /// its waker.
     fn next_completion(&self) -> Option<Instant>;
 
     /// Operations submitted and not yet reaped.

@@ -1,5 +1,5 @@
-//! Disk work as data ([`IoOp`], [`IoDone`]) and the devices that carry it out.
-//! Devices know nothing of objects, keys or HTTP; this is the only crate that touches disks or has `unsafe`.
+//! Disk work as data ([`IoOp`], [`IoDone`]) and the devices that carry it out. Devices know nothing
+//! of objects, keys or HTTP; this is the only crate that touches disks or has `unsafe`.
 
 pub mod allocator;
 mod block_device;

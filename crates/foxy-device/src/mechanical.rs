@@ -1,22 +1,25 @@
-//! A device on a model of mechanical disks, in virtual time: content is exactly [`Memory`]'s, and every operation takes as
-//! long as its requests take a disk arm with an FFS-like file system and a page cache above it (R3, R24, R85–R88).
+//! A device on a model of mechanical disks, in virtual time: content is exactly [`Memory`]'s, and
+//! every operation takes as long as its requests take a disk arm with an FFS-like file system and a
+//! page cache above it (R3, R24, R85–R88).
 //!
-//! - Time is whatever `now` its owner gives; nothing here reads a clock or sleeps by itself. The same seed and the same
-//!   calls give the same times. [`Device::next_completion`] never lies behind the next completion, but may lie before it
-//!   (a step of an operation, or a write nobody waits for): then `reap` gives nothing, and the next answer is later.
+//! - Time is whatever `now` its owner gives; nothing here reads a clock or sleeps by itself. The
+//!   same seed and the same calls give the same times. [`Device::next_completion`] never lies
+//!   behind the next completion, but may lie before it (a step of an operation, or a write nobody
+//!   waits for): then `reap` gives nothing, and the next answer is later.
 //! - Time is the disks', and what the processor takes to search a directory for a file's name
-//!   ([`SystemProfile::search_rate`]). As in Solaris, a `Create` goes through all of it twice, to look the name up and for
-//!   room; `Open` looks up from where the last look-up ended, and `Remove` then goes from the front to the name. All else is
-//!   done at once. The names of directories and their inodes are always found; those of files, and what is looked at on the
-//!   way, are in blocks that may have to be read.
-//! - Several disks work side by side. Directories in the root are dealt to them in turn, as are files in the root; all
-//!   that is made in a directory lies on its disk.
-//! - A write waits for the read of pages it covers in part, where these hold something and are not in memory, and else
-//!   only for room in the queue ([`SystemProfile::write_behind`]). `Create` with a size places its pages without a cost,
-//!   as if the file had been written long ago. `Trim` costs and frees nothing. A `Sync` waits for what is under way of
-//!   its file.
-//! - A full disk is [`IoError::NoSpace`], and a `Create` that does not fit leaves no file. Nothing else fails that would
-//!   not in memory.
+//!   ([`SystemProfile::search_rate`]). As in Solaris, a `Create` goes through all of it twice, to
+//!   look the name up and for room; `Open` looks up from where the last look-up ended, and `Remove`
+//!   then goes from the front to the name. All else is done at once. The names of directories and
+//!   their inodes are always found; those of files, and what is looked at on the way, are in blocks
+//!   that may have to be read.
+//! - Several disks work side by side. Directories in the root are dealt to them in turn, as are
+//!   files in the root; all that is made in a directory lies on its disk.
+//! - A write waits for the read of pages it covers in part, where these hold something and are not
+//!   in memory, and else only for room in the queue ([`SystemProfile::write_behind`]). `Create`
+//!   with a size places its pages without a cost, as if the file had been written long ago. `Trim`
+//!   costs and frees nothing. A `Sync` waits for what is under way of its file.
+//! - A full disk is [`IoError::NoSpace`], and a `Create` that does not fit leaves no file. Nothing
+//!   else fails that would not in memory.
 
 mod aging;
 mod bitmap;
@@ -89,7 +92,8 @@ pub struct Mechanical {
 }
 
 impl Mechanical {
-    /// An empty device on `spindles` disks of one kind (at least one), each turned by an angle that follows from `seed`.
+    /// An empty device on `spindles` disks of one kind (at least one), each turned by an angle that
+    /// follows from `seed`.
     ///
     /// # Panics
     /// When the profile describes no disk: no sectors, or cylinder groups without room for data.
@@ -131,7 +135,8 @@ impl Mechanical {
         self.log.keep(limit);
     }
 
-    /// The records kept since the last call in the order of their ends, and how many older ones had no room.
+    /// The records kept since the last call in the order of their ends, and how many older ones had
+    /// no room.
     pub fn take_records(&mut self) -> (Vec<ServiceRecord>, u64) {
         self.log.take()
     }
@@ -164,7 +169,8 @@ impl Mechanical {
         self.inner.content(path)
     }
 
-    /// Writes back everything that waits to be, from `now` on, and gives when the last disk comes to rest.
+    /// Writes back everything that waits to be, from `now` on, and gives when the last disk comes
+    /// to rest.
     pub fn settle(&mut self, now: Instant) -> Instant {
         self.advance(now);
         loop {
@@ -178,9 +184,9 @@ impl Mechanical {
 }
 
 impl Mechanical {
-    /// Plays the end of the process that used the device and a restart of the machine: what waits to be written back is
-    /// written, files are let go of, and nothing is in memory any more. Completions not yet reaped are dropped. Gives
-    /// when the disks come to rest.
+    /// Plays the end of the process that used the device and a restart of the machine: what waits
+    /// to be written back is written, files are let go of, and nothing is in memory any more.
+    /// Completions not yet reaped are dropped. Gives when the disks come to rest.
     pub fn restart(&mut self, now: Instant) -> Instant {
         let now = self.settle(now);
         for file in self.inner.open_files() {
@@ -223,8 +229,8 @@ impl Device for Mechanical {
 }
 
 impl BlockingDevice for Mechanical {
-    /// Sleeps for as long as the next request still takes, seen from the last `now`: in real time the model is a disk
-    /// that is as slow as the modelled one.
+    /// Sleeps for as long as the next request still takes, seen from the last `now`: in real time
+    /// the model is a disk that is as slow as the modelled one.
     fn wait(&mut self, timeout: Option<Duration>) {
         let left = self.next_completion().map(|at| at.since(self.now));
         let timeout = left.into_iter().chain(timeout).min();

@@ -1,14 +1,17 @@
-//! A device in memory, for tests and simulations: a whole file tree, deterministic, every operation finished at once.
-//! A volatile one can play a crash; it injects no other faults ([`crate::faulty`] does) and models no time.
+//! A device in memory, for tests and simulations: a whole file tree, deterministic, every operation
+//! finished at once. A volatile one can play a crash; it injects no other faults ([`crate::faulty`]
+//! does) and models no time.
 //!
 //! What survives [`Memory::crash`] on a volatile device is the worst that `io` allows:
-//! - Writes, truncations and trims of a file, and the sizes they give, are volatile until a `Sync` of that file. Until
-//!   then each of them survives whole, torn at 512-byte sectors, or not at all, whatever became of those before and
-//!   after it. The device writes the oldest back by itself once 32 MiB of changes of one file wait.
-//! - The name of a created file is volatile until a `Sync` of the file. One that survives without it leads to what
-//!   survived of the file, which may be empty.
-//! - A removed name may come back with what was durable, one that was made anew with the old file's; of the 64 names
-//!   removed last, until the crash decides. Directories are durable at once.
+//! - Writes, truncations and trims of a file, and the sizes they give, are volatile until a `Sync`
+//!   of that file. Until then each of them survives whole, torn at 512-byte sectors, or not at all,
+//!   whatever became of those before and after it. The device writes the oldest back by itself once
+//!   32 MiB of changes of one file wait.
+//! - The name of a created file is volatile until a `Sync` of the file. One that survives without
+//!   it leads to what survived of the file, which may be empty.
+//! - A removed name may come back with what was durable, one that was made anew with the old
+//!   file's; of the 64 names removed last, until the crash decides. Directories are durable at
+//!   once.
 //! - Operations not yet reaped count as not completed; no id is open afterwards.
 
 mod content;
@@ -54,8 +57,8 @@ impl Memory {
         Self::from_tree(Tree::new(WRITE_BACK_LIMIT))
     }
 
-    /// A device with the same files, durable or not; nothing is open or in flight on it. Content is shared until it is
-    /// written to.
+    /// A device with the same files, durable or not; nothing is open or in flight on it. Content is
+    /// shared until it is written to.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut tree = self.tree.clone();
@@ -90,13 +93,14 @@ impl Memory {
         Some(bytes)
     }
 
-    /// Flips the bits of `mask` in one byte of a file for good, as a medium that rots. False when there is no such
-    /// byte.
+    /// Flips the bits of `mask` in one byte of a file for good, as a medium that rots. False when
+    /// there is no such byte.
     pub fn rot(&mut self, path: &StorePath, offset: u64, mask: u8) -> bool {
         self.tree.find(path).is_ok_and(|number| self.tree.file_mut(number).rot(offset, mask))
     }
 
-    /// Lets go of every open file, as the end of a process does. Completions not yet reaped are dropped.
+    /// Lets go of every open file, as the end of a process does. Completions not yet reaped are
+    /// dropped.
     pub fn close_all(&mut self) {
         self.finished.clear();
         for number in std::mem::take(&mut self.open).into_values() {
@@ -104,8 +108,8 @@ impl Memory {
         }
     }
 
-    /// Plays a crash of the whole machine: see the module's rules. The device then is as a process finds it after the
-    /// restart.
+    /// Plays a crash of the whole machine: see the module's rules. The device then is as a process
+    /// finds it after the restart.
     pub fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         self.close_all();
         self.tree.crash(policy, random);
@@ -168,7 +172,9 @@ impl Memory {
     fn read(&self, file: FileId, offset: u64, buffer: &mut IoBuffer) -> Result<IoOutput, IoError> {
         let number = self.number(file)?;
         range_end(offset, buffer.len() as u64)?;
-        Ok(IoOutput::Moved { count: self.tree.file(number).current().read(offset, buffer.as_mut()) })
+        Ok(IoOutput::Moved {
+            count: self.tree.file(number).current().read(offset, buffer.as_mut()),
+        })
     }
 
     fn write(&mut self, file: FileId, offset: u64, buffer: &IoBuffer) -> Result<IoOutput, IoError> {
@@ -228,15 +234,23 @@ impl Memory {
 impl Device for Memory {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         let (result, buffer) = match op {
-            IoOp::Read { file, offset, mut buffer } => (self.read(file, offset, &mut buffer), Some(buffer)),
-            IoOp::Write { file, offset, buffer } => (self.write(file, offset, &buffer), Some(buffer)),
+            IoOp::Read { file, offset, mut buffer } => {
+                (self.read(file, offset, &mut buffer), Some(buffer))
+            }
+            IoOp::Write { file, offset, buffer } => {
+                (self.write(file, offset, &buffer), Some(buffer))
+            }
             IoOp::Open { file, path } => (self.open(file, &path, Place::File), None),
-            IoOp::OpenBlockDevice { file, path } => (self.open(file, &path, Place::BlockDevice), None),
+            IoOp::OpenBlockDevice { file, path } => {
+                (self.open(file, &path, Place::BlockDevice), None)
+            }
             IoOp::Create { file, path, size } => (self.create(file, path, size), None),
             IoOp::Close { file } => (self.close(file), None),
             IoOp::Sync { file } => (self.sync(file), None),
             IoOp::Remove { path } => (self.tree.remove(path).map(|()| IoOutput::Done), None),
-            IoOp::MakeDir { path } => (self.tree.make_directory(path).map(|()| IoOutput::Done), None),
+            IoOp::MakeDir { path } => {
+                (self.tree.make_directory(path).map(|()| IoOutput::Done), None)
+            }
             IoOp::List { path } => (self.tree.list(&path).map(IoOutput::Listing), None),
             IoOp::Trim { file, offset, length } => (self.trim(file, offset, length), None),
         };

@@ -1,5 +1,5 @@
-//! A device that keeps names and sizes but no bytes: writes are accepted, reads give zeros. For measuring everything
-//! but the disk.
+//! A device that keeps names and sizes but no bytes: writes are accepted, reads give zeros. For
+//! measuring everything but the disk.
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, range_end};
@@ -33,8 +33,12 @@ impl Null {
 impl Device for Null {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         let (result, buffer) = match op {
-            IoOp::Read { file, offset, mut buffer } => (self.read(file, offset, &mut buffer), Some(buffer)),
-            IoOp::Write { file, offset, buffer } => (self.write(file, offset, &buffer), Some(buffer)),
+            IoOp::Read { file, offset, mut buffer } => {
+                (self.read(file, offset, &mut buffer), Some(buffer))
+            }
+            IoOp::Write { file, offset, buffer } => {
+                (self.write(file, offset, &buffer), Some(buffer))
+            }
             other => return self.names.submit(id, other, now),
         };
         self.names.finish(IoDone { id, result, buffer }, now);

@@ -1,4 +1,5 @@
-//! How the thread that owns a device sleeps: until an operation finishes, a time passes, or somebody wakes it.
+//! How the thread that owns a device sleeps: until an operation finishes, a time passes, or
+//! somebody wakes it.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
 use crate::reader::Reader;
@@ -7,10 +8,12 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A device whose owner can sleep on it. The loop of an owner is: take requests, reap, run the scheme, submit, and
-/// when nothing was to do, [`BlockingDevice::wait`]. A wake that comes before the wait is not lost.
+/// A device whose owner can sleep on it. The loop of an owner is: take requests, reap, run the
+/// scheme, submit, and when nothing was to do, [`BlockingDevice::wait`]. A wake that comes before
+/// the wait is not lost.
 pub trait BlockingDevice: Device + Send {
-    /// Sleeps until something can be reaped, [`Waker::wake`] is called, or `timeout` has passed. May return early.
+    /// Sleeps until something can be reaped, [`Waker::wake`] is called, or `timeout` has passed.
+    /// May return early.
     fn wait(&mut self, timeout: Option<Duration>);
 
     /// What other threads hold to end a wait.
@@ -104,7 +107,9 @@ impl Parker {
         let mut woken = flag.lock().unwrap_or_else(PoisonError::into_inner);
         if !*woken {
             woken = match timeout {
-                None => condition.wait_while(woken, |woken| !*woken).unwrap_or_else(PoisonError::into_inner),
+                None => condition
+                    .wait_while(woken, |woken| !*woken)
+                    .unwrap_or_else(PoisonError::into_inner),
                 Some(timeout) => {
                     let result = condition.wait_timeout_while(woken, timeout, |woken| !*woken);
                     result.unwrap_or_else(PoisonError::into_inner).0

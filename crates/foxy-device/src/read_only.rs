@@ -1,5 +1,6 @@
-//! A store's folder as it lies: its files are read, none is made or written. While it is looked at no store opens there,
-//! unless it never was a store's on this machine: then it has no lock file, and none is made.
+//! A store's folder as it lies: its files are read, none is made or written. While it is looked at
+//! no store opens there, unless it never was a store's on this machine: then it has no lock file,
+//! and none is made.
 
 use crate::block_device::open_block_device;
 use crate::held;
@@ -31,7 +32,8 @@ impl ReadOnlyFolder {
     /// [`RootError::InUse`] while a store is open there; others as the system has them.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let failed = |error: Errno| explain(path, error);
-        let directory = open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        let directory =
+            open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let lock = match openat(&directory, LOCK, flags, Mode::empty()) {
             Ok(lock) => Some(lock),
@@ -49,8 +51,8 @@ impl ReadOnlyFolder {
     /// Opens a file in it.
     ///
     /// # Errors
-    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is no file, [`IoError::InUse`] while a store has it, by this or
-    /// another name, or what else the system has against it.
+    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is no file, [`IoError::InUse`] while a
+    /// store has it, by this or another name, or what else the system has against it.
     pub fn file(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let descriptor = openat(&self.directory, path.as_str(), flags, Mode::empty())?;
@@ -62,11 +64,12 @@ impl ReadOnlyFolder {
         Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
     }
 
-    /// Opens the block device of that name, or that a link of that name leads to. No store is opened on it meanwhile.
+    /// Opens the block device of that name, or that a link of that name leads to. No store is
+    /// opened on it meanwhile.
     ///
     /// # Errors
-    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is none, [`IoError::InUse`] while anybody has it, or what else
-    /// the system has against it.
+    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is none, [`IoError::InUse`] while
+    /// anybody has it, or what else the system has against it.
     pub fn block_device(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::EXCL;
         let (descriptor, size) = open_block_device(&self.directory, path.as_str(), flags)?;
@@ -81,7 +84,8 @@ impl ReadOnlyFile {
         self.size
     }
 
-    /// Fills a buffer from an offset on, and says with how many bytes: fewer only at the file's end.
+    /// Fills a buffer from an offset on, and says with how many bytes: fewer only at the file's
+    /// end.
     ///
     /// # Errors
     /// The device's.
@@ -110,8 +114,10 @@ mod tests {
         let root = Root::open(path).expect("a new folder");
         assert_eq!(ReadOnlyFolder::open(path).err(), Some(RootError::InUse(path.to_owned())));
         drop(root);
-        let looked_at =
-            [ReadOnlyFolder::open(path).expect("free"), ReadOnlyFolder::open(path).expect("shared")];
+        let looked_at = [
+            ReadOnlyFolder::open(path).expect("free"),
+            ReadOnlyFolder::open(path).expect("shared"),
+        ];
         assert_eq!(Root::open(path).err(), Some(RootError::InUse(path.to_owned())));
         drop(looked_at);
         assert!(Root::open(path).is_ok());

@@ -1,5 +1,6 @@
-//! Reads on any thread, beside the device, of what the system has in memory: nobody waits for a disk. Where that was in vain
-//! several times it is tried less often, since each try costs a system call.
+//! Reads on any thread, beside the device, of what the system has in memory: nobody waits for a
+//! disk. Where that was in vain several times it is tried less often, since each try costs a system
+//! call.
 
 use crate::buffer::IoBuffer;
 use crate::files::Files;
@@ -32,7 +33,8 @@ impl Reader {
         Self(Arc::new(Shared { files, pause: Pause::default() }))
     }
 
-    /// All of the `length` bytes from `offset` of an open file, if they are in memory; `None` may also mean that it was not tried.
+    /// All of the `length` bytes from `offset` of an open file, if they are in memory; `None` may
+    /// also mean that it was not tried.
     #[must_use]
     pub fn read(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.0.pause.is_on() {
@@ -49,12 +51,14 @@ impl Reader {
         let mut buffer = IoBuffer::zeroed(length);
         let slice = &mut [IoSliceMut::new(buffer.as_mut())];
         let count = preadv2(&file.buffered, slice, offset, ReadWriteFlags::NOWAIT);
-        // Too few bytes, a file system that cannot do this, an error of the disk: whoever waits for the disk learns which.
+        // Too few bytes, a file system that cannot do this, an error of the disk: whoever waits for
+        // the disk learns which.
         (count == Ok(length)).then_some(buffer)
     }
 }
 
-/// How many reads are let go by: twice as many after each that was in vain, none after one that was not.
+/// How many reads are let go by: twice as many after each that was in vain, none after one that was
+/// not.
 #[derive(Debug, Default)]
 struct Pause {
     length: AtomicU32,

@@ -12,7 +12,8 @@ use std::sync::Arc;
 /// Name of the file that is locked while a store is open; the devices do not list it.
 pub(crate) const LOCK: &str = "foxy.lock";
 
-/// An open, locked folder. The lock is let go when the last clone is dropped, and when the process ends in any way.
+/// An open, locked folder. The lock is let go when the last clone is dropped, and when the process
+/// ends in any way.
 #[derive(Clone, Debug)]
 pub struct Root {
     path: PathBuf,
@@ -123,12 +124,18 @@ impl Root {
     pub fn open(path: &Path) -> Result<Self, RootError> {
         make(path)?;
         let failed = |error: Errno| explain(path, error);
-        let directory = open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        let directory =
+            open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let lock = openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
-            Errno::LOOP | Errno::ISDIR | Errno::NXIO => RootError::LockNotAFile(path.to_owned()),
-            other => explain(path, other),
-        })?;
+        let lock =
+            openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR).map_err(
+                |error| match error {
+                    Errno::LOOP | Errno::ISDIR | Errno::NXIO => {
+                        RootError::LockNotAFile(path.to_owned())
+                    }
+                    other => explain(path, other),
+                },
+            )?;
         held::lock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| not_locked(path, error))?;
         Ok(Self { path: path.to_owned(), directory: Arc::new(directory), lock: Arc::new(lock) })
@@ -140,14 +147,16 @@ impl Root {
         &self.path
     }
 
-    /// Bytes on its file system that this user may still take; `None` where the system does not say.
+    /// Bytes on its file system that this user may still take; `None` where the system does not
+    /// say.
     #[must_use]
     pub fn free_bytes(&self) -> Option<u64> {
         let status = statvfs(&self.path).ok()?;
         Some(status.f_bavail.saturating_mul(status.f_frsize))
     }
 
-    /// The lock, for a process that is to hold it as well: it is let go when nobody holds it any more.
+    /// The lock, for a process that is to hold it as well: it is let go when nobody holds it any
+    /// more.
     ///
     /// # Errors
     /// When there is no descriptor left.
@@ -161,8 +170,10 @@ impl Root {
 }
 
 fn make(path: &Path) -> Result<(), RootError> {
-    let mut missing: Vec<&Path> =
-        path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists()).collect();
+    let mut missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|part| !part.as_os_str().is_empty() && !part.exists())
+        .collect();
     while let Some(folder) = missing.pop() {
         match mkdirat(rustix::fs::CWD, folder, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}

@@ -1,4 +1,5 @@
-//! A real disk through a small pool of threads with blocking system calls. Works everywhere, containers included.
+//! A real disk through a small pool of threads with blocking system calls. Works everywhere,
+//! containers included.
 
 use crate::buffer::IoBuffer;
 use crate::files::Files;
@@ -98,7 +99,8 @@ impl Threads {
         self
     }
 
-    /// A device whose owner sleeps elsewhere and is woken by `owner`; its own `wait` is not to be used.
+    /// A device whose owner sleeps elsewhere and is woken by `owner`; its own `wait` is not to be
+    /// used.
     pub(crate) fn for_owner(
         root: &Root,
         threads: usize,
@@ -155,16 +157,19 @@ impl Threads {
                 Some(file) => Ok(Job::Write { file, offset, buffer }),
                 None => Err((IoError::NotOpen, Some(buffer))),
             },
-            IoOp::Sync { file } => find(file).map(|file| Job::Sync { file }).ok_or((IoError::NotOpen, None)),
-            IoOp::Trim { file, offset, length } => {
-                find(file).map(|file| Job::Trim { file, offset, length }).ok_or((IoError::NotOpen, None))
+            IoOp::Sync { file } => {
+                find(file).map(|file| Job::Sync { file }).ok_or((IoError::NotOpen, None))
             }
+            IoOp::Trim { file, offset, length } => find(file)
+                .map(|file| Job::Trim { file, offset, length })
+                .ok_or((IoError::NotOpen, None)),
             named => Ok(Job::Named(named)),
         }
     }
 
     fn finish(&self, id: IoId, result: Result<IoOutput, IoError>, buffer: Option<IoBuffer>) {
-        lock(&self.shared.finished).push(Finished { done: IoDone { id, result, buffer }, opened: None });
+        lock(&self.shared.finished)
+            .push(Finished { done: IoDone { id, result, buffer }, opened: None });
     }
 }
 
@@ -232,7 +237,8 @@ impl Drop for Threads {
         lock(&self.shared.queue).closing = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A panic in a disk thread has been printed by it; there is nothing to add while dropping.
+            // A panic in a disk thread has been printed by it; there is nothing to add while
+            // dropping.
             let _ = thread.join();
         }
     }
@@ -262,8 +268,12 @@ impl Shared {
             Job::Write { file, offset, buffer } => {
                 (transfer::write(&file, offset, &buffer), Some(buffer), None)
             }
-            Job::Sync { file } => (tree::sync(&self.root, &file).map(|()| IoOutput::Done), None, None),
-            Job::Trim { file, offset, length } => (transfer::trim(&file, offset, length), None, None),
+            Job::Sync { file } => {
+                (tree::sync(&self.root, &file).map(|()| IoOutput::Done), None, None)
+            }
+            Job::Trim { file, offset, length } => {
+                (transfer::trim(&file, offset, length), None, None)
+            }
             Job::Named(op) => {
                 let direct = self.direct == DirectIo::WhenAligned;
                 let (result, opened) = tree::carry_out(&self.root, op, direct);

@@ -1,4 +1,5 @@
-//! A device that counts and records what goes through it (R2), and changes nothing. The counts are exact on any disk.
+//! A device that counts and records what goes through it (R2), and changes nothing. The counts are
+//! exact on any disk.
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
@@ -88,7 +89,8 @@ impl Trace {
         counts.failed += u64::from(record.result.is_err());
         counts.bytes += bytes;
         let took = record.finished.since(record.submitted).as_nanos();
-        counts.nanoseconds = counts.nanoseconds.saturating_add(u64::try_from(took).unwrap_or(u64::MAX));
+        counts.nanoseconds =
+            counts.nanoseconds.saturating_add(u64::try_from(took).unwrap_or(u64::MAX));
         seen.records.push_back(record);
         while seen.records.len() > self.limit {
             seen.records.pop_front();
@@ -148,7 +150,8 @@ impl<D: Device> Device for Traced<D> {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         let (file, offset, length) = particulars(&op);
         let (kind, result) = (OpKind::of(&op), Ok(()));
-        let record = TraceRecord { kind, file, offset, length, submitted: now, finished: now, result };
+        let record =
+            TraceRecord { kind, file, offset, length, submitted: now, finished: now, result };
         self.under_way.insert(id, record);
         self.inner.submit(id, op, now);
     }
@@ -216,7 +219,10 @@ mod tests {
         let one = KindCounts { finished: 1, failed: 0, bytes: 0, nanoseconds: 15 };
         assert_eq!(counts.of(OpKind::Create), one);
         assert_eq!(counts.of(OpKind::Write), KindCounts { bytes: 3, ..one });
-        assert_eq!(counts.of(OpKind::Read), KindCounts { finished: 2, failed: 1, bytes: 4, nanoseconds: 30 });
+        assert_eq!(
+            counts.of(OpKind::Read),
+            KindCounts { finished: 2, failed: 1, bytes: 4, nanoseconds: 30 }
+        );
         assert_eq!(counts.of(OpKind::Remove), one);
         assert_eq!(counts.of(OpKind::Sync), KindCounts::default());
     }

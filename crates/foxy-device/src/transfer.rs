@@ -1,4 +1,5 @@
-//! Whole transfers with blocking system calls: resumed when short, until all is moved or the file ends.
+//! Whole transfers with blocking system calls: resumed when short, until all is moved or the file
+//! ends.
 
 use crate::buffer::IoBuffer;
 use crate::io::IoOutput;
@@ -35,7 +36,8 @@ pub(crate) fn write(file: &OpenFile, offset: u64, buffer: &IoBuffer) -> Result<I
 }
 
 pub(crate) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<IoOutput, Errno> {
-    // A trim is advice, and a block device is not given any: what lies behind a store on it may be anybody's.
+    // A trim is advice, and a block device is not given any: what lies behind a store on it may be
+    // anybody's.
     if length == 0 || file.place == Place::BlockDevice {
         return Ok(IoOutput::Done);
     }

@@ -1,13 +1,13 @@
-//! Operations on names inside a [`Root`], as system calls relative to its descriptor: never outside it, never through
-//! a symbolic link in the last component.
+//! Operations on names inside a [`Root`], as system calls relative to its descriptor: never outside
+//! it, never through a symbolic link in the last component.
 
 use crate::block_device::open_block_device;
 use crate::buffer::ALIGNMENT;
 use crate::io::{DirectoryEntry, FileId, IoError, IoOp, IoOutput, StorePath};
 use crate::root::LOCK;
 use rustix::fs::{
-    AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, fdatasync, fstat, fsync, ftruncate,
-    mkdirat, openat, statat, unlinkat,
+    AtFlags, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, fdatasync, fstat, fsync,
+    ftruncate, mkdirat, openat, statat, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -38,7 +38,8 @@ pub(crate) struct OpenFile {
     pub(crate) buffered: OwnedFd,
     pub(crate) place: Place,
     direct: Option<OwnedFd>,
-    /// Set once the file system has refused a direct transfer that looked right; none is tried again.
+    /// Set once the file system has refused a direct transfer that looked right; none is tried
+    /// again.
     direct_refused: AtomicBool,
     /// The directory whose entry for this file is not known to be durable.
     new_in: Mutex<Option<StorePath>>,
@@ -50,8 +51,9 @@ impl OpenFile {
         Self { buffered, place: Place::File, direct, direct_refused, new_in }
     }
 
-    /// The direct descriptor, where a transfer at `offset` of `length` bytes can take it. The memory is as aligned as
-    /// the offset: buffers start on a page, and only whole transfers or what is left of them are asked for.
+    /// The direct descriptor, where a transfer at `offset` of `length` bytes can take it. The
+    /// memory is as aligned as the offset: buffers start on a page, and only whole transfers or
+    /// what is left of them are asked for.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))
@@ -62,8 +64,8 @@ impl OpenFile {
         self.direct_refused.store(true, Ordering::Relaxed);
     }
 
-    /// Makes one system call on the descriptor that fits: again after a signal, and once more through the page cache
-    /// when the file system will not have it direct.
+    /// Makes one system call on the descriptor that fits: again after a signal, and once more
+    /// through the page cache when the file system will not have it direct.
     pub(crate) fn transfer(
         &self,
         offset: u64,
@@ -89,7 +91,8 @@ impl OpenFile {
     }
 }
 
-/// Carries out an operation on a name; an `Open` or `Create` that succeeds gives the file with the id it gets.
+/// Carries out an operation on a name; an `Open` or `Create` that succeeds gives the file with the
+/// id it gets.
 pub(crate) fn carry_out(
     root: &OwnedFd,
     op: IoOp,
@@ -165,26 +168,38 @@ fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile
 fn open_device(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile, u64), IoError> {
     let (buffered, size) = open_block_device(root, path.as_str(), OFlags::RDWR)?;
     let past_the_cache = || open_block_device(root, path.as_str(), OFlags::RDWR | OFlags::DIRECT);
-    let direct = if direct { past_the_cache().ok().map(|(descriptor, _)| descriptor) } else { None };
+    let direct =
+        if direct { past_the_cache().ok().map(|(descriptor, _)| descriptor) } else { None };
     Ok((OpenFile { place: Place::BlockDevice, ..OpenFile::new(buffered, direct, None) }, size))
 }
 
-pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) -> Result<OpenFile, IoError> {
+pub(crate) fn create(
+    root: &OwnedFd,
+    path: &StorePath,
+    size: u64,
+    direct: bool,
+) -> Result<OpenFile, IoError> {
     let buffered = openat(root, path.as_str(), flags() | OFlags::CREATE | OFlags::TRUNC, PRIVATE)?;
     if size > 0 {
         match fallocate(&buffered, FallocateFlags::empty(), 0, size) {
             Ok(()) => {}
-            // The file system cannot preallocate: the file is sparse, and a full disk shows at the write.
+            // The file system cannot preallocate: the file is sparse, and a full disk shows at the
+            // write.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => ftruncate(&buffered, size)?,
             Err(error) => {
-                // Nothing of a file that does not fit is left behind; the first error is the one to report.
+                // Nothing of a file that does not fit is left behind; the first error is the one to
+                // report.
                 let _ = unlinkat(root, path.as_str(), AtFlags::empty());
                 return Err(error.into());
             }
         }
     }
     let direct = direct && size >= DIRECT_FROM;
-    Ok(OpenFile::new(buffered, direct.then(|| open_direct(root, path)).flatten(), Some(path.parent())))
+    Ok(OpenFile::new(
+        buffered,
+        direct.then(|| open_direct(root, path)).flatten(),
+        Some(path.parent()),
+    ))
 }
 
 /// `None` where the file system has no direct IO.
@@ -221,7 +236,8 @@ fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError
     Ok(entries)
 }
 
-/// Whether an entry is a directory, and its size; `None` for what is neither file nor directory, or gone meanwhile.
+/// Whether an entry is a directory, and its size; `None` for what is neither file nor directory, or
+/// gone meanwhile.
 fn kind(directory: impl AsFd, name: &str) -> Result<Option<(bool, u64)>, IoError> {
     let status = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => status,

@@ -1,8 +1,9 @@
-//! A real disk through io_uring: reads, writes and syncs of many operations in one system call. Names are the business
-//! of one helper thread, which has the same code as [`crate::threads`]. See [`crate::choose`] for where it cannot run.
+//! A real disk through io_uring: reads, writes and syncs of many operations in one system call.
+//! Names are the business of one helper thread, which has the same code as [`crate::threads`]. See
+//! [`crate::choose`] for where it cannot run.
 //!
-//! Memory: a slot holds the buffer and the descriptor of each transfer from before the kernel learns of them until its
-//! completion was taken from the ring, whatever becomes of the device.
+//! Memory: a slot holds the buffer and the descriptor of each transfer from before the kernel
+//! learns of them until its completion was taken from the ring, whatever becomes of the device.
 
 mod bell;
 mod slots;
@@ -34,8 +35,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the kernel lacks or forbids for a [`Uring`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UringError {
-    /// No ring may be set up, with the system's error number: an old kernel (ENOSYS), a container's filter or
-    /// `kernel.io_uring_disabled` (EPERM), too little lockable memory (ENOMEM), a bad number of entries (EINVAL).
+    /// No ring may be set up, with the system's error number: an old kernel (ENOSYS), a container's
+    /// filter or `kernel.io_uring_disabled` (EPERM), too little lockable memory (ENOMEM), a bad
+    /// number of entries (EINVAL).
     Setup(i32),
     /// The kernel has rings, but not all operations and features that are needed (Linux 5.11).
     TooOld,
@@ -49,9 +51,15 @@ impl fmt::Display for UringError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setup(number) => {
-                write!(f, "io_uring cannot be set up: {}", std::io::Error::from_raw_os_error(*number))
+                write!(
+                    f,
+                    "io_uring cannot be set up: {}",
+                    std::io::Error::from_raw_os_error(*number)
+                )
             }
-            Self::TooOld => f.write_str("this kernel's io_uring lacks what is needed; Linux 5.11 has it"),
+            Self::TooOld => {
+                f.write_str("this kernel's io_uring lacks what is needed; Linux 5.11 has it")
+            }
             Self::Trial => f.write_str("io_uring can be set up but does not work here"),
             Self::Helper(number) => {
                 write!(f, "no helper for io_uring: {}", std::io::Error::from_raw_os_error(*number))
@@ -88,7 +96,8 @@ impl fmt::Debug for Uring {
 }
 
 impl Uring {
-    /// A device on `root` with at most `depth` transfers at the kernel at once; more wait in the process.
+    /// A device on `root` with at most `depth` transfers at the kernel at once; more wait in the
+    /// process.
     ///
     /// # Errors
     /// [`UringError`], when the kernel has no io_uring that will do; nothing is left behind then.
@@ -135,10 +144,13 @@ impl Uring {
         }
     }
 
-    /// Puts entries into the ring as far as there is room. The kernel learns of them at the next `enter`.
+    /// Puts entries into the ring as far as there is room. The kernel learns of them at the next
+    /// `enter`.
     fn fill(&mut self) {
         if !self.armed {
-            let watch = opcode::PollAdd::new(types::Fd(self.bell.descriptor().as_raw_fd()), POLL_IN).build();
+            let watch =
+                opcode::PollAdd::new(types::Fd(self.bell.descriptor().as_raw_fd()), POLL_IN)
+                    .build();
             self.armed = self.push(watch.user_data(BELL));
         }
         while self.started < self.depth
@@ -155,10 +167,11 @@ impl Uring {
 
     /// False when the ring is full.
     fn push(&mut self, entry: squeue::Entry) -> bool {
-        // SAFETY: the entry's memory and descriptor stay valid until its completion. For a transfer both are owned by
-        // its slot, which is emptied only in `take_completions` after its completion was taken, and which nobody else
-        // reads or writes meanwhile; when the device is dropped earlier, `drop` waits for it or leaks the slots. For
-        // the bell the kernel takes its own reference of the file while submitting, and the bell is dropped later.
+        // SAFETY: the entry's memory and descriptor stay valid until its completion. For a transfer
+        // both are owned by its slot, which is emptied only in `take_completions` after its
+        // completion was taken, and which nobody else reads or writes meanwhile; when the device is
+        // dropped earlier, `drop` waits for it or leaks the slots. For the bell the kernel takes
+        // its own reference of the file while submitting, and the bell is dropped later.
         unsafe { self.ring.submission().push(&entry).is_ok() }
     }
 
@@ -177,7 +190,8 @@ impl Uring {
         };
         self.take_completions();
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the time limit, or a kernel short of memory or room for completions: later is early enough.
+            // A signal, the time limit, or a kernel short of memory or room for completions: later
+            // is early enough.
             Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(error) => Err(error),
         }
@@ -192,7 +206,8 @@ impl Uring {
                 continue;
             }
             self.started -= 1;
-            let slot = u32::try_from(completion.user_data()).expect("slots are numbered with 32 bits");
+            let slot =
+                u32::try_from(completion.user_data()).expect("slots are numbered with 32 bits");
             match self.slots.get_mut(slot).advance(completion.result()) {
                 After::Again => self.backlog.push_front(slot),
                 After::Done(result) => self.finished.push(self.slots.remove(slot).finish(result)),
@@ -214,7 +229,8 @@ const POLL_IN: u32 = 1;
 fn check_abilities(ring: &IoUring) -> Result<(), UringError> {
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe).map_err(|_| UringError::TooOld)?;
-    let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::PollAdd::CODE];
+    let needed =
+        [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::PollAdd::CODE];
     let features = ring.params().is_feature_ext_arg() && ring.params().is_feature_nodrop();
     let all = features && needed.into_iter().all(|code| probe.is_supported(code));
     all.then_some(()).ok_or(UringError::TooOld)
@@ -223,11 +239,15 @@ fn check_abilities(ring: &IoUring) -> Result<(), UringError> {
 impl Device for Uring {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         match op {
-            IoOp::Read { file, offset, buffer } => self.begin(id, file, Work::Read { offset }, Some(buffer)),
+            IoOp::Read { file, offset, buffer } => {
+                self.begin(id, file, Work::Read { offset }, Some(buffer))
+            }
             IoOp::Write { file, offset, buffer } => {
                 self.begin(id, file, Work::Write { offset }, Some(buffer));
             }
-            IoOp::Sync { file } if self.names.file(file).is_some_and(|file| !file.has_new_name()) => {
+            IoOp::Sync { file }
+                if self.names.file(file).is_some_and(|file| !file.has_new_name()) =>
+            {
                 self.begin(id, file, Work::Sync, None);
             }
             named => self.names.submit(id, named, now),
@@ -272,8 +292,8 @@ impl BlockingDevice for Uring {
 }
 
 impl Drop for Uring {
-    /// Finishes what was submitted, as [`Threads`] does. Should the ring break, its buffers are leaked: the kernel may
-    /// still write into them.
+    /// Finishes what was submitted, as [`Threads`] does. Should the ring break, its buffers are
+    /// leaked: the kernel may still write into them.
     fn drop(&mut self) {
         while !self.slots.is_empty() {
             self.fill();

@@ -1,4 +1,5 @@
-//! How much of a disk a store's folder takes already: counted by names and sizes, no file is opened.
+//! How much of a disk a store's folder takes already: counted by names and sizes, no file is
+//! opened.
 
 use crate::root::Root;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
@@ -17,8 +18,8 @@ impl Root {
         fstat(self.directory()).ok().map(|status| status.st_dev)
     }
 
-    /// Bytes of disk that the entries named by `ours` take, with all that is in them. Counting ends early once there are
-    /// `enough`. What cannot be read counts as nothing.
+    /// Bytes of disk that the entries named by `ours` take, with all that is in them. Counting ends
+    /// early once there are `enough`. What cannot be read counts as nothing.
     #[must_use]
     pub fn taken_bytes(&self, ours: impl Fn(&str) -> bool, enough: u64) -> u64 {
         let mut taken = 0;
@@ -68,7 +69,9 @@ fn entries(folder: &OwnedFd) -> impl Iterator<Item = (String, Entry)> {
         }
         let status = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let entry = match FileType::from_raw_mode(status.st_mode) {
-            FileType::RegularFile => Entry::File(u64::try_from(status.st_blocks).unwrap_or(0) * BLOCK),
+            FileType::RegularFile => {
+                Entry::File(u64::try_from(status.st_blocks).unwrap_or(0) * BLOCK)
+            }
             FileType::Directory => Entry::Folder,
             _ => return None,
         };

@@ -1,7 +1,10 @@
-//! What a crash of a volatile memory device leaves: synced bytes and names always, the rest by the policy.
+//! What a crash of a volatile memory device leaves: synced bytes and names always, the rest by the
+//! policy.
 
 use foxy_base::{Instant, Random};
-use foxy_device::{CrashPolicy, Device, FileId, IoBuffer, IoError, IoId, IoOp, IoOutput, Memory, StorePath};
+use foxy_device::{
+    CrashPolicy, Device, FileId, IoBuffer, IoError, IoId, IoOp, IoOutput, Memory, StorePath,
+};
 
 const SECTOR: usize = 512;
 const FILE: FileId = FileId(0);
@@ -22,7 +25,8 @@ fn create(device: &mut Memory, name: &str) {
 }
 
 fn write(device: &mut Memory, offset: u64, bytes: &[u8]) {
-    run(device, IoOp::Write { file: FILE, offset, buffer: IoBuffer::copy_of(bytes) }).expect("written");
+    run(device, IoOp::Write { file: FILE, offset, buffer: IoBuffer::copy_of(bytes) })
+        .expect("written");
 }
 
 fn sync(device: &mut Memory) {
@@ -88,7 +92,8 @@ fn a_torn_write_is_torn_at_sectors() {
         for (at, &byte) in content.iter().enumerate() {
             let written = (100..100 + 3 * SECTOR).contains(&at);
             // Bytes 300 of the first three sectors are within the write, of the last beyond it.
-            let sector_is_new = if at / SECTOR < 3 { new[at / SECTOR] } else { content[3 * SECTOR] == 2 };
+            let sector_is_new =
+                if at / SECTOR < 3 { new[at / SECTOR] } else { content[3 * SECTOR] == 2 };
             assert_eq!(byte, if written && sector_is_new { 2 } else { 1 }, "at {at}");
         }
     }

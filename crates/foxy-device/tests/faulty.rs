@@ -1,9 +1,10 @@
-//! The faulty device does what its plan says, the same for the same seed, and nothing when the plan is empty.
+//! The faulty device does what its plan says, the same for the same seed, and nothing when the plan
+//! is empty.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
-    CrashPolicy, Device, FaultKind, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError, IoId, IoOp,
-    IoOutput, Memory, StorePath,
+    CrashPolicy, Device, FaultKind, FaultPlan, Faulty, FileId, IoBuffer, IoDone, IoError, IoId,
+    IoOp, IoOutput, Memory, StorePath,
 };
 use std::time::Duration;
 
@@ -17,8 +18,11 @@ fn path() -> StorePath {
 /// A device whose one file is full of ones, then goes wrong by `plan`.
 fn device(plan: FaultPlan, seed: u64) -> Faulty<Memory> {
     let mut device = Faulty::new(Memory::volatile(), FaultPlan::default(), seed);
-    let operations =
-        [IoOp::Create { file: FILE, path: path(), size: 0 }, write(&[1; LENGTH]), IoOp::Sync { file: FILE }];
+    let operations = [
+        IoOp::Create { file: FILE, path: path(), size: 0 },
+        write(&[1; LENGTH]),
+        IoOp::Sync { file: FILE },
+    ];
     for op in operations {
         assert!(run(&mut device, op).result.is_ok());
     }
@@ -61,7 +65,10 @@ fn differing_bits(left: &[u8], right: &[u8]) -> u32 {
 #[test]
 fn an_empty_plan_changes_nothing() {
     let mut device = device(FaultPlan::default(), 1);
-    assert!(matches!(run(&mut device, write(&[2; LENGTH])).result, Ok(IoOutput::Moved { count: LENGTH })));
+    assert!(matches!(
+        run(&mut device, write(&[2; LENGTH])).result,
+        Ok(IoOutput::Moved { count: LENGTH })
+    ));
     assert_eq!(run(&mut device, read()).buffer.expect("the buffer").as_ref(), [2; LENGTH]);
     assert_eq!(device.counts().total(), 0);
 }
@@ -77,7 +84,11 @@ fn an_error_gives_the_buffer_back_and_may_have_written_a_part() {
         assert!(content(&device)[kept..].iter().all(|&byte| byte == 1), "seed {seed}");
         assert!(matches!(run(&mut device, IoOp::Sync { file: FILE }).result, Err(IoError::Device)));
         device.crash(&CrashPolicy::LOSE_ALL);
-        assert_eq!(content(&device), [1; LENGTH], "seed {seed}: a failed sync makes nothing durable");
+        assert_eq!(
+            content(&device),
+            [1; LENGTH],
+            "seed {seed}: a failed sync makes nothing durable"
+        );
     }
 }
 
@@ -100,12 +111,19 @@ fn short_transfers_say_how_many_bytes_they_moved() {
         let Ok(IoOutput::Moved { count }) = done.result else { panic!("seed {seed}: {done:?}") };
         assert!(count < LENGTH, "seed {seed}");
         assert_eq!(done.buffer.map(|buffer| buffer.len()), Some(LENGTH), "seed {seed}");
-        assert_eq!(content(&device), [vec![2; count], vec![1; LENGTH - count]].concat(), "seed {seed}");
+        assert_eq!(
+            content(&device),
+            [vec![2; count], vec![1; LENGTH - count]].concat(),
+            "seed {seed}"
+        );
         let done = run(&mut device, read());
         let Ok(IoOutput::Moved { count }) = done.result else { panic!("seed {seed}: {done:?}") };
         let buffer = done.buffer.expect("the buffer");
         assert_eq!(buffer.as_ref()[..count], content(&device)[..count], "seed {seed}");
-        assert!(buffer.as_ref()[count..].iter().all(|&byte| byte > 2), "seed {seed}: the rest is garbage");
+        assert!(
+            buffer.as_ref()[count..].iter().all(|&byte| byte > 2),
+            "seed {seed}: the rest is garbage"
+        );
     }
 }
 
@@ -123,10 +141,16 @@ fn a_flip_changes_one_bit_and_not_the_submitters_buffer() {
 #[test]
 fn lost_and_misdirected_writes_claim_success() {
     let mut device = device(FaultPlan { lost_writes: 1.0, ..FaultPlan::default() }, 1);
-    assert!(matches!(run(&mut device, write(&[2; LENGTH])).result, Ok(IoOutput::Moved { count: LENGTH })));
+    assert!(matches!(
+        run(&mut device, write(&[2; LENGTH])).result,
+        Ok(IoOutput::Moved { count: LENGTH })
+    ));
     assert_eq!(content(&device), [1; LENGTH]);
     device.set_plan(FaultPlan { misdirected_writes: 1.0, ..FaultPlan::default() });
-    assert!(matches!(run(&mut device, write(&[2; LENGTH])).result, Ok(IoOutput::Moved { count: LENGTH })));
+    assert!(matches!(
+        run(&mut device, write(&[2; LENGTH])).result,
+        Ok(IoOutput::Moved { count: LENGTH })
+    ));
     let astray = content(&device).iter().position(|&byte| byte == 2).expect("written somewhere");
     assert!(astray > 0 && astray.is_multiple_of(512), "at {astray}");
 }

@@ -1,12 +1,14 @@
-//! What the codec costs on the path of a memory hit: one GET decoded, one response head written; and one response read.
-//! `cargo bench -p foxy-http` prints nanoseconds; for instructions run the program under `valgrind --tool=callgrind`
-//! with the number of rounds as its argument. Every round checks its result, so it is a test as well.
+//! What the codec costs on the path of a memory hit: one GET decoded, one response head written;
+//! and one response read. `cargo bench -p foxy-http` prints nanoseconds; for instructions run the
+//! program under `valgrind --tool=callgrind` with the number of rounds as its argument. Every round
+//! checks its result, so it is a test as well.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use bytes::BytesMut;
 use foxy_base::clock;
 use foxy_http::{
-    Method, Persistence, RequestDecoder, RequestEvent, ResponseDecoder, ResponseEvent, ResponseHead, encode,
+    Method, Persistence, RequestDecoder, RequestEvent, ResponseDecoder, ResponseEvent,
+    ResponseHead, encode,
 };
 
 const REQUEST: &[u8] = b"GET http://registry.example/pkg/left-pad-1.3.0.tgz HTTP/1.1\r\nHost: registry.example\r\n\
@@ -19,7 +21,8 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Sat, 21 Nov 2026 05:00:00 GMT
 const ROUNDS: u64 = if cfg!(debug_assertions) { 1000 } else { 200_000 };
 
 fn main() {
-    let rounds = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(ROUNDS);
+    let rounds =
+        std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(ROUNDS);
     report("decode a GET", rounds, decode_requests);
     report("write a kept head", rounds, write_heads);
     report("decode a response", rounds, decode_responses);
@@ -48,7 +51,8 @@ fn decode_requests(rounds: u64) {
 
 fn write_heads(rounds: u64) {
     let mut head = ResponseHead::new(200);
-    for (name, value) in [("ETag", "\"0123456789abcdef\""), ("Content-Type", "a/b"), ("Content-Length", "16")]
+    for (name, value) in
+        [("ETag", "\"0123456789abcdef\""), ("Content-Type", "a/b"), ("Content-Length", "16")]
     {
         head.headers.append(name, value);
     }

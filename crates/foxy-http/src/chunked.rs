@@ -1,6 +1,6 @@
-//! The chunked coding (RFC 9112 §7.1), strictly: every line ends in CRLF, sizes are plain hexadecimal, extensions are
-//! bounded and dropped. Blanks between a size and the end of its line, with which old origins pad sizes, are accepted
-//! in responses only.
+//! The chunked coding (RFC 9112 §7.1), strictly: every line ends in CRLF, sizes are plain
+//! hexadecimal, extensions are bounded and dropped. Blanks between a size and the end of its line,
+//! with which old origins pad sizes, are accepted in responses only.
 
 use crate::body::BodyEvent;
 use crate::error::DecodeError;
@@ -33,8 +33,8 @@ const FORBIDDEN_TRAILERS: [&str; 16] = [
     "vary",
 ];
 
-/// What becomes of blanks between a chunk size and the end of its line. Before an extension they are of the grammar
-/// (RFC 9112 §7.1.1).
+/// What becomes of blanks between a chunk size and the end of its line. Before an extension they
+/// are of the grammar (RFC 9112 §7.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Padding {
     /// They break the message.
@@ -114,8 +114,13 @@ impl ChunkedDecoder {
     }
 
     /// Takes a whole chunk line; `None`: more bytes are needed.
-    fn take_size(&mut self, buffer: &mut BytesMut, limits: &Limits) -> Result<Option<u64>, DecodeError> {
-        let digits = buffer.iter().take(SIZE_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    fn take_size(
+        &mut self,
+        buffer: &mut BytesMut,
+        limits: &Limits,
+    ) -> Result<Option<u64>, DecodeError> {
+        let digits =
+            buffer.iter().take(SIZE_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
         if digits > SIZE_DIGITS || (digits == 0 && !buffer.is_empty()) {
             return Err(DecodeError::InvalidChunkSize);
         }
@@ -123,7 +128,11 @@ impl ChunkedDecoder {
         let window = &buffer[digits..buffer.len().min(digits + most + 2)];
         let Some(index) = memchr::memchr2(b'\r', b'\n', window) else {
             check_extension(window)?;
-            return if window.len() > most { Err(DecodeError::ChunkExtensionsTooLarge) } else { Ok(None) };
+            return if window.len() > most {
+                Err(DecodeError::ChunkExtensionsTooLarge)
+            } else {
+                Ok(None)
+            };
         };
         check_extension(&window[..index])?;
         match window[index..] {
@@ -135,7 +144,9 @@ impl ChunkedDecoder {
         if index > 0 && self.padding == Padding::Refused && !window[..index].contains(&b';') {
             return Err(DecodeError::InvalidChunkSize);
         }
-        let size = buffer[..digits].iter().fold(0, |size, &digit| size << 4 | u64::from(hexadecimal(digit)));
+        let size = buffer[..digits]
+            .iter()
+            .fold(0, |size, &digit| size << 4 | u64::from(hexadecimal(digit)));
         self.extension_bytes += index;
         buffer.advance(digits + index + 2);
         Ok(Some(size))
@@ -171,5 +182,6 @@ fn trailer_rules(limits: &Limits) -> SectionRules {
 
 /// Removes the fields that trailers must not have.
 pub fn drop_forbidden_trailers(trailers: &mut Headers) {
-    trailers.retain(|name, _| !FORBIDDEN_TRAILERS.iter().any(|other| other.eq_ignore_ascii_case(name)));
+    trailers
+        .retain(|name, _| !FORBIDDEN_TRAILERS.iter().any(|other| other.eq_ignore_ascii_case(name)));
 }

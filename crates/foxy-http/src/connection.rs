@@ -1,4 +1,5 @@
-//! What holds for one connection only (RFC 9110 §7.6.1, RFC 9112 §9): persistence, hop-by-hop headers, upgrades.
+//! What holds for one connection only (RFC 9110 §7.6.1, RFC 9112 §9): persistence, hop-by-hop
+//! headers, upgrades.
 
 use crate::headers::Headers;
 use crate::message::{RequestHead, Version};
@@ -46,8 +47,8 @@ impl Persistence {
     }
 }
 
-/// Headers that concern one connection only. Upgrade and TE are among them: who wants them on the next connection
-/// adds them again.
+/// Headers that concern one connection only. Upgrade and TE are among them: who wants them on the
+/// next connection adds them again.
 const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "keep-alive",
@@ -62,8 +63,9 @@ const HOP_BY_HOP: [&str; 11] = [
     "http2-settings",
 ];
 
-/// Headers that Connection may not name away, because routing, framing or caching would then see another message
-/// than the peer sent (RFC 9110 §7.6.1 forbids to name them), or the origin another client.
+/// Headers that Connection may not name away, because routing, framing or caching would then see
+/// another message than the peer sent (RFC 9110 §7.6.1 forbids to name them), or the origin another
+/// client.
 const END_TO_END: [&str; 17] = [
     "age",
     "authorization",
@@ -84,8 +86,8 @@ const END_TO_END: [&str; 17] = [
     "x-forwarded-proto",
 ];
 
-/// Whether Connection names a field of this message away that is not hop-by-hop by itself: the next hop then sees
-/// another message than this one, and what it answers is no answer to this one.
+/// Whether Connection names a field of this message away that is not hop-by-hop by itself: the next
+/// hop then sees another message than this one, and what it answers is no answer to this one.
 #[must_use]
 pub fn names_other_fields_away(headers: &Headers) -> bool {
     headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
@@ -95,12 +97,13 @@ pub fn names_other_fields_away(headers: &Headers) -> bool {
     })
 }
 
-/// Removes what must not be forwarded, from requests and responses alike: the headers named in Connection, Connection
-/// itself, and the hop-by-hop headers that senders forget to name. Read [`Persistence::of`], [`upgrade_protocol`] and
-/// [`accepts_trailers`] first, and set the framing of the outgoing message after
-/// ([`crate::framing::set_body_length`]).
+/// Removes what must not be forwarded, from requests and responses alike: the headers named in
+/// Connection, Connection itself, and the hop-by-hop headers that senders forget to name. Read
+/// [`Persistence::of`], [`upgrade_protocol`] and [`accepts_trailers`] first, and set the framing of
+/// the outgoing message after ([`crate::framing::set_body_length`]).
 pub fn strip_hop_by_hop(headers: &mut Headers) {
-    let is_one_of = |names: &[&str], name: &str| names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let is_one_of =
+        |names: &[&str], name: &str| names.iter().any(|other| other.eq_ignore_ascii_case(name));
     let named: Vec<String> = headers
         .tokens("connection")
         .filter_map(|name| std::str::from_utf8(name).ok())
@@ -114,14 +117,14 @@ pub fn strip_hop_by_hop(headers: &mut Headers) {
     }
 }
 
-/// The protocols a message offers to switch to: the value of Upgrade, if Connection names it and the version is 1.1
-/// (RFC 9110 §7.8).
+/// The protocols a message offers to switch to: the value of Upgrade, if Connection names it and
+/// the version is 1.1 (RFC 9110 §7.8).
 #[must_use]
 pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
     let changes_http = |name: &[u8]| {
-        [&b"h2c"[..], b"http/", b"tls/"]
-            .iter()
-            .any(|start| name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start)))
+        [&b"h2c"[..], b"http/", b"tls/"].iter().any(|start| {
+            name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
+        })
     };
     let named = version == Version::Http11
         && headers.has_token("connection", "upgrade")
@@ -129,13 +132,15 @@ pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
     headers.get("upgrade").filter(|value| named && !value.is_empty())
 }
 
-/// Whether the sender of a request takes trailers in the response: `TE: trailers` (RFC 9110 §10.1.4).
+/// Whether the sender of a request takes trailers in the response: `TE: trailers` (RFC 9110
+/// §10.1.4).
 #[must_use]
 pub fn accepts_trailers(headers: &Headers) -> bool {
     headers.has_token("te", "trailers")
 }
 
-/// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1; HTTP/1.0 clients never do).
+/// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1; HTTP/1.0 clients
+/// never do).
 #[must_use]
 pub fn expects_continue(head: &RequestHead) -> bool {
     head.version >= Version::Http11 && head.headers.has_token("expect", "100-continue")

@@ -1,4 +1,5 @@
-//! Reads the requests of one client connection. It does no IO: the caller fills the buffer and asks for events.
+//! Reads the requests of one client connection. It does no IO: the caller fills the buffer and asks
+//! for events.
 
 use crate::body::{BodyDecoder, BodyEvent};
 use crate::chunked::Padding;
@@ -23,16 +24,17 @@ pub enum RequestEvent {
     Body(Bytes),
     /// Trailers after a chunked body, without the fields trailers must not have. Never empty.
     Trailers(Headers),
-    /// The request is complete. Bytes left in the buffer are of the next one, or of a tunnel if the caller makes one.
+    /// The request is complete. Bytes left in the buffer are of the next one, or of a tunnel if the
+    /// caller makes one.
     End,
 }
 
 /// Reads requests from one connection, pipelined ones too.
 ///
-/// Append received bytes to a buffer and call [`RequestDecoder::next`] until it gives `None`; then read more. The
-/// decoder takes what it has understood out of the buffer and leaves the rest, so it holds no bytes but those of
-/// heads in flight. Between an `End` and the next `Head` the buffer is the caller's: a tunnel after CONNECT or
-/// Upgrade simply stops asking.
+/// Append received bytes to a buffer and call [`RequestDecoder::next`] until it gives `None`; then
+/// read more. The decoder takes what it has understood out of the buffer and leaves the rest, so it
+/// holds no bytes but those of heads in flight. Between an `End` and the next `Head` the buffer is
+/// the caller's: a tunnel after CONNECT or Upgrade simply stops asking.
 #[derive(Debug)]
 pub struct RequestDecoder {
     limits: Limits,
@@ -67,11 +69,12 @@ impl RequestDecoder {
         Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: State::head() }
     }
 
-    /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call, only grown.
+    /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call,
+    /// only grown.
     ///
     /// # Errors
-    /// [`DecodeError`] if the bytes are not a request we accept. Answer with its status and close; the error is
-    /// given again at every later call.
+    /// [`DecodeError`] if the bytes are not a request we accept. Answer with its status and close;
+    /// the error is given again at every later call.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<RequestEvent>, DecodeError> {
         let result = self.advance(buffer);
         if let Err(error) = result {
@@ -80,16 +83,19 @@ impl RequestDecoder {
         result
     }
 
-    /// What was read of the head that is refused, where that was whole; what is not whole is still in the buffer.
+    /// What was read of the head that is refused, where that was whole; what is not whole is still
+    /// in the buffer.
     #[must_use]
     pub fn refused(&self) -> &[u8] {
         &self.refused
     }
 
-    /// Whether the client may close here: call it when the client has closed and [`RequestDecoder::next`] gave `None`.
+    /// Whether the client may close here: call it when the client has closed and
+    /// [`RequestDecoder::next`] gave `None`.
     ///
     /// # Errors
-    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a request, or the earlier error.
+    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a request, or the
+    /// earlier error.
     pub fn eof(&self, buffer: &BytesMut) -> Result<(), DecodeError> {
         match self.state {
             State::Head { .. } if buffer.is_empty() => Ok(()),
@@ -106,7 +112,9 @@ impl RequestDecoder {
                 if !skip_empty_lines(buffer, empty_lines)? {
                     return Ok(None);
                 }
-                let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else { return Ok(None) };
+                let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else {
+                    return Ok(None);
+                };
                 let text = parse::take_section(buffer, &mut self.arena, &section);
                 let head = parse::request(text.clone(), &section).and_then(|head| {
                     let length = framing::request(&head)?;

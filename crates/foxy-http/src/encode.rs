@@ -1,8 +1,10 @@
 //! Writes heads and chunks. It writes what it is given: the caller sets the framing headers
-//! ([`crate::framing::set_body_length`]) and strips the hop-by-hop ones. The version sent is always HTTP/1.1.
+//! ([`crate::framing::set_body_length`]) and strips the hop-by-hop ones. The version sent is always
+//! HTTP/1.1.
 //!
-//! A head that is sent often can be written once without its empty line ([`status_line`], [`header_lines`]), kept, and
-//! completed for each answer with [`header_line`] (Age, Date) and [`end_of_head`].
+//! A head that is sent often can be written once without its empty line ([`status_line`],
+//! [`header_lines`]), kept, and completed for each answer with [`header_line`] (Age, Date) and
+//! [`end_of_head`].
 
 use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead};
@@ -14,8 +16,8 @@ pub const CRLF: &[u8] = b"\r\n";
 /// Writes a whole request head. `target` is the form to send, such as [`RequestHead::origin_form`].
 ///
 /// # Panics
-/// If the target is empty or has a blank or a control byte: it would be another request for the receiver. Those of
-/// decoded heads have none.
+/// If the target is empty or has a blank or a control byte: it would be another request for the
+/// receiver. Those of decoded heads have none.
 pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut impl BufMut) {
     let is_one_word = !target.is_empty() && target.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     assert!(is_one_word, "the request target is not one word");
@@ -84,7 +86,8 @@ pub fn end_of_head(out: &mut impl BufMut) {
     out.put_slice(CRLF);
 }
 
-/// The line before a chunk's data, kept without allocating, for vectored writes: line, data, [`CRLF`].
+/// The line before a chunk's data, kept without allocating, for vectored writes: line, data,
+/// [`CRLF`].
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
     text: [u8; 18],

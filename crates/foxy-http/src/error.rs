@@ -1,9 +1,10 @@
-//! Why a message was refused. Each reason is named, says what was wrong, and maps to one status for a client.
+//! Why a message was refused. Each reason is named, says what was wrong, and maps to one status for
+//! a client.
 
 use std::fmt;
 
-/// Why bytes are not a message we accept. The connection must be closed after any of them: what follows in the
-/// stream has no agreed meaning.
+/// Why bytes are not a message we accept. The connection must be closed after any of them: what
+/// follows in the stream has no agreed meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecodeError {
     /// The head is longer than [`crate::Limits::head`].
@@ -18,11 +19,13 @@ pub enum DecodeError {
     BareCarriageReturn,
     /// There is a NUL byte in the head or in the trailers.
     NulByte,
-    /// A header line starts with a blank (RFC 9112 §5.2; refused in requests, trailers and before the first header).
+    /// A header line starts with a blank (RFC 9112 §5.2; refused in requests, trailers and before
+    /// the first header).
     ObsoleteFold,
     /// The first line is not `method SP target SP version`.
     InvalidRequestLine,
-    /// The first line has the shape of a request line, and its last word names another protocol than HTTP.
+    /// The first line has the shape of a request line, and its last word names another protocol
+    /// than HTTP.
     OtherProtocol,
     /// The method is not a token.
     InvalidMethod,
@@ -30,7 +33,8 @@ pub enum DecodeError {
     InvalidTarget,
     /// The authority in the target is not `host [":" port]` (user information is refused too).
     InvalidAuthority,
-    /// The first line is not `version SP status SP reason`, or the status is not between 100 and 599.
+    /// The first line is not `version SP status SP reason`, or the status is not between 100 and
+    /// 599.
     InvalidStatusLine,
     /// The version is neither HTTP/1.0 nor HTTP/1.1.
     UnsupportedVersion,
@@ -62,7 +66,8 @@ pub enum DecodeError {
     ChunkedNotLast,
     /// Transfer-Encoding names a coding besides chunked.
     UnsupportedTransferCoding,
-    /// A CONNECT has content (RFC 9110 §9.3.6 gives it no meaning: body to one parser, tunnel bytes to another).
+    /// A CONNECT has content (RFC 9110 §9.3.6 gives it no meaning: body to one parser, tunnel bytes
+    /// to another).
     ConnectWithContent,
     /// A chunk size is not hexadecimal, or does not fit 64 bits.
     InvalidChunkSize,
@@ -87,7 +92,8 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// The status to answer a bad *request* with, before closing. For a bad response, a gateway answers 502.
+    /// The status to answer a bad *request* with, before closing. For a bad response, a gateway
+    /// answers 502.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -122,9 +128,13 @@ impl DecodeError {
             Self::MissingHost => "an HTTP/1.1 request needs a Host header",
             Self::RepeatedHost => "there is more than one Host header",
             Self::InvalidHost => "Host is not `host` or `host:port`",
-            Self::ConnectionField => "a field that concerns a connection of HTTP/1.1 came over HTTP/2",
+            Self::ConnectionField => {
+                "a field that concerns a connection of HTTP/1.1 came over HTTP/2"
+            }
             Self::HostDiffers => "Host is not what :authority says",
-            Self::LengthAndTransferEncoding => "both Content-Length and Transfer-Encoding are given",
+            Self::LengthAndTransferEncoding => {
+                "both Content-Length and Transfer-Encoding are given"
+            }
             Self::InvalidContentLength => "Content-Length is not a plain decimal number",
             Self::RepeatedContentLength => "Content-Length is given more than once",
             Self::TransferEncodingInHttp10 => "Transfer-Encoding is not allowed in HTTP/1.0",

@@ -1,4 +1,5 @@
-//! Where a message body ends (RFC 9112 §6), as pure decisions. What two parsers could read differently is refused.
+//! Where a message body ends (RFC 9112 §6), as pure decisions. What two parsers could read
+//! differently is refused.
 
 use crate::connection::{CloseReason, Persistence};
 use crate::error::DecodeError;
@@ -12,19 +13,22 @@ pub enum BodyLength {
     None,
     /// So many bytes, possibly 0.
     Length(u64),
-    /// Pieces of which the last one is marked, with trailers perhaps: chunks, or the frames of HTTP/2.
+    /// Pieces of which the last one is marked, with trailers perhaps: chunks, or the frames of
+    /// HTTP/2.
     Chunked,
     /// All bytes until the server closes; responses only.
     UntilClose,
-    /// No message follows: the connection is a tunnel now (a 101, or a 2xx to CONNECT); responses only.
+    /// No message follows: the connection is a tunnel now (a 101, or a 2xx to CONNECT); responses
+    /// only.
     Tunnel,
 }
 
 /// The framing of a request (RFC 9112 §6.3), without changing it.
 ///
 /// # Errors
-/// A framing error of [`DecodeError`]: both Content-Length and Transfer-Encoding, a length given twice even if equal,
-/// Transfer-Encoding in HTTP/1.0, any coding but one final chunked, and content in a CONNECT.
+/// A framing error of [`DecodeError`]: both Content-Length and Transfer-Encoding, a length given
+/// twice even if equal, Transfer-Encoding in HTTP/1.0, any coding but one final chunked, and
+/// content in a CONNECT.
 pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     let chunked = transfer_encoding(head.version, &head.headers)?;
     let mut lengths = head.headers.get_all("content-length");
@@ -43,16 +47,21 @@ pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     }
 }
 
-/// The framing of a response to a request with this method (RFC 9112 §6.3), and whether the connection can go on.
+/// The framing of a response to a request with this method (RFC 9112 §6.3), and whether the
+/// connection can go on.
 ///
-/// Removes the framing headers that do not hold: Content-Length beside Transfer-Encoding (RFC 9112 §6.3 rule 3, the
-/// connection then closes), both in 204, 304 and 1xx, and in the opening of a tunnel; and merges equal
-/// Content-Lengths into one. A 204 or 1xx that announced a body ends the connection: the body may still come.
+/// Removes the framing headers that do not hold: Content-Length beside Transfer-Encoding (RFC 9112
+/// §6.3 rule 3, the connection then closes), both in 204, 304 and 1xx, and in the opening of a
+/// tunnel; and merges equal Content-Lengths into one. A 204 or 1xx that announced a body ends the
+/// connection: the body may still come.
 ///
 /// # Errors
-/// A framing error of [`DecodeError`]: lengths that differ or are no numbers, Transfer-Encoding in HTTP/1.0, and any
-/// coding but one final chunked.
-pub fn response(method: &Method, head: &mut ResponseHead) -> Result<(BodyLength, Persistence), DecodeError> {
+/// A framing error of [`DecodeError`]: lengths that differ or are no numbers, Transfer-Encoding in
+/// HTTP/1.0, and any coding but one final chunked.
+pub fn response(
+    method: &Method,
+    head: &mut ResponseHead,
+) -> Result<(BodyLength, Persistence), DecodeError> {
     let persistence = Persistence::of(head.version, &head.headers);
     let opens_tunnel =
         head.status == 101 || (*method == Method::Connect && (200..300).contains(&head.status));
@@ -83,15 +92,18 @@ pub fn response(method: &Method, head: &mut ResponseHead) -> Result<(BodyLength,
 
 /// Whether a head says that bytes follow it.
 fn announces_body(headers: &Headers) -> bool {
-    let mut lengths = headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b','));
-    headers.contains("transfer-encoding") || lengths.any(|length| decimal(length.trim_ascii()) != Ok(0))
+    let mut lengths =
+        headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b','));
+    headers.contains("transfer-encoding")
+        || lengths.any(|length| decimal(length.trim_ascii()) != Ok(0))
 }
 
 /// The one Content-Length of a response; removed from the headers if the body is chunked.
 fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, DecodeError> {
     let mut length = None;
     let mut values = 0;
-    for value in headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b',')) {
+    for value in headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b','))
+    {
         let value = decimal(value.trim_ascii())?;
         if length.is_some_and(|other| other != value) {
             return Err(DecodeError::RepeatedContentLength);
@@ -107,11 +119,17 @@ fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, 
     Ok(length)
 }
 
-/// `Some(Chunked)` if Transfer-Encoding is exactly one chunked, `None` if there is none. Empty list members, which
-/// RFC 9110 §5.6.1 lets pass, count as unknown codings: parsers differ in what they make of `chunked,`.
-fn transfer_encoding(version: Version, headers: &Headers) -> Result<Option<BodyLength>, DecodeError> {
+/// `Some(Chunked)` if Transfer-Encoding is exactly one chunked, `None` if there is none. Empty list
+/// members, which RFC 9110 §5.6.1 lets pass, count as unknown codings: parsers differ in what they
+/// make of `chunked,`.
+fn transfer_encoding(
+    version: Version,
+    headers: &Headers,
+) -> Result<Option<BodyLength>, DecodeError> {
     let (mut codings, mut chunked, mut last_is_chunked) = (0, 0, false);
-    for coding in headers.get_all("transfer-encoding").flat_map(|line| line.split(|&byte| byte == b',')) {
+    for coding in
+        headers.get_all("transfer-encoding").flat_map(|line| line.split(|&byte| byte == b','))
+    {
         last_is_chunked = coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
         codings += 1;
         chunked += usize::from(last_is_chunked);
@@ -147,12 +165,13 @@ fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
 /// Whether the framing headers say `length` already: there are none, and it needs none.
 #[must_use]
 pub fn says_body_length(headers: &Headers, length: BodyLength) -> bool {
-    let needs_none = matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);
+    let needs_none =
+        matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);
     needs_none && !headers.contains("transfer-encoding") && !headers.contains("content-length")
 }
 
-/// Makes the framing headers say `length`: removes what is there and adds what is needed. A body until the close, no
-/// body and a tunnel need none.
+/// Makes the framing headers say `length`: removes what is there and adds what is needed. A body
+/// until the close, no body and a tunnel need none.
 pub fn set_body_length(headers: &mut Headers, length: BodyLength) {
     headers.remove("transfer-encoding");
     match length {

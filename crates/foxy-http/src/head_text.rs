@@ -1,4 +1,5 @@
-//! A response's head that is written once: its text as it goes out, and the list of its lines, which lies in that text.
+//! A response's head that is written once: its text as it goes out, and the list of its lines,
+//! which lies in that text.
 
 use crate::encode::{CRLF, header_lines, put_line, status_line};
 use crate::field::Field;
@@ -29,7 +30,8 @@ impl OwnName {
     }
 }
 
-/// A response's head while it is written: status line and header lines, without the end of the head.
+/// A response's head while it is written: status line and header lines, without the end of the
+/// head.
 #[derive(Debug)]
 pub struct HeadText {
     text: Vec<u8>,
@@ -79,7 +81,8 @@ impl HeadText {
     /// The text and the list.
     ///
     /// # Errors
-    /// If a value or the reason has a byte that it may not have: the text would not be the lines that were added.
+    /// If a value or the reason has a byte that it may not have: the text would not be the lines
+    /// that were added.
     pub fn finish(self) -> Result<(Bytes, Headers), InvalidHeader> {
         let Self { mut text, fields } = self;
         if refused_bytes(&text) != CRLF.len() * (1 + fields.len()) {
@@ -92,8 +95,8 @@ impl HeadText {
 }
 
 impl ResponseHead {
-    /// This head as it goes out, without its end, and the same head as it lies in that text: it shares nothing with what it came
-    /// in.
+    /// This head as it goes out, without its end, and the same head as it lies in that text: it
+    /// shares nothing with what it came in.
     ///
     /// # Panics
     /// As [`status_line`].
@@ -124,6 +127,7 @@ const FEW_LINES: usize = 12;
 
 /// How many bytes of a text no value may have.
 fn refused_bytes(text: &[u8]) -> usize {
-    let of_piece = |piece: &[u8]| piece.iter().map(|&byte| u8::from(!is_value_byte(byte))).sum::<u8>();
+    let of_piece =
+        |piece: &[u8]| piece.iter().map(|&byte| u8::from(!is_value_byte(byte))).sum::<u8>();
     text.chunks(u8::MAX.into()).map(|piece| usize::from(of_piece(piece))).sum()
 }

@@ -1,5 +1,6 @@
-//! An ordered raw header list that keeps case, order and duplicates, and compares names without case.
-//! It interprets nothing beyond comma lists; framing and hop-by-hop rules are in `framing` and `connection`.
+//! An ordered raw header list that keeps case, order and duplicates, and compares names without
+//! case. It interprets nothing beyond comma lists; framing and hop-by-hop rules are in `framing`
+//! and `connection`.
 
 use crate::field::{Field, tag};
 use crate::list::ListMembers;
@@ -30,11 +31,12 @@ impl fmt::Display for InvalidHeader {
 
 impl std::error::Error for InvalidHeader {}
 
-/// Header lines in the order they came. Every name is a token and no value has a control byte other than HTAB, so
-/// a list can always be written to the wire.
+/// Header lines in the order they came. Every name is a token and no value has a control byte other
+/// than HTAB, so a list can always be written to the wire.
 ///
-/// Received lines share one buffer with the head they came in; lines added later lie in a second one. A clone shares
-/// the first. A list that outlives its exchange should be kept as [`Headers::compact`] makes it.
+/// Received lines share one buffer with the head they came in; lines added later lie in a second
+/// one. A clone shares the first. A list that outlives its exchange should be kept as
+/// [`Headers::compact`] makes it.
 #[derive(Clone, Default)]
 pub struct Headers {
     received: Bytes,
@@ -109,8 +111,8 @@ impl Headers {
         self.named(name).next().is_some()
     }
 
-    /// The members of the comma lists in all lines of `name` (RFC 9110 §5.6.1): without surrounding blanks, empty
-    /// members left out, commas within quoted strings kept.
+    /// The members of the comma lists in all lines of `name` (RFC 9110 §5.6.1): without surrounding
+    /// blanks, empty members left out, commas within quoted strings kept.
     pub fn tokens<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.get_all(name).flat_map(ListMembers::new)
     }
@@ -121,10 +123,12 @@ impl Headers {
         self.tokens(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// Adds a line at the end. Bytes a value may not have become SP (RFC 9110 §5.5), blanks around it are dropped.
+    /// Adds a line at the end. Bytes a value may not have become SP (RFC 9110 §5.5), blanks around
+    /// it are dropped.
     ///
     /// # Panics
-    /// If `name` is not a token: names are the program's own. For others there is [`Headers::try_append`].
+    /// If `name` is not a token: names are the program's own. For others there is
+    /// [`Headers::try_append`].
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
         assert!(is_token(name.as_bytes()), "the header name {name:?} is not a token");
         let field = self.push_text(name, value.as_ref());
@@ -134,7 +138,8 @@ impl Headers {
     /// Adds a line of foreign origin at the end.
     ///
     /// # Errors
-    /// [`InvalidHeader`] if the line could not be written to the wire as it is; the list is unchanged.
+    /// [`InvalidHeader`] if the line could not be written to the wire as it is; the list is
+    /// unchanged.
     pub fn try_append(&mut self, name: &str, value: &[u8]) -> Result<(), InvalidHeader> {
         if !is_token(name.as_bytes()) {
             return Err(InvalidHeader::Name);
@@ -147,7 +152,8 @@ impl Headers {
         Ok(())
     }
 
-    /// Makes this the only line of `name`, in the place of the first one or at the end. As [`Headers::append`].
+    /// Makes this the only line of `name`, in the place of the first one or at the end. As
+    /// [`Headers::append`].
     ///
     /// # Panics
     /// If `name` is not a token.
@@ -158,7 +164,8 @@ impl Headers {
         let field = self.push_text(name, value.as_ref());
         let later = self.fields.split_off(place + 1);
         self.fields[place] = field;
-        let kept: Vec<Field> = later.into_iter().filter(|field| !self.is_named(field, name)).collect();
+        let kept: Vec<Field> =
+            later.into_iter().filter(|field| !self.is_named(field, name)).collect();
         self.fields.extend(kept);
     }
 
@@ -188,7 +195,8 @@ impl Headers {
         });
     }
 
-    /// Copies the lines into a buffer of exactly their size, so that the list pins no buffer of a connection.
+    /// Copies the lines into a buffer of exactly their size, so that the list pins no buffer of a
+    /// connection.
     #[must_use]
     pub fn compact(&self) -> Self {
         let mut copy = Self { fields: Vec::with_capacity(self.fields.len()), ..Self::default() };
@@ -207,7 +215,8 @@ impl Headers {
         }
         let length = field.name_length + field.value_length + 4;
         let line = find(&self.received, &self.added, field.name_start, length)?;
-        (line[field.name_length as usize..].starts_with(b": ") && line.ends_with(b"\r\n")).then_some(line)
+        (line[field.name_length as usize..].starts_with(b": ") && line.ends_with(b"\r\n"))
+            .then_some(line)
     }
 
     /// Puts a line as it is written.
@@ -220,7 +229,8 @@ impl Headers {
         if value.iter().copied().all(is_value_byte) {
             self.added.put_slice(value);
         } else {
-            self.added.extend(value.iter().map(|&byte| if is_value_byte(byte) { byte } else { b' ' }));
+            self.added
+                .extend(value.iter().map(|&byte| if is_value_byte(byte) { byte } else { b' ' }));
         }
         self.added.put_slice(b"\r\n");
         let value_start = name_start + name.len() + 2;
@@ -235,7 +245,8 @@ impl Headers {
     }
 
     fn is_named(&self, field: &Field, name: &str) -> bool {
-        field.name_length as usize == name.len() && self.name_of(field).eq_ignore_ascii_case(name.as_bytes())
+        field.name_length as usize == name.len()
+            && self.name_of(field).eq_ignore_ascii_case(name.as_bytes())
     }
 
     pub(crate) fn name_of(&self, field: &Field) -> &[u8] {

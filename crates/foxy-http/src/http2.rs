@@ -1,6 +1,6 @@
-//! Requests that came as HTTP/2 fields (RFC 9113 §8.3), through the same rules as those that came as HTTP/1.1 text: what
-//! follows must not be able to tell them apart, least of all the HTTP/1.1 origin they may go on to. Frames, HPACK and
-//! flow control are somebody else's.
+//! Requests that came as HTTP/2 fields (RFC 9113 §8.3), through the same rules as those that came
+//! as HTTP/1.1 text: what follows must not be able to tell them apart, least of all the HTTP/1.1
+//! origin they may go on to. Frames, HPACK and flow control are somebody else's.
 
 use crate::chunked::drop_forbidden_trailers;
 use crate::error::DecodeError;
@@ -11,7 +11,8 @@ use crate::message::{Method, RequestHead, Version};
 use crate::parse::check_host;
 use crate::target::{Target, is_scheme};
 
-/// Bytes that each line of a list is reckoned to take beside its name and value, as HTTP/1.1 would write it.
+/// Bytes that each line of a list is reckoned to take beside its name and value, as HTTP/1.1 would
+/// write it.
 const LINE: usize = 4;
 
 /// What stands in the pseudo-header fields of a request.
@@ -36,8 +37,8 @@ pub enum Content {
     Some,
 }
 
-/// The head of a request, and how much content it announces. One without Content-Length is framed by the end of its
-/// stream, which goes on as chunks.
+/// The head of a request, and how much content it announces. One without Content-Length is framed
+/// by the end of its stream, which goes on as chunks.
 ///
 /// # Errors
 /// [`DecodeError`]: whatever a request line or a header line would be refused for, fields that concern a connection, and
@@ -146,7 +147,8 @@ fn append(headers: &mut Headers, name: &str, value: &[u8]) -> Result<(), DecodeE
     })
 }
 
-/// RFC 9113 §8.2.2: what HTTP/1.1 says of a connection has no place in HTTP/2, but for `TE: trailers`.
+/// RFC 9113 §8.2.2: what HTTP/1.1 says of a connection has no place in HTTP/2, but for `TE:
+/// trailers`.
 fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     match name {
         "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
@@ -155,7 +157,8 @@ fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// The target as a client of HTTP/1.1 would write it to a proxy; without an authority, as to an origin.
+/// The target as a client of HTTP/1.1 would write it to a proxy; without an authority, as to an
+/// origin.
 fn target(method: &Method, pseudo: PseudoFields<'_>) -> Result<Target, DecodeError> {
     if pseudo.scheme.is_some_and(|scheme| !is_scheme(scheme.as_bytes())) {
         return Err(DecodeError::InvalidTarget);
@@ -167,16 +170,18 @@ fn target(method: &Method, pseudo: PseudoFields<'_>) -> Result<Target, DecodeErr
             authority.to_owned()
         }
         _ if *method == Method::Connect => return Err(DecodeError::InvalidTarget),
-        PseudoFields { path: Some("*"), scheme: Some(scheme), authority: Some(authority), .. }
-            if *method == Method::Options =>
-        {
+        PseudoFields {
+            path: Some("*"), scheme: Some(scheme), authority: Some(authority), ..
+        } if *method == Method::Options => {
             format!("{scheme}://{authority}")
         }
         PseudoFields { path: Some("*"), .. } if *method == Method::Options => "*".to_owned(),
         PseudoFields { path: Some(path), .. } if !path.starts_with('/') => {
             return Err(DecodeError::InvalidTarget);
         }
-        PseudoFields { scheme: Some(scheme), authority: Some(authority), path: Some(path), .. } => {
+        PseudoFields {
+            scheme: Some(scheme), authority: Some(authority), path: Some(path), ..
+        } => {
             format!("{scheme}://{authority}{path}")
         }
         PseudoFields { authority: None, path: Some(path), .. } => path.to_owned(),

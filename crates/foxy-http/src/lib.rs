@@ -1,7 +1,8 @@
-//! HTTP/1.1 on the wire: a sans-IO codec. Bytes in, events out; heads and chunks in, bytes out. Requests that came as
-//! HTTP/2 fields become the same heads by the same rules ([`http2`]).
-//! It reads no socket and no clock, and it decides nothing about caching. Start at [`RequestDecoder`],
-//! [`ResponseDecoder`] and [`encode`]; [`framing`] holds the decisions that two parsers must not make differently.
+//! HTTP/1.1 on the wire: a sans-IO codec. Bytes in, events out; heads and chunks in, bytes out.
+//! Requests that came as HTTP/2 fields become the same heads by the same rules ([`http2`]). It
+//! reads no socket and no clock, and it decides nothing about caching. Start at [`RequestDecoder`],
+//! [`ResponseDecoder`] and [`encode`]; [`framing`] holds the decisions that two parsers must not
+//! make differently.
 //!
 //! ```
 //! use bytes::BytesMut;
@@ -40,8 +41,8 @@ mod target;
 
 pub use chunked::drop_forbidden_trailers;
 pub use connection::{
-    CloseReason, Persistence, accepts_trailers, expects_continue, names_other_fields_away, strip_hop_by_hop,
-    upgrade_protocol,
+    CloseReason, Persistence, accepts_trailers, expects_continue, names_other_fields_away,
+    strip_hop_by_hop, upgrade_protocol,
 };
 pub use decode::{RequestDecoder, RequestEvent};
 pub use error::DecodeError;

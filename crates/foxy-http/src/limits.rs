@@ -1,4 +1,5 @@
-//! How much a peer may make us hold before a message is refused. Timeouts are not here: they belong to the shell.
+//! How much a peer may make us hold before a message is refused. Timeouts are not here: they belong
+//! to the shell.
 
 /// The most a decoder accepts of each part. All sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Heads of requests and responses as values. They say what was on the wire; they do not decide what it means.
+//! Heads of requests and responses as values. They say what was on the wire; they do not decide
+//! what it means.
 
 use crate::error::DecodeError;
 use crate::headers::Headers;
@@ -8,7 +9,8 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The protocol version of a received message. What [`crate::encode`] writes is always HTTP/1.1 (RFC 9110 §2.5, §6.2).
+/// The protocol version of a received message. What [`crate::encode`] writes is always HTTP/1.1
+/// (RFC 9110 §2.5, §6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// HTTP/1.0
@@ -20,7 +22,8 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version as it is written on the wire, and of HTTP/2, which does not write it, as it would be.
+    /// The version as it is written on the wire, and of HTTP/2, which does not write it, as it
+    /// would be.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -86,7 +89,8 @@ impl Method {
         }
     }
 
-    /// Whether it asks for no change at the origin (RFC 9110 §9.2.1). An unknown method is not safe.
+    /// Whether it asks for no change at the origin (RFC 9110 §9.2.1). An unknown method is not
+    /// safe.
     #[must_use]
     pub fn is_safe(&self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
@@ -119,17 +123,20 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// The authority the request is for: the target's, else Host; `None` only for HTTP/1.0 without Host.
+    /// The authority the request is for: the target's, else Host; `None` only for HTTP/1.0 without
+    /// Host.
     #[must_use]
     pub fn authority(&self) -> Option<&[u8]> {
         match self.target.form() {
-            TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) => Some(authority),
+            TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) => {
+                Some(authority)
+            }
             TargetForm::Origin(_) | TargetForm::Asterisk => self.headers.get("host"),
         }
     }
 
-    /// How many times it may still be passed on, where it says (RFC 9110 §7.6.2); more than can be counted is as many as can. Max-Forwards
-    /// means something in OPTIONS and TRACE only.
+    /// How many times it may still be passed on, where it says (RFC 9110 §7.6.2); more than can be
+    /// counted is as many as can. Max-Forwards means something in OPTIONS and TRACE only.
     #[must_use]
     pub fn hops_left(&self) -> Option<u64> {
         if !matches!(self.method, Method::Options | Method::Trace) {
@@ -140,8 +147,8 @@ impl RequestHead {
         number.then(|| digits.parse().unwrap_or(u64::MAX))
     }
 
-    /// The target to send to an origin server: path and query, with `/` for an empty path, or `*` for OPTIONS
-    /// without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
+    /// The target to send to an origin server: path and query, with `/` for an empty path, or `*`
+    /// for OPTIONS without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
     #[must_use]
     pub fn origin_form(&self) -> Option<Cow<'_, [u8]>> {
         match self.target.form() {
@@ -180,7 +187,8 @@ impl ResponseHead {
     }
 }
 
-/// The reason phrase RFC 9110 §15 (or the status's own RFC) gives; empty for a status not registered.
+/// The reason phrase RFC 9110 §15 (or the status's own RFC) gives; empty for a status not
+/// registered.
 #[must_use]
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {

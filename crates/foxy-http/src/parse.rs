@@ -1,4 +1,5 @@
-//! From the bytes of a complete header section to heads and headers, by httparse. Lines were checked by `scan`.
+//! From the bytes of a complete header section to heads and headers, by httparse. Lines were
+//! checked by `scan`.
 
 use crate::error::DecodeError;
 use crate::field::Field;
@@ -15,13 +16,17 @@ use std::ops::Range;
 /// Header lines that are parsed without allocating room for httparse's table.
 const FEW_HEADERS: usize = 48;
 
-/// The longest section that is copied into the arena; longer ones have a buffer of their own, so that a connection
-/// does not keep the room of its longest head for ever.
+/// The longest section that is copied into the arena; longer ones have a buffer of their own, so
+/// that a connection does not keep the room of its longest head for ever.
 const LONGEST_IN_ARENA: usize = 4 << 10;
 
-/// Moves a complete section out of the connection's buffer, so that heads pin no IO buffer. The arena is used again
-/// without allocating once the head before is dropped.
-pub(crate) fn take_section(buffer: &mut BytesMut, arena: &mut BytesMut, section: &Section) -> Bytes {
+/// Moves a complete section out of the connection's buffer, so that heads pin no IO buffer. The
+/// arena is used again without allocating once the head before is dropped.
+pub(crate) fn take_section(
+    buffer: &mut BytesMut,
+    arena: &mut BytesMut,
+    section: &Section,
+) -> Bytes {
     let mut own = BytesMut::new();
     let copy = if section.length <= LONGEST_IN_ARENA { arena } else { &mut own };
     copy.reserve(section.length);
@@ -43,7 +48,8 @@ fn unfold(text: &mut [u8]) {
 }
 
 pub(crate) fn request(text: Bytes, section: &Section) -> Result<RequestHead, DecodeError> {
-    let (method, target, version, fields) = with_slots(section.headers, |slots| request_parts(&text, slots))?;
+    let (method, target, version, fields) =
+        with_slots(section.headers, |slots| request_parts(&text, slots))?;
     let target = Target::from_word(&method, text.slice(target))?;
     let mut headers = Headers::from_parts(text, fields);
     check_host(&target, version, &mut headers)?;
@@ -65,11 +71,17 @@ fn request_parts<'text>(
     let method = Method::parse(request.method.ok_or(DecodeError::InvalidRequestLine)?)?;
     let path = request.path.ok_or(DecodeError::InvalidRequestLine)?.as_bytes();
     let start = start_of(path, text);
-    Ok((method, start..start + path.len(), version(request.version)?, fields(text, request.headers)))
+    Ok((
+        method,
+        start..start + path.len(),
+        version(request.version)?,
+        fields(text, request.headers),
+    ))
 }
 
 pub(crate) fn response(text: Bytes, section: &Section) -> Result<ResponseHead, DecodeError> {
-    let (status, version, fields) = with_slots(section.headers, |slots| response_parts(&text, slots))?;
+    let (status, version, fields) =
+        with_slots(section.headers, |slots| response_parts(&text, slots))?;
     let reason = reason(&text);
     Ok(ResponseHead { version, status, reason, headers: Headers::from_parts(text, fields) })
 }
@@ -79,13 +91,19 @@ fn response_parts<'text>(
     slots: &mut [MaybeUninit<Header<'text>>],
 ) -> Result<(u16, Version, Vec<Field>), DecodeError> {
     let mut response = httparse::Response::new(&mut []);
-    match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, text, slots) {
+    match httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        text,
+        slots,
+    ) {
         Ok(Status::Complete(_)) => {}
         Ok(Status::Partial) => return Err(DecodeError::InvalidStatusLine),
         Err(error) => return Err(bad_byte(text).unwrap_or_else(|| response_error(error, text))),
     }
-    let status =
-        response.code.filter(|code| (100..600).contains(code)).ok_or(DecodeError::InvalidStatusLine)?;
+    let status = response
+        .code
+        .filter(|code| (100..600).contains(code))
+        .ok_or(DecodeError::InvalidStatusLine)?;
     Ok((status, version(response.version)?, fields(text, response.headers)))
 }
 
@@ -99,7 +117,10 @@ pub(crate) fn trailers(text: Bytes, section: &Section) -> Result<Headers, Decode
     Ok(Headers::from_parts(text, fields))
 }
 
-fn with_slots<'text, T>(count: usize, parse: impl FnOnce(&mut [MaybeUninit<Header<'text>>]) -> T) -> T {
+fn with_slots<'text, T>(
+    count: usize,
+    parse: impl FnOnce(&mut [MaybeUninit<Header<'text>>]) -> T,
+) -> T {
     if count <= FEW_HEADERS {
         parse(&mut [const { MaybeUninit::uninit() }; FEW_HEADERS][..count])
     } else {
@@ -111,7 +132,12 @@ fn with_slots<'text, T>(count: usize, parse: impl FnOnce(&mut [MaybeUninit<Heade
 fn fields(text: &[u8], parsed: &[Header<'_>]) -> Vec<Field> {
     let field = |header: &Header<'_>| {
         let value_start = if header.value.is_empty() { 0 } else { start_of(header.value, text) };
-        Field::new(header.name.as_bytes(), start_of(header.name.as_bytes(), text), header.value, value_start)
+        Field::new(
+            header.name.as_bytes(),
+            start_of(header.name.as_bytes(), text),
+            header.value,
+            value_start,
+        )
     };
     parsed.iter().map(field).collect()
 }
@@ -136,7 +162,8 @@ fn version(minor: Option<u8>) -> Result<Version, DecodeError> {
     }
 }
 
-/// RFC 9112 §3.2 and §3.2.2: exactly one valid Host since 1.1, and a target's authority replaces it.
+/// RFC 9112 §3.2 and §3.2.2: exactly one valid Host since 1.1, and a target's authority replaces
+/// it.
 pub(crate) fn check_host(
     target: &Target,
     version: Version,
@@ -158,10 +185,14 @@ pub(crate) fn check_host(
         return Ok(());
     };
     match target.form() {
-        TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) if authority == host => {
+        TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority)
+            if authority == host =>
+        {
             Ok(())
         }
-        TargetForm::Absolute { authority, .. } if host.is_empty() || Authority::parse(host).is_some() => {
+        TargetForm::Absolute { authority, .. }
+            if host.is_empty() || Authority::parse(host).is_some() =>
+        {
             headers.set("Host", authority);
             Ok(())
         }
@@ -185,7 +216,9 @@ fn request_error(error: Error, text: &[u8]) -> DecodeError {
     let words: Vec<&[u8]> = first_line(text).split(|&byte| byte == b' ').collect();
     match (error, words.as_slice()) {
         (Error::Token, [method, ..]) if !is_token(method) => DecodeError::InvalidMethod,
-        (Error::Token, [_, _, ..]) | (Error::Version, [_, _, _, _, ..]) => DecodeError::InvalidTarget,
+        (Error::Token, [_, _, ..]) | (Error::Version, [_, _, _, _, ..]) => {
+            DecodeError::InvalidTarget
+        }
         (Error::Version, [_, _, version]) if is_version(version) => DecodeError::UnsupportedVersion,
         (Error::Version, [_, _, word]) if !names_http(word) => DecodeError::OtherProtocol,
         (Error::HeaderName | Error::HeaderValue | Error::TooManyHeaders, _) => header_error(error),

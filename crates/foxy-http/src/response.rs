@@ -1,5 +1,5 @@
-//! Reads the responses of one origin connection. It is told of every request, because a response cannot be framed
-//! without the method it answers.
+//! Reads the responses of one origin connection. It is told of every request, because a response
+//! cannot be framed without the method it answers.
 
 use crate::body::{BodyDecoder, BodyEvent};
 use crate::chunked::Padding;
@@ -18,8 +18,8 @@ use bytes::{Bytes, BytesMut};
 pub enum ResponseEvent {
     /// A 1xx head other than 101; the final head is still to come.
     Interim(ResponseHead),
-    /// The final head, and how its body is delimited. With [`BodyLength::Tunnel`] an `End` follows, and all bytes
-    /// after it, those in the buffer too, belong to the tunnel.
+    /// The final head, and how its body is delimited. With [`BodyLength::Tunnel`] an `End` follows,
+    /// and all bytes after it, those in the buffer too, belong to the tunnel.
     Head(ResponseHead, BodyLength),
     /// Body bytes, cut from the buffer without copying. Never empty.
     Body(Bytes),
@@ -51,9 +51,10 @@ pub fn may_begin_response(bytes: &[u8]) -> bool {
 
 /// Reads responses from one connection, one exchange at a time.
 ///
-/// Call [`ResponseDecoder::expect`] when a request is sent; then append received bytes to a buffer and call
-/// [`ResponseDecoder::next`] until it gives `None`, then read more; at the end of the stream call
-/// [`ResponseDecoder::eof`]. Before the connection is used again, ask [`ResponseDecoder::reusable`].
+/// Call [`ResponseDecoder::expect`] when a request is sent; then append received bytes to a buffer
+/// and call [`ResponseDecoder::next`] until it gives `None`, then read more; at the end of the
+/// stream call [`ResponseDecoder::eof`]. Before the connection is used again, ask
+/// [`ResponseDecoder::reusable`].
 #[derive(Debug)]
 pub struct ResponseDecoder {
     limits: Limits,
@@ -120,14 +121,17 @@ impl ResponseDecoder {
             "a request was sent before the last response was complete"
         );
         let method = method.clone();
-        self.state = State::Head { method, upgrade, scanner: SectionScanner::default(), interim: 0 };
+        self.state =
+            State::Head { method, upgrade, scanner: SectionScanner::default(), interim: 0 };
     }
 
-    /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call, only grown.
+    /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call,
+    /// only grown.
     ///
     /// # Errors
-    /// [`DecodeError`] if the bytes are not a response we accept. Answer 502 if no head was forwarded yet, and close
-    /// both connections otherwise; the error is given again at every later call.
+    /// [`DecodeError`] if the bytes are not a response we accept. Answer 502 if no head was
+    /// forwarded yet, and close both connections otherwise; the error is given again at every later
+    /// call.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<ResponseEvent>, DecodeError> {
         let result = self.advance(buffer);
         if let Err(error) = result {
@@ -136,11 +140,12 @@ impl ResponseDecoder {
         result
     }
 
-    /// The server has closed and [`ResponseDecoder::next`] gave `None`: the `End` of a body until the close, or
-    /// `None` if no response was under way.
+    /// The server has closed and [`ResponseDecoder::next`] gave `None`: the `End` of a body until
+    /// the close, or `None` if no response was under way.
     ///
     /// # Errors
-    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a response, or the earlier error.
+    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a response, or the
+    /// earlier error.
     pub fn eof(&mut self) -> Result<Option<ResponseEvent>, DecodeError> {
         let result = match self.state {
             State::Idle | State::Tunnel => Ok(None),
@@ -165,9 +170,13 @@ impl ResponseDecoder {
     pub fn reusable(&self, buffer: &BytesMut) -> Result<(), NotReusable> {
         match (&self.state, self.persistence) {
             (State::Tunnel, _) => Err(NotReusable::Closing(CloseReason::Tunnel)),
-            (State::Head { .. } | State::Body(_) | State::Failed(_), _) => Err(NotReusable::Unfinished),
+            (State::Head { .. } | State::Body(_) | State::Failed(_), _) => {
+                Err(NotReusable::Unfinished)
+            }
             (State::Idle, Persistence::Close(reason)) => Err(NotReusable::Closing(reason)),
-            (State::Idle, Persistence::KeepAlive) if !buffer.is_empty() => Err(NotReusable::ExtraBytes),
+            (State::Idle, Persistence::KeepAlive) if !buffer.is_empty() => {
+                Err(NotReusable::ExtraBytes)
+            }
             (State::Idle, Persistence::KeepAlive) => Ok(()),
         }
     }
@@ -194,8 +203,12 @@ impl ResponseDecoder {
     }
 
     fn next_head(&mut self, buffer: &mut BytesMut) -> Result<Option<ResponseEvent>, DecodeError> {
-        let State::Head { method, upgrade, scanner, interim } = &mut self.state else { return Ok(None) };
-        let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else { return Ok(None) };
+        let State::Head { method, upgrade, scanner, interim } = &mut self.state else {
+            return Ok(None);
+        };
+        let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else {
+            return Ok(None);
+        };
         let text = parse::take_section(buffer, &mut self.arena, &section);
         let mut head = parse::response(text, &section)?;
         let (length, persistence) = framing::response(method, &mut head)?;
@@ -212,7 +225,9 @@ impl ResponseDecoder {
             return Ok(Some(ResponseEvent::Interim(head)));
         }
         self.persistence = match persistence {
-            Persistence::KeepAlive if self.body_may_come => Persistence::Close(CloseReason::BodyNotAllowed),
+            Persistence::KeepAlive if self.body_may_come => {
+                Persistence::Close(CloseReason::BodyNotAllowed)
+            }
             found => found,
         };
         self.state = State::Body(BodyDecoder::new(length, Padding::Skipped));

@@ -1,6 +1,6 @@
-//! Finds the end of a header section and refuses what httparse would let pass: LF alone, folds, excess.
-//! It keeps its place between calls, so a head that trickles in costs linear time; its verdict does not depend on
-//! where the bytes were split.
+//! Finds the end of a header section and refuses what httparse would let pass: LF alone, folds,
+//! excess. It keeps its place between calls, so a head that trickles in costs linear time; its
+//! verdict does not depend on where the bytes were split.
 
 use crate::error::DecodeError;
 
@@ -52,7 +52,8 @@ pub(crate) struct SectionScanner {
 }
 
 impl SectionScanner {
-    /// Goes on where the last call stopped; `buffer` must start with the same bytes. `None`: more bytes are needed.
+    /// Goes on where the last call stopped; `buffer` must start with the same bytes. `None`: more
+    /// bytes are needed.
     pub(crate) fn scan(
         &mut self,
         buffer: &[u8],
@@ -79,7 +80,11 @@ impl SectionScanner {
     }
 
     /// `length` is the least the line that starts the section takes.
-    fn check_first_line_length(&self, length: usize, rules: &SectionRules) -> Result<(), DecodeError> {
+    fn check_first_line_length(
+        &self,
+        length: usize,
+        rules: &SectionRules,
+    ) -> Result<(), DecodeError> {
         match rules.first_line {
             FirstLine::Request(most) if self.lines == 0 && length > most => {
                 Err(DecodeError::RequestLineTooLong)
@@ -97,7 +102,11 @@ impl SectionScanner {
             }
             self.folds += 1;
         }
-        if self.header_lines(rules) > rules.headers { Err(DecodeError::TooManyHeaders) } else { Ok(()) }
+        if self.header_lines(rules) > rules.headers {
+            Err(DecodeError::TooManyHeaders)
+        } else {
+            Ok(())
+        }
     }
 
     fn header_lines(&self, rules: &SectionRules) -> usize {

@@ -1,4 +1,5 @@
-//! Request targets (RFC 9112 §3.2) and authorities. Bytes are kept as they came: nothing is decoded or normalised.
+//! Request targets (RFC 9112 §3.2) and authorities. Bytes are kept as they came: nothing is decoded
+//! or normalised.
 
 use crate::error::DecodeError;
 use crate::message::Method;
@@ -6,9 +7,9 @@ use bytes::Bytes;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// A request target that its method allows. It has no blank, no control byte and no fragment: a `#` is in none of its forms
-/// (RFC 9112 §3.2, RFC 9110 §4.2.5), and what servers make of one differs. Other bytes, `"{}|^` too, are as the client wrote
-/// them.
+/// A request target that its method allows. It has no blank, no control byte and no fragment: a `#`
+/// is in none of its forms (RFC 9112 §3.2, RFC 9110 §4.2.5), and what servers make of one differs.
+/// Other bytes, `"{}|^` too, are as the client wrote them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     raw: Bytes,
@@ -115,7 +116,8 @@ impl Form {
         }
         let authority_start = scheme_end + 3;
         let rest = &raw[authority_start..];
-        let authority_end = authority_start + memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
+        let authority_end =
+            authority_start + memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
         match Authority::parse(&raw[authority_start..authority_end]) {
             Some(_) => Ok(Self::Absolute { scheme_end, authority_end }),
             None => Err(DecodeError::InvalidAuthority),
@@ -131,8 +133,9 @@ pub(crate) fn is_scheme(text: &[u8]) -> bool {
 
 /// A `host [":" port]` without user information.
 ///
-/// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. That is less than the grammar of
-/// RFC 3986 §3.2.2 allows and all that DNS names and IPv4 addresses need, so no two parsers see different hosts.
+/// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. That is less than
+/// the grammar of RFC 3986 §3.2.2 allows and all that DNS names and IPv4 addresses need, so no two
+/// parsers see different hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
     /// The host as written, an IPv6 address with its brackets.
@@ -166,7 +169,8 @@ impl<'a> Authority<'a> {
 
 fn is_host(host: &[u8]) -> bool {
     if let [b'[', address @ .., b']'] = host {
-        return std::str::from_utf8(address).is_ok_and(|address| address.parse::<Ipv6Addr>().is_ok());
+        return std::str::from_utf8(address)
+            .is_ok_and(|address| address.parse::<Ipv6Addr>().is_ok());
     }
     !host.is_empty() && host.iter().all(|&byte| HOST_BYTES[usize::from(byte)])
 }
@@ -176,7 +180,8 @@ const HOST_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = matches!(byte as u8, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_');
+        table[byte] =
+            matches!(byte as u8, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_');
         byte += 1;
     }
     table

@@ -1,5 +1,6 @@
 //! Look-ups a second of the cache simulation under each policy, on one core and without a device.
-//! `cargo bench -p foxy-lab --bench cache` prints them. Every round checks its result, so it is a test as well.
+//! `cargo bench -p foxy-lab --bench cache` prints them. Every round checks its result, so it is a
+//! test as well.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use foxy_base::{Random, clock};

@@ -1,10 +1,12 @@
-//! Waiting to a tenth of a millisecond or better: the runtime's own timers are rounded up to whole milliseconds, so that requests which
-//! are due one after the other would begin together, and a replay would be later than its original by that much. One timer of
-//! the kernel wakes all who wait.
+//! Waiting to a tenth of a millisecond or better: the runtime's own timers are rounded up to whole
+//! milliseconds, so that requests which are due one after the other would begin together, and a
+//! replay would be later than its original by that much. One timer of the kernel wakes all who
+//! wait.
 
 use foxy_base::{Instant, clock};
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +19,8 @@ use tokio::net::unix::pipe::Receiver;
 /// The timer, of one thread.
 #[derive(Debug)]
 pub struct Alarm {
-    /// The runtime's only readable thing that takes any descriptor without a promise about it; a timer is read like a pipe.
+    /// The runtime's only readable thing that takes any descriptor without a promise about it; a
+    /// timer is read like a pipe.
     timer: Receiver,
     waiting: RefCell<Waiting>,
 }
@@ -34,8 +37,10 @@ impl Alarm {
     /// # Errors
     /// The kernel gives none.
     pub fn new() -> io::Result<Self> {
-        let timer =
-            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
         Ok(Self { timer: Receiver::from_owned_fd_unchecked(timer)?, waiting: RefCell::default() })
     }
 
@@ -124,15 +129,18 @@ mod tests {
 
     #[test]
     fn everyone_is_woken_and_nobody_early_and_a_wait_given_up_is_forgotten() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let woken = Rc::new(Cell::new(0));
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let alarm = Rc::new(Alarm::new().expect("a timer"));
             let driver = Rc::clone(&alarm);
             tokio::task::spawn_local(async move { driver.run().await });
             let begun = clock::monotonic();
-            let given_up =
-                tokio::time::timeout(Duration::from_millis(5), alarm.until(begun + Duration::from_secs(9)));
+            let given_up = tokio::time::timeout(
+                Duration::from_millis(5),
+                alarm.until(begun + Duration::from_secs(9)),
+            );
             assert!(given_up.await.is_err());
             assert!(alarm.waiting.borrow().wakers.is_empty());
             let tasks: Vec<_> = [30, 10, 20, 0]

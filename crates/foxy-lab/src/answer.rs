@@ -1,4 +1,5 @@
-//! What the verifying origin answers: a pure function of the request and the time. Sockets are in `origin`.
+//! What the verifying origin answers: a pure function of the request and the time. Sockets are in
+//! `origin`.
 
 use crate::{OBJECT_ID, REQUEST_ID, documents};
 use foxy_base::WallTime;
@@ -9,7 +10,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// Every object was last changed at the same time in the past: 2026-01-01.
 const LAST_MODIFIED: u64 = 1_767_225_600;
-/// Freshness lifetime when the request names none, in seconds: three days, as in the Wisconsin Proxy Benchmark.
+/// Freshness lifetime when the request names none, in seconds: three days, as in the Wisconsin
+/// Proxy Benchmark.
 const MAX_AGE: u64 = 259_200;
 
 /// What to send back.
@@ -27,7 +29,8 @@ pub struct Reply {
     pub breaks_off: Option<u64>,
     /// Whether it is an answer to what the request sends: to a POST, PUT or DELETE of this object.
     pub changes: Option<Object>,
-    /// Whether the connection carries only a few answers like this one, and is not kept long without use.
+    /// Whether the connection carries only a few answers like this one, and is not kept long
+    /// without use.
     pub short_lived: bool,
 }
 
@@ -42,7 +45,8 @@ pub struct BodyPart {
     pub length: u64,
 }
 
-/// Knobs a request sets in its query: `max-age=SECONDS`, `no-store`, `chunked`, `delay=MILLISECONDS`.
+/// Knobs a request sets in its query: `max-age=SECONDS`, `no-store`, `chunked`,
+/// `delay=MILLISECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Knobs {
     max_age: u64,
@@ -53,7 +57,8 @@ struct Knobs {
 
 impl Knobs {
     fn parse(query: &str) -> Option<Self> {
-        let mut knobs = Self { max_age: MAX_AGE, no_store: false, chunked: false, delay: Duration::ZERO };
+        let mut knobs =
+            Self { max_age: MAX_AGE, no_store: false, chunked: false, delay: Duration::ZERO };
         for part in query.split('&').filter(|part| !part.is_empty()) {
             match part.split_once('=').unwrap_or((part, "")) {
                 ("max-age", value) => knobs.max_age = value.parse().ok()?,
@@ -84,7 +89,9 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     };
     match request.method {
         Method::Get | Method::Head => {}
-        Method::Post | Method::Put | Method::Delete => return to_a_change(request, object, knobs, now),
+        Method::Post | Method::Put | Method::Delete => {
+            return to_a_change(request, object, knobs, now);
+        }
         _ => return plain(405),
     }
     let mut reply = describe(request, object, knobs, now);
@@ -94,8 +101,9 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     reply
 }
 
-/// The answer to a request that may change something. Nothing is changed: the origin keeps no state. What it says is about what was sent, so
-/// that nobody can have it from a cache, or with half of that.
+/// The answer to a request that may change something. Nothing is changed: the origin keeps no
+/// state. What it says is about what was sent, so that nobody can have it from a cache, or with
+/// half of that.
 fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) -> Reply {
     let mut head = ResponseHead::new(200);
     let headers = &mut head.headers;
@@ -152,7 +160,8 @@ fn describe(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) 
         headers.append(REQUEST_ID, id);
     }
     headers.append(OBJECT_ID, format!("{}.{}", object.id, object.version));
-    let control = if knobs.no_store { "no-store".into() } else { format!("max-age={}", knobs.max_age) };
+    let control =
+        if knobs.no_store { "no-store".into() } else { format!("max-age={}", knobs.max_age) };
     headers.append("Cache-Control", control);
     headers.append("ETag", &tag);
     headers.append("Last-Modified", http_date(LAST_MODIFIED));
@@ -164,23 +173,33 @@ fn describe(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) 
         _ => headers.append("Content-Length", length.to_string()),
     }
     if status == 206 {
-        headers.append("Content-Range", format!("bytes {offset}-{}/{}", offset + length - 1, object.size));
+        headers.append(
+            "Content-Range",
+            format!("bytes {offset}-{}/{}", offset + length - 1, object.size),
+        );
     }
     let stream = BodyStream::new(object.id, object.version);
     let body = (status != 304).then_some(BodyPart { stream, offset, length });
     of_object(head, body, knobs.delay, chunked)
 }
 
-const fn of_object(head: ResponseHead, body: Option<BodyPart>, delay: Duration, chunked: bool) -> Reply {
+const fn of_object(
+    head: ResponseHead,
+    body: Option<BodyPart>,
+    delay: Duration,
+    chunked: bool,
+) -> Reply {
     Reply { head, body, delay, chunked, breaks_off: None, changes: None, short_lived: false }
 }
 
-/// Offset and length of the one range this origin answers: `bytes=FIRST-[LAST]`, `If-Range` matching the tag.
+/// Offset and length of the one range this origin answers: `bytes=FIRST-[LAST]`, `If-Range`
+/// matching the tag.
 fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, u64)> {
     if request.headers.get("if-range").is_some_and(|value| value != tag.as_bytes()) {
         return None;
     }
-    let (first, last) = request.headers.get_str("range")?.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last) =
+        request.headers.get_str("range")?.strip_prefix("bytes=")?.split_once('-')?;
     let first: u64 = first.parse().ok()?;
     let last = if last.is_empty() {
         size.checked_sub(1)?

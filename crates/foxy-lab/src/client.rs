@@ -1,4 +1,5 @@
-//! One client of a load run: one connection at a time, one request at a time, every byte of every answer checked.
+//! One client of a load run: one connection at a time, one request at a time, every byte of every
+//! answer checked.
 
 mod channel;
 mod http2;
@@ -80,7 +81,8 @@ impl Client {
         self.connection.is_some()
     }
 
-    /// Whether a connection of its own leads to the server that is asked. A tunnel leads to one alone.
+    /// Whether a connection of its own leads to the server that is asked. A tunnel leads to one
+    /// alone.
     pub const fn leads_to(&self, request: &Request) -> bool {
         self.is_connected() && (!self.wire.tunnels() || self.server == request.server)
     }
@@ -118,7 +120,9 @@ impl Client {
             self.connection = None;
         }
         match result {
-            Ok(answer) if answer.status >= 500 && excuse(request, number, None) => Err(Unanswered::BrokenOff),
+            Ok(answer) if answer.status >= 500 && excuse(request, number, None) => {
+                Err(Unanswered::BrokenOff)
+            }
             Ok(answer) => Ok(answer),
             Err(Broken { cause: Unanswered::Failed(cause), head })
                 if cause.is_loss() && excuse(request, number, head) =>
@@ -129,15 +133,23 @@ impl Client {
         }
     }
 
-    async fn exchange(&mut self, request: &Request, number: u64, now: WallTime) -> Result<Answered, Broken> {
+    async fn exchange(
+        &mut self,
+        request: &Request,
+        number: u64,
+        now: WallTime,
+    ) -> Result<Answered, Broken> {
         let reused = self.leads_to(request);
         if !reused {
             (self.connection, self.server) = (None, request.server);
         }
         match self.attempt(request, number, now).await {
-            // The proxy may close an idle connection at any time; a request on a new one decides (RFC 9112 §9.3.1).
-            // The origin keeps no state, so that a POST is safe to send again too.
-            Err(Broken { cause: Unanswered::Failed(cause), head: None }) if reused && cause.is_loss() => {
+            // The proxy may close an idle connection at any time; a request on a new one decides
+            // (RFC 9112 §9.3.1). The origin keeps no state, so that a POST is safe to send again
+            // too.
+            Err(Broken { cause: Unanswered::Failed(cause), head: None })
+                if reused && cause.is_loss() =>
+            {
                 self.connection = None;
                 self.attempt(request, number, now).await
             }
@@ -154,7 +166,12 @@ impl Client {
         Ok(Connection::Http1(Http1 { stream, decoder, input: BytesMut::new() }))
     }
 
-    async fn attempt(&mut self, request: &Request, number: u64, now: WallTime) -> Result<Answered, Broken> {
+    async fn attempt(
+        &mut self,
+        request: &Request,
+        number: u64,
+        now: WallTime,
+    ) -> Result<Answered, Broken> {
         if self.connection.is_none() {
             self.connection = Some(self.connect(request).await?);
         }
@@ -172,7 +189,9 @@ impl Client {
                 match connection.decoder.reusable(&connection.input) {
                     Ok(()) => {}
                     Err(NotReusable::ExtraBytes) => return Err(ErrorCause::Surplus.into()),
-                    Err(NotReusable::Unfinished | NotReusable::Closing(_)) => self.connection = None,
+                    Err(NotReusable::Unfinished | NotReusable::Closing(_)) => {
+                        self.connection = None
+                    }
                 }
                 Ok(answer)
             }
@@ -225,7 +244,8 @@ impl Http1 {
     }
 }
 
-/// Whether the workload says that the origin breaks this exchange off, or that of the request whose answer began to come.
+/// Whether the workload says that the origin breaks this exchange off, or that of the request whose
+/// answer began to come.
 fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
     let Content::Document(document) = request.content else { return false };
     let answered = head.and_then(|head| head.reply_to).unwrap_or(number);

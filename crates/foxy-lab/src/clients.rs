@@ -1,5 +1,6 @@
-//! Clients over threads, each with one request at a time, closed or open loop, until a count or a time.
-//! Open-loop latency counts from the *intended* start, so a stalled proxy cannot hide (no coordinated omission).
+//! Clients over threads, each with one request at a time, closed or open loop, until a count or a
+//! time. Open-loop latency counts from the *intended* start, so a stalled proxy cannot hide (no
+//! coordinated omission).
 
 use crate::client::{Client, Unanswered, Wire};
 use crate::fault::Fault;
@@ -54,7 +55,8 @@ struct Due {
 }
 
 impl Run {
-    /// The next request; `None` when the run is over. In an open loop it waits for the request's time.
+    /// The next request; `None` when the run is over. In an open loop it waits for the request's
+    /// time.
     async fn take(&self) -> Option<Next> {
         let mut waited = false;
         if self.options.pace.is_open() {
@@ -115,8 +117,8 @@ impl Run {
         }
     }
 
-    /// Lets each request of an open loop start at its time. A thread of its own, since the runtime's timers round up
-    /// to whole milliseconds, which would be read as the proxy's latency.
+    /// Lets each request of an open loop start at its time. A thread of its own, since the
+    /// runtime's timers round up to whole milliseconds, which would be read as the proxy's latency.
     fn pace(&self) {
         let mut number = 0;
         while let Some(intended) = self.begins(number) {
@@ -146,8 +148,8 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     let threads = options.threads.clamp(1, options.clients.max(1));
     let mut handles = Vec::new();
     for thread in 0..threads {
-        let clients =
-            options.clients.max(1) / threads + usize::from(thread < options.clients.max(1) % threads);
+        let clients = options.clients.max(1) / threads
+            + usize::from(thread < options.clients.max(1) % threads);
         let run = Arc::clone(&run);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         handles.push(std::thread::Builder::new().name("load".into()).spawn(move || {
@@ -165,8 +167,9 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     }
     let mut report = LoadReport::default();
     for handle in handles {
-        let part =
-            handle.join().map_err(|_| io::Error::other("a load thread panicked; its counts are lost"))?;
+        let part = handle
+            .join()
+            .map_err(|_| io::Error::other("a load thread panicked; its counts are lost"))?;
         report.merge(&part?);
     }
     if let Stop::After(time) = options.stop {

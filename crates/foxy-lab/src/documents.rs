@@ -1,4 +1,5 @@
-//! What the origin answers about a document of PolyMix-4: a pure function of its name, the request and the time.
+//! What the origin answers about a document of PolyMix-4: a pure function of its name, the request
+//! and the time.
 
 use crate::answer::{BodyPart, Reply, http_date};
 use crate::{OBJECT_ID, REQUEST_ID};
@@ -13,8 +14,10 @@ pub fn answer(request: &RequestHead, document: Document, now: WallTime) -> Reply
     let nature = document.nature();
     let version = nature.life.version(now.seconds());
     let changed = nature.life.changed(version);
-    let since =
-        request.headers.get_str("if-modified-since").and_then(|date| httpdate::parse_http_date(date).ok());
+    let since = request
+        .headers
+        .get_str("if-modified-since")
+        .and_then(|date| httpdate::parse_http_date(date).ok());
     let since = since.and_then(|date| Some(date.duration_since(UNIX_EPOCH).ok()?.as_secs()));
     let unchanged = request.method != Method::Post && since.is_some_and(|since| since >= changed);
     let number = request.headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok());
@@ -59,7 +62,10 @@ mod tests {
     fn document(cachable: bool) -> Document {
         let world = World { number: 1, time_scale: 1, delay_scale: 1 };
         let other = |number| Document { world, container: Kind::Other, number, image: 0 };
-        (0..).map(other).find(|document| document.nature().cachable == cachable).expect("one of them")
+        (0..)
+            .map(other)
+            .find(|document| document.nature().cachable == cachable)
+            .expect("one of them")
     }
 
     fn request(method: &str, document: Document, fields: &str) -> Reply {
@@ -78,8 +84,13 @@ mod tests {
         assert_eq!(field(&reply, "cache-control").as_deref(), Some("public"));
         assert_eq!(reply.body.map(|body| body.length), Some(document.nature().size));
         for (since, status) in [(changed - 1, 200), (changed, 304), (NOW, 304)] {
-            let reply = request("GET", document, &format!("If-Modified-Since: {}\n", http_date(since)));
-            assert_eq!((reply.head.status, reply.body.is_some()), (status, status == 200), "since {since}");
+            let reply =
+                request("GET", document, &format!("If-Modified-Since: {}\n", http_date(since)));
+            assert_eq!(
+                (reply.head.status, reply.body.is_some()),
+                (status, status == 200),
+                "since {since}"
+            );
         }
     }
 

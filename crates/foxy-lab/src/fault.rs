@@ -1,5 +1,6 @@
-//! What goes wrong on purpose in the middle of a load, as the load sees it: whether that is still to come, under way or over, and
-//! which failed requests it excuses. Who makes it go wrong is not here: [`crate::origin::Mood`] is the origin's part.
+//! What goes wrong on purpose in the middle of a load, as the load sees it: whether that is still
+//! to come, under way or over, and which failed requests it excuses. Who makes it go wrong is not
+//! here: [`crate::origin::Mood`] is the origin's part.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -8,7 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub enum Phase {
     /// Nothing has gone wrong yet.
     Before,
-    /// It is being made or mended: what falls into that may have met it or not, and counts for nothing.
+    /// It is being made or mended: what falls into that may have met it or not, and counts for
+    /// nothing.
     Turning,
     /// It goes wrong now.
     During,
@@ -40,7 +42,8 @@ impl Fault {
 /// What was counted around a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AroundFault {
-    /// Requests that began during it, but for those that were answered when it was over: they did without it.
+    /// Requests that began during it, but for those that were answered when it was over: they did
+    /// without it.
     pub begun: u64,
     /// Of these, those that were answered whole and right.
     pub answered: u64,
@@ -96,7 +99,8 @@ mod tests {
     #[test]
     fn who_is_answered_during_a_fault_is_a_share_of_those_who_asked_then() {
         let mut around = AroundFault::default();
-        for (began, failed) in [(Before, false), (Turning, false), (During, false), (During, true)] {
+        for (began, failed) in [(Before, false), (Turning, false), (During, false), (During, true)]
+        {
             around.count(began, During, failed);
         }
         assert_eq!(around, AroundFault { begun: 2, answered: 1, unexcused: 0 });

@@ -1,4 +1,5 @@
-//! Whether an answer is the right one, and whether it was stored before: a pure function of both sides of an exchange.
+//! Whether an answer is the right one, and whether it was stored before: a pure function of both
+//! sides of an exchange.
 
 use crate::outcome::ErrorCause;
 use foxy_base::WallTime;
@@ -27,7 +28,12 @@ pub struct Answered {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn judge(request: &Request, number: u64, answer: &Answered, begun: WallTime) -> Result<bool, ErrorCause> {
+pub fn judge(
+    request: &Request,
+    number: u64,
+    answer: &Answered,
+    begun: WallTime,
+) -> Result<bool, ErrorCause> {
     let hit = answer.reply_to.is_some_and(|id| id != number);
     match (answer.status, request.manner) {
         (200, _) | (304, Manner::SinceThen) => {}
@@ -66,7 +72,8 @@ pub fn judge(request: &Request, number: u64, answer: &Answered, begun: WallTime)
     }
 }
 
-/// Whether a clock of whole seconds may still see the version before, which did not change since it did.
+/// Whether a clock of whole seconds may still see the version before, which did not change since it
+/// did.
 fn has_just_changed(request: &Request, begun: WallTime) -> bool {
     let Content::Document(document) = request.content else { return false };
     let life = document.nature().life;
@@ -83,7 +90,10 @@ mod tests {
     fn document(cachable: bool) -> Document {
         let world = World { number: 1, time_scale: 1, delay_scale: 1 };
         let other = |number| Document { world, container: Kind::Other, number, image: 0 };
-        (0..).map(other).find(|document| document.nature().cachable == cachable).expect("one of them")
+        (0..)
+            .map(other)
+            .find(|document| document.nature().cachable == cachable)
+            .expect("one of them")
     }
 
     fn asked(document: Document, manner: Manner) -> Request {
@@ -95,15 +105,25 @@ mod tests {
         let nature = document.nature();
         let version = nature.life.version(NOW);
         let object = Some((document.key(), version));
-        Answered { status: 200, length: nature.size, wrong_bytes: 0, reply_to: Some(reply_to), object }
+        Answered {
+            status: 200,
+            length: nature.size,
+            wrong_bytes: 0,
+            reply_to: Some(reply_to),
+            object,
+        }
     }
 
     #[test]
     fn an_answer_to_another_request_is_a_hit_where_hits_are_allowed() {
         let (kept, not_kept) = (document(true), document(false));
         let check = |document, manner, reply_to, expected| {
-            let found =
-                judge(&asked(document, manner), 7, &answer(document, reply_to), WallTime::from_seconds(NOW));
+            let found = judge(
+                &asked(document, manner),
+                7,
+                &answer(document, reply_to),
+                WallTime::from_seconds(NOW),
+            );
             assert_eq!(found, expected, "{document} {manner:?} {reply_to}");
         };
         check(kept, Manner::Basic, 7, Ok(false));
@@ -123,7 +143,8 @@ mod tests {
         let (key, version) = right.object.expect("set");
         let ended = document.nature().life.changed(version + 1);
         let check = |answer: Answered, now, expected| {
-            let found = judge(&asked(document, Manner::Basic), 7, &answer, WallTime::from_seconds(now));
+            let found =
+                judge(&asked(document, Manner::Basic), 7, &answer, WallTime::from_seconds(now));
             assert_eq!(found, Err(expected), "{answer:?}");
         };
         check(Answered { status: 304, length: 0, ..right }, NOW, ErrorCause::Status);
@@ -150,7 +171,10 @@ mod tests {
             judge(&asked(document, Manner::SinceBefore), 7, &unchanged, begun),
             Err(ErrorCause::Status)
         );
-        assert_eq!(judge(&asked(document, Manner::SinceThen), 7, &answer(document, 6), begun), Ok(true));
+        assert_eq!(
+            judge(&asked(document, Manner::SinceThen), 7, &answer(document, 6), begun),
+            Ok(true)
+        );
     }
     #[test]
     fn the_version_before_may_be_unchanged_while_the_clock_has_not_moved_on() {
@@ -158,9 +182,15 @@ mod tests {
         let life = document.nature().life;
         let changed = life.changed(life.version(NOW) + 1);
         let before = Answered { status: 304, length: 0, ..answer(document, 6) };
-        for (later, expected) in [(0, Ok(true)), (GRAIN, Ok(true)), (GRAIN + 1, Err(ErrorCause::Status))] {
+        for (later, expected) in
+            [(0, Ok(true)), (GRAIN, Ok(true)), (GRAIN + 1, Err(ErrorCause::Status))]
+        {
             let begun = WallTime::from_seconds(changed + later);
-            assert_eq!(judge(&asked(document, Manner::SinceBefore), 7, &before, begun), expected, "{later}");
+            assert_eq!(
+                judge(&asked(document, Manner::SinceBefore), 7, &before, begun),
+                expected,
+                "{later}"
+            );
         }
     }
 }

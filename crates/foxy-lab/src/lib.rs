@@ -1,5 +1,6 @@
 //! Puts request streams on the wire and checks what comes back; and the origin that answers them.
-//! The lab sees proxies only through sockets: it links none, and it reads no arguments and no files.
+//! The lab sees proxies only through sockets: it links none, and it reads no arguments and no
+//! files.
 
 mod alarm;
 pub mod answer;
@@ -38,9 +39,11 @@ pub use origin::{Origin, OriginOptions};
 pub use outcome::{ErrorCause, LoadReport, Tally};
 pub use wanted::Wanted;
 
-/// The header by which a reply's request is known: the origin repeats the number of the request that reached it, so a
-/// reply with another number was stored before (WORKLOADS: "how a hit is known").
+/// The header by which a reply's request is known: the origin repeats the number of the request
+/// that reached it, so a reply with another number was stored before (WORKLOADS: "how a hit is
+/// known").
 pub const REQUEST_ID: &str = "X-Foxy-Request";
 
-/// The header by which the origin says whose body a reply carries, and in which version: `KEY.VERSION`.
+/// The header by which the origin says whose body a reply carries, and in which version:
+/// `KEY.VERSION`.
 pub const OBJECT_ID: &str = "X-Foxy-Object";

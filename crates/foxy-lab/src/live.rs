@@ -54,7 +54,8 @@ impl Live {
         self.ended.fetch_add(1, Relaxed);
         if let Ok((answer, Ok(hit))) = outcome {
             self.answered.fetch_add(1, Relaxed);
-            self.response_us.fetch_add(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), Relaxed);
+            self.response_us
+                .fetch_add(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), Relaxed);
             self.plain.fetch_add(u64::from(LoadReport::is_plain(request)), Relaxed);
             self.hits.fetch_add(u64::from(*hit && LoadReport::is_plain(request)), Relaxed);
             self.fill_bytes.fetch_add(LoadReport::fills(request, answer, *hit), Relaxed);

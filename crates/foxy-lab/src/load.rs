@@ -1,5 +1,5 @@
-//! A load run as a value, and what starts it. How requests are put on the wire stands in `clients` (one after the other, or
-//! at a fixed rate) and `robots` (many at random times).
+//! A load run as a value, and what starts it. How requests are put on the wire stands in `clients`
+//! (one after the other, or at a fixed rate) and `robots` (many at random times).
 
 use crate::clients;
 use crate::fault::Fault;
@@ -42,7 +42,8 @@ pub enum Protocol {
         /// Whether a connection is used again.
         persistent: bool,
     },
-    /// HTTP/2 by prior knowledge, or by ALPN within TLS, one stream at a time on a connection that stays.
+    /// HTTP/2 by prior knowledge, or by ALPN within TLS, one stream at a time on a connection that
+    /// stays.
     Http2,
 }
 
@@ -82,13 +83,14 @@ pub enum Pace {
         /// Requests a second.
         rate: f64,
     },
-    /// Requests start at random times, at this rate (1/s) in the mean (a Poisson process), each client as likely to send
-    /// them as any other, on as many connections as it takes.
+    /// Requests start at random times, at this rate (1/s) in the mean (a Poisson process), each
+    /// client as likely to send them as any other, on as many connections as it takes.
     Random {
         /// Requests a second.
         rate: f64,
     },
-    /// Requests start when the trace that is the workload recorded them, so many times as fast, whether or not answers come.
+    /// Requests start when the trace that is the workload recorded them, so many times as fast,
+    /// whether or not answers come.
     Recorded {
         /// How many times as fast.
         times: f64,
@@ -121,12 +123,13 @@ pub struct LoadOptions {
     pub target: SocketAddr,
     /// Forward or reverse.
     pub mode: Mode,
-    /// Over how many names the origin of a forward proxy is spread, `h1` to `hN` below the one that URLs name otherwise; an object has
-    /// always the same.
+    /// Over how many names the origin of a forward proxy is spread, `h1` to `hN` below the one that
+    /// URLs name otherwise; an object has always the same.
     pub hosts: Option<u32>,
     /// What is spoken with it.
     pub protocol: Protocol,
-    /// Whose certificates count, if TLS is spoken: through a forward proxy in tunnels that it opens (CONNECT), otherwise at once.
+    /// Whose certificates count, if TLS is spoken: through a forward proxy in tunnels that it opens
+    /// (CONNECT), otherwise at once.
     pub tls: Option<Trust>,
     /// What is asked for.
     pub workload: Workload,
@@ -149,8 +152,8 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// 64 clients on one thread, each going on when it has its answer, for ten seconds, over persistent connections of
-    /// HTTP/1.1 without TLS, with seed 1. Change what is to be otherwise.
+    /// 64 clients on one thread, each going on when it has its answer, for ten seconds, over
+    /// persistent connections of HTTP/1.1 without TLS, with seed 1. Change what is to be otherwise.
     #[must_use]
     pub fn new(target: SocketAddr, mode: Mode, workload: Workload) -> Self {
         Self {
@@ -172,7 +175,8 @@ impl LoadOptions {
     }
 }
 
-/// Runs to the end and says what was seen. `progress` is called with the number of requests begun, now and then.
+/// Runs to the end and says what was seen. `progress` is called with the number of requests begun,
+/// now and then.
 ///
 /// # Errors
 /// When a thread or its runtime cannot be had, or panics. Failed requests are counted, not errors.
@@ -183,7 +187,8 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     Ok(robots::run(options, robots, &mut steady, progress)?.pop().unwrap_or_default())
 }
 
-/// Asks once for each object of a workload that wants it, in order: fills a cache before it is measured.
+/// Asks once for each object of a workload that wants it, in order: fills a cache before it is
+/// measured.
 ///
 /// # Errors
 /// As [`run`].
@@ -194,8 +199,8 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
     run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
 }
 
-/// A run that asks once more, as fast as answers come, for the `newest` objects that a run of new ones asked for last, whose
-/// report this is: those that are hits are still there.
+/// A run that asks once more, as fast as answers come, for the `newest` objects that a run of new
+/// ones asked for last, whose report this is: those that are hits are still there.
 #[must_use]
 pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
     let begun = report.begun();

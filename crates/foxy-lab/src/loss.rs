@@ -1,4 +1,5 @@
-//! How a connection was lost before an answer was whole. What that is called is each report's own matter.
+//! How a connection was lost before an answer was whole. What that is called is each report's own
+//! matter.
 
 use std::io;
 

@@ -1,5 +1,6 @@
-//! A name server for the names of synthetic origins: every name of one zone has the same address, and asking costs time. It answers over
-//! UDP only, knows no other zone, asks nobody, and is not for a network that others reach. What a packet is answered stands in `answer`.
+//! A name server for the names of synthetic origins: every name of one zone has the same address,
+//! and asking costs time. It answers over UDP only, knows no other zone, asks nobody, and is not
+//! for a network that others reach. What a packet is answered stands in `answer`.
 
 mod answer;
 #[cfg(test)]
@@ -30,7 +31,8 @@ pub struct NameServerOptions {
     pub zone: String,
     /// The address of each name in it.
     pub address: IpAddr,
-    /// What asking for a name costs in the mean: each name between half and one and a half times that, and always the same.
+    /// What asking for a name costs in the mean: each name between half and one and a half times
+    /// that, and always the same.
     pub cost: Duration,
     /// How long an answer may be kept; whole seconds count.
     pub lifetime: Duration,
@@ -136,7 +138,8 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<Counts>) {
     let Ok(socket) = tokio::net::UdpSocket::from_std(socket).map(Rc::new) else { return };
     let mut packet = vec![0; LONGEST];
     loop {
-        // What a client sends back of an answer that it did not wait for shows as an error of the socket, and passes.
+        // What a client sends back of an answer that it did not wait for shows as an error of the
+        // socket, and passes.
         let Ok((length, from)) = socket.recv_from(&mut packet).await else { continue };
         let full = counts.waiting.load(Relaxed) >= MOST_WAITING;
         let Some(reply) = zone.reply(&packet[..length]).filter(|_| !full) else {

@@ -1,4 +1,5 @@
-//! The numbers that requests carry, so that an answer with another request's number is known to have been stored.
+//! The numbers that requests carry, so that an answer with another request's number is known to
+//! have been stored.
 
 use foxy_base::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +9,9 @@ const BITS: u32 = 20;
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The number of a run's first request. It is above those of every earlier run, in this process or another one: a cache may
-/// still hold their answers, and one that carries the asking request's own number would pass for an answer of the origin.
+/// The number of a run's first request. It is above those of every earlier run, in this process or
+/// another one: a cache may still hold their answers, and one that carries the asking request's own
+/// number would pass for an answer of the origin.
 #[must_use]
 pub fn first_of_run() -> u64 {
     let now = clock::wall().0 << BITS;

@@ -1,4 +1,5 @@
-//! HTTP/2 with one who is asked (RFC 9113): a connection with a single stream at a time. Frames, HPACK and flow control are the library's.
+//! HTTP/2 with one who is asked (RFC 9113): a connection with a single stream at a time. Frames,
+//! HPACK and flow control are the library's.
 
 use crate::streams::fields;
 use crate::tls::outbound::Channel;
@@ -36,7 +37,10 @@ impl OneStream {
     /// As the connection has them.
     pub async fn open(stream: Channel) -> Result<Self, h2::Error> {
         let mut builder = Builder::new();
-        builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
+        builder
+            .initial_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .enable_push(false);
         let (mut sender, connection) = builder.handshake::<_, Bytes>(stream).await?;
         // How the connection ends shows in what comes of its stream.
         let driver = Driver(tokio::task::spawn_local(async move { drop(connection.await) }));
@@ -48,7 +52,8 @@ impl OneStream {
     pub fn is_ready(&mut self) -> bool {
         // Nobody needs to be woken: whoever asks next says who.
         let mut context = Context::from_waker(Waker::noop());
-        !self.driver.0.is_finished() && matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
+        !self.driver.0.is_finished()
+            && matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
     }
 
     /// Sends a request, with its body if it has one.
@@ -69,7 +74,10 @@ impl OneStream {
 }
 
 /// The head of an answer, by the rules of one that came as text; none where it breaks them.
-pub fn head_of(method: &Method, parts: &http::response::Parts) -> Option<(ResponseHead, BodyLength)> {
+pub fn head_of(
+    method: &Method,
+    parts: &http::response::Parts,
+) -> Option<(ResponseHead, BodyLength)> {
     let mut head = ResponseHead::new(parts.status.as_u16());
     for (name, value) in fields(&parts.headers) {
         head.headers.try_append(name, value).ok()?;

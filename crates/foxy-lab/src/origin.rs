@@ -1,5 +1,5 @@
-//! The verifying origin on the wire: one thread and runtime each, keep-alive, constant memory a connection.
-//! What happens on a connection stands in `connection`.
+//! The verifying origin on the wire: one thread and runtime each, keep-alive, constant memory a
+//! connection. What happens on a connection stands in `connection`.
 
 mod connection;
 mod mood;
@@ -66,8 +66,8 @@ impl Origin {
         Self::start_servers(options, 1)
     }
 
-    /// Binds `servers` consecutive ports, the first of which is the address's, and starts serving: to a proxy they are
-    /// different servers.
+    /// Binds `servers` consecutive ports, the first of which is the address's, and starts serving:
+    /// to a proxy they are different servers.
     ///
     /// # Errors
     /// When a port cannot be bound or a thread cannot be started.
@@ -90,7 +90,8 @@ impl Origin {
         let shared = Arc::new(Shared::default());
         let mut threads = Vec::new();
         for _ in 0..options.threads.max(1) {
-            let own = listeners.iter().map(TcpListener::try_clone).collect::<io::Result<Vec<_>>>()?;
+            let own =
+                listeners.iter().map(TcpListener::try_clone).collect::<io::Result<Vec<_>>>()?;
             let (shared, acceptor) = (Arc::clone(&shared), acceptor.clone());
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             threads.push(std::thread::Builder::new().name("origin".into()).spawn(move || {
@@ -100,7 +101,8 @@ impl Origin {
         Ok(Self { servers, shared, threads, authority: tls.map(|tls| tls.authority().to_owned()) })
     }
 
-    /// The certificate, in PEM, of the authority that signed this origin's; `None` when it does not speak TLS.
+    /// The certificate, in PEM, of the authority that signed this origin's; `None` when it does not
+    /// speak TLS.
     #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
@@ -129,9 +131,13 @@ impl Origin {
         self.shared.mood.get()
     }
 
-    /// From now on counts what it sends at one of so many places, or at none, as `place` says of the number that a request carries, if it does.
-    /// Only the first such order counts.
-    pub fn tally(&self, places: usize, place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static) {
+    /// From now on counts what it sends at one of so many places, or at none, as `place` says of
+    /// the number that a request carries, if it does. Only the first such order counts.
+    pub fn tally(
+        &self,
+        places: usize,
+        place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static,
+    ) {
         // Whoever comes second reads what the first one's places hold.
         let _set_already = self.shared.tally.set(Tally::new(places, Box::new(place)));
     }
@@ -148,7 +154,8 @@ impl Origin {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// How often a connection could not be accepted so far, mostly for want of open files; it waits then.
+    /// How often a connection could not be accepted so far, mostly for want of open files; it waits
+    /// then.
     #[must_use]
     pub fn not_accepted(&self) -> u64 {
         self.shared.not_accepted.load(Ordering::Relaxed)

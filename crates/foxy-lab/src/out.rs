@@ -1,4 +1,5 @@
-//! Where an answer goes: text on a connection, or frames of a stream; and the answers that are the lab's own.
+//! Where an answer goes: text on a connection, or frames of a stream; and the answers that are the
+//! lab's own.
 
 use crate::streams::Frames;
 use crate::tls::inbound::Inbound;
@@ -7,7 +8,8 @@ use foxy_http::{ResponseHead, encode};
 use std::io;
 use tokio::io::AsyncWriteExt;
 
-/// The head of an answer of the lab's own, which says something in plain text and is not to be kept.
+/// The head of an answer of the lab's own, which says something in plain text and is not to be
+/// kept.
 pub fn own(status: u16, text: &str) -> ResponseHead {
     let mut head = ResponseHead::new(status);
     head.headers.append("Content-Type", "text/plain");
@@ -35,8 +37,8 @@ pub enum Out<'a> {
 }
 
 impl Out<'_> {
-    /// Writes the head of an answer with a body to come, or an empty one: as text to `output`, else as frames. How many bytes it is
-    /// beside that.
+    /// Writes the head of an answer with a body to come, or an empty one: as text to `output`, else
+    /// as frames. How many bytes it is beside that.
     ///
     /// # Errors
     /// When the stream is gone.

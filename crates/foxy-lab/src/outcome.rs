@@ -1,4 +1,5 @@
-//! What a load run saw: counts, causes of errors, latencies. The records they become are in `outcome/records.rs`.
+//! What a load run saw: counts, causes of errors, latencies. The records they become are in
+//! `outcome/records.rs`.
 
 mod answering;
 mod cause;
@@ -79,12 +80,14 @@ pub struct LoadReport {
     pub errors: [u64; ErrorCause::ALL.len()],
     /// From the intended start of each answered request to the end of its answer.
     pub latencies: Latencies,
-    /// From the first request's start to the last one's end; where a run ends after a time, only until the last right answer behind it.
+    /// From the first request's start to the last one's end; where a run ends after a time, only
+    /// until the last right answer behind it.
     pub elapsed: Duration,
-    /// From the first request's start to the last one's, where requests begin whether or not answers come.
+    /// From the first request's start to the last one's, where requests begin whether or not
+    /// answers come.
     pub sending: Option<Duration>,
-    /// Answers with a status other than 304 that do not say which request the origin gave them to, so that nobody knows whether they are
-    /// hits.
+    /// Answers with a status other than 304 that do not say which request the origin gave them to,
+    /// so that nobody knows whether they are hits.
     pub unnumbered: u64,
     /// Requests that reached the origin and the body bytes it sent, where that is known.
     pub origin: Option<Tally>,
@@ -97,7 +100,8 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    /// Counts what came of a request, `latency` after its intended start and `ended` after the run's beginning.
+    /// Counts what came of a request, `latency` after its intended start and `ended` after the
+    /// run's beginning.
     pub(crate) fn take(
         &mut self,
         request: &Request,
@@ -197,7 +201,8 @@ impl LoadReport {
         self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
-    /// Answers a second: over the whole run, or where requests begin whether or not answers come, over the time in which they began.
+    /// Answers a second: over the whole run, or where requests begin whether or not answers come,
+    /// over the time in which they began.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
@@ -211,7 +216,8 @@ impl LoadReport {
         self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// The time in which all requests began; the last one has as much of it as the others have in the mean.
+    /// The time in which all requests began; the last one has as much of it as the others have in
+    /// the mean.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn begun_within(&self) -> Duration {
         let begun = self.begun();
@@ -226,7 +232,8 @@ impl LoadReport {
     pub fn limited_by_generator(&self) -> Option<String> {
         const BUSY: f64 = 0.9;
         const LATE: u64 = 1000;
-        // A start that is late by less than a twentieth of what a request takes does not show in the latencies.
+        // A start that is late by less than a twentieth of what a request takes does not show in
+        // the latencies.
         const SHARE_OF_LATENCY: f64 = 0.05;
         let late = self.generator.late.at(0.99);
         if self.answers == 0 {
@@ -287,6 +294,8 @@ mod tests {
         report.latencies.add(Duration::from_millis(700));
         assert_eq!(report.limited_by_generator(), None);
         report.generator.busiest = 0.97;
-        assert!(report.limited_by_generator().is_some_and(|why| why.contains("ran 97 % of the time")));
+        assert!(
+            report.limited_by_generator().is_some_and(|why| why.contains("ran 97 % of the time"))
+        );
     }
 }

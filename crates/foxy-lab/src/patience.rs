@@ -1,5 +1,5 @@
-//! How long a client may take over a request: nothing may come for a while between requests, and a request that has begun must be
-//! whole in time, however often a byte of it comes.
+//! How long a client may take over a request: nothing may come for a while between requests, and a
+//! request that has begun must be whole in time, however often a byte of it comes.
 
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
@@ -22,8 +22,8 @@ impl Patience {
         Self { idle, whole, begun: None }
     }
 
-    /// Reads up to `room` bytes more; `false` at the end of the connection, or when the time is over. The request has begun when some
-    /// of it is in `input`, or `begun` says so.
+    /// Reads up to `room` bytes more; `false` at the end of the connection, or when the time is
+    /// over. The request has begun when some of it is in `input`, or `begun` says so.
     pub async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -33,8 +33,9 @@ impl Patience {
         if begun || !input.is_empty() {
             self.begun.get_or_insert_with(clock::monotonic);
         }
-        let left =
-            self.begun.map_or(self.idle, |begun| self.whole.saturating_sub(clock::monotonic().since(begun)));
+        let left = self
+            .begun
+            .map_or(self.idle, |begun| self.whole.saturating_sub(clock::monotonic().since(begun)));
         input.reserve(room);
         matches!(timeout(left, stream.read_buf(input)).await, Ok(Ok(1..)))
     }
@@ -46,7 +47,11 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     fn block_on(work: impl Future<Output = ()>) {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work);
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime")
+            .block_on(work);
     }
 
     #[test]

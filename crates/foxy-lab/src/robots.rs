@@ -1,5 +1,6 @@
-//! Robots: many clients that begin requests at random times (a Poisson process), each with a few connections, and ask for what
-//! is embedded in a page when they have the page. A plan says how many are active, and when the run is over.
+//! Robots: many clients that begin requests at random times (a Poisson process), each with a few
+//! connections, and ask for what is embedded in a page when they have the page. A plan says how
+//! many are active, and when the run is over.
 
 use crate::client::{Client, Wire};
 use crate::judge::judge;
@@ -51,7 +52,8 @@ struct Arrival {
     robot: usize,
 }
 
-/// Runs to the end of the plan and says what was counted in each of its parts. `progress` is called with the number of requests begun, now and then.
+/// Runs to the end of the plan and says what was counted in each of its parts. `progress` is called
+/// with the number of requests begun, now and then.
 ///
 /// # Errors
 /// When a thread or its runtime cannot be had, or panics.
@@ -80,8 +82,9 @@ pub fn run(
     drop(senders);
     let mut sections = vec![LoadReport::default(); plan.sections()];
     for handle in handles {
-        let parts =
-            handle.join().map_err(|_| io::Error::other("a load thread panicked; its counts are lost"))?;
+        let parts = handle
+            .join()
+            .map_err(|_| io::Error::other("a load thread panicked; its counts are lost"))?;
         sections.iter_mut().zip(&parts).for_each(|(sum, part)| sum.merge(part));
     }
     if let Some(last) = sections.last_mut() {
@@ -91,7 +94,8 @@ pub fn run(
     Ok(sections)
 }
 
-/// Begins requests at their times until the plan ends; gives the number of those that were not sent, and when the last one began.
+/// Begins requests at their times until the plan ends; gives the number of those that were not
+/// sent, and when the last one began.
 fn begin_all(
     options: &LoadOptions,
     robots: Robots,
@@ -210,7 +214,10 @@ impl Group {
     fn give_up_waiting(&self) {
         let mut reports = self.reports.borrow_mut();
         for robot in self.robots.borrow_mut().iter_mut() {
-            robot.waiting.drain(..).for_each(|arrival| reports[arrival.section].fail(ErrorCause::NotSent));
+            robot
+                .waiting
+                .drain(..)
+                .for_each(|arrival| reports[arrival.section].fail(ErrorCause::NotSent));
         }
     }
 
@@ -228,7 +235,9 @@ impl Group {
         let ready = robot.idle.iter().rposition(|(client, _)| client.leads_to(&arrival.request));
         let client = match ready {
             Some(at) => robot.idle.remove(at).0,
-            None if robot.busy + robot.idle.len() < self.connections => Client::new(self.wire.clone()),
+            None if robot.busy + robot.idle.len() < self.connections => {
+                Client::new(self.wire.clone())
+            }
             // The one that was idle longest gives its connection up.
             None if !robot.idle.is_empty() => robot.idle.remove(0).0,
             None => return robot.waiting.push_back(arrival),

@@ -42,7 +42,9 @@ impl Plan for Schedule {
             let within = elapsed.saturating_sub(self.since);
             let over = match phase.goal {
                 Goal::After(time) => within >= time,
-                Goal::Filled => seen.frozen && seen.fill_bytes - self.filled_before >= self.fill_bytes,
+                Goal::Filled => {
+                    seen.frozen && seen.fill_bytes - self.filled_before >= self.fill_bytes
+                }
             };
             if !over {
                 return Some(Step { share: phase.share_at(within), section: self.current });

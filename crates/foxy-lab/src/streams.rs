@@ -1,5 +1,5 @@
-//! HTTP/2 with those who ask (RFC 9113): a connection, its streams, what is asked on each, and its answer as frames. Who answers is a
-//! [`House`]. Frames, HPACK and flow control are the library's.
+//! HTTP/2 with those who ask (RFC 9113): a connection, its streams, what is asked on each, and its
+//! answer as frames. Who answers is a [`House`]. Frames, HPACK and flow control are the library's.
 
 use crate::tls::entrance::{House, Within};
 use bytes::{Bytes, BytesMut};
@@ -72,7 +72,9 @@ pub async fn serve(
 ///
 /// # Errors
 /// As a head that came as text.
-pub fn head_of(request: &http::Request<RecvStream>) -> Result<(RequestHead, BodyLength), DecodeError> {
+pub fn head_of(
+    request: &http::Request<RecvStream>,
+) -> Result<(RequestHead, BodyLength), DecodeError> {
     let uri = request.uri();
     let pseudo = PseudoFields {
         method: request.method().as_str(),
@@ -114,7 +116,11 @@ pub enum NotWhole {
 ///
 /// # Errors
 /// Why there is none.
-pub async fn whole(mut stream: RecvStream, most: usize, limit: Duration) -> Result<Bytes, NotWhole> {
+pub async fn whole(
+    mut stream: RecvStream,
+    most: usize,
+    limit: Duration,
+) -> Result<Bytes, NotWhole> {
     let mut body = BytesMut::new();
     loop {
         match timeout(limit, stream.data()).await {
@@ -160,7 +166,8 @@ impl Frames {
         Ok(())
     }
 
-    /// Sends as many bytes of the body as there is room for, once there is some, and takes them from `data`.
+    /// Sends as many bytes of the body as there is room for, once there is some, and takes them
+    /// from `data`.
     ///
     /// # Errors
     /// When the stream is gone.
@@ -170,7 +177,9 @@ impl Frames {
         }
         let body = self.body.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         body.reserve_capacity(data.len());
-        let room = poll_fn(|context| body.poll_capacity(context)).await.ok_or(io::ErrorKind::BrokenPipe)?;
+        let room = poll_fn(|context| body.poll_capacity(context))
+            .await
+            .ok_or(io::ErrorKind::BrokenPipe)?;
         let piece = data.split_to(room.map_err(io::Error::other)?.min(data.len()));
         body.send_data(piece.freeze(), false).map_err(io::Error::other)
     }

@@ -1,6 +1,6 @@
-//! TLS of the lab: an authority that lives no longer than the process, the certificate it signs for an origin, and whom
-//! clients trust. It reads no files. `outbound` is the way to a server, `inbound` the handshake with
-//! who asks, and `entrance` how their connections begin.
+//! TLS of the lab: an authority that lives no longer than the process, the certificate it signs for
+//! an origin, and whom clients trust. It reads no files. `outbound` is the way to a server,
+//! `inbound` the handshake with who asks, and `entrance` how their connections begin.
 
 #[cfg(test)]
 pub(crate) mod by_hand;
@@ -26,7 +26,8 @@ const HTTP2: &[u8] = b"h2";
 /// What the authority calls itself.
 const NAME: &str = "foxy lab, one run";
 
-/// A certificate for an origin, and the authority that signed it. The authority's key is gone when this has been made.
+/// A certificate for an origin, and the authority that signed it. The authority's key is gone when
+/// this has been made.
 #[derive(Clone, Debug)]
 pub struct Throwaway {
     authority: String,
@@ -104,7 +105,9 @@ impl fmt::Display for TrustError {
         match self {
             Self::NotPem(text) => write!(formatter, "it is not PEM ({text})"),
             Self::Empty => formatter.write_str("it holds no certificate in PEM"),
-            Self::BadCertificate(text) => write!(formatter, "a certificate in it cannot be read ({text})"),
+            Self::BadCertificate(text) => {
+                write!(formatter, "a certificate in it cannot be read ({text})")
+            }
         }
     }
 }
@@ -145,7 +148,8 @@ impl Trust {
         self.roots.add_parsable_certificates(certificates);
     }
 
-    /// The same for exchanges that each have a connection of their own: every one of them pays for the whole handshake.
+    /// The same for exchanges that each have a connection of their own: every one of them pays for
+    /// the whole handshake.
     pub(crate) fn client_without_memory(&self, http2: bool) -> Arc<ClientConfig> {
         let mut config = Arc::unwrap_or_clone(self.client(http2));
         config.resumption = Resumption::disabled();

@@ -1,5 +1,6 @@
-//! What clients have asked for, as one Multiplier and one Collector know it: a proxy that asks for something else does so on its own
-//! account (R131). Bounded: of more URLs than it holds, nobody is accused.
+//! What clients have asked for, as one Multiplier and one Collector know it: a proxy that asks for
+//! something else does so on its own account (R131). Bounded: of more URLs than it holds, nobody is
+//! accused.
 
 use foxy_http::Authority;
 use percent_encoding::percent_decode_str;
@@ -23,7 +24,8 @@ impl Wanted {
         }
     }
 
-    /// Whether a client has asked for it, or may have. Escapes and the case of the host make no difference: proxies write them anew.
+    /// Whether a client has asked for it, or may have. Escapes and the case of the host make no
+    /// difference: proxies write them anew.
     #[must_use]
     pub fn may_be(&self, authority: &str, path: &str) -> bool {
         let urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! What the paper's Table 2 says must hold on the model at any scale: the order of the techniques, and the ceiling.
+//! What the paper's Table 2 says must hold on the model at any scale: the order of the techniques,
+//! and the ceiling.
 
 use foxy_lab::figures::trial::Trial;
 use foxy_lab::figures::{Extent, Lab, find};

@@ -1,4 +1,5 @@
-//! The load generator against the verifying origin, and against origins that lie or stall, on loopback.
+//! The load generator against the verifying origin, and against origins that lie or stall, on
+//! loopback.
 
 use foxy_base::clock;
 use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, newest_again, run};
@@ -52,12 +53,14 @@ fn body_of_first_object() -> Vec<u8> {
 #[test]
 fn an_interrupted_run_begins_nothing_more_and_keeps_what_it_counted() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     for pace in [Pace::Closed, Pace::Open { rate: 1000.0 }, Pace::Random { rate: 1000.0 }] {
         let stop = Stop::After(Duration::from_secs(3600));
         let options = LoadOptions { pace, stop, ..options(origin.address(), 0) };
         let interrupted = Arc::clone(&options.interrupted);
-        let report = run(&options, &mut |begun| interrupted.store(begun > 0, Relaxed)).expect("load runs");
+        let report =
+            run(&options, &mut |begun| interrupted.store(begun > 0, Relaxed)).expect("load runs");
         assert!(report.answers > 0 && report.failed() == 0, "{pace:?}: {report:?}");
     }
 }
@@ -65,7 +68,8 @@ fn an_interrupted_run_begins_nothing_more_and_keeps_what_it_counted() {
 #[test]
 fn every_byte_from_the_origin_is_right() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     let report = run(&options(origin.address(), 500), &mut |_| {}).expect("load runs");
     assert_eq!((report.answers, report.failed(), report.wrong_bytes), (500, 0, 0));
     assert_eq!((report.hits, report.bytes), (0, 500 * 8192));
@@ -76,10 +80,14 @@ fn every_byte_from_the_origin_is_right() {
 #[test]
 fn what_a_run_of_new_objects_asked_for_last_is_asked_for_again() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     let workload = Workload::find("fill").expect("known");
-    let options =
-        LoadOptions { workload, pace: Pace::Open { rate: 1000.0 }, ..options(origin.address(), 40) };
+    let options = LoadOptions {
+        workload,
+        pace: Pace::Open { rate: 1000.0 },
+        ..options(origin.address(), 40)
+    };
     let report = run(&options, &mut |_| {}).expect("load runs");
     for (newest, first, count) in [(10, 30, 10), (50, 0, 40)] {
         let again = newest_again(&options, &report, newest);
@@ -99,8 +107,8 @@ fn a_single_flipped_bit_is_a_wrong_byte() {
         answer(&body)
     });
     let workload = Workload::find("memory-hit").expect("known");
-    let report =
-        run(&LoadOptions { workload, clients: 1, ..options(address, 3) }, &mut |_| {}).expect("load runs");
+    let report = run(&LoadOptions { workload, clients: 1, ..options(address, 3) }, &mut |_| {})
+        .expect("load runs");
     assert_eq!((report.answers, report.wrong_bytes), (2, 1));
     assert_eq!(report.errors[ErrorCause::BodyMismatch as usize], 1);
 }
@@ -113,14 +121,15 @@ fn short_answers_and_other_statuses_are_errors_with_their_cause() {
         _ => b"this is not HTTP\r\n\r\n".to_vec(),
     });
     let workload = Workload::find("memory-hit").expect("known");
-    let report =
-        run(&LoadOptions { workload, clients: 1, ..options(address, 3) }, &mut |_| {}).expect("load runs");
+    let report = run(&LoadOptions { workload, clients: 1, ..options(address, 3) }, &mut |_| {})
+        .expect("load runs");
     for cause in [ErrorCause::Length, ErrorCause::Status, ErrorCause::Protocol] {
         assert_eq!(report.errors[cause as usize], 1, "{}", cause.name());
     }
 }
 
-/// A server that answers the first request on each connection with this, and ends the connection: resets it, or closes it.
+/// A server that answers the first request on each connection with this, and ends the connection:
+/// resets it, or closes it.
 fn ending(with: &'static [u8], reset: bool) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -140,10 +149,18 @@ fn ending(with: &'static [u8], reset: bool) -> SocketAddr {
 fn a_lost_connection_is_named_by_how_it_was_lost() {
     let workload = Workload::find("memory-hit").expect("known");
     let check = |with, reset, expected: ErrorCause| {
-        let options =
-            LoadOptions { workload: workload.clone(), clients: 1, ..options(ending(with, reset), 2) };
+        let options = LoadOptions {
+            workload: workload.clone(),
+            clients: 1,
+            ..options(ending(with, reset), 2)
+        };
         let report = run(&options, &mut |_| {}).expect("load runs");
-        assert_eq!((report.errors[expected as usize], report.failed()), (2, 2), "{}", expected.name());
+        assert_eq!(
+            (report.errors[expected as usize], report.failed()),
+            (2, 2),
+            "{}",
+            expected.name()
+        );
     };
     check(b"", false, ErrorCause::Closed);
     check(b"", true, ErrorCause::Reset);
@@ -159,7 +176,11 @@ fn what_is_not_http_2_as_it_should_be_is_an_error_of_the_protocol() {
         let target = scripted(|_| with.to_vec());
         let options = LoadOptions { protocol: Protocol::Http2, clients: 1, ..options(target, 2) };
         let report = run(&options, &mut |_| {}).expect("load runs");
-        assert_eq!((report.errors[ErrorCause::Protocol as usize], report.failed()), (2, 2), "{report:?}");
+        assert_eq!(
+            (report.errors[ErrorCause::Protocol as usize], report.failed()),
+            (2, 2),
+            "{report:?}"
+        );
     }
 }
 
@@ -167,8 +188,8 @@ fn what_is_not_http_2_as_it_should_be_is_an_error_of_the_protocol() {
 fn bytes_behind_an_answer_are_an_error() {
     let address = scripted(|_| [answer(&body_of_first_object()), b"more!".to_vec()].concat());
     let workload = Workload::find("memory-hit").expect("known");
-    let report =
-        run(&LoadOptions { workload, clients: 1, ..options(address, 2) }, &mut |_| {}).expect("load runs");
+    let report = run(&LoadOptions { workload, clients: 1, ..options(address, 2) }, &mut |_| {})
+        .expect("load runs");
     assert_eq!((report.errors[ErrorCause::Surplus as usize], report.answers), (2, 0));
 }
 
@@ -182,9 +203,11 @@ fn open_loop_latency_counts_from_the_intended_start() {
     });
     let workload = Workload::find("memory-hit").expect("known");
     let pace = Pace::Open { rate: 100.0 };
-    let report = run(&LoadOptions { workload, clients: 1, pace, ..options(address, 20) }, &mut |_| {})
-        .expect("load runs");
-    // The stall delays the requests that should have started meanwhile: at least half of the 20 began late.
+    let report =
+        run(&LoadOptions { workload, clients: 1, pace, ..options(address, 20) }, &mut |_| {})
+            .expect("load runs");
+    // The stall delays the requests that should have started meanwhile: at least half of the 20
+    // began late.
     assert_eq!(report.answers, 20);
     assert!(report.latencies.at(0.5) >= 100_000, "median {} us", report.latencies.at(0.5));
 }
@@ -192,12 +215,17 @@ fn open_loop_latency_counts_from_the_intended_start() {
 #[test]
 fn an_open_loop_for_a_time_starts_as_many_requests_as_the_rate_says() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     let (pace, stop) = (Pace::Open { rate: 250.0 }, Stop::After(Duration::from_millis(200)));
     for threads in [1, 2] {
         let options = LoadOptions { pace, stop, threads, ..options(origin.address(), 0) };
         let report = run(&options, &mut |_| {}).expect("load runs");
-        assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0), "{threads} threads");
+        assert_eq!(
+            (report.answers, report.failed(), report.wrong_bytes),
+            (50, 0, 0),
+            "{threads} threads"
+        );
     }
 }
 
@@ -207,7 +235,8 @@ fn an_open_loop_begins_nothing_more_when_its_time_is_over() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let (pace, stop) = (Pace::Open { rate: 100.0 }, Stop::After(Duration::from_secs(1)));
     let target = listener.local_addr().expect("bound");
-    let options = LoadOptions { pace, stop, time_limit: Duration::from_secs(2), ..options(target, 0) };
+    let options =
+        LoadOptions { pace, stop, time_limit: Duration::from_secs(2), ..options(target, 0) };
     let began = clock::monotonic();
     let report = run(&options, &mut |_| {}).expect("load runs");
     let took = clock::monotonic().since(began);
@@ -234,9 +263,11 @@ fn the_wait_for_an_answer_that_never_comes_is_no_part_of_the_time_that_a_rate_is
 #[test]
 fn requests_to_a_forward_proxy_name_the_origin() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     let mode = Mode::Forward { origin: origin.address().to_string() };
-    let report = run(&LoadOptions { mode, ..options(origin.address(), 50) }, &mut |_| {}).expect("load runs");
+    let report = run(&LoadOptions { mode, ..options(origin.address(), 50) }, &mut |_| {})
+        .expect("load runs");
     assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0));
 }
 
@@ -250,9 +281,11 @@ fn replay(gets: u64, apart: u64) -> Workload {
 #[test]
 fn a_trace_begins_its_requests_when_they_were_recorded_and_ends_with_the_last() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     let (pace, stop) = (Pace::Recorded { times: 10.0 }, Stop::After(Duration::from_secs(3600)));
-    let options = LoadOptions { pace, stop, workload: replay(5, 500), ..options(origin.address(), 0) };
+    let options =
+        LoadOptions { pace, stop, workload: replay(5, 500), ..options(origin.address(), 0) };
     let report = run(&options, &mut |_| {}).expect("load runs");
     assert_eq!((report.answers, report.failed(), report.bytes), (5, 0, 500));
     assert_eq!((report.offered.requests, report.offered.bytes), (4, 400));
@@ -262,26 +295,34 @@ fn a_trace_begins_its_requests_when_they_were_recorded_and_ends_with_the_last() 
 #[test]
 fn a_signal_is_noticed_while_the_next_recorded_request_is_far_away() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     let pace = Pace::Recorded { times: 1.0 };
-    let options = LoadOptions { pace, workload: replay(2, 3_600_000), ..options(origin.address(), 2) };
+    let options =
+        LoadOptions { pace, workload: replay(2, 3_600_000), ..options(origin.address(), 2) };
     let interrupted = Arc::clone(&options.interrupted);
-    let report = run(&options, &mut |begun| interrupted.store(begun > 0, Relaxed)).expect("load runs");
+    let report =
+        run(&options, &mut |begun| interrupted.store(begun > 0, Relaxed)).expect("load runs");
     assert_eq!((report.answers, report.failed()), (1, 0));
 }
 
 #[test]
 fn what_an_origin_sent_is_told_apart_by_the_numbers_of_requests() {
     let origin =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     assert_eq!(origin.tallied(), []);
     origin.tally(2, |number| number.map_or(Some(1), |number| (number < 10).then_some(0)));
     for number in ["X-Foxy-Request: 7\r\n", "X-Foxy-Request: 8\r\n", "X-Foxy-Request: 10\r\n", ""] {
         let mut stream = TcpStream::connect(origin.address()).expect("connected");
-        let request = format!("GET /o/1/100/1 HTTP/1.1\r\nHost: a\r\n{number}Connection: close\r\n\r\n");
+        let request =
+            format!("GET /o/1/100/1 HTTP/1.1\r\nHost: a\r\n{number}Connection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         assert!(stream.read_to_end(&mut Vec::new()).expect("answered") > 100);
     }
-    assert_eq!(origin.tallied(), [Sent { answers: 2, bytes: 200 }, Sent { answers: 1, bytes: 100 }]);
+    assert_eq!(
+        origin.tallied(),
+        [Sent { answers: 2, bytes: 200 }, Sent { answers: 1, bytes: 100 }]
+    );
     assert_eq!((origin.requests(), origin.body_bytes()), (4, 400));
 }

@@ -1,4 +1,5 @@
-//! Robots against the verifying origin on loopback: what is asked for, embedded, broken off, and counted.
+//! Robots against the verifying origin on loopback: what is asked for, embedded, broken off, and
+//! counted.
 
 use foxy_lab::live::Seen;
 use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, run};
@@ -90,7 +91,8 @@ fn polymix_gets_images_with_their_pages_and_only_breaks_off_what_it_means_to() {
         assert!(ended >= 7500, "{protocol:?}: {ended} requests");
         // About twelve come, so that one run in a hundred thousand has none.
         assert!((1..=45).contains(&all.broken_off), "{protocol:?}: {} broken off", all.broken_off);
-        // Without a proxy nothing is a hit, and plain GETs for what was asked for before are 55 % of plain GETs.
+        // Without a proxy nothing is a hit, and plain GETs for what was asked for before are 55 %
+        // of plain GETs.
         let offered = all.offered.requests * 100 / all.plain.requests;
         assert!(all.hits == 0 && (45..=65).contains(&offered), "{protocol:?}: {offered} % offered");
     }

@@ -1,4 +1,5 @@
-//! The load generator over TLS: through a proxy of the test's own that opens tunnels, or does not, and straight to an origin.
+//! The load generator over TLS: through a proxy of the test's own that opens tunnels, or does not,
+//! and straight to an origin.
 
 use foxy_lab::load::{LoadOptions, Mode, Protocol, Stop, run};
 use foxy_lab::tls::Trust;
@@ -52,7 +53,8 @@ fn tunnel(mut client: TcpStream, answer: &str, log: &Mutex<Vec<String>>) {
         return;
     }
     let server = TcpStream::connect(authority).expect("the origin");
-    let (mut from, mut to) = (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
+    let (mut from, mut to) =
+        (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
     std::thread::spawn(move || {
         let _ended = copy(&mut from, &mut to);
         let _gone = to.shutdown(std::net::Shutdown::Write);
@@ -79,13 +81,20 @@ fn counts(report: &LoadReport) -> (u64, u64, u64) {
 #[test]
 fn each_connection_is_a_tunnel_and_every_byte_within_is_right() {
     let (origin, (proxy, asked)) = (origin(1), proxy(OPEN));
-    let (kept, closed) = (Protocol::Http11 { persistent: true }, Protocol::Http11 { persistent: false });
-    for (protocol, tunnels) in [(kept, 3), (closed, 60), (Protocol::Http10 { persistent: false }, 60)] {
-        let report =
-            run(&LoadOptions { protocol, ..options(proxy, &origin, 60) }, &mut |_| {}).expect("load runs");
+    let (kept, closed) =
+        (Protocol::Http11 { persistent: true }, Protocol::Http11 { persistent: false });
+    for (protocol, tunnels) in
+        [(kept, 3), (closed, 60), (Protocol::Http10 { persistent: false }, 60)]
+    {
+        let report = run(&LoadOptions { protocol, ..options(proxy, &origin, 60) }, &mut |_| {})
+            .expect("load runs");
         assert_eq!((counts(&report), report.hits), ((60, 0, 0), 0), "{protocol:?}");
         let asked = std::mem::take(&mut *asked.lock().expect("no panic"));
-        assert_eq!(asked, vec![format!("CONNECT {} HTTP/1.1", origin.address()); tunnels], "{protocol:?}");
+        assert_eq!(
+            asked,
+            vec![format!("CONNECT {} HTTP/1.1", origin.address()); tunnels],
+            "{protocol:?}"
+        );
     }
 }
 
@@ -125,10 +134,14 @@ fn what_keeps_a_tunnel_from_being_used_is_a_cause_of_its_own() {
     check(through("SSH-2.0-nobody\r\n\r\n"), ErrorCause::Protocol);
     check(LoadOptions { tls: Some(Trust::default()), ..through(OPEN) }, ErrorCause::Certificate);
     let named = Mode::Reverse { host: "elsewhere.test".into() };
-    check(LoadOptions { mode: named, ..options(secure.address(), &secure, 2) }, ErrorCause::Certificate);
+    check(
+        LoadOptions { mode: named, ..options(secure.address(), &secure, 2) },
+        ErrorCause::Certificate,
+    );
     check(LoadOptions { protocol: Protocol::Http2, ..through(OPEN) }, ErrorCause::Handshake);
     let plain =
-        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 }).expect("origin");
+        Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
+            .expect("origin");
     let mode = Mode::Forward { origin: plain.address().to_string() };
     check(LoadOptions { mode, ..through(OPEN) }, ErrorCause::Handshake);
 }

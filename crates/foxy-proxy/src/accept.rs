@@ -55,7 +55,8 @@ pub(crate) async fn work(
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
         tokio::task::spawn_local(accept(worker, door, clients, stop.clone()));
     }
-    // The sender lives as long as the proxy; an error means that it is gone, which is a stop as well.
+    // The sender lives as long as the proxy; an error means that it is gone, which is a stop as
+    // well.
     let _ = stop.wait_for(|stopping| *stopping).await;
     clients.end_idle();
     let end = tokio::time::Instant::now() + worker.settings().stop_after;
@@ -94,7 +95,11 @@ impl Clients {
     }
 
     fn end_idle(&self) {
-        self.table.borrow().iter().filter(|(idle, _)| idle.get()).for_each(|(_, task)| task.abort());
+        self.table
+            .borrow()
+            .iter()
+            .filter(|(idle, _)| idle.get())
+            .for_each(|(_, task)| task.abort());
     }
 
     fn count(&self) -> usize {
@@ -102,7 +107,12 @@ impl Clients {
     }
 }
 
-async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: watch::Receiver<bool>) {
+async fn accept(
+    worker: Rc<Worker>,
+    door: Door,
+    clients: Rc<Clients>,
+    mut stop: watch::Receiver<bool>,
+) {
     let Ok(listener) = tokio::net::TcpListener::from_std(door.listener) else { return };
     loop {
         let accepted = tokio::select! {
@@ -113,7 +123,9 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
             Ok(accepted) => accepted,
             Err(error) => {
                 if is_out_of_descriptors(&error) {
-                    worker.counters.add(Counter::ConnectionsYielded, worker.shared.places.free_one().into());
+                    worker
+                        .counters
+                        .add(Counter::ConnectionsYielded, worker.shared.places.free_one().into());
                 }
                 tokio::time::sleep(PAUSE).await;
                 continue;
@@ -125,7 +137,8 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
-        let balanced = worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
+        let balanced =
+            worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
         // A balancer stands for many clients.
         let client = (!balanced).then(|| ClientBlock::from(address));
         let Some(place) = place(&worker, client, &mut stop).await else { return };
@@ -161,8 +174,9 @@ async fn accept(worker: Rc<Worker>, door: Door, clients: Rc<Clients>, mut stop: 
     }
 }
 
-/// A place for a client. It is waited for where one will be free in a moment, and where descriptors are short: further clients
-/// wait in the listen queue meanwhile. `None` when the proxy stops meanwhile.
+/// A place for a client. It is waited for where one will be free in a moment, and where descriptors
+/// are short: further clients wait in the listen queue meanwhile. `None` when the proxy stops
+/// meanwhile.
 async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
@@ -190,7 +204,8 @@ fn is_out_of_descriptors(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-/// Tells a client that there is no place for it, if the client can read that and not too many are being told already.
+/// Tells a client that there is no place for it, if the client can read that and not too many are
+/// being told already.
 fn refuse(worker: &Rc<Worker>, (stream, peer): (TcpStream, SocketAddr), is_tls: bool, full: Full) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };

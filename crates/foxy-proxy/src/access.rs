@@ -49,7 +49,8 @@ impl<'a> AccessRecord<'a> {
         }
         let start = self.url.windows(3).position(|three| three == b"://").map_or(0, |at| at + 3);
         let rest = &self.url[start..];
-        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+        let end =
+            rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
         &rest[..end]
     }
 }

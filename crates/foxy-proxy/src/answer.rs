@@ -1,5 +1,5 @@
-//! Answers of our own and from what is stored: which head and which bytes. What to answer has been decided before, how it
-//! is written is in `sender`.
+//! Answers of our own and from what is stored: which head and which bytes. What to answer has been
+//! decided before, how it is written is in `sender`.
 
 use crate::access::MediaType;
 use crate::body_parts::{self, PartsOf};
@@ -104,7 +104,12 @@ pub(crate) async fn error(
     let outcome = CacheStatus::Error(reason);
     let refusal = reason.refused_destination();
     let remedy = refusal.and_then(DestinationRefusal::remedy).map(|remedy| format!("; {remedy}"));
-    let text = format!("foxy: {}{} ({})\n", reason.description(), remedy.unwrap_or_default(), reason.name());
+    let text = format!(
+        "foxy: {}{} ({})\n",
+        reason.description(),
+        remedy.unwrap_or_default(),
+        reason.name()
+    );
     let mut head = ResponseHead::new(reason.status());
     if let Some(refusal) = refusal {
         head.reason = Bytes::from_static(refusal.phrase().as_bytes());
@@ -152,8 +157,16 @@ pub(crate) async fn not_modified(
     age: u64,
     outcome: CacheStatus,
 ) -> Result<(After, Told), Cut> {
-    const KEPT: [&str; 8] =
-        ["cache-control", "content-location", "date", "etag", "expires", "vary", "via", "last-modified"];
+    const KEPT: [&str; 8] = [
+        "cache-control",
+        "content-location",
+        "date",
+        "etag",
+        "expires",
+        "vary",
+        "via",
+        "last-modified",
+    ];
     let mut headers = fields.clone();
     headers.retain(|name, _| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name)));
     let opening = Opening {
@@ -182,7 +195,8 @@ pub(crate) async fn unsatisfiable(
     local(sender, asked, head, outcome, Bytes::new()).await
 }
 
-/// Sends a stored response, whole or one range of it. Of a stored part, the range must lie within it.
+/// Sends a stored response, whole or one range of it. Of a stored part, the range must lie within
+/// it.
 pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -207,8 +221,13 @@ pub(crate) async fn stored(
     let of_range;
     if range.is_some() {
         of_range = ranged(&stored.head.headers, &format!("bytes {first}-{}/{complete}", last - 1));
-        opening =
-            Opening { status: 206, reason: b"Partial Content", headers: &of_range, wire: None, ..opening };
+        opening = Opening {
+            status: 206,
+            reason: b"Partial Content",
+            headers: &of_range,
+            wire: None,
+            ..opening
+        };
     }
     let empty = matches!(opening.status, 204 | 304);
     if empty {
@@ -244,7 +263,8 @@ pub(crate) async fn stored(
     Ok((after, told))
 }
 
-/// The fields of a response as those of a part of it. A complete response's Content-Range means nothing (RFC 9110 §14.4).
+/// The fields of a response as those of a part of it. A complete response's Content-Range means
+/// nothing (RFC 9110 §14.4).
 pub(crate) fn ranged(fields: &Headers, content_range: &str) -> Headers {
     let mut headers = fields.clone();
     headers.remove("content-range");

@@ -1,5 +1,6 @@
-//! An answer that passes through to one client and is kept for later ones: to a POST whose answer is what a GET would
-//! give (RFC 9110 §9.3.3), and a part of what a GET would give (RFC 9111 §3.3). Nobody else reads it while it comes.
+//! An answer that passes through to one client and is kept for later ones: to a POST whose answer
+//! is what a GET would give (RFC 9110 §9.3.3), and a part of what a GET would give (RFC 9111 §3.3).
+//! Nobody else reads it while it comes.
 
 use crate::fields::View;
 use crate::fill::placed;
@@ -40,10 +41,11 @@ enum Kind {
 }
 
 impl Aside {
-    /// Begins to keep an answer of that length, if it may be. `times` are those of the request and of the answer's head,
-    /// which is without hop-by-hop fields already. If the URL was invalidated since the `watch` began, it is not kept. A part is
-    /// stored as its whole would be, if its length is the one it says and no request field chose it; larger ones than a
-    /// record, of which few are asked for twice, are not.
+    /// Begins to keep an answer of that length, if it may be. `times` are those of the request and
+    /// of the answer's head, which is without hop-by-hop fields already. If the URL was invalidated
+    /// since the `watch` began, it is not kept. A part is stored as its whole would be, if its
+    /// length is the one it says and no request field chose it; larger ones than a record, of which
+    /// few are asked for twice, are not.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         base: &CacheKey,
@@ -75,7 +77,17 @@ impl Aside {
             Kind::Part => (base.part(), None),
         };
         let keeper = Some(Keeper::new(worker, base, &key, length));
-        Some(Self { base: base.clone(), key, list, head, times, watch, keeper, missing: length, kind })
+        Some(Self {
+            base: base.clone(),
+            key,
+            list,
+            head,
+            times,
+            watch,
+            keeper,
+            missing: length,
+            kind,
+        })
     }
 
     /// Takes more of the body, before the client has it: when the client has all, so has the cache.
@@ -96,15 +108,17 @@ impl Aside {
         let Some(keeper) = self.keeper.take() else { return };
         let Some((body, length)) = keeper.complete(Needed::Later).await else { return };
         let policy = worker.settings().policy();
-        let stored = Stored::new(self.key.text.clone(), &self.head, policy, self.times, length, body);
+        let stored =
+            Stored::new(self.key.text.clone(), &self.head, policy, self.times, length, body);
         let cache = &worker.shared.cache;
         let (key, stored) = match self.kind {
             Kind::Whole => (self.key.clone(), stored),
             Kind::Part => {
                 let before = cache.part(&self.base, &worker.counters).await;
                 let before = before.as_ref().map(|(stored, _)| &**stored);
-                let same =
-                    |before: &&Stored| are_of_one(&View(&before.head.headers), &View(&stored.head.headers));
+                let same = |before: &&Stored| {
+                    are_of_one(&View(&before.head.headers), &View(&stored.head.headers))
+                };
                 if before.is_some_and(|before| before.is_of_slices() && same(&before)) {
                     // More is known of the object than this.
                     return;
@@ -113,6 +127,13 @@ impl Aside {
             }
         };
         let list = self.list.as_ref().map(|(list, new)| (list, *new));
-        cache.add(&self.base, &key, &Arc::new(stored), list, self.watch.fetched(), &worker.counters);
+        cache.add(
+            &self.base,
+            &key,
+            &Arc::new(stored),
+            list,
+            self.watch.fetched(),
+            &worker.counters,
+        );
     }
 }

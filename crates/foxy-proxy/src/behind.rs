@@ -1,6 +1,7 @@
-//! A client that was too slow for its flight lost its place there, and goes on from what the cache keeps of the same fetch,
-//! while that comes. What is not kept it gets from the origin, if that still has exactly the same response. A client that
-//! came late reads what has gone by in the same way, and then takes a place in the flight.
+//! A client that was too slow for its flight lost its place there, and goes on from what the cache
+//! keeps of the same fetch, while that comes. What is not kept it gets from the origin, if that
+//! still has exactly the same response. A client that came late reads what has gone by in the same
+//! way, and then takes a place in the flight.
 
 use crate::answer::{After, Cut, Rest, Short, Told};
 use crate::body_parts::{self, PartsOf};
@@ -91,8 +92,9 @@ pub(crate) async fn catch_up(
     }
 }
 
-/// Sends all of a response to a client that came late. `None` when its beginning cannot be read back, or not as soon as
-/// clients may expect of the store: it has left the flight then, and nothing was sent.
+/// Sends all of a response to a client that came late. `None` when its beginning cannot be read
+/// back, or not as soon as clients may expect of the store: it has left the flight then, and
+/// nothing was sent.
 pub(crate) async fn from_beginning(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -127,13 +129,15 @@ pub(crate) async fn from_beginning(
 enum Reached {
     /// It has all of it.
     End(After, Told),
-    /// What follows is not kept, or gone. Nothing of it was sent, nor the head if that was all there was to send before.
+    /// What follows is not kept, or gone. Nothing of it was sent, nor the head if that was all
+    /// there was to send before.
     Gone(Begun),
     /// The rest is gone.
     Short(Begun),
 }
 
-/// Sends a body from where it is on as it is kept, and as it comes once a late client has caught up.
+/// Sends a body from where it is on as it is kept, and as it comes once a late client has caught
+/// up.
 async fn as_it_is_kept(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -148,7 +152,8 @@ async fn as_it_is_kept(
         }
         if reader.catches_up(at) {
             let begun = (after, told, framing);
-            match stream::carry(worker, sender, wanted.asked, begun, Source::Flight(reader)).await? {
+            match stream::carry(worker, sender, wanted.asked, begun, Source::Flight(reader)).await?
+            {
                 Streamed::Whole(after, told) => return Ok(Reached::End(after, told)),
                 Streamed::Part(begun) => told = begun.1,
             }
@@ -226,8 +231,8 @@ async fn send(
     Ok(())
 }
 
-/// Sends the rest from the origin, if it is of a whole representation whose length is known. Otherwise the client sees that
-/// it did not get it.
+/// Sends the rest from the origin, if it is of a whole representation whose length is known.
+/// Otherwise the client sees that it did not get it.
 async fn from_origin(
     worker: &Worker,
     sender: &mut Sender<'_>,

@@ -1,5 +1,6 @@
-//! Stored bodies sent in parts: each is read when the client can take it, and let go when the client takes nothing, so
-//! that clients that never read hold next to no memory. Those who want the same part at the same time share it.
+//! Stored bodies sent in parts: each is read when the client can take it, and let go when the
+//! client takes nothing, so that clients that never read hold next to no memory. Those who want the
+//! same part at the same time share it.
 
 use crate::answer::{Rest, Short};
 use crate::counters::Counter;
@@ -11,7 +12,8 @@ use bytes::Bytes;
 use foxy_store::Key;
 use std::time::Duration;
 
-/// How long a part is held for a client that takes nothing; it is read again when the client goes on.
+/// How long a part is held for a client that takes nothing; it is read again when the client goes
+/// on.
 const HELD: Duration = Duration::from_secs(1);
 
 /// The same while others wait for parts.
@@ -42,8 +44,8 @@ pub(crate) async fn send(
     sent
 }
 
-/// Sends what `rest` names of a body up to a part that is not stored. The first part is read before the head, if that
-/// waits, goes out.
+/// Sends what `rest` names of a body up to a part that is not stored. The first part is read before
+/// the head, if that waits, goes out.
 pub(crate) async fn send_stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -100,6 +102,7 @@ async fn read(worker: &Worker, body: PartsOf, number: u64, begun: bool) -> Optio
 /// The bytes of the part at `rest.at` that are still to be sent.
 fn wanted_of(part: &Bytes, rest: &Rest) -> Bytes {
     let before = rest.at / PART as u64 * PART as u64;
-    let position = |at: u64| usize::try_from(at - before).map_or(part.len(), |at| at.min(part.len()));
+    let position =
+        |at: u64| usize::try_from(at - before).map_or(part.len(), |at| at.min(part.len()));
     part.slice(position(rest.at)..position(rest.end))
 }

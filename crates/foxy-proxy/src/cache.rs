@@ -1,7 +1,8 @@
-//! Memory and store together: look-ups, additions and invalidation, in an order that lets nothing old come back.
+//! Memory and store together: look-ups, additions and invalidation, in an order that lets nothing
+//! old come back.
 //!
-//! Every fetch has a watch on its URL. An addition is dropped where the URL was invalidated since its fetch began, or where a
-//! fetch that began later has written in its place (see `epoch`).
+//! Every fetch has a watch on its URL. An addition is dropped where the URL was invalidated since
+//! its fetch began, or where a fetch that began later has written in its place (see `epoch`).
 
 use crate::cache_status::HitSource;
 use crate::counters::{Counter, Counters};
@@ -125,8 +126,8 @@ impl Cache {
         }
     }
 
-    /// Looks in the store, after memory had nothing, and keeps in memory what it finds. `base` is the URL's own key, which is
-    /// watched.
+    /// Looks in the store, after memory had nothing, and keeps in memory what it finds. `base` is
+    /// the URL's own key, which is watched.
     pub(crate) async fn in_store(
         &self,
         (base, watch): (&CacheKey, &Watch),
@@ -176,7 +177,8 @@ impl Cache {
             let Cached::Response(stored) = found else { return None };
             return Some((stored, HitSource::Memory));
         }
-        let Ok(Some(Entry::Response(stored))) = self.storage.as_ref()?.entry(&key, counters).await else {
+        let Ok(Some(Entry::Response(stored))) = self.storage.as_ref()?.entry(&key, counters).await
+        else {
             return None;
         };
         let stored = Arc::new(*stored);
@@ -197,8 +199,9 @@ impl Cache {
         }
     }
 
-    /// Adds a response of a URL, unless that was invalidated since the fetch began, or has a response of a fetch that began after
-    /// it; purges since then hold for it. `list` is set for a variant, with whether it is new and must be stored too.
+    /// Adds a response of a URL, unless that was invalidated since the fetch began, or has a
+    /// response of a fetch that began after it; purges since then hold for it. `list` is set for a
+    /// variant, with whether it is new and must be stored too.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
@@ -253,7 +256,8 @@ impl Cache {
         }
     }
 
-    /// Forgets what is stored under a URL, all variants and parts of it, and what is being fetched for it.
+    /// Forgets what is stored under a URL, all variants and parts of it, and what is being fetched
+    /// for it.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
         let url = Scope::url(key);
@@ -262,12 +266,14 @@ impl Cache {
             group.invalidate(key.hash);
             let both = [key.hash, key.part().hash];
             both.iter().for_each(|hash| self.memory.remove(*hash));
-            let removals =
-                |storage: &Storage| (both.map(|hash| storage.remove(hash, url)), storage.patience());
+            let removals = |storage: &Storage| {
+                (both.map(|hash| storage.remove(hash, url)), storage.patience())
+            };
             self.storage.as_ref().map(removals)
         };
         if let Some(([one, other], patience)) = removed {
-            // Later gets come after the removals in the store's queue; waiting only makes them durable before the answer.
+            // Later gets come after the removals in the store's queue; waiting only makes them
+            // durable before the answer.
             let _ = tokio::time::timeout(patience, async { (one.await, other.await) }).await;
         }
     }
@@ -277,15 +283,19 @@ impl Cache {
         self.groups.lock(base.hash).has_written(base.hash, key.hash)
     }
 
-    /// Forgets the stored form of a response that a newer one is about to replace, and waits until that is durable, or as
-    /// long as clients wait for the store. Memory keeps it until the newer one is whole. What a fetch brings that began before
-    /// that of the newer one is not kept any more.
+    /// Forgets the stored form of a response that a newer one is about to replace, and waits until
+    /// that is durable, or as long as clients wait for the store. Memory keeps it until the newer
+    /// one is whole. What a fetch brings that began before that of the newer one is not kept any
+    /// more.
     pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let Some(storage) = &self.storage else { return };
         let turn = watch.fetched().turn(base, key, false);
         let removed = {
             let mut group = self.groups.lock(base.hash);
-            if !matches!(group.judge(base.hash, &turn, None), Judged::Write | Judged::WriteWithoutWhole) {
+            if !matches!(
+                group.judge(base.hash, &turn, None),
+                Judged::Write | Judged::WriteWithoutWhole
+            ) {
                 return;
             }
             group.note(base.hash, &turn, || Left::Nothing);
@@ -295,7 +305,8 @@ impl Cache {
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
-    /// The list of names for a new response: the one in force if it has the same names, else a new one.
+    /// The list of names for a new response: the one in force if it has the same names, else a new
+    /// one.
     pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
         match in_force {
             Some(list) if list.vary == vary => (list.clone(), false),
@@ -311,7 +322,8 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // What is known of an object by slices takes the place of one of them, however large the object is.
+    // What is known of an object by slices takes the place of one of them, however large the object
+    // is.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site(&base.text), size, lifetime }
 }

@@ -35,7 +35,8 @@ pub enum CacheStatus {
         reason: ForwardReason,
         /// The origin's status, once known.
         status: Option<u16>,
-        /// Whether it is being stored. A forecast: the head is sent before the body is whole and the store has confirmed.
+        /// Whether it is being stored. A forecast: the head is sent before the body is whole and
+        /// the store has confirmed.
         stored: bool,
         /// Whether another request's flight answered this one.
         collapsed: bool,
@@ -58,8 +59,12 @@ impl fmt::Display for CacheStatus {
             Self::Hit { source, ttl, permit } => {
                 match source {
                     HitSource::Memory | HitSource::Disk => f.write_str("; hit")?,
-                    HitSource::Revalidated(reason) => write!(f, "; fwd={}; fwd-status=304", reason.token())?,
-                    HitSource::Fallback(Some(status)) => write!(f, "; fwd=stale; fwd-status={status}")?,
+                    HitSource::Revalidated(reason) => {
+                        write!(f, "; fwd={}; fwd-status=304", reason.token())?
+                    }
+                    HitSource::Fallback(Some(status)) => {
+                        write!(f, "; fwd=stale; fwd-status={status}")?
+                    }
                     HitSource::Fallback(None) => f.write_str("; fwd=stale")?,
                 }
                 f.write_str("; ttl=")?;
@@ -109,7 +114,9 @@ impl CacheStatus {
     pub const fn hierarchy(self) -> &'static str {
         match self {
             Self::Forwarded { .. }
-            | Self::Hit { source: HitSource::Revalidated(_) | HitSource::Fallback(_), .. } => "HIER_DIRECT",
+            | Self::Hit { source: HitSource::Revalidated(_) | HitSource::Fallback(_), .. } => {
+                "HIER_DIRECT"
+            }
             _ => "HIER_NONE",
         }
     }
@@ -131,7 +138,10 @@ mod tests {
         let hit = |source, ttl, permit| CacheStatus::Hit { source, ttl, permit };
         let cases = [
             (hit(HitSource::Memory, 30, None), "foxy; hit; ttl=30"),
-            (hit(HitSource::Disk, -5, Some(Permit::MaxStale)), "foxy; hit; ttl=-5; detail=max-stale"),
+            (
+                hit(HitSource::Disk, -5, Some(Permit::MaxStale)),
+                "foxy; hit; ttl=-5; detail=max-stale",
+            ),
             (
                 hit(HitSource::Revalidated(ForwardReason::Stale), 9, None),
                 "foxy; fwd=stale; fwd-status=304; ttl=9",
@@ -146,7 +156,10 @@ mod tests {
             ),
             (forwarded(true, false, None), "foxy; fwd=uri-miss; fwd-status=200; stored"),
             (forwarded(false, true, None), "foxy; fwd=uri-miss; fwd-status=200; collapsed"),
-            (forwarded(false, false, Some("private")), "foxy; fwd=uri-miss; fwd-status=200; detail=private"),
+            (
+                forwarded(false, false, Some("private")),
+                "foxy; fwd=uri-miss; fwd-status=200; detail=private",
+            ),
             (CacheStatus::Local { detail: "trace" }, "foxy; detail=trace"),
             (CacheStatus::Error(ErrorReason::Loop), "foxy; detail=loop"),
         ];

@@ -138,7 +138,9 @@ impl Scene {
         let found = match self.cache.in_memory(&self.url, request) {
             InMemory::Found(found) => found,
             InMemory::Ask(key, list) => {
-                self.cache.in_store((&self.url, &self.watch()), key, list, request, &self.counters).await
+                self.cache
+                    .in_store((&self.url, &self.watch()), key, list, request, &self.counters)
+                    .await
             }
         };
         match found {
@@ -163,7 +165,11 @@ async fn what_is_added_is_found_in_memory_and_in_the_store() {
     scene.forget_memory();
     assert_eq!(scene.body().await.as_deref(), Some(&b"one"[..]));
     scene.store.set_gets(Temper::Busy);
-    assert_eq!(scene.body().await.as_deref(), Some(&b"one"[..]), "what the store gave is not kept in memory");
+    assert_eq!(
+        scene.body().await.as_deref(),
+        Some(&b"one"[..]),
+        "what the store gave is not kept in memory"
+    );
 }
 
 #[tokio::test]
@@ -208,7 +214,11 @@ async fn what_is_superseded_while_memory_has_it_goes_when_the_newer_is_whole() {
         let (older, newer) = (scene.watch(), scene.watch());
         scene.add("old", &older);
         scene.cache.supersede(&scene.url, &scene.url, &newer).await;
-        assert_eq!(scene.body().await.as_deref(), Some(&b"old"[..]), "while the newer is on its way");
+        assert_eq!(
+            scene.body().await.as_deref(),
+            Some(&b"old"[..]),
+            "while the newer is on its way"
+        );
         if found {
             scene.cache.outdate(&scene.url, &scene.url, &newer);
         } else {
@@ -259,7 +269,14 @@ async fn variants_are_kept_apart_and_an_invalidation_takes_all_of_them() {
         let (list, new) = scene.cache.list_for(vary(), in_force);
         let key = scene.url.variant(&list, &list.vary.key(&View(&request(language))));
         let (watch, stored) = (scene.watch(), Scene::response(&key, body));
-        scene.cache.add(&scene.url, &key, &stored, Some((&list, new)), watch.fetched(), &scene.counters);
+        scene.cache.add(
+            &scene.url,
+            &key,
+            &stored,
+            Some((&list, new)),
+            watch.fetched(),
+            &scene.counters,
+        );
         list
     };
     let list = add("en", "hello", None);
@@ -323,7 +340,11 @@ async fn a_soft_purge_makes_stale_and_takes_nothing() {
     add();
     assert_eq!(lifetime().await, Some(1_000_000_000));
     scene.purge(Strength::Soft);
-    assert_eq!(lifetime().await, Some(3), "from memory: fresh from second 2 until it was purged in second 5");
+    assert_eq!(
+        lifetime().await,
+        Some(3),
+        "from memory: fresh from second 2 until it was purged in second 5"
+    );
     scene.forget_memory();
     assert_eq!(lifetime().await, Some(3), "from the store");
     assert_eq!(lifetime().await, Some(3), "from memory again");

@@ -46,8 +46,8 @@ pub(crate) struct Wanted<'a> {
 pub(crate) enum Got {
     /// Answered.
     Answered(After, Told),
-    /// To be sent on as it is: a HEAD or a range that the cache could not answer. What is stored may be described anew by
-    /// the answer to a HEAD.
+    /// To be sent on as it is: a HEAD or a range that the cache could not answer. What is stored
+    /// may be described anew by the answer to a HEAD.
     Forward(ForwardReason, Option<Described>),
 }
 
@@ -67,7 +67,8 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers one request that `came` then, from what there is in `epoch`; `None` when it waited for what was stale when it came.
+/// Answers one request that `came` then, from what there is in `epoch`; `None` when it waited for
+/// what was stale when it came.
 async fn attempt(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -81,7 +82,8 @@ async fn attempt(
         InMemory::Found(found) => (found, HitSource::Memory, None),
         InMemory::Ask(key, list) => {
             let (headers, watch) = (&wanted.head.headers, cache.watch_since(&wanted.key, epoch));
-            let found = cache.in_store((&wanted.key, &watch), key, list, headers, &worker.counters).await;
+            let found =
+                cache.in_store((&wanted.key, &watch), key, list, headers, &worker.counters).await;
             (found, HitSource::Disk, Some(watch))
         }
     };
@@ -109,10 +111,13 @@ async fn attempt(
             let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, watch: watched() };
             return fetch(worker, sender, wanted, &control, miss, came).await;
         }
-        Next::GatewayTimeout => return only_if_cached(worker, sender, wanted.asked).await.map(Some),
+        Next::GatewayTimeout => {
+            return only_if_cached(worker, sender, wanted.asked).await.map(Some);
+        }
         Next::Revalidate(reason) | Next::Fetch(reason) => reason,
     };
-    let list = list.or_else(|| stored.as_ref().and_then(|(stored, key)| list_of(wanted, stored, key)));
+    let list =
+        list.or_else(|| stored.as_ref().and_then(|(stored, key)| list_of(wanted, stored, key)));
     let validate = matches!(next, Next::Revalidate(_));
     let waiting = &worker.shared.waiting;
     let stale = stored.map(|(stored, key)| Stale::hold(waiting, stored, key, validate));
@@ -125,25 +130,42 @@ fn list_of(wanted: &Wanted<'_>, stored: &Stored, key: &CacheKey) -> Option<VaryL
     wanted.key.list_of(key, Vary::of(&View(&stored.head.headers)).ok()?)
 }
 
-/// Validates a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is being fetched already.
-fn refresh(worker: &Rc<Worker>, wanted: &Wanted<'_>, stored: &Arc<Stored>, key: CacheKey, watch: Watch) {
+/// Validates a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is
+/// being fetched already.
+fn refresh(
+    worker: &Rc<Worker>,
+    wanted: &Wanted<'_>,
+    stored: &Arc<Stored>,
+    key: CacheKey,
+    watch: Watch,
+) {
     let watch = watch.renewing(true);
     let boarding = worker.shared.board(&wanted.key, watch.epoch, |_| true, || None);
     let Boarding::Leads(flight, reader) = boarding else { return };
     worker.counters.add(Counter::BackgroundRefreshes, 1);
     let list = list_of(wanted, stored, &key);
-    let stale = Stale::hold(&worker.shared.waiting, Arc::clone(stored), key, can_be_validated(stored));
-    start(worker, wanted, &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), watch }, flight);
+    let stale =
+        Stale::hold(&worker.shared.waiting, Arc::clone(stored), key, can_be_validated(stored));
+    start(
+        worker,
+        wanted,
+        &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), watch },
+        flight,
+    );
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
 
-async fn only_if_cached(worker: &Worker, sender: &mut Sender<'_>, asked: Asked) -> Result<Got, Cut> {
+async fn only_if_cached(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+) -> Result<Got, Cut> {
     let (after, told) = answer::error(worker, sender, asked, ErrorReason::OnlyIfCached).await?;
     Ok(Got::Answered(after, told))
 }
 
-/// Gets it from the origin, alone or with others who want the same. `None` when what others had asked for before this request
-/// `came` was stale on arrival.
+/// Gets it from the origin, alone or with others who want the same. `None` when what others had
+/// asked for before this request `came` was stale on arrival.
 async fn fetch(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -158,10 +180,13 @@ async fn fetch(
     if head_only || (range.is_some() && !miss.validates()) {
         if let Some(range) = range.filter(|_| !head_only) {
             let mut known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
-            if let Some((after, told)) = parts::answer(worker, sender, wanted, control, &mut known).await? {
+            if let Some((after, told)) =
+                parts::answer(worker, sender, wanted, control, &mut known).await?
+            {
                 return Ok(Some(Got::Answered(after, told)));
             }
-            if let Some(got) = slices::answer(worker, sender, wanted, control, (&miss, &range, known)).await?
+            if let Some(got) =
+                slices::answer(worker, sender, wanted, control, (&miss, &range, known)).await?
             {
                 return Ok(Some(got));
             }
@@ -185,11 +210,12 @@ async fn fetch(
             Boarding::Follows(reader) => {
                 worker.counters.add(Counter::Collapsed, 1);
                 let late = reader.is_late();
-                let got = match follow(worker, sender, wanted, control, &miss, (&reader, came)).await? {
-                    Followed::Answered(got) => Some(got),
-                    Followed::Not => None,
-                    Followed::Stale => return Ok(None),
-                };
+                let got =
+                    match follow(worker, sender, wanted, control, &miss, (&reader, came)).await? {
+                        Followed::Answered(got) => Some(got),
+                        Followed::Not => None,
+                        Followed::Stale => return Ok(None),
+                    };
                 // Those whose flight lost its beginning share another one.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
@@ -198,16 +224,21 @@ async fn fetch(
             }
             Boarding::Landed(stored) => {
                 worker.counters.add(Counter::Collapsed, 1);
-                break (landed(worker, sender, wanted, control, (stored, miss.watch.looked())).await?, false);
+                break (
+                    landed(worker, sender, wanted, control, (stored, miss.watch.looked())).await?,
+                    false,
+                );
             }
         }
     };
     if got.is_none() && !leads {
-        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
+        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch))
+            .await?;
     }
     if got.is_none() {
         let miss = Miss { stale: None, ..miss };
-        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
+        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch))
+            .await?;
     }
     got.map(Some).ok_or(Cut::Source)
 }
@@ -230,7 +261,8 @@ fn board(
         _ => None,
     };
     let fits = |flight: &Flight| {
-        flight.may_answer(control, clock::steady()) && !left.is_some_and(|reader| reader.is_of(flight))
+        flight.may_answer(control, clock::steady())
+            && !left.is_some_and(|reader| reader.is_of(flight))
     };
     worker.shared.board(&wanted.key, miss.watch.epoch, fits, landed)
 }
@@ -255,7 +287,8 @@ async fn landed(
     Ok(answered.map(|(after, told)| Got::Answered(after, told)))
 }
 
-/// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or little is missing.
+/// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or
+/// little is missing.
 async fn lead(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,

@@ -1,4 +1,5 @@
-//! Whoever is answered, whatever HTTP it speaks: where its request's body comes from and where the answer goes.
+//! Whoever is answered, whatever HTTP it speaks: where its request's body comes from and where the
+//! answer goes.
 
 use crate::client_io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::http2::{Http2Body, Http2Stream};

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-/// One client: an IPv4 address, or the /64 of an IPv6 address, as a site has at least that many to itself (RFC 6177).
+/// One client: an IPv4 address, or the /64 of an IPv6 address, as a site has at least that many to
+/// itself (RFC 6177).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientBlock(u128);
 

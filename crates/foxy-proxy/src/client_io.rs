@@ -1,4 +1,5 @@
-//! A client's connection, and what is read from it as HTTP/1.1. What is written to it is in `http1_sender`.
+//! A client's connection, and what is read from it as HTTP/1.1. What is written to it is in
+//! `http1_sender`.
 
 use crate::client_sides::{ReadSide, WriteSide};
 use crate::http1_sender::Http1Sender;
@@ -34,7 +35,8 @@ pub(crate) enum ReadEnd {
     Malformed(DecodeError),
 }
 
-/// A timer that is armed anew only when it fires: re-arming for each read would cost more than the read's parsing.
+/// A timer that is armed anew only when it fires: re-arming for each read would cost more than the
+/// read's parsing.
 pub(crate) struct Patience {
     sleep: Pin<Box<Sleep>>,
 }
@@ -114,7 +116,8 @@ impl ClientConnection {
             }
         };
         let Self { decoder, buffer, room, limits, patience, progress, .. } = self;
-        let receiver = Http1Receiver { half: read, decoder, buffer, room, limits: *limits, patience };
+        let receiver =
+            Http1Receiver { half: read, decoder, buffer, room, limits: *limits, patience };
         (receiver, Http1Sender::new(write, write_limit, progress))
     }
 
@@ -149,7 +152,11 @@ impl Http1Receiver<'_> {
     }
 
     /// Reads more of a head, until `deadline`. A large one must have room among `requests`.
-    pub(crate) async fn read_head(&mut self, deadline: Instant, requests: &Waiting) -> Result<(), ReadEnd> {
+    pub(crate) async fn read_head(
+        &mut self,
+        deadline: Instant,
+        requests: &Waiting,
+    ) -> Result<(), ReadEnd> {
         if self.buffer.len() > SMALL_HEAD && self.room.is_none() {
             let room = requests.take_share(0, HELD_HEADS * self.limits.head);
             *self.room = Some(room.ok_or(ReadEnd::NoRoom)?);

@@ -1,4 +1,5 @@
-//! The two directions of a client's connection, plain or TLS, as the one code that reads and writes sees them.
+//! The two directions of a client's connection, plain or TLS, as the one code that reads and writes
+//! sees them.
 
 use bytes::BytesMut;
 use std::cell::RefCell;
@@ -39,9 +40,9 @@ impl WriteSide<'_> {
     pub(crate) fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Plain(half) => half.try_write_vectored(slices),
-            Self::Tls(stream) => {
-                now(|context| Pin::new(&mut *stream.borrow_mut()).poll_write_vectored(context, slices))
-            }
+            Self::Tls(stream) => now(|context| {
+                Pin::new(&mut *stream.borrow_mut()).poll_write_vectored(context, slices)
+            }),
         }
     }
 
@@ -49,7 +50,9 @@ impl WriteSide<'_> {
     pub(crate) fn try_flush(&self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
-            Self::Tls(stream) => now(|context| Pin::new(&mut *stream.borrow_mut()).poll_flush(context)),
+            Self::Tls(stream) => {
+                now(|context| Pin::new(&mut *stream.borrow_mut()).poll_flush(context))
+            }
         }
     }
 

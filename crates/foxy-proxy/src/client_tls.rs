@@ -1,5 +1,5 @@
-//! TLS to clients: which certificate answers which name, how the set is replaced while connections go on, and the
-//! handshake. It reads no file.
+//! TLS to clients: which certificate answers which name, how the set is replaced while connections
+//! go on, and the handshake. It reads no file.
 
 use crate::upstream::{Transport, provider};
 use rustls::ServerConfig;
@@ -36,7 +36,9 @@ impl fmt::Display for CertificateError {
         match self {
             Self::NoCertificate(text) => write!(formatter, "no certificate can be read ({text})"),
             Self::NoKey(text) => write!(formatter, "no private key can be read ({text})"),
-            Self::Unusable(text) => write!(formatter, "certificate and key cannot be used ({text})"),
+            Self::Unusable(text) => {
+                write!(formatter, "certificate and key cannot be used ({text})")
+            }
         }
     }
 }
@@ -49,7 +51,8 @@ impl ClientCertificates {
     /// # Errors
     /// [`CertificateError`]; nothing is added.
     pub fn add(&mut self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
-        let chain: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(chain).collect();
+        let chain: Result<Vec<CertificateDer<'static>>, _> =
+            CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
         let Some(own) = chain.first() else {
             return Err(CertificateError::NoCertificate("there is none in the file".into()));
@@ -63,12 +66,14 @@ impl ClientCertificates {
         Ok(())
     }
 
-    /// The first one that is for the name a client asks for and that the client can verify; the first one of all for a
-    /// client that asks for none, or for one nobody has (RFC 6066 §3 leaves that to the server).
+    /// The first one that is for the name a client asks for and that the client can verify; the
+    /// first one of all for a client that asks for none, or for one nobody has (RFC 6066 §3 leaves
+    /// that to the server).
     fn choose(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
         let named = |key: &&Arc<CertifiedKey>| name.as_ref().is_some_and(|name| is_for(key, name));
-        let usable = |key: &&Arc<CertifiedKey>| key.key.choose_scheme(hello.signature_schemes()).is_some();
+        let usable =
+            |key: &&Arc<CertifiedKey>| key.key.choose_scheme(hello.signature_schemes()).is_some();
         let mut named_ones = self.keys.iter().filter(named);
         let found = named_ones.find(usable).or_else(|| self.keys.iter().find(usable));
         found.or(self.keys.first()).cloned()
@@ -99,7 +104,8 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// TLS 1.2 and 1.3 with these certificates. Sessions are resumed by tickets whose keys change by themselves.
+    /// TLS 1.2 and 1.3 with these certificates. Sessions are resumed by tickets whose keys change
+    /// by themselves.
     #[must_use]
     pub fn new(certificates: ClientCertificates) -> Self {
         let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
@@ -118,7 +124,8 @@ impl ClientTls {
 
     /// Uses these from the next handshake on; connections that are open go on.
     pub fn replace(&self, certificates: ClientCertificates) {
-        *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(certificates);
+        *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) =
+            Arc::new(certificates);
     }
 
     /// The handshake.
@@ -133,7 +140,8 @@ mod tests {
     use rcgen::{CertifiedKey as Made, generate_simple_self_signed};
 
     fn made(name: &str) -> (String, String) {
-        let Made { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).expect("made");
+        let Made { cert, signing_key } =
+            generate_simple_self_signed([name.to_owned()]).expect("made");
         (cert.pem(), signing_key.serialize_pem())
     }
 
@@ -156,7 +164,8 @@ mod tests {
         let (chain, key) = made("*.one.test");
         let mut certificates = ClientCertificates::default();
         certificates.add(chain.as_bytes(), key.as_bytes()).expect("usable");
-        for (name, expected) in [("a.one.test", true), ("one.test", false), ("a.b.one.test", false)] {
+        for (name, expected) in [("a.one.test", true), ("one.test", false), ("a.b.one.test", false)]
+        {
             let name = ServerName::try_from(name).expect("a name");
             assert_eq!(is_for(&certificates.keys[0], &name), expected, "{name:?}");
         }

@@ -47,7 +47,8 @@ counters! {
     Http2Streams = "client_http2_requests",
     /// Requests over HTTP/2 that the client gave up before they were answered.
     Http2Resets = "client_http2_resets",
-    /// HTTP/2 connections ended because the client gave up too many requests, or sent more frames than requests need.
+    /// HTTP/2 connections ended because the client gave up too many requests, or sent more frames
+    /// than requests need.
     Http2Floods = "client_http2_floods",
     /// Requests whose head was read.
     Requests = "requests",
@@ -75,7 +76,8 @@ counters! {
     InterceptWrongName = "intercept_wrong_name",
     /// Clients that were to be intercepted and do not speak TLS.
     InterceptNotTls = "intercept_not_tls",
-    /// Clients that were to be intercepted and whose TLS handshake failed in another way or took too long.
+    /// Clients that were to be intercepted and whose TLS handshake failed in another way or took
+    /// too long.
     InterceptFailures = "intercept_failures",
     /// Requests answered with an error of the proxy's own.
     LocalErrors = "local_errors",
@@ -103,7 +105,8 @@ counters! {
     BodiesLetGo = "bodies_let_go",
     /// Stored objects of which a part was gone when it was needed.
     LostParts = "lost_parts",
-    /// Responses of which the rest was fetched from the origin, because it broke off or a stored part was gone.
+    /// Responses of which the rest was fetched from the origin, because it broke off or a stored
+    /// part was gone.
     Resumed = "resumed",
     /// Stored responses removed because of an unsafe request.
     Invalidations = "invalidations",

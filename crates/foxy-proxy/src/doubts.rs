@@ -1,13 +1,14 @@
-//! Records the store did not confirm it has forgotten. What it says of them is not believed, so that a store too busy
-//! to forget cannot bring back what was invalidated. It lives as long as the process; what is in doubt when that stops is to be
-//! purged, and by whom is not here.
+//! Records the store did not confirm it has forgotten. What it says of them is not believed, so
+//! that a store too busy to forget cannot bring back what was invalidated. It lives as long as the
+//! process; what is in doubt when that stops is to be purged, and by whom is not here.
 
 use crate::purge::Scope;
 use foxy_store::{Key, KeyMap};
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Keys remembered one by one. A store that leaves more removals than this open is not believed at all any more.
+/// Keys remembered one by one. A store that leaves more removals than this open is not believed at
+/// all any more.
 const LIMIT: usize = 64 << 10;
 
 /// A removal that was asked for, in the order they were.
@@ -57,7 +58,8 @@ impl Doubts {
         !state.about_all && !state.open.contains_key(&key)
     }
 
-    /// The store forgot or replaced the record as it was when `doubt` was the last one; a later doubt stays.
+    /// The store forgot or replaced the record as it was when `doubt` was the last one; a later
+    /// doubt stays.
     pub(crate) fn settle(&self, key: Key, doubt: Option<Doubt>) {
         let mut state = self.lock();
         if doubt.is_some() && state.open.get(&key).map(|(last, _)| *last) == doubt {
@@ -97,7 +99,10 @@ mod tests {
         let second = doubts.raise(key(1), url(1));
         doubts.settle(key(1), Some(first));
         assert_eq!(doubts.left(), [url(1)]);
-        assert!(!doubts.believes(key(1)), "an answer to an earlier request says nothing of a later one");
+        assert!(
+            !doubts.believes(key(1)),
+            "an answer to an earlier request says nothing of a later one"
+        );
         doubts.settle(key(1), None);
         assert!(!doubts.believes(key(1)));
         doubts.settle(key(1), Some(second));

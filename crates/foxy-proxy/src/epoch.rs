@@ -1,5 +1,6 @@
-//! When a request came or a fetch began, as the cache counts it, and what was written for a URL while it was looked up or
-//! fetched. Whether a late response may still be written follows from this alone.
+//! When a request came or a fetch began, as the cache counts it, and what was written for a URL
+//! while it was looked up or fetched. Whether a late response may still be written follows from
+//! this alone.
 
 use crate::purge::Stamp;
 use crate::stored::Stored;
@@ -22,7 +23,8 @@ impl Epoch {
     }
 }
 
-/// Writes that are remembered for one URL. When there are more, no fetch that began before a forgotten write may write.
+/// Writes that are remembered for one URL. When there are more, no fetch that began before a
+/// forgotten write may write.
 const REMEMBERED: usize = 16;
 
 /// What a write is to, and whose it is.
@@ -91,8 +93,9 @@ pub(crate) enum Judged {
     Outdated,
     /// The same, and what is under its key may be older than both: it must go.
     OutdatedAndGone,
-    /// No request would find it: an older fetch replaced the list that leads to it, or a newer fetch wrote another variant
-    /// under the list in force. That list may lead to an older response, so the list must go.
+    /// No request would find it: an older fetch replaced the list that leads to it, or a newer
+    /// fetch wrote another variant under the list in force. That list may lead to an older
+    /// response, so the list must go.
     Astray,
 }
 
@@ -114,8 +117,8 @@ impl Written {
         turn.place != Place::Variant || self.key == turn.key || self.place == Place::Whole
     }
 
-    /// Whether it is the URL's whole and the other its part, or the other way round, and both are of one representation that
-    /// is fresh for as long.
+    /// Whether it is the URL's whole and the other its part, or the other way round, and both are
+    /// of one representation that is fresh for as long.
     fn is_other_part_of(&self, turn: &Turn, response: Option<&Stored>) -> bool {
         let both = [Place::Whole, Place::Part];
         let (Left::Response(left), Some(response)) = (&self.left, response) else { return false };

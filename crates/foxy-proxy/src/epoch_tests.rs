@@ -92,7 +92,11 @@ fn a_variant_whose_list_is_replaced_meanwhile_leaves_nothing_older() {
         assert_eq!(write(&mut group, &one, "1"), Judged::Write);
         assert_eq!(write(&mut group, &two, "2"), Judged::Astray, "{place:?}");
         let after = fetch(&mut group, EN, Place::Variant);
-        assert_eq!(write(&mut group, &after, "3"), Judged::Write, "{place:?}: it found the new list");
+        assert_eq!(
+            write(&mut group, &after, "3"),
+            Judged::Write,
+            "{place:?}: it found the new list"
+        );
     }
 }
 
@@ -103,7 +107,8 @@ fn whole_and_part_take_each_others_place_where_they_are_of_one() {
         ("\"a\"", "\"b\"", Judged::WriteWithoutWhole, Judged::OutdatedAndGone),
     ] {
         let mut group = group();
-        let (one, two) = (fetch(&mut group, URL, Place::Whole), fetch(&mut group, PART, Place::Part));
+        let (one, two) =
+            (fetch(&mut group, URL, Place::Whole), fetch(&mut group, PART, Place::Part));
         assert_eq!(write(&mut group, &one, whole), Judged::Write);
         assert_eq!(write(&mut group, &two, part), late_part);
         assert_eq!(write(&mut group, &one, whole), late_whole);

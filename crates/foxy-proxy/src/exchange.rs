@@ -1,5 +1,5 @@
-//! The life of a request, as far as it can be decided without doing anything: what kind of request it is, and what
-//! follows from what the cache holds. Pure; `serve` and its helpers carry it out.
+//! The life of a request, as far as it can be decided without doing anything: what kind of request
+//! it is, and what follows from what the cache holds. Pure; `serve` and its helpers carry it out.
 //!
 //! ```text
 //! request ── malformed, loop, wrong kind of proxy ──────────────────────► Refuse
@@ -20,7 +20,8 @@ use crate::stored::Stored;
 use crate::upstream::{ChosenBy, Origin, Scheme};
 use foxy_base::WallTime;
 use foxy_http::{
-    Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away, upgrade_protocol,
+    Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away,
+    upgrade_protocol,
 };
 use foxy_rules::reuse::may_reuse_under;
 use foxy_rules::validate::must_reach_origin;
@@ -44,7 +45,13 @@ pub(crate) enum Plan {
 }
 
 /// Sorts a request that came `over` this.
-pub(crate) fn plan(head: &RequestHead, body: BodyLength, over: Scheme, mode: &Mode, via_name: &str) -> Plan {
+pub(crate) fn plan(
+    head: &RequestHead,
+    body: BodyLength,
+    over: Scheme,
+    mode: &Mode,
+    via_name: &str,
+) -> Plan {
     if in_a_circle(head, via_name) {
         return Plan::Refuse(ErrorReason::Loop);
     }
@@ -103,7 +110,9 @@ fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<
         (_, TargetForm::Absolute { scheme, .. }) if Scheme::named(scheme).is_none() => {
             Err(ErrorReason::UnsupportedScheme)
         }
-        (Mode::Reverse { origin }, _) => Ok((origin.origin(), cache_key(over.as_str(), text, &path))),
+        (Mode::Reverse { origin }, _) => {
+            Ok((origin.origin(), cache_key(over.as_str(), text, &path)))
+        }
         (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
             let scheme = Scheme::named(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
             let authority = Authority::parse(text).ok_or(ErrorReason::BadAuthority)?;
@@ -121,9 +130,11 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
     }
     let has_body = !matches!(body, BodyLength::None | BodyLength::Length(0));
     let upgrade = upgrade_protocol(head.version, &head.headers).is_some();
-    // A response to fewer fields than were sent must not be kept under all of them: its variant would be another.
+    // A response to fewer fields than were sent must not be kept under all of them: its variant
+    // would be another.
     let other = names_other_fields_away(&head.headers);
-    (has_body || upgrade || other || must_reach_origin(&View(&head.headers))).then_some(ForwardReason::Bypass)
+    (has_body || upgrade || other || must_reach_origin(&View(&head.headers)))
+        .then_some(ForwardReason::Bypass)
 }
 
 /// What follows from what the cache holds.
@@ -152,7 +163,8 @@ pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -
         Reuse::Stale { by, permit } => Next::Serve { ttl: -signed(by), permit: Some(permit) },
         Reuse::Revalidate(_) if control.only_if_cached => Next::GatewayTimeout,
         Reuse::Revalidate(why) => {
-            let reason = if why.is_the_requests() { ForwardReason::Request } else { ForwardReason::Stale };
+            let reason =
+                if why.is_the_requests() { ForwardReason::Request } else { ForwardReason::Stale };
             if can_be_validated(stored) { Next::Revalidate(reason) } else { Next::Fetch(reason) }
         }
     }
@@ -200,9 +212,15 @@ mod tests {
         let key = |path: &str| format!("http://a.test{path}").into_bytes();
         let forward = |reason| Plan::Forward(origin(80), key("/x"), reason);
         let cases = [
-            ("GET http://A.test/x?y HTTP/1.1\nHost: a.test\n\n", Plan::LookUp(origin(80), key("/x?y"))),
+            (
+                "GET http://A.test/x?y HTTP/1.1\nHost: a.test\n\n",
+                Plan::LookUp(origin(80), key("/x?y")),
+            ),
             ("HEAD http://a.test HTTP/1.1\nHost: a.test\n\n", Plan::LookUp(origin(80), key("/"))),
-            ("GET http://a.test:80/x HTTP/1.1\nHost: b.test\n\n", Plan::LookUp(origin(80), key("/x"))),
+            (
+                "GET http://a.test:80/x HTTP/1.1\nHost: b.test\n\n",
+                Plan::LookUp(origin(80), key("/x")),
+            ),
             (
                 "POST http://a.test/x HTTP/1.1\nHost: a.test\nContent-Length: 0\n\n",
                 forward(ForwardReason::Method),
@@ -236,7 +254,10 @@ mod tests {
                     b"https://a.test/x".to_vec(),
                 ),
             ),
-            ("GET ftp://a.test/x HTTP/1.1\nHost: a.test\n\n", Plan::Refuse(ErrorReason::UnsupportedScheme)),
+            (
+                "GET ftp://a.test/x HTTP/1.1\nHost: a.test\n\n",
+                Plan::Refuse(ErrorReason::UnsupportedScheme),
+            ),
             (
                 "GET http://a.test/ HTTP/1.1\nHost: a.test\nVia: 1.1 b, 1.1 FOXY-1\n\n",
                 Plan::Refuse(ErrorReason::Loop),
@@ -246,7 +267,10 @@ mod tests {
                 "TRACE http://a.test/ HTTP/1.1\nHost: a.test\nMax-Forwards: 0\n\n",
                 Plan::Refuse(ErrorReason::TraceHere),
             ),
-            ("OPTIONS http://a.test HTTP/1.1\nHost: a.test\nMax-Forwards: 00\n\n", Plan::AnswerHere),
+            (
+                "OPTIONS http://a.test HTTP/1.1\nHost: a.test\nMax-Forwards: 00\n\n",
+                Plan::AnswerHere,
+            ),
             (
                 "GET http://a.test/ HTTP/1.1\nHost: a.test\nIf-Match: \"a\"\nCache-Control: only-if-cached\n\n",
                 Plan::Refuse(ErrorReason::OnlyIfCached),
@@ -259,8 +283,9 @@ mod tests {
 
     #[test]
     fn a_reverse_proxy_goes_to_its_origin_and_keys_by_host() {
-        let mode =
-            Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Http, host: "inside".into(), port: 81 } };
+        let mode = Mode::Reverse {
+            origin: ReverseOrigin { scheme: Scheme::Http, host: "inside".into(), port: 81 },
+        };
         let plan = sort("GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
         let inside = Origin::new(Scheme::Http, "inside", 81, ChosenBy::Operator);
         assert_eq!(plan, Plan::LookUp(inside.clone(), b"http://a.test/x".to_vec()));
@@ -276,6 +301,9 @@ mod tests {
     fn without_anything_stored_only_if_cached_ends_here() {
         let control = RequestControl { only_if_cached: true, ..RequestControl::default() };
         assert_eq!(decide_without(&control, false), Next::GatewayTimeout);
-        assert_eq!(decide_without(&RequestControl::default(), true), Next::Fetch(ForwardReason::VaryMiss));
+        assert_eq!(
+            decide_without(&RequestControl::default(), true),
+            Next::Fetch(ForwardReason::VaryMiss)
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! What the cache holds for a request and what would become of the request now, rule by rule. It asks no origin and
-//! changes nothing; the rules it tells of are those that `exchange`, `purge` and foxy-rules carry out.
+//! What the cache holds for a request and what would become of the request now, rule by rule. It
+//! asks no origin and changes nothing; the rules it tells of are those that `exchange`, `purge` and
+//! foxy-rules carry out.
 
 mod step;
 
@@ -59,11 +60,13 @@ impl fmt::Display for Explanation {
 }
 
 impl Purger {
-    /// Explains a GET of `url` with further header lines. A request that cannot be read is explained as that.
+    /// Explains a GET of `url` with further header lines. A request that cannot be read is
+    /// explained as that.
     pub async fn explain(&self, url: &str, fields: &[(String, String)]) -> Explanation {
         match read(url, fields) {
             Ok(head) => {
-                let scheme = url.split_once("://").and_then(|(scheme, _)| Scheme::named(scheme.as_bytes()));
+                let scheme =
+                    url.split_once("://").and_then(|(scheme, _)| Scheme::named(scheme.as_bytes()));
                 self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default()).await
             }
             Err(reason) => settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason)),
@@ -121,8 +124,11 @@ impl Purger {
             outcome(decide_without(&control, varies))
         } else {
             let fields = View(&stored.head.headers);
-            let response = Response { status: stored.head.status, fields: &fields, target: &stored.key };
-            steps.extend(explain_reuse(&control, response, stored.facts(), now).into_iter().map(Step::Rule));
+            let response =
+                Response { status: stored.head.status, fields: &fields, target: &stored.key };
+            steps.extend(
+                explain_reuse(&control, response, stored.facts(), now).into_iter().map(Step::Rule),
+            );
             outcome(decide(&control, &stored, now))
         };
         steps.push(Step::Therefore(outcome));

@@ -1,4 +1,5 @@
-//! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's readers, and stores it.
+//! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's
+//! readers, and stores it.
 
 use crate::behind::Keeping;
 use crate::cache::Cache;
@@ -7,7 +8,9 @@ use crate::fill_body::Incoming;
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::keeper::{Keeper, Needed};
 use crate::not_kept::{NotKept, Refused};
-use crate::replaced::{forget_outdated, forget_rejected, forget_replaced, forget_what_was, vacate_memory};
+use crate::replaced::{
+    forget_outdated, forget_rejected, forget_replaced, forget_what_was, vacate_memory,
+};
 use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
@@ -47,7 +50,8 @@ pub(crate) async fn run(
     fill: FillRequest,
     mut exchange: UpstreamExchange,
 ) {
-    let _ending = Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: fill.base.clone() };
+    let _ending =
+        Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: fill.base.clone() };
     let requested = clock::steady();
     match final_head(&worker, &flight, &mut exchange).await {
         Err(error) => {
@@ -87,8 +91,8 @@ pub(crate) async fn final_head(
     }
 }
 
-/// Ends a flight whose fill stops without a word, as a panic or the end of its worker would make it, so that no reader
-/// waits for ever. A flight that has ended stays as it ended.
+/// Ends a flight whose fill stops without a word, as a panic or the end of its worker would make
+/// it, so that no reader waits for ever. A flight that has ended stays as it ended.
 pub(crate) struct Ending {
     pub(crate) worker: Rc<Worker>,
     pub(crate) flight: Arc<Flight>,
@@ -138,7 +142,8 @@ pub(crate) async fn answered(
     let (key, list) =
         placed(&worker.shared.cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
     let expected = not_stored.is_none().then(|| expected(worker, &fill, &key, &head, initial));
-    let head = expected.as_ref().map_or_else(|| Arc::new(head), |expected| Arc::clone(&expected.head));
+    let head =
+        expected.as_ref().map_or_else(|| Arc::new(head), |expected| Arc::clone(&expected.head));
     let shown = FlightHead {
         head: Arc::clone(&head),
         length,
@@ -164,9 +169,11 @@ pub(crate) async fn answered(
     flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
     flight.publish(Outcome::Response(Arc::new(shown)));
     let body = Incoming { worker, flight, fill: &fill, head: &head, length };
-    let (new_list, is_gone) = (list.as_ref().is_some_and(|(_, new)| *new), Cell::new(expected.is_none()));
+    let (new_list, is_gone) =
+        (list.as_ref().is_some_and(|(_, new)| *new), Cell::new(expected.is_none()));
     let outdated = Outdated { worker, fill: &fill, key: &key, new_list, status, is_gone };
-    let (result, keeper) = body.carry(exchange, keeper, (&refused, |keeper| outdated.let_go(keeper))).await;
+    let (result, keeper) =
+        body.carry(exchange, keeper, (&refused, |keeper| outdated.let_go(keeper))).await;
     if let (Err(_), None, Some(keeper)) = (&result, &list, &keeper) {
         body.leave_slices(keeper, initial);
     }
@@ -200,15 +207,16 @@ fn validated(
     }
     match stale.clone().described(fill.base.clone(), fill.watch.clone()) {
         Some(described) => {
-            let (fresh, not_stored) = described.confirmed(worker, &fill.request.headers, head, times);
+            let (fresh, not_stored) =
+                described.confirmed(worker, &fill.request.headers, head, times);
             Outcome::Revalidated(fresh, not_stored)
         }
         None => Outcome::Unconfirmed,
     }
 }
 
-/// What a response replaces: gone before any reader has the last byte, since a client that has the whole may
-/// tell others.
+/// What a response replaces: gone before any reader has the last byte, since a client that has the
+/// whole may tell others.
 struct Outdated<'a> {
     worker: &'a Worker,
     fill: &'a FillRequest,
@@ -241,7 +249,9 @@ async fn store(
     expected: &Stored,
     kept: Keeper,
 ) -> bool {
-    let Some((body, length)) = kept.complete(flight.needs_what_is_kept()).await else { return false };
+    let Some((body, length)) = kept.complete(flight.needs_what_is_kept()).await else {
+        return false;
+    };
     let stored = Arc::new(Stored { length, body, ..expected.clone() });
     let list = list.map(|(list, new)| (list, *new));
     worker.shared.cache.add(&fill.base, key, &stored, list, fill.watch.fetched(), &worker.counters);
@@ -270,8 +280,8 @@ fn expected(
     Arc::new(stored.begun(fill.watch.epoch.begun))
 }
 
-/// The key a response is stored under, and the list that leads to it, if its Vary names any field, with whether that is
-/// new.
+/// The key a response is stored under, and the list that leads to it, if its Vary names any field,
+/// with whether that is new.
 pub(crate) fn placed(
     cache: &Cache,
     base: &CacheKey,
@@ -298,7 +308,9 @@ fn why_not_stored(
     let (request, response) = (("GET", &fill.request.headers), (head.status, &head.headers));
     let reason = why_not_storable(worker, &fill.base, request, response, times.civil);
     let answers_better = |stale: &Stale| {
-        stale.permit_after(Failure::Status(head.status), &fill.request.headers, times.received).is_some()
+        stale
+            .permit_after(Failure::Status(head.status), &fill.request.headers, times.received)
+            .is_some()
     };
     match reason {
         Some(reason) => Some(NotKept::Rule(reason)),

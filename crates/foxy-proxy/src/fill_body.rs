@@ -1,6 +1,6 @@
-//! A fill's body on its way from the origin to the flight's readers and the keeper. Where the origin breaks off it is asked
-//! for the rest, if it has exactly that response still, and the readers notice nothing. What is done with the head is in
-//! `fill`.
+//! A fill's body on its way from the origin to the flight's readers and the keeper. Where the
+//! origin breaks off it is asked for the rest, if it has exactly that response still, and the
+//! readers notice nothing. What is done with the head is in `fill`.
 
 use crate::behind::Keeping;
 use crate::counters::Counter;
@@ -21,11 +21,12 @@ use foxy_rules::{Span, StoredTimes};
 use std::future::pending;
 use std::sync::Arc;
 
-/// A fill without readers goes on when at most this many bytes are missing, or one part in twenty (as Squid's
-/// quick_abort does).
+/// A fill without readers goes on when at most this many bytes are missing, or one part in twenty
+/// (as Squid's quick_abort does).
 const QUICK_ABORT: u64 = 64 << 10;
 
-/// Times a body that breaks off is asked for again before it is given up. Those that brought a part do not count.
+/// Times a body that breaks off is asked for again before it is given up. Those that brought a part
+/// do not count.
 const RESUMES: u32 = 3;
 
 /// What became of the rest of a body that broke off.
@@ -51,9 +52,9 @@ pub(crate) struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Carries the body to the readers and the keeper. Should the keeper keep it no longer, `refused`
-    /// is told. `whole` is told before readers get the last byte of a body whose length is known. The
-    /// keeper comes back also of a body that broke off.
+    /// Carries the body to the readers and the keeper. Should the keeper keep it no longer,
+    /// `refused` is told. `whole` is told before readers get the last byte of a body whose length
+    /// is known. The keeper comes back also of a body that broke off.
     pub(crate) async fn carry(
         self,
         mut exchange: UpstreamExchange,
@@ -109,7 +110,8 @@ impl Incoming<'_> {
             };
             breaks = if received - last_break < PART as u64 { breaks + 1 } else { 1 };
             last_break = received;
-            match if breaks <= RESUMES { Box::pin(self.rest(received)).await } else { Rest::NotNow } {
+            match if breaks <= RESUMES { Box::pin(self.rest(received)).await } else { Rest::NotNow }
+            {
                 Rest::Comes(rest) => exchange = *rest,
                 Rest::NotNow => return (Err(error), keeper),
                 Rest::Never => return (Err(error), None),
@@ -121,19 +123,26 @@ impl Incoming<'_> {
     async fn rest(self, received: u64) -> Rest {
         let Self { worker, flight, fill, head, length } = self;
         let complete = length.filter(|length| head.status == 200 && received < *length);
-        let Some(complete) = complete.filter(|_| strong_validator(&View(&head.headers)).is_some()) else {
+        let Some(complete) = complete.filter(|_| strong_validator(&View(&head.headers)).is_some())
+        else {
             return Rest::Never;
         };
         let span = Span { first: received, last: complete - 1 };
-        let request = outgoing::for_range(worker, &fill.request, fill.origin.clone(), span, Some(head));
+        let request =
+            outgoing::for_range(worker, &fill.request, fill.origin.clone(), span, Some(head));
         worker.counters.add(Counter::Forwarded, 1);
         let mut exchange = worker.upstream.exchange(request);
         let Ok((answer, length)) = final_head(worker, flight, &mut exchange).await else {
             return Rest::NotNow;
         };
         let (known, fields) = (View(&head.headers), View(&answer.headers));
-        let found =
-            slice_answer(span, answer.status, &fields, known_length(length), Some((&known, complete)));
+        let found = slice_answer(
+            span,
+            answer.status,
+            &fields,
+            known_length(length),
+            Some((&known, complete)),
+        );
         if !matches!(found, SliceAnswer::Slice(_)) {
             return Rest::Never;
         }
@@ -141,7 +150,8 @@ impl Incoming<'_> {
         Rest::Comes(Box::new(exchange))
     }
 
-    /// Leaves what the store has of a body that broke off as slices of its object, for those who come later.
+    /// Leaves what the store has of a body that broke off as slices of its object, for those who
+    /// come later.
     pub(crate) fn leave_slices(self, keeper: &Keeper, times: StoredTimes) {
         let Self { worker, fill, head, length, .. } = self;
         let (number, confirmed) = keeper.confirmed_so_far();

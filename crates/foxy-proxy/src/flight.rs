@@ -1,8 +1,10 @@
-//! One fetch that several requests wait for. A fill writes, any number of readers follow, on any worker's thread.
+//! One fetch that several requests wait for. A fill writes, any number of readers follow, on any
+//! worker's thread.
 //!
-//! What was received is kept while a reader still needs it, at most a window ahead of the slowest; the first window is
-//! kept so that others can join. Who comes later reads what is gone from the store (`behind`) and then joins; a reader that
-//! is left behind goes on from there to the end. A fill without readers is told so and decides for itself whether to go on.
+//! What was received is kept while a reader still needs it, at most a window ahead of the slowest;
+//! the first window is kept so that others can join. Who comes later reads what is gone from the
+//! store (`behind`) and then joins; a reader that is left behind goes on from there to the end. A
+//! fill without readers is told so and decides for itself whether to go on.
 
 use crate::behind::Keeping;
 use crate::epoch::Epoch;
@@ -32,7 +34,8 @@ pub(crate) struct Flight {
     /// What can be read back from the store.
     keeping: Mutex<Keeping>,
     kept: Notify,
-    /// Says how many bytes a fill may be ahead of its slowest reader, and how many are kept for those who join late.
+    /// Says how many bytes a fill may be ahead of its slowest reader, and how many are kept for
+    /// those who join late.
     windows: Arc<Windows>,
 }
 
@@ -95,15 +98,16 @@ impl Flight {
         }
     }
 
-    /// A reader from the first byte on, which may have to be read back from the store; `None` when it cannot be had.
+    /// A reader from the first byte on, which may have to be read back from the store; `None` when
+    /// it cannot be had.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Reader> {
         let can_be_read_back = !matches!(*self.keeping(), Keeping::Nothing);
         let number = self.state().join(can_be_read_back)?;
         Some(Reader { flight: Arc::clone(self), number })
     }
 
-    /// Whether it may answer a request with this control that comes now, as far as that is known: before the response comes,
-    /// it may.
+    /// Whether it may answer a request with this control that comes now, as far as that is known:
+    /// before the response comes, it may.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.state().outcome.as_ref().is_none_or(|outcome| outcome.may_answer(control, now))
     }
@@ -168,8 +172,8 @@ impl Flight {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left; from then on none can join, so the fill can give up without failing
-    /// anybody.
+    /// Waits until the last reader has left; from then on none can join, so the fill can give up
+    /// without failing anybody.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
@@ -212,7 +216,8 @@ impl Reader {
         self.flight.state().is_late(self.number)
     }
 
-    /// Takes a late reader that has every byte before `at` among those who read what comes, if it has caught up.
+    /// Takes a late reader that has every byte before `at` among those who read what comes, if it
+    /// has caught up.
     pub(crate) fn catches_up(&self, at: u64) -> bool {
         self.flight.state().catch_up(self.number, at)
     }

@@ -1,4 +1,5 @@
-//! What a flight holds of its body, and where its readers are in it. Only data: who waits for whom is in `flight`.
+//! What a flight holds of its body, and where its readers are in it. Only data: who waits for whom
+//! is in `flight`.
 
 use crate::news::{Outcome, Piece};
 use crate::upstream::UpstreamError;
@@ -45,7 +46,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// A place for one more reader, at the first byte or behind it if that can be read back; gives its number.
+    /// A place for one more reader, at the first byte or behind it if that can be read back; gives
+    /// its number.
     pub(crate) fn join(&mut self, can_be_read_back: bool) -> Option<u64> {
         if matches!(self.ended, Some(Err(_))) || (self.first > 0 && !can_be_read_back) {
             return None;
@@ -155,8 +157,8 @@ impl State {
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
-    /// Drops chunks every reader has taken, once more was received than late readers could be given. While one reads what
-    /// is gone, the last `window` bytes stay for it.
+    /// Drops chunks every reader has taken, once more was received than late readers could be
+    /// given. While one reads what is gone, the last `window` bytes stay for it.
     pub(crate) fn forget_read(&mut self, window: usize) {
         let window = window as u64;
         if self.received <= window {
@@ -174,8 +176,8 @@ impl State {
         }
     }
 
-    /// Gives up readers more than a window behind while another has read everything and waits. Where nobody waits,
-    /// they hold up only themselves.
+    /// Gives up readers more than a window behind while another has read everything and waits.
+    /// Where nobody waits, they hold up only themselves.
     pub(crate) fn leave_slow_behind(&mut self, window: usize) {
         let end = self.end();
         let waits = |(_, why): &(u64, Behind)| *why == Behind::LateAndWaiting;

@@ -152,7 +152,10 @@ async fn a_fill_waits_for_its_only_reader_however_slow() {
     let reader = flight.join().expect("open");
     flight.write(bytes(WINDOW, 1)).await;
     let mut blocked = pin!(flight.write(bytes(WINDOW, 2)));
-    assert!(tokio::time::timeout(PATIENCE * 10, &mut blocked).await.is_err(), "it ran ahead of its reader");
+    assert!(
+        tokio::time::timeout(PATIENCE * 10, &mut blocked).await.is_err(),
+        "it ran ahead of its reader"
+    );
     assert!(matches!(now(reader.next()), Some(Piece::Data(_))));
     blocked.await;
 }
@@ -217,7 +220,10 @@ async fn a_deserted_flight_takes_nobody_on() {
     let flight = flight();
     drop(flight.join().expect("open"));
     flight.deserted().await;
-    assert!(flight.join().is_none(), "the fill is giving up; whoever comes now needs a fetch of its own");
+    assert!(
+        flight.join().is_none(),
+        "the fill is giving up; whoever comes now needs a fetch of its own"
+    );
 }
 
 #[tokio::test]

@@ -42,8 +42,9 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight of a URL, or begins one. A flight is joined only while it `fits`: what it fetches may have been
-    /// invalidated or purged since, or gone stale. None is begun for what has just `landed`.
+    /// Joins the flight of a URL, or begins one. A flight is joined only while it `fits`: what it
+    /// fetches may have been invalidated or purged since, or gone stale. None is begun for what has
+    /// just `landed`.
     pub(crate) fn board(
         &self,
         key: Key,

@@ -1,5 +1,5 @@
-//! Whether what another request's flight brings answers this one too (RFC 9111 §4). Who begins flights, and what follows
-//! when it does not, is in `cached`.
+//! Whether what another request's flight brings answers this one too (RFC 9111 §4). Who begins
+//! flights, and what follows when it does not, is in `cached`.
 
 use crate::answer::Cut;
 use crate::cached::{Got, Wanted};
@@ -41,7 +41,8 @@ pub(crate) async fn follow(
     if !stands_in && !brings(wanted, miss, &outcome) {
         return Ok(Followed::Not);
     }
-    // An origin that was asked after this request came answers it too, whatever it says of freshness.
+    // An origin that was asked after this request came answers it too, whatever it says of
+    // freshness.
     if !stands_in && !reader.began_after(came) && !outcome.may_answer(control, clock::steady()) {
         return Ok(Followed::Stale);
     }

@@ -1,4 +1,5 @@
-//! Requests the cache is not asked about: sent on with their bodies, answered as the origin answers.
+//! Requests the cache is not asked about: sent on with their bodies, answered as the origin
+//! answers.
 
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::aside::Aside;
@@ -19,7 +20,8 @@ use crate::stored::CacheKey;
 use crate::stream::{self, Source, Streamed};
 use crate::times::Times;
 use crate::upstream::{
-    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError, UpstreamExchange,
+    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError,
+    UpstreamExchange,
 };
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -57,7 +59,8 @@ pub(crate) enum Forwarded {
     Switched(ResponseHead, Transport, Bytes),
 }
 
-/// A body of HTTP/2 up to this length is read whole before its request is sent on: one whose length lies reaches no origin.
+/// A body of HTTP/2 up to this length is read whole before its request is sent on: one whose length
+/// lies reaches no origin.
 const READ_WHOLE: u64 = 16 << 10;
 
 /// What became of the client's body.
@@ -68,7 +71,8 @@ enum Pumped {
     Broken,
 }
 
-/// The rule that the client's body broke, for the answer: the exchange only learns that the body does not come whole.
+/// The rule that the client's body broke, for the answer: the exchange only learns that the body
+/// does not come whole.
 type BrokenRule = Cell<Option<DecodeError>>;
 
 /// Sends a request on and its answer back. The body and the answer travel at the same time.
@@ -112,7 +116,8 @@ pub(crate) async fn forward(
     }
 }
 
-/// What of a body is read before the origin hears of it: a small one of HTTP/2, unless its client waits to be asked for it.
+/// What of a body is read before the origin hears of it: a small one of HTTP/2, unless its client
+/// waits to be asked for it.
 async fn early(
     receiver: &mut Receiver<'_>,
     request: &Forward<'_>,
@@ -120,7 +125,10 @@ async fn early(
 ) -> Result<Vec<RequestEvent>, ReadEnd> {
     let mut early = Vec::new();
     let is_small = matches!(request.body, BodyLength::Length(1..=READ_WHOLE));
-    if !is_small || matches!(receiver, Receiver::Http1(_)) || request.head.headers.contains("expect") {
+    if !is_small
+        || matches!(receiver, Receiver::Http1(_))
+        || request.head.headers.contains("expect")
+    {
         return Ok(early);
     }
     while !matches!(early.last(), Some(RequestEvent::End)) {
@@ -129,7 +137,8 @@ async fn early(
     Ok(early)
 }
 
-/// Carries the client's body to the exchange. What is malformed is noted before the exchange can learn of it.
+/// Carries the client's body to the exchange. What is malformed is noted before the exchange can
+/// learn of it.
 async fn pump(
     (early, receiver): (Vec<RequestEvent>, &mut Receiver<'_>),
     pieces: BodySender,
@@ -149,7 +158,8 @@ async fn pump(
                 continue;
             }
             Ok(RequestEvent::End) => {
-                // An exchange that has all it wants has closed its end; the body is whole all the same.
+                // An exchange that has all it wants has closed its end; the body is whole all the
+                // same.
                 let _ = pieces.send(BodyPiece::End(trailers)).await;
                 return Pumped::Whole;
             }
@@ -215,8 +225,8 @@ async fn respond(
         _ => None,
     };
     let key = &request.key;
-    let mut aside =
-        watch.and_then(|watch| Aside::begin(worker, key, request.head, (&head, length), times, watch));
+    let mut aside = watch
+        .and_then(|watch| Aside::begin(worker, key, request.head, (&head, length), times, watch));
     let outcome = CacheStatus::Forwarded {
         reason: request.reason,
         status: Some(head.status),
@@ -225,16 +235,24 @@ async fn respond(
         detail: None,
     };
     let source = Source::Exchange(&mut exchange, aside.as_mut());
-    match stream::streamed(worker, sender, request.asked, (&head, None), length, (None, outcome), source)
-        .await?
+    match stream::streamed(
+        worker,
+        sender,
+        request.asked,
+        (&head, None),
+        length,
+        (None, outcome),
+        source,
+    )
+    .await?
     {
         Streamed::Whole(after, told) => Ok(Forwarded::Answered(after, told)),
         Streamed::Part(..) => Err(Cut::Source),
     }
 }
 
-/// How a request without a response is answered. After a body that did not come whole, no further request can be told
-/// from its rest.
+/// How a request without a response is answered. After a body that did not come whole, no further
+/// request can be told from its rest.
 fn refusal(asked: Asked, error: UpstreamError, broken_rule: &BrokenRule) -> (Asked, ErrorReason) {
     if error != UpstreamError::RequestBodyBroken {
         return (asked, ErrorReason::Upstream(error));
@@ -251,9 +269,12 @@ async fn stand_in(
     error: UpstreamError,
 ) -> Result<Option<(After, Told)>, Cut> {
     let Some(described) = &request.described else { return Ok(None) };
-    let Some((by, permit)) = described.permit_after(error, &request.head.headers) else { return Ok(None) };
+    let Some((by, permit)) = described.permit_after(error, &request.head.headers) else {
+        return Ok(None);
+    };
     let (head, asked, client) = (request.head, request.asked, request.client);
-    let wanted = Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked, client };
+    let wanted =
+        Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked, client };
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
     let stored = (Arc::clone(&described.stored), described.watch.looked());

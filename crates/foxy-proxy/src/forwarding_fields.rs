@@ -1,17 +1,19 @@
-//! The fields in which a proxy tells an origin what its client asked for (RFC 7239 and its forerunners). An origin may
-//! build its answer from them, and no cache key has what a client writes there. A reverse proxy puts its own in their
-//! place; a forward proxy takes them off each request that the cache is asked about.
+//! The fields in which a proxy tells an origin what its client asked for (RFC 7239 and its
+//! forerunners). An origin may build its answer from them, and no cache key has what a client
+//! writes there. A reverse proxy puts its own in their place; a forward proxy takes them off each
+//! request that the cache is asked about.
 
 use crate::settings::{Mode, ReverseOrigin};
 use crate::upstream::{Cidr, Scheme};
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};
 
-/// How the names of families begin: the client, host, scheme, port, prefix and user that a proxy forwards for, and the
-/// target before a proxy rewrote it.
+/// How the names of families begin: the client, host, scheme, port, prefix and user that a proxy
+/// forwards for, and the target before a proxy rewrote it.
 const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
-/// Names beside the families: the standard field, and further fields for the host or the client's address.
+/// Names beside the families: the standard field, and further fields for the host or the client's
+/// address.
 const NAMES: [&str; 11] = [
     "forwarded",
     "x-forwarded",
@@ -26,7 +28,8 @@ const NAMES: [&str; 11] = [
     "fastly-client-ip",
 ];
 
-/// Names of fields that make another method of a GET. They stay where the cache is not asked: they serve POST.
+/// Names of fields that make another method of a GET. They stay where the cache is not asked: they
+/// serve POST.
 const METHODS: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
 
 /// What a field tells an origin that no cache key has.
@@ -39,7 +42,8 @@ enum Tells {
 }
 
 impl Tells {
-    /// Names are compared in lower case, and with `-` for `_`: CGI and its kin do not tell these apart.
+    /// Names are compared in lower case, and with `-` for `_`: CGI and its kin do not tell these
+    /// apart.
     fn of(name: &[u8]) -> Option<Self> {
         // Every listed name begins with one of these; nearly no other does.
         if !matches!(name, [b'x' | b'X' | b'f' | b'F' | b't' | b'T' | b'c' | b'C', ..]) {
@@ -47,7 +51,8 @@ impl Tells {
         }
         let folded = |byte: &u8| if *byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
         let begins = |known: &str| {
-            known.len() <= name.len() && known.bytes().zip(name).all(|(known, byte)| known == folded(byte))
+            known.len() <= name.len()
+                && known.bytes().zip(name).all(|(known, byte)| known == folded(byte))
         };
         let is = |known: &str| known.len() == name.len() && begins(known);
         if FAMILIES.iter().any(|family| begins(family)) || NAMES.iter().any(|known| is(known)) {
@@ -62,7 +67,8 @@ pub(crate) fn are_in(headers: &Headers) -> bool {
     headers.raw().any(|(name, _)| Tells::of(name) == Some(Tells::Client))
 }
 
-/// Takes off a request for the cache what is in no cache key and may choose the answer. A reverse proxy's own fields stay.
+/// Takes off a request for the cache what is in no cache key and may choose the answer. A reverse
+/// proxy's own fields stay.
 pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     let goes = |name: &[u8]| match Tells::of(name) {
         Some(Tells::Client) => *mode == Mode::Forward,
@@ -74,8 +80,8 @@ pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     }
 }
 
-/// Makes a request what a reverse proxy's origin is to see of it. Gives the scheme that the client spoke, which differs from
-/// `over` where a trusted balancer says so.
+/// Makes a request what a reverse proxy's origin is to see of it. Gives the scheme that the client
+/// spoke, which differs from `over` where a trusted balancer says so.
 ///
 /// A request without Host, which only HTTP/1.0 may send, is for the origin itself.
 pub(crate) fn replace(
@@ -128,7 +134,8 @@ fn add(headers: &mut Headers, before: &Before, (client, host, scheme): (IpAddr, 
         IpAddr::V4(client) => client.to_string(),
         IpAddr::V6(client) => format!("\"[{client}]\""),
     };
-    // A host is a token (RFC 7239 §4) unless it has a port or brackets; it never has a quote or a backslash.
+    // A host is a token (RFC 7239 §4) unless it has a port or brackets; it never has a quote or a
+    // backslash.
     let quote = if host.contains(':') { "\"" } else { "" };
     let element = format!("for={node};host={quote}{host}{quote};proto={}", scheme.as_str());
     let port = Authority::parse(host.as_bytes()).and_then(|authority| authority.port);
@@ -154,7 +161,10 @@ mod tests {
     }
 
     fn lines(headers: &Headers) -> Vec<String> {
-        headers.iter().map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value))).collect()
+        headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value)))
+            .collect()
     }
 
     fn origin() -> ReverseOrigin {
@@ -163,7 +173,8 @@ mod tests {
 
     /// What an origin sees of a request from there, and the scheme that it counts as.
     fn replaced(text: &str, client: &str, over: Scheme, trusted: &str) -> (Vec<String>, Scheme) {
-        let (mut head, client) = (head(text), SocketAddr::new(client.parse().expect("an address"), 9));
+        let (mut head, client) =
+            (head(text), SocketAddr::new(client.parse().expect("an address"), 9));
         let trusted: Vec<Cidr> = trusted.parse().into_iter().collect();
         let scheme = replace(&mut head, client, over, (&origin(), &trusted));
         (lines(&head.headers), scheme)
@@ -190,7 +201,8 @@ mod tests {
 
     #[test]
     fn an_address_of_ipv4_that_came_over_ipv6_is_written_as_ipv4() {
-        let (seen, _) = replaced("GET / HTTP/1.1\nHost: a.test\n\n", "::ffff:192.0.2.7", Scheme::Http, "");
+        let (seen, _) =
+            replaced("GET / HTTP/1.1\nHost: a.test\n\n", "::ffff:192.0.2.7", Scheme::Http, "");
         assert_eq!(
             seen[1..3],
             ["Forwarded: for=192.0.2.7;host=a.test;proto=http", "X-Forwarded-For: 192.0.2.7"]

@@ -1,4 +1,5 @@
-//! A stored response that may answer: as a 304, a range, or all of it, even when the store has lost a part of it.
+//! A stored response that may answer: as a 304, a range, or all of it, even when the store has lost
+//! a part of it.
 
 use crate::answer::{self, After, Cut, Short, Told};
 use crate::cache_status::{CacheStatus, HitSource};
@@ -17,8 +18,8 @@ use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where a stored response comes from, its freshness left in seconds (negative when stale), and what allows it to answer
-/// when it is stale.
+/// Where a stored response comes from, its freshness left in seconds (negative when stale), and
+/// what allows it to answer when it is stale.
 pub(crate) type How = (HitSource, i64, Option<Permit>);
 
 /// What counts hits from there.
@@ -31,8 +32,9 @@ pub(crate) const fn counter(source: HitSource) -> Counter {
     }
 }
 
-/// Serves a stored response, looked for in `epoch`. `None` when its body turned out to be gone before anything was
-/// sent: then it is a miss. When it turns out later, the rest comes from the origin. What is left of it is left as slices.
+/// Serves a stored response, looked for in `epoch`. `None` when its body turned out to be gone
+/// before anything was sent: then it is a miss. When it turns out later, the rest comes from the
+/// origin. What is left of it is left as slices.
 pub(crate) async fn hit(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -60,13 +62,16 @@ pub(crate) async fn hit(
     };
     let how = (age, outcome);
     // While the body is sent, nothing here may hold it.
-    let (sent_head, sent_key, length) = (Arc::clone(&stored.head), stored.key.clone(), stored.length);
+    let (sent_head, sent_key, length) =
+        (Arc::clone(&stored.head), stored.key.clone(), stored.length);
     // What the store has lost of it may have to be written under another key.
     let in_parts = matches!(stored.body, StoredBody::Parts { .. })
         .then(|| (Arc::clone(&stored), worker.shared.cache.watch_since(&wanted.key, epoch)));
     let sent = match range {
         RangeAnswer::Unsatisfiable => {
-            return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome).await.map(Some);
+            return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome)
+                .await
+                .map(Some);
         }
         RangeAnswer::Whole => answer::stored(worker, sender, wanted.asked, stored, None, how).await,
         RangeAnswer::Part(span) => {

@@ -90,8 +90,9 @@ impl<'a> Http1Sender<'a> {
         }
     }
 
-    /// Sends a part of what was announced, or of a body framed by its length, until the client takes nothing for as
-    /// long as `patience` says when that begins; what is left of it stays in `part`.
+    /// Sends a part of what was announced, or of a body framed by its length, until the client
+    /// takes nothing for as long as `patience` says when that begins; what is left of it stays in
+    /// `part`.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -130,7 +131,8 @@ impl<'a> Http1Sender<'a> {
     /// The body breaks off here, and the client must not take that for its end.
     pub(crate) fn break_off(&self) {
         if self.framing == Framing::UntilClose {
-            // Should the system not make a reset of the coming close, the connection is closed as every other.
+            // Should the system not make a reset of the coming close, the connection is closed as
+            // every other.
             let _ = self.half.set_zero_linger();
         }
     }
@@ -174,15 +176,17 @@ impl<'a> Http1Sender<'a> {
                     self.progress.send(written as u64);
                     advance(&mut pieces[first..], written);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Taken::Partly),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Taken::Partly);
+                }
                 Err(_) => return Err(WriteEnd::Gone),
             }
         }
     }
 }
 
-/// Puts the end of a head: Age, Cache-Status, framing and Connection. Without the formatting machinery where that is easy: it
-/// runs once an answer.
+/// Puts the end of a head: Age, Cache-Status, framing and Connection. Without the formatting
+/// machinery where that is easy: it runs once an answer.
 fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);

@@ -1,4 +1,5 @@
-//! Collects a body for the cache while it passes: whole if it is small, in parts as it comes if not.
+//! Collects a body for the cache while it passes: whole if it is small, in parts as it comes if
+//! not.
 
 use crate::cache::{Cache, site};
 use crate::counters::Counter;
@@ -84,7 +85,12 @@ fn exact(collected: BytesMut) -> Bytes {
 
 impl Keeper {
     /// Keeps a body of `announced` bytes, where that is known.
-    pub(crate) fn new(worker: &Rc<Worker>, base: &CacheKey, key: &CacheKey, announced: Option<u64>) -> Self {
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        base: &CacheKey,
+        key: &CacheKey,
+        announced: Option<u64>,
+    ) -> Self {
         let most = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
         Self {
             fill: worker.shared.cache.draw(),
@@ -115,7 +121,8 @@ impl Keeper {
         self.parts > 0
     }
 
-    /// Takes more of the body. It waits for the store where that owes too much, as long as clients wait for it.
+    /// Takes more of the body. It waits for the store where that owes too much, as long as clients
+    /// wait for it.
     pub(crate) async fn take(&mut self, data: &Bytes, needed: Needed) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
@@ -164,8 +171,8 @@ impl Keeper {
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
 
-    /// Waits until the store has the oldest part that it owes an answer for; without one, for ever. A store that is busy is
-    /// asked again after a while.
+    /// Waits until the store has the oldest part that it owes an answer for; without one, for ever.
+    /// A store that is busy is asked again after a while.
     pub(crate) async fn answer(&mut self) -> Kept {
         loop {
             let Some(oldest) = self.waiting.front_mut() else { return pending().await };

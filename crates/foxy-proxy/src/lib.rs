@@ -1,7 +1,8 @@
 //! The caching proxy: HTTP in, HTTP out. It reads no arguments, no environment and no files.
 //!
-//! `exchange` holds the life of a request as pure decisions; `serve` carries it out for one connection, `cached` for
-//! what a cache may answer, `forward` for the rest. A miss is a `flight` that a `fill` feeds. `server` starts and stops.
+//! `exchange` holds the life of a request as pure decisions; `serve` carries it out for one
+//! connection, `cached` for what a cache may answer, `forward` for the rest. A miss is a `flight`
+//! that a `fill` feeds. `server` starts and stops.
 
 mod accept;
 pub mod access;

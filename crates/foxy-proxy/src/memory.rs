@@ -1,5 +1,6 @@
-//! The memory tier: whole small responses and parts of large ones, shared by all workers, bounded by bytes. What purges
-//! make of a response is up to the cache; a part is of one fill for ever, and nobody asks for it but who holds the response.
+//! The memory tier: whole small responses and parts of large ones, shared by all workers, bounded
+//! by bytes. What purges make of a response is up to the cache; a part is of one fill for ever, and
+//! nobody asks for it but who holds the response.
 
 mod recent;
 mod sieve;
@@ -14,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Locks the tier is divided over.
 const SHARDS: usize = 16;
 
-/// What a part takes besides its bytes: of its buffer the pages with the ends of its record, and its place here.
+/// What a part takes besides its bytes: of its buffer the pages with the ends of its record, and
+/// its place here.
 const PART_OVERHEAD: u64 = 8 << 10;
 
 /// What the head of the largest response may take.
@@ -53,7 +55,8 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// Half of the room belongs to responses and half to parts; what one leaves free the other may take.
+/// Half of the room belongs to responses and half to parts; what one leaves free the other may
+/// take.
 #[derive(Debug)]
 struct Shard {
     limit: u64,
@@ -103,8 +106,8 @@ impl MemoryTier {
         self.shard(key).parts.get(key)
     }
 
-    /// Takes note that a part is sent. It is held if it was also sent a while ago: what is sent once displaces nothing. One larger
-    /// than half a shard is not held.
+    /// Takes note that a part is sent. It is held if it was also sent a while ago: what is sent
+    /// once displaces nothing. One larger than half a shard is not held.
     pub fn offer_part(&self, key: Key, part: &Bytes) {
         self.shard(key).offer_part(key, part);
     }
@@ -182,7 +185,14 @@ mod tests {
         let body = StoredBody::Whole(Bytes::from(vec![0; size]));
         let key = Bytes::copy_from_slice(text.as_bytes());
         let head = ResponseHead::new(200);
-        Cached::Response(Arc::new(Stored::new(key, &head, Policy::default(), times, size as u64, body)))
+        Cached::Response(Arc::new(Stored::new(
+            key,
+            &head,
+            Policy::default(),
+            times,
+            size as u64,
+            body,
+        )))
     }
 
     fn key(number: u8) -> Key {

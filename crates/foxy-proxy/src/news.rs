@@ -43,24 +43,28 @@ impl FlightHead {
 pub(crate) enum Outcome {
     /// A response is coming.
     Response(Arc<FlightHead>),
-    /// What was stored is still good; here it is with its new head, and why that head is for the leader alone, if it is.
+    /// What was stored is still good; here it is with its new head, and why that head is for the
+    /// leader alone, if it is.
     Revalidated(Arc<Stored>, Option<NotStoredReason>),
-    /// The origin confirmed something else than what is stored: it must be asked again, without conditions.
+    /// The origin confirmed something else than what is stored: it must be asked again, without
+    /// conditions.
     Unconfirmed,
     /// No response.
     Failed(UpstreamError),
 }
 
 impl Outcome {
-    /// Whether it may answer a request with this control for which the origin was not asked: as if it were stored, and only
-    /// while fresh.
+    /// Whether it may answer a request with this control for which the origin was not asked: as if
+    /// it were stored, and only while fresh.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         let stored = match self {
             Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
             Self::Revalidated(stored, _) => Some(stored),
             Self::Unconfirmed | Self::Failed(_) => None,
         };
-        stored.is_none_or(|stored| matches!(decide(control, stored, now), Next::Serve { permit: None, .. }))
+        stored.is_none_or(|stored| {
+            matches!(decide(control, stored, now), Next::Serve { permit: None, .. })
+        })
     }
 }
 

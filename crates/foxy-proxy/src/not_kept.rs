@@ -1,6 +1,6 @@
-//! Why a response that came for the cache is not kept, and a short memory of it: for those who ask why, and for
-//! `slices`, which does not try again at once what could not be kept. It decides nothing; what a URL's last answer was
-//! refused for is lost when another URL needs the place.
+//! Why a response that came for the cache is not kept, and a short memory of it: for those who ask
+//! why, and for `slices`, which does not try again at once what could not be kept. It decides
+//! nothing; what a URL's last answer was refused for is lost when another URL needs the place.
 
 use crate::stored::CacheKey;
 use foxy_base::WallTime;
@@ -21,7 +21,8 @@ pub enum NotKept {
     StaleIfError,
     /// It is larger than what is stored.
     TooLarge,
-    /// Its parts cannot be put together: it has no strong validator, or its origin answers ranges with something else.
+    /// Its parts cannot be put together: it has no strong validator, or its origin answers ranges
+    /// with something else.
     NoSlices,
     /// The store was full, busy or broken when it came, or there was no room to collect it.
     StoreRefused,
@@ -103,7 +104,9 @@ impl Refusals {
 
     /// The last answer, if it was not kept.
     pub(crate) fn last(&self, url: &CacheKey) -> Option<Refused> {
-        self.with(url, |place| place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused))
+        self.with(url, |place| {
+            place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused)
+        })
     }
 
     fn with<T>(&self, url: &CacheKey, act: impl FnOnce(&mut Option<(Key, Refused)>) -> T) -> T {

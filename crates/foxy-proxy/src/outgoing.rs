@@ -6,8 +6,8 @@ use crate::upstream::{Origin, RequestBody, UpstreamRequest};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{
-    Headers, Method, RequestHead, ResponseHead, accepts_trailers, expects_continue, strip_hop_by_hop,
-    upgrade_protocol,
+    Headers, Method, RequestHead, ResponseHead, accepts_trailers, expects_continue,
+    strip_hop_by_hop, upgrade_protocol,
 };
 use foxy_rules::slice::strong_validator;
 use foxy_rules::upstream_range::range_value;
@@ -40,8 +40,8 @@ pub(crate) fn forwarded(
     UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }
 }
 
-/// A GET for the cache: without the client's own conditions and ranges, with those of the stored response that is to
-/// be validated.
+/// A GET for the cache: without the client's own conditions and ranges, with those of the stored
+/// response that is to be validated.
 pub(crate) fn for_cache(
     worker: &Worker,
     head: &RequestHead,
@@ -61,10 +61,17 @@ pub(crate) fn for_cache(
             }
         }
     }
-    UpstreamRequest { origin, method: Method::Get, target: target(head), headers, body: RequestBody::none() }
+    UpstreamRequest {
+        origin,
+        method: Method::Get,
+        target: target(head),
+        headers,
+        body: RequestBody::none(),
+    }
 }
 
-/// A GET of these bytes for the cache: of what `of` is the head of and of nothing else, where that has a strong validator.
+/// A GET of these bytes for the cache: of what `of` is the head of and of nothing else, where that
+/// has a strong validator.
 pub(crate) fn for_range(
     worker: &Worker,
     head: &RequestHead,
@@ -74,7 +81,9 @@ pub(crate) fn for_range(
 ) -> UpstreamRequest {
     let mut request = for_cache(worker, head, origin, None);
     request.headers.append("Range", range_value(RangeSpec::Span(span)));
-    if let Some(validator) = of.and_then(|of| strong_validator(&View(&of.headers)).map(<[u8]>::to_vec)) {
+    if let Some(validator) =
+        of.and_then(|of| strong_validator(&View(&of.headers)).map(<[u8]>::to_vec))
+    {
         request.headers.append("If-Range", validator);
     }
     request
@@ -126,5 +135,6 @@ fn end_to_end(worker: &Worker, head: &RequestHead) -> Headers {
 }
 
 fn target(head: &RequestHead) -> Bytes {
-    head.origin_form().map_or_else(|| Bytes::from_static(b"/"), |target| Bytes::copy_from_slice(&target))
+    head.origin_form()
+        .map_or_else(|| Bytes::from_static(b"/"), |target| Bytes::copy_from_slice(&target))
 }

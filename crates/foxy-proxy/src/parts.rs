@@ -1,5 +1,6 @@
-//! Stored parts of responses that were never fetched whole: one contiguous part a URL, served to requests for ranges
-//! within it, and joined with others of the same strong entity tag (RFC 9111 §3.4) until it is the whole.
+//! Stored parts of responses that were never fetched whole: one contiguous part a URL, served to
+//! requests for ranges within it, and joined with others of the same strong entity tag (RFC 9111
+//! §3.4) until it is the whole.
 
 use crate::answer::{self, After, Cut, Short, Told};
 use crate::cache_status::{CacheStatus, HitSource};
@@ -17,8 +18,8 @@ use foxy_rules::partial::are_of_one;
 use foxy_rules::{Part, Permit, Policy, RangeAnswer, RequestControl, requested_range};
 use std::sync::Arc;
 
-/// Answers a request for a range from the `known` part. `None` when that does not hold the range, or may not answer; when it
-/// was taken, it is gone.
+/// Answers a request for a range from the `known` part. `None` when that does not hold the range,
+/// or may not answer; when it was taken, it is gone.
 pub(crate) async fn answer(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -56,8 +57,9 @@ pub(crate) async fn answer(
     }
 }
 
-/// What to keep, now that a part has come: it alone, or with what is stored already, which may make it the whole. Its
-/// header fields are those of the new part. Only bodies held in memory are joined, up to `limit` bytes.
+/// What to keep, now that a part has come: it alone, or with what is stored already, which may make
+/// it the whole. Its header fields are those of the new part. Only bodies held in memory are
+/// joined, up to `limit` bytes.
 pub(crate) fn with_stored(
     base: &CacheKey,
     new: Stored,
@@ -80,8 +82,11 @@ fn joined(
 ) -> Option<(CacheKey, Stored)> {
     let (view, older) = (View(&new.head.headers), View(&old.head.headers));
     let (part, other) = (Part::of(&view)?, Part::of(&older)?);
-    let both = part.joined(other).filter(|both| both.length() <= limit && are_of_one(&view, &older))?;
-    let (StoredBody::Whole(body), StoredBody::Whole(older)) = (&new.body, &old.body) else { return None };
+    let both =
+        part.joined(other).filter(|both| both.length() <= limit && are_of_one(&view, &older))?;
+    let (StoredBody::Whole(body), StoredBody::Whole(older)) = (&new.body, &old.body) else {
+        return None;
+    };
     let mut bytes = BytesMut::zeroed(usize::try_from(both.length()).ok()?);
     for (part, body) in [(other, older), (part, body)] {
         let at = usize::try_from(part.first - both.first).ok()?;

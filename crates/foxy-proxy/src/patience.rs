@@ -71,7 +71,11 @@ mod tests {
     #[test]
     fn a_body_waits_for_a_store_of_sixteen_mebibytes_a_second_however_long_it_is() {
         assert_eq!(confirmed(Duration::from_millis(60), 10_000), 10_000);
-        assert_eq!(confirmed(Duration::from_millis(200), 10_000), 6, "it waits two seconds at most");
+        assert_eq!(
+            confirmed(Duration::from_millis(200), 10_000),
+            6,
+            "it waits two seconds at most"
+        );
         assert_eq!(confirmed(Duration::from_secs(2), 10_000), 0);
     }
 }

@@ -1,6 +1,7 @@
-//! Places for the connections of clients: how many there are, how many a client may take, and which connection gives up
-//! its place when none is left. All workers share the places. A connection takes the lock when it opens and when it
-//! closes. A request only changes an atomic number, unless its connection was found at work when places were short.
+//! Places for the connections of clients: how many there are, how many a client may take, and which
+//! connection gives up its place when none is left. All workers share the places. A connection
+//! takes the lock when it opens and when it closes. A request only changes an atomic number, unless
+//! its connection was found at work when places were short.
 
 use crate::client_block::ClientBlock;
 use std::collections::hash_map::Entry;
@@ -30,7 +31,8 @@ pub(crate) enum Full {
     All,
     /// The client has its share, and a request is at work on each.
     Client,
-    /// A connection waits, but not for long enough to end for another client's: its request may be on the way.
+    /// A connection waits, but not for long enough to end for another client's: its request may be
+    /// on the way.
     Soon,
     /// There are places, but no descriptors for more connections, and a request is at work on each.
     Descriptors,
@@ -99,8 +101,12 @@ impl Places {
         self.table().taken.len()
     }
 
-    /// A place for a connection, and whether another gave its place up. Without a client only the limit counts.
-    pub(crate) fn take(self: &Arc<Self>, client: Option<ClientBlock>) -> Result<(Place, bool), Full> {
+    /// A place for a connection, and whether another gave its place up. Without a client only the
+    /// limit counts.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        client: Option<ClientBlock>,
+    ) -> Result<(Place, bool), Full> {
         let now = self.since(Instant::now());
         let before = self.grace.map_or(u64::MAX, |grace| now.saturating_sub(micros(grace)));
         let mut table = self.table();
@@ -165,7 +171,8 @@ impl Place {
         &self.activity
     }
 
-    /// Counts the connection to a client that was not known when it came, and says whether another gave its place up.
+    /// Counts the connection to a client that was not known when it came, and says whether another
+    /// gave its place up.
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, Full> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
@@ -212,7 +219,8 @@ impl Activity {
     /// No request is at work since now; a connection that waited already goes on waiting.
     pub(crate) fn waits(&self, now: Instant) {
         let since = self.places.since(now);
-        let began = |state| self.state.compare_exchange(state, since, Ordering::AcqRel, Ordering::Acquire);
+        let began =
+            |state| self.state.compare_exchange(state, since, Ordering::AcqRel, Ordering::Acquire);
         if began(AT_WORK) == Err(UNQUEUED) && began(UNQUEUED).is_ok() {
             self.places.table().queue(self.number, since);
             self.places.freed.notify_waiters();
@@ -254,10 +262,12 @@ impl Table {
         Ok(None)
     }
 
-    /// Takes the place of the connection that waits longest, of that client or of all, if it began to wait before that time.
+    /// Takes the place of the connection that waits longest, of that client or of all, if it began
+    /// to wait before that time.
     ///
-    /// A queue knows of each connection a time before which it did not wait. A connection that worked since is put back
-    /// with its right time; a connection that is at work leaves the queues, and comes back when it waits.
+    /// A queue knows of each connection a time before which it did not wait. A connection that
+    /// worked since is put back with its right time; a connection that is at work leaves the
+    /// queues, and comes back when it waits.
     fn end_longest_waiting(&mut self, of: Option<ClientBlock>, before: u64) -> Result<Taken, Full> {
         loop {
             let queue = match of {

@@ -1,4 +1,5 @@
-//! How far the answer to a request has come, for the log of a request that does not come to its end.
+//! How far the answer to a request has come, for the log of a request that does not come to its
+//! end.
 
 use crate::cache_status::CacheStatus;
 use std::cell::Cell;

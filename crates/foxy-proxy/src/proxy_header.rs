@@ -1,6 +1,6 @@
-//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): who the client is, said by a balancer in front
-//! of us before anything else. It reads not one byte more than the header, and trusts nobody: who may say it is for
-//! `accept` to judge.
+//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): who the client is, said
+//! by a balancer in front of us before anything else. It reads not one byte more than the header,
+//! and trusts nobody: who may say it is for `accept` to judge.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -23,7 +23,8 @@ pub(crate) enum Said {
     Unknown,
 }
 
-/// Reads the header; `None` if there is none or it is not well formed, after which the connection is of no use.
+/// Reads the header; `None` if there is none or it is not well formed, after which the connection
+/// is of no use.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> {
     let mut first = [0; SIGNATURE.len()];
     stream.read_exact(&mut first).await.ok()?;
@@ -47,7 +48,8 @@ fn version_1(line: &str) -> Option<Said> {
         ["PROXY", family, source, _, port, own_port] => {
             own_port.parse::<u16>().ok()?;
             let address: IpAddr = source.parse().ok()?;
-            let fits = matches!((family, address), ("TCP4", IpAddr::V4(_)) | ("TCP6", IpAddr::V6(_)));
+            let fits =
+                matches!((family, address), ("TCP4", IpAddr::V4(_)) | ("TCP6", IpAddr::V6(_)));
             let port = port.parse().ok()?;
             fits.then_some(Said::Client(SocketAddr::new(address, port)))
         }

@@ -1,7 +1,10 @@
-//! The `Proxy-Status` field (RFC 9209) of answers that the proxy makes itself: what kept it from passing on another's.
+//! The `Proxy-Status` field (RFC 9209) of answers that the proxy makes itself: what kept it from
+//! passing on another's.
 
 use crate::reason::ErrorReason;
-use crate::upstream::{ConnectError, DestinationRefusal, Http2Error, ResolveError, TlsError, UpstreamError};
+use crate::upstream::{
+    ConnectError, DestinationRefusal, Http2Error, ResolveError, TlsError, UpstreamError,
+};
 use foxy_http::DecodeError;
 
 /// The field's value: this proxy and the error's type.
@@ -82,9 +85,10 @@ const fn connect(error: ConnectError) -> &'static str {
 
 const fn tls(error: TlsError) -> &'static str {
     match error {
-        TlsError::Untrusted | TlsError::WrongName | TlsError::Expired | TlsError::BadCertificate => {
-            "tls_certificate_error"
-        }
+        TlsError::Untrusted
+        | TlsError::WrongName
+        | TlsError::Expired
+        | TlsError::BadCertificate => "tls_certificate_error",
         TlsError::Refused => "tls_alert_received",
         TlsError::TimedOut => "connection_timeout",
         TlsError::Closed | TlsError::Failed => "tls_protocol_error",
@@ -102,10 +106,19 @@ mod tests {
             (value(ErrorReason::Loop), "foxy; error=proxy_loop_detected"),
             (value(ErrorReason::BadAuthority), "foxy; error=http_request_error"),
             (upstream(ConnectError::ConnectionRefused.into()), "foxy; error=connection_refused"),
-            (upstream(ConnectError::from(ResolveError::NoSuchHost).into()), "foxy; error=dns_error"),
+            (
+                upstream(ConnectError::from(ResolveError::NoSuchHost).into()),
+                "foxy; error=dns_error",
+            ),
             (upstream(ConnectError::from(ResolveError::BadAnswer).into()), "foxy; error=dns_error"),
-            (upstream(ConnectError::from(ResolveError::TooManyOfClient).into()), "foxy; error=dns_error"),
-            (upstream(ConnectError::from(TlsError::Expired).into()), "foxy; error=tls_certificate_error"),
+            (
+                upstream(ConnectError::from(ResolveError::TooManyOfClient).into()),
+                "foxy; error=dns_error",
+            ),
+            (
+                upstream(ConnectError::from(TlsError::Expired).into()),
+                "foxy; error=tls_certificate_error",
+            ),
             (upstream(UpstreamError::HeadTimeout), "foxy; error=http_response_timeout"),
             (upstream(DecodeError::TruncatedHead.into()), "foxy; error=http_response_incomplete"),
             (upstream(Http2Error::StreamReset.into()), "foxy; error=http_response_incomplete"),

@@ -1,5 +1,5 @@
-//! Purging a running proxy's cache and asking what it would do: for the admin server and for requests of those who may.
-//! What purges mean is in `purge`, how it is explained in `explain`.
+//! Purging a running proxy's cache and asking what it would do: for the admin server and for
+//! requests of those who may. What purges mean is in `purge`, how it is explained in `explain`.
 
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
@@ -31,7 +31,8 @@ pub struct Purger {
 }
 
 impl Purger {
-    /// Purges all of these, and waits until that survives a crash. Gives the number of the last purge.
+    /// Purges all of these, and waits until that survives a crash. Gives the number of the last
+    /// purge.
     ///
     /// # Errors
     /// [`NotPurged`]: why it is not, or not known to be. Must run where tokio's timers do.
@@ -39,8 +40,9 @@ impl Purger {
         purge(&self.shared, &self.counters, scopes, strength).await
     }
 
-    /// Purges what the stores have not confirmed to have forgotten, so that no later process believes it, and waits until that survives
-    /// a crash. Gives for how many URLs; for the end of a process, when the stores have ended and nobody else may wait.
+    /// Purges what the stores have not confirmed to have forgotten, so that no later process
+    /// believes it, and waits until that survives a crash. Gives for how many URLs; for the end of
+    /// a process, when the stores have ended and nobody else may wait.
     ///
     /// # Errors
     /// [`NotPurged`]: what was replaced or invalidated may come back.
@@ -49,7 +51,8 @@ impl Purger {
         if in_doubt.is_empty() {
             return Ok(0);
         }
-        let order = |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::steady() };
+        let order =
+            |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::steady() };
         let (sender, receiver) = mpsc::channel();
         let reply = move |answer| {
             // Whoever asked may have given up.
@@ -102,7 +105,8 @@ pub(crate) async fn answer(
     if !may_purge(worker, head, client) {
         return answer::error(worker, sender, asked, ErrorReason::PurgeNotAllowed).await;
     }
-    let hard = head.headers.get("foxy-purge").is_some_and(|value| value.eq_ignore_ascii_case(b"hard"));
+    let hard =
+        head.headers.get("foxy-purge").is_some_and(|value| value.eq_ignore_ascii_case(b"hard"));
     let strength = if hard { Strength::Hard } else { Strength::Soft };
     match purge(&worker.shared, &worker.counters, &[Scope::url(key)], strength).await {
         Ok(number) => {
@@ -120,7 +124,8 @@ pub(crate) async fn explain(
     (head, asked): (&RequestHead, Asked),
     (body, over): (BodyLength, Scheme),
 ) -> Result<(After, Told), Cut> {
-    let purger = Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
+    let purger =
+        Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
     let text = purger.explain_request(head, body, over).await.to_string();
     said(worker, sender, asked, "explained", text).await
 }

@@ -1,11 +1,13 @@
-//! Why the proxy answers for itself, and why a request went to the origin: closed lists, each with its name.
+//! Why the proxy answers for itself, and why a request went to the origin: closed lists, each with
+//! its name.
 
 use crate::places::Full;
 use crate::purge::NotPurged;
 use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
 use foxy_http::DecodeError;
 
-/// Why the proxy answers a request with an error of its own. `docs/errors.md` explains each to people.
+/// Why the proxy answers a request with an error of its own. `docs/errors.md` explains each to
+/// people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
     /// The request is not one we accept.
@@ -28,7 +30,8 @@ pub enum ErrorReason {
     BadAuthority,
     /// Our own name stands in Via: the request went in a circle.
     Loop,
-    /// The request may only be answered from the cache, and nothing fitting is there (RFC 9111 §5.2.1.7).
+    /// The request may only be answered from the cache, and nothing fitting is there (RFC 9111
+    /// §5.2.1.7).
     OnlyIfCached,
     /// TRACE that must not be forwarded further.
     TraceHere,
@@ -53,15 +56,19 @@ impl ErrorReason {
         match self {
             Self::Malformed(error) => error.status(),
             Self::RequestTimeout => 408,
-            Self::PlainOnTls | Self::NotAProxyRequest | Self::UnsupportedScheme | Self::BadAuthority => 400,
+            Self::PlainOnTls
+            | Self::NotAProxyRequest
+            | Self::UnsupportedScheme
+            | Self::BadAuthority => 400,
             Self::PurgeNotAllowed => 403,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
             Self::Misdirected => 421,
             Self::Loop => 508,
             Self::OnlyIfCached => 504,
-            Self::TooManyConnections | Self::TooManyOfClient | Self::NoRoomForHead | Self::NotPurged(_) => {
-                503
-            }
+            Self::TooManyConnections
+            | Self::TooManyOfClient
+            | Self::NoRoomForHead
+            | Self::NotPurged(_) => 503,
             Self::Upstream(error) => error.status(),
         }
     }
@@ -103,13 +110,19 @@ impl ErrorReason {
             }
             Self::UnsupportedScheme => "only http:// and https:// URLs are relayed",
             Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
-            Self::ConnectInside => "inside a CONNECT that foxy intercepts there is no further CONNECT",
+            Self::ConnectInside => {
+                "inside a CONNECT that foxy intercepts there is no further CONNECT"
+            }
             Self::Misdirected => {
                 "the request is for another host than the CONNECT it came through; open a CONNECT to that host"
             }
             Self::BadAuthority => "the URL's host or port cannot be read",
-            Self::Loop => "the request has passed through this proxy before; check the chain of proxies",
-            Self::OnlyIfCached => "the request asks for a cached answer only, and none that fits is stored",
+            Self::Loop => {
+                "the request has passed through this proxy before; check the chain of proxies"
+            }
+            Self::OnlyIfCached => {
+                "the request asks for a cached answer only, and none that fits is stored"
+            }
             Self::TraceHere => "TRACE ends here and is not answered",
             Self::PurgeNotAllowed => {
                 "PURGE is not allowed from this address; list it in purge-from, or send the token as `Proxy-Authorization: Bearer TOKEN`"
@@ -132,7 +145,9 @@ impl ErrorReason {
     #[must_use]
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {
         match self {
-            Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => Some(refusal),
+            Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => {
+                Some(refusal)
+            }
             _ => None,
         }
     }
@@ -150,7 +165,8 @@ impl From<Full> for ErrorReason {
 /// Why a request was sent on: the `fwd` parameter of RFC 9211 §2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ForwardReason {
-    /// The cache was not asked: a condition, a body, an upgrade or a range that only the origin can answer.
+    /// The cache was not asked: a condition, a body, an upgrade or a range that only the origin can
+    /// answer.
     Bypass,
     /// The method is not one that is answered from a cache.
     Method,

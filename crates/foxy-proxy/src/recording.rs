@@ -71,7 +71,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A request under way. It is counted and logged when it is over, and also when the proxy stops before.
+/// A request under way. It is counted and logged when it is over, and also when the proxy stops
+/// before.
 pub(crate) struct Recording<'a> {
     worker: &'a Worker,
     client: SocketAddr,
@@ -94,13 +95,15 @@ impl<'a> Recording<'a> {
         Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
     }
 
-    /// Counts and logs it, and how many bytes went to its client. `left` says whether the client was gone by then.
+    /// Counts and logs it, and how many bytes went to its client. `left` says whether the client
+    /// was gone by then.
     pub(crate) fn end(mut self, ended: &Ended, bytes: u64, left: bool) {
         self.is_over = true;
         self.worker.counters.add(Counter::BytesToClients, bytes);
         match ended {
             Ended::Answered(_, told) | Ended::Tunnelled(told) | Ended::Intercepted(_, told) => {
-                let waited_in_vain = matches!(told.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
+                let waited_in_vain =
+                    matches!(told.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
                 if left && waited_in_vain {
                     self.worker.counters.add(Counter::ClientsLeft, 1);
                     return self.log_cut(CutReason::ClientLeft, bytes);
@@ -119,11 +122,16 @@ impl<'a> Recording<'a> {
         let unknown = (0, CacheStatus::Local { detail: cut.name() });
         let (status, outcome) = self.progress.opened().unwrap_or(unknown);
         let body_bytes = self.progress.body();
-        self.log(&Told { outcome, status, body_bytes, media_type: Default::default() }, bytes, Some(cut));
+        self.log(
+            &Told { outcome, status, body_bytes, media_type: Default::default() },
+            bytes,
+            Some(cut),
+        );
     }
 
     fn log(&self, told: &Told, bytes: u64, cut: Option<CutReason>) {
-        let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(told.outcome)) else {
+        let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(told.outcome))
+        else {
             return;
         };
         let line = Line::of(&self.read, &self.worker.settings().mode);

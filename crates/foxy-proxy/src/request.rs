@@ -17,7 +17,9 @@ use crate::stored::CacheKey;
 use crate::tunnelling::{switched, tunnel};
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_http::{BodyLength, Method, Persistence, RequestEvent, RequestHead, ResponseHead, accepts_trailers};
+use foxy_http::{
+    BodyLength, Method, Persistence, RequestEvent, RequestHead, ResponseHead, accepts_trailers,
+};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -30,16 +32,12 @@ pub(crate) async fn request(
     (head, body): (&mut RequestHead, BodyLength),
     refusal: Option<ErrorReason>,
 ) -> (Ended, u64) {
-    let asked = Asked {
-        head_only: head.method == Method::Head,
-        version: head.version,
-        keep: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive
-            && !worker.shared.stopping.load(Ordering::Relaxed),
-        trailers: accepts_trailers(&head.headers),
-    };
+    let asked = asked(worker, head);
     let settings = worker.settings();
     let over = match &settings.mode {
-        Mode::Reverse { origin } => replace(head, peer, client.scheme(), (origin, &settings.forwarded_from)),
+        Mode::Reverse { origin } => {
+            replace(head, peer, client.scheme(), (origin, &settings.forwarded_from))
+        }
         Mode::Forward => client.scheme(),
     };
     let asks = ClientBlock::from(peer.ip());
@@ -58,7 +56,8 @@ pub(crate) async fn request(
     let (origin, key, reason, described) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, asked, (origin, asks)).await,
         Plan::Refuse(reason) => {
-            // A client that takes a CONNECT for granted sends the tunnel's bytes next: these are no requests.
+            // A client that takes a CONNECT for granted sends the tunnel's bytes next: these are no
+            // requests.
             let asked = Asked { keep: asked.keep && head.method != Method::Connect, ..asked };
             let result = answer::error(worker, &mut sender, asked, reason).await;
             let ended = drained(&mut receiver, settings, result).await;
@@ -83,7 +82,9 @@ pub(crate) async fn request(
                     let ended = drained(&mut receiver, settings, Ok((after, told))).await;
                     return (ended, sender.sent());
                 }
-                Ok(Got::Forward(reason, described)) => (wanted.origin, wanted.key, reason, described),
+                Ok(Got::Forward(reason, described)) => {
+                    (wanted.origin, wanted.key, reason, described)
+                }
                 Err(cut) => return (Ended::Cut(cut), sender.sent()),
             }
         }
@@ -100,6 +101,17 @@ pub(crate) async fn request(
     }
 }
 
+/// The form of answer that the request's head allows.
+fn asked(worker: &Worker, head: &RequestHead) -> Asked {
+    Asked {
+        head_only: head.method == Method::Head,
+        version: head.version,
+        keep: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive
+            && !worker.shared.stopping.load(Ordering::Relaxed),
+        trailers: accepts_trailers(&head.headers),
+    }
+}
+
 /// Answers OPTIONS itself: what may be asked here.
 async fn methods(sender: &mut Sender<'_>, asked: Asked) -> Result<(After, Told), Cut> {
     let mut answer = ResponseHead::new(200);
@@ -108,8 +120,8 @@ async fn methods(sender: &mut Sender<'_>, asked: Asked) -> Result<(After, Told),
     answer::local(sender, asked, answer, outcome, Bytes::new()).await
 }
 
-/// Reads what is left of a request whose answer did not need it, within limits, or gives the connection up. The rest of a
-/// stream of HTTP/2 is in nobody's way.
+/// Reads what is left of a request whose answer did not need it, within limits, or gives the
+/// connection up. The rest of a stream of HTTP/2 is in nobody's way.
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,

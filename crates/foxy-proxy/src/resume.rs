@@ -1,5 +1,6 @@
-//! The rest of a response whose body turned out to be partly gone, or not kept, while it was sent: fetched from the origin,
-//! if the origin still has exactly that response. Otherwise the client's connection is cut; nothing else is put in its place.
+//! The rest of a response whose body turned out to be partly gone, or not kept, while it was sent:
+//! fetched from the origin, if the origin still has exactly that response. Otherwise the client's
+//! connection is cut; nothing else is put in its place.
 
 use crate::answer::{After, Cut, Rest, Told};
 use crate::cached::Wanted;

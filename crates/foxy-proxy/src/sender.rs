@@ -1,5 +1,5 @@
-//! Answers on their way to a client, in meanings: a head, bytes of a body, its end. What to answer has been decided
-//! before; what that is on the wire is up to the protocol's own sender.
+//! Answers on their way to a client, in meanings: a head, bytes of a body, its end. What to answer
+//! has been decided before; what that is on the wire is up to the protocol's own sender.
 
 use crate::answer::{After, Asked};
 use crate::cache_status::CacheStatus;
@@ -22,7 +22,8 @@ pub(crate) enum WriteEnd {
     Timeout,
 }
 
-/// What a future gives within `patience`: with none, what it gives at once. A timer would take a moment even then.
+/// What a future gives within `patience`: with none, what it gives at once. A timer would take a
+/// moment even then.
 pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> Option<T> {
     if !patience.is_zero() {
         return timeout(patience, future).await.ok();
@@ -121,8 +122,9 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends a part of what was announced, or of a body framed by its length, until the client takes nothing for as
-    /// long as `patience` says when that begins; what is left of it stays in `part`.
+    /// Sends a part of what was announced, or of a body framed by its length, until the client
+    /// takes nothing for as long as `patience` says when that begins; what is left of it stays in
+    /// `part`.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -158,7 +160,8 @@ impl Sender<'_> {
         }
     }
 
-    /// The body breaks off here, and the client must not take that for its end. HTTP/2 says so when the stream ends.
+    /// The body breaks off here, and the client must not take that for its end. HTTP/2 says so when
+    /// the stream ends.
     pub(crate) fn break_off(&self) {
         if let Self::Http1(sender) = self {
             sender.break_off();

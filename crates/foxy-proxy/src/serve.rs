@@ -1,5 +1,5 @@
-//! One client connection: what it speaks, and for HTTP/1.1 requests in, answers out, until either side wants no more. How an
-//! answer comes about is in `request`.
+//! One client connection: what it speaks, and for HTTP/1.1 requests in, answers out, until either
+//! side wants no more. How an answer comes about is in `request`.
 
 use crate::answer::{self, After, Asked, Cut, Told};
 use crate::cache_status::CacheStatus;
@@ -77,7 +77,8 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAdd
     }
 }
 
-/// Answers requests of HTTP/1.1 until none follows. Where what follows is inside of a CONNECT, it gives that.
+/// Answers requests of HTTP/1.1 until none follows. Where what follows is inside of a CONNECT, it
+/// gives that.
 async fn requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -110,7 +111,8 @@ enum Spoken {
     Nothing,
 }
 
-/// Whether a client speaks HTTP/2: as agreed on with TLS, else by its first bytes (RFC 9113 §3.3, §3.4).
+/// Whether a client speaks HTTP/2: as agreed on with TLS, else by its first bytes (RFC 9113 §3.3,
+/// §3.4).
 async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> Spoken {
     match connection.stream.agreed_protocol().as_deref() {
         Some(b"h2") => return Spoken::Http2,
@@ -133,8 +135,14 @@ async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> Spoken {
     }
 }
 
-/// Answers a client that is not served: one too many, or one that speaks plain HTTP where TLS is spoken.
-pub(crate) async fn turn_away(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr, reason: ErrorReason) {
+/// Answers a client that is not served: one too many, or one that speaks plain HTTP where TLS is
+/// spoken.
+pub(crate) async fn turn_away(
+    worker: Rc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    reason: ErrorReason,
+) {
     let mut connection = ClientConnection::new(Transport::Plain(stream), worker.settings().limits);
     let progress = Rc::clone(&connection.progress);
     let (_, sender) = connection.split(LINGER);
@@ -147,7 +155,8 @@ pub(crate) async fn turn_away(worker: Rc<Worker>, stream: TcpStream, peer: Socke
 }
 
 /// How a request that cannot be read is answered.
-const CLOSING: Asked = Asked { head_only: false, version: Version::Http11, keep: false, trailers: false };
+const CLOSING: Asked =
+    Asked { head_only: false, version: Version::Http11, keep: false, trailers: false };
 
 async fn one(
     worker: &Rc<Worker>,
@@ -161,7 +170,8 @@ async fn one(
     doing.idle.set(!receiver.has_begun());
     let (mut head, body) = match read_head(worker, &mut receiver, doing).await {
         Ok(found) => found,
-        // Who speaks another protocol cannot read an answer of ours (RFC 9113 §3.4 asks for the close alone).
+        // Who speaks another protocol cannot read an answer of ours (RFC 9113 §3.4 asks for the
+        // close alone).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
             return Then::Close;
         }
@@ -176,7 +186,8 @@ async fn one(
             let read = Read::words(receiver.unread());
             let recording = Recording::begin(worker, peer, started, read, &progress);
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
-            let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            let ended =
+                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
             recording.end(&ended, sender.sent(), false);
             doing.activity.waits(Instant::now());
             linger(connection).await;
@@ -191,7 +202,8 @@ async fn one(
     }
     let mut recording = Recording::begin(worker, peer, started, Read::Head(head, over), &progress);
     let Read::Head(head, _) = &mut recording.read else { return Then::Close };
-    let (ended, bytes) = request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
+    let (ended, bytes) =
+        request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
     recording.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
     match ended {
         Ended::Answered(After::Keep, _) => return Then::Ask,
@@ -219,8 +231,8 @@ async fn read_head(
     let Doing { idle, activity } = doing;
     let now = Instant::now();
     activity.waits(now);
-    let mut deadline =
-        now + if idle.get() { worker.settings().client_idle } else { worker.settings().client_head };
+    let mut deadline = now
+        + if idle.get() { worker.settings().client_idle } else { worker.settings().client_head };
     loop {
         match receiver.ready()? {
             Some(RequestEvent::Head(head, body)) => {
@@ -237,7 +249,8 @@ async fn read_head(
     }
 }
 
-/// Closes a connection without losing the answer: the client's further bytes are read and dropped for a while.
+/// Closes a connection without losing the answer: the client's further bytes are read and dropped
+/// for a while.
 pub(crate) async fn linger(connection: &mut ClientConnection) {
     let drop_rest = async {
         if connection.stream.shutdown().await.is_err() {

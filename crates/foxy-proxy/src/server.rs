@@ -1,4 +1,5 @@
-//! The running proxy: a worker a thread, each with its own listener on the shared address; start, stop, numbers.
+//! The running proxy: a worker a thread, each with its own listener on the shared address; start,
+//! stop, numbers.
 
 use crate::accept::{Door, work};
 use crate::access::AccessSink;
@@ -47,7 +48,10 @@ impl fmt::Display for StartError {
                 write!(f, "cannot listen on {address}: {error}; choose another address or port")
             }
             Self::Worker(error) => {
-                write!(f, "a worker cannot start: {error}; check the limits on threads and descriptors")
+                write!(
+                    f,
+                    "a worker cannot start: {error}; check the limits on threads and descriptors"
+                )
             }
             Self::Resolver(text) => f.write_str(text),
         }
@@ -93,8 +97,8 @@ pub struct Proxy {
 /// Bytes of stored bodies that are read or sent in parts, at most: enough parts to keep disks busy.
 const PARTS_BUDGET: usize = 64 << 20;
 
-/// Bytes that all responses under way may hold together, and again as many that are collected for the cache: half of
-/// what responses kept in memory may take.
+/// Bytes that all responses under way may hold together, and again as many that are collected for
+/// the cache: half of what responses kept in memory may take.
 fn flight_budget(memory: u64) -> usize {
     const LEAST: u64 = 8 << 20;
     usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
@@ -111,16 +115,20 @@ impl Proxy {
         let mut addresses = Vec::new();
         let plain = settings.listen.iter().map(|&wanted| (wanted, None));
         let secure = settings.client_tls.iter();
-        let secure =
-            secure.flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
+        let secure = secure
+            .flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
         for (wanted, tls) in plain.chain(secure) {
             // The workers' listeners share the port; with a stranger it must not be shared unseen.
-            let free = TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
-            let mut address = free.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
+            let free =
+                TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
+            let mut address =
+                free.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
             drop(free);
             for group in &mut doors {
-                let listener = listen(address).map_err(|error| StartError::Listen(wanted, error))?;
-                address = listener.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
+                let listener =
+                    listen(address).map_err(|error| StartError::Listen(wanted, error))?;
+                address =
+                    listener.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
                 group.push(Door { listener, tls: tls.cloned() });
             }
             addresses.push(address);
@@ -129,10 +137,12 @@ impl Proxy {
         (parts.resolver)().map_err(StartError::Resolver)?;
         let budget = flight_budget(settings.memory);
         let (patience, negative_lifetime) = (settings.store_patience, settings.negative_lifetime);
-        let storage = parts.store.map(|store| Storage::new(store, patience, negative_lifetime, budget));
+        let storage =
+            parts.store.map(|store| Storage::new(store, patience, negative_lifetime, budget));
         let limits = (settings.memory_object_limit, settings.object_limit);
         let memory = MemoryTier::new(settings.memory);
-        let cache = Cache::new(memory, limits, storage, Arc::clone(&parts.purges.book), settings.seed);
+        let cache =
+            Cache::new(memory, limits, storage, Arc::clone(&parts.purges.book), settings.seed);
         let shared = Arc::new(Shared {
             cache,
             flights: Flights::new(budget),
@@ -165,9 +175,12 @@ impl Proxy {
         self.counters.push(Arc::clone(&counters));
         let (shared, stop, resolver) =
             (Arc::clone(&self.shared), self.stop.subscribe(), Arc::clone(resolver));
-        self.threads.push(std::thread::Builder::new().name("foxy-worker".into()).spawn(move || {
-            tokio::task::LocalSet::new().block_on(&runtime, work(shared, counters, doors, resolver, stop));
-        })?);
+        self.threads.push(std::thread::Builder::new().name("foxy-worker".into()).spawn(
+            move || {
+                tokio::task::LocalSet::new()
+                    .block_on(&runtime, work(shared, counters, doors, resolver, stop));
+            },
+        )?);
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! How the proxy behaves: limits and waits as values. The binary fills them in from its table of settings.
+//! How the proxy behaves: limits and waits as values. The binary fills them in from its table of
+//! settings.
 
 use crate::client_tls::ClientTls;
 use crate::intercept::Interception;
@@ -86,7 +87,8 @@ pub struct ProxySettings {
     pub memory_object_limit: u64,
     /// Bodies larger than this many bytes are not stored on disk (LRU-TH, R49).
     pub object_limit: u64,
-    /// Seconds for which an answer that says there is nothing is fresh when it says nothing of that; 0 for none.
+    /// Seconds for which an answer that says there is nothing is fresh when it says nothing of
+    /// that; 0 for none.
     pub negative_lifetime: u64,
     /// From where the cache may be purged without a token.
     pub purge_from: Vec<Cidr>,
@@ -106,19 +108,21 @@ pub struct ProxySettings {
     pub client_write: Duration,
     /// For a tunnel through which nothing passes.
     pub tunnel_idle: Duration,
-    /// For the store to answer a get; after that it is a miss. An answer that has begun waits ten times as long.
+    /// For the store to answer a get; after that it is a miss. An answer that has begun waits ten
+    /// times as long.
     pub store_patience: Duration,
-    /// Client connections at a time over all workers. For one more, the one that waits longest for a request ends; where
-    /// none waits, the one more is answered 503 and closed.
+    /// Client connections at a time over all workers. For one more, the one that waits longest for
+    /// a request ends; where none waits, the one more is answered 503 and closed.
     pub connections: usize,
     /// The same for the connections of one client.
     pub connections_per_client: usize,
-    /// Client connections that the process has descriptors for. Where these are fewer, one more is not refused: clients
-    /// wait in the listen queue.
+    /// Client connections that the process has descriptors for. Where these are fewer, one more is
+    /// not refused: clients wait in the listen queue.
     pub descriptors_for_connections: usize,
     /// What of a request's head, trailers and chunks is accepted.
     pub limits: foxy_http::Limits,
-    /// Bytes of a request body that are read and dropped, when the answer did not need it, to keep the connection.
+    /// Bytes of a request body that are read and dropped, when the answer did not need it, to keep
+    /// the connection.
     pub drain_limit: u64,
     /// This proxy's name in Via. Unique to the process, so that a loop is seen.
     pub via_name: String,

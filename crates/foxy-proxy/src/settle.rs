@@ -1,5 +1,5 @@
-//! Answers a GET or HEAD with what its flight came to: a response that others may be reading too, a stored one that was
-//! confirmed, or an error. It starts nothing.
+//! Answers a GET or HEAD with what its flight came to: a response that others may be reading too, a
+//! stored one that was confirmed, or an error. It starts nothing.
 
 use crate::answer::{self, After, Cut, Told};
 use crate::behind;
@@ -19,8 +19,8 @@ use foxy_rules::{Conditional, evaluate};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what comes, turned out to be
-/// gone, or something else was confirmed.
+/// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what
+/// comes, turned out to be gone, or something else was confirmed.
 pub(crate) async fn settle(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -31,9 +31,15 @@ pub(crate) async fn settle(
     collapsed: bool,
 ) -> Result<Option<Got>, Cut> {
     if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
-        && let Some((after, told)) =
-            hit(worker, sender, wanted, (Arc::clone(stored), miss.watch.looked()), how, clock::steady())
-                .await?
+        && let Some((after, told)) = hit(
+            worker,
+            sender,
+            wanted,
+            (Arc::clone(stored), miss.watch.looked()),
+            how,
+            clock::steady(),
+        )
+        .await?
     {
         return Ok(Some(Got::Answered(after, told)));
     }
@@ -85,7 +91,9 @@ async fn respond(
             && let Some(stand_in) = reader.another()
         {
             // This client needs no body; the next one will.
-            tokio::task::spawn_local(async move { while let Piece::Data(_) = stand_in.next().await {} });
+            tokio::task::spawn_local(
+                async move { while let Piece::Data(_) = stand_in.next().await {} },
+            );
         }
         return answer::not_modified(sender, wanted.asked, &flight.head.headers, age, outcome)
             .await
@@ -95,7 +103,9 @@ async fn respond(
         return behind::from_beginning(worker, sender, wanted, (reader, flight), outcome).await;
     }
     let (source, how) = (Source::Flight(reader), (Some(age), outcome));
-    match stream::streamed(worker, sender, wanted.asked, flight.lines(), flight.length, how, source).await? {
+    match stream::streamed(worker, sender, wanted.asked, flight.lines(), flight.length, how, source)
+        .await?
+    {
         Streamed::Whole(after, told) => Ok(Some((after, told))),
         Streamed::Part(begun) => {
             behind::catch_up(worker, sender, wanted, (reader, flight), begun).await.map(Some)

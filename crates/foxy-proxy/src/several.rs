@@ -1,5 +1,5 @@
-//! Several ranges of a complete stored response in one answer (`multipart/byteranges`, RFC 9110 §15.3.7.2). Which they are
-//! and how they are laid out is decided in foxy-rules.
+//! Several ranges of a complete stored response in one answer (`multipart/byteranges`, RFC 9110
+//! §15.3.7.2). Which they are and how they are laid out is decided in foxy-rules.
 
 use crate::access::MediaType;
 use crate::answer::{self, After, Asked, Cut, Rest, Short, Told};

@@ -1,5 +1,6 @@
-//! Parts of stored bodies that are in memory because they are read or sent now. Each is read once for all who want it
-//! meanwhile, and takes one place however many they are. Which parts stay after that is up to the memory tier.
+//! Parts of stored bodies that are in memory because they are read or sent now. Each is read once
+//! for all who want it meanwhile, and takes one place however many they are. Which parts stay after
+//! that is up to the memory tier.
 
 use crate::storage::PART;
 use bytes::Bytes;
@@ -56,9 +57,10 @@ impl SharedParts {
         self.places.available_permits() == 0
     }
 
-    /// The part named `key`: as others hold it, or as `read` gives it, which may take as long as `patience`. One reads for all
-    /// who wait and takes a place for it, in turn; when that gives nothing, the next who waits does. Who has waited for a read
-    /// that was too late as long as for one of his own does not begin another.
+    /// The part named `key`: as others hold it, or as `read` gives it, which may take as long as
+    /// `patience`. One reads for all who wait and takes a place for it, in turn; when that gives
+    /// nothing, the next who waits does. Who has waited for a read that was too late as long as for
+    /// one of his own does not begin another.
     pub(crate) async fn get(
         &self,
         key: Key,
@@ -188,7 +190,9 @@ mod tests {
         let held = parts.get(KEY, PATIENCE, ready(bytes())).await;
         assert!(held.is_ok() && parts.is_full());
         let waits = async {
-            timeout(Duration::from_millis(5), parts.get(OTHER, PATIENCE, ready(bytes()))).await.is_err()
+            timeout(Duration::from_millis(5), parts.get(OTHER, PATIENCE, ready(bytes())))
+                .await
+                .is_err()
         };
         assert!(waits.await, "two parts in the place of one");
         drop(held);
@@ -199,12 +203,15 @@ mod tests {
     async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
         let parts = SharedParts::new(2 * PART);
         let keys = [Key([1; 16]), Key([2; 16])];
-        // Everybody wants a part while each place is taken by another one, and nobody keeps what he gets.
-        let stalled = [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
+        // Everybody wants a part while each place is taken by another one, and nobody keeps what he
+        // gets.
+        let stalled =
+            [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
         let stalled = futures_util::future::join_all(stalled).await;
         assert!(parts.is_full());
         let wanting = (0..20).map(|number| parts.get(keys[number % 2], PATIENCE, ready(bytes())));
-        let wanting = futures_util::future::join_all(wanting.map(|get| async { get.await.map(drop) }));
+        let wanting =
+            futures_util::future::join_all(wanting.map(|get| async { get.await.map(drop) }));
         let goes_on = async {
             yield_now().await;
             drop(stalled);

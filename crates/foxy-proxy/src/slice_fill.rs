@@ -1,6 +1,6 @@
-//! A fetch of one aligned slice of an object: drives one exchange with an origin, hands what comes to the flight's readers,
-//! and stores it under the object's set of slices. What may be believed of the answer is decided in foxy-rules; an answer
-//! that is no slice goes on as a fill of the whole.
+//! A fetch of one aligned slice of an object: drives one exchange with an origin, hands what comes
+//! to the flight's readers, and stores it under the object's set of slices. What may be believed of
+//! the answer is decided in foxy-rules; an answer that is no slice goes on as a fill of the whole.
 
 use crate::cache::site;
 use crate::counters::Counter;
@@ -65,8 +65,11 @@ pub(crate) async fn run(
     slice: SliceRequest,
     mut exchange: UpstreamExchange,
 ) {
-    let _ending =
-        Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: slice.name.clone() };
+    let _ending = Ending {
+        worker: Rc::clone(&worker),
+        flight: Arc::clone(&flight),
+        base: slice.name.clone(),
+    };
     let requested = clock::steady();
     let (head, length) = match fill::final_head(&worker, &flight, &mut exchange).await {
         Ok(found) => found,
@@ -81,13 +84,16 @@ pub(crate) async fn run(
     let known = view.as_ref().map(|(view, length)| (view, *length));
     let fields = View(&head.headers);
     match slice_answer(slice.asked, head.status, &fields, known_length(length), known) {
-        SliceAnswer::Slice(part) => take(&worker, &flight, &slice, &mut exchange, (head, part), times).await,
+        SliceAnswer::Slice(part) => {
+            take(&worker, &flight, &slice, &mut exchange, (head, part), times).await
+        }
         SliceAnswer::Changed => {
             worker.shared.cache.forget(&slice.base.part());
             flight.publish(Outcome::Unconfirmed);
         }
         SliceAnswer::Unusable(_) => {
-            let refused = Refused { status: head.status, at: times.received, why: NotKept::NoSlices };
+            let refused =
+                Refused { status: head.status, at: times.received, why: NotKept::NoSlices };
             worker.shared.refusals.remember(&slice.base, refused);
             flight.publish(Outcome::Unconfirmed);
         }
@@ -114,7 +120,8 @@ async fn other(
         worker.shared.flights.also(slice.base.hash, flight);
     }
     let waiting = &worker.shared.waiting;
-    let stale = slice.set.filter(|_| slice.validate).map(|stored| Stale::hold(waiting, stored, key, true));
+    let stale =
+        slice.set.filter(|_| slice.validate).map(|stored| Stale::hold(waiting, stored, key, true));
     let SliceRequest { request, origin, base, watch, list, .. } = slice;
     let request = FillRequest { request, origin, base, list, stale, watch, ranged: true };
     fill::answered(worker, flight, request, exchange, (head, length), times).await;
@@ -162,33 +169,34 @@ async fn take(
     match why {
         Some(_) => worker.shared.flights.land(slice.name.hash, flight),
         None if kind == Kind::Slice && begun => {
-            cache.add(&slice.base, &slice.base.part(), &set, None, slice.watch.fetched(), &worker.counters);
+            cache.add(
+                &slice.base,
+                &slice.base.part(),
+                &set,
+                None,
+                slice.watch.fetched(),
+                &worker.counters,
+            );
         }
         None => {}
     }
     flight.publish(Outcome::Response(Arc::new(shown)));
     let held = why.is_none().then(|| worker.shared.flights.collected());
     let (result, bytes) = carry(worker, flight, exchange, part.length(), held).await;
-    if let Some(bytes) = bytes {
-        match kind {
-            Kind::Slice => put(worker, slice, &set, part, bytes),
-            Kind::Whole | Kind::Part => {
-                let base = &slice.base;
-                let (key, head) = match kind {
-                    Kind::Whole => (base.clone(), &set.head),
-                    _ => (base.part(), &head),
-                };
-                let policy = worker.settings().policy();
-                let body = StoredBody::Whole(bytes);
-                let stored = Stored::new(key.text.clone(), head, policy, initial, part.length(), body);
-                cache.add(base, &key, &Arc::new(stored), None, slice.watch.fetched(), &worker.counters);
-            }
+    let base = &slice.base;
+    match (bytes, kind) {
+        (None, _) => {}
+        (Some(bytes), Kind::Slice) => put(worker, slice, &set, part, bytes),
+        (Some(bytes), Kind::Whole) => {
+            add_alone(worker, slice, base.clone(), (&set.head, initial), bytes);
         }
+        (Some(bytes), Kind::Part) => add_alone(worker, slice, base.part(), (&head, initial), bytes),
     }
     finish(worker, flight, &slice.name, result);
 }
 
-/// Why a slice is not kept, if it is not: it is stored as its whole would be, if no request field chose it.
+/// Why a slice is not kept, if it is not: it is stored as its whole would be, if no request field
+/// chose it.
 fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,
@@ -201,7 +209,8 @@ fn why_not_kept(
     reason.or(chosen).map(NotKept::Rule)
 }
 
-/// The set a slice belongs to, and whether it is to be stored: one that is not there yet, or with new fields.
+/// The set a slice belongs to, and whether it is to be stored: one that is not there yet, or with
+/// new fields.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,
@@ -234,27 +243,49 @@ async fn set_of(
     }
 }
 
-/// Whether a slice says of freshness what is known of its object. What the newest one says holds for all (RFC 9111 §3.4).
+/// Whether a slice says of freshness what is known of its object. What the newest one says holds
+/// for all (RFC 9111 §3.4).
 fn is_as_fresh(set: &Stored, newest: &Stored) -> bool {
     set.lifetime == newest.lifetime && set.control == newest.control
 }
 
-/// Hands a whole slice to the store. Whether it takes it nobody waits for: what is not there is fetched again.
+/// Adds a slice that no other slice belongs with.
+fn add_alone(
+    worker: &Worker,
+    slice: &SliceRequest,
+    key: CacheKey,
+    (head, times): (&ResponseHead, StoredTimes),
+    body: Bytes,
+) {
+    let (policy, length) = (worker.settings().policy(), body.len() as u64);
+    let stored =
+        Stored::new(key.text.clone(), head, policy, times, length, StoredBody::Whole(body));
+    let cache = &worker.shared.cache;
+    let by = slice.watch.fetched();
+    cache.add(&slice.base, &key, &Arc::new(stored), None, by, &worker.counters);
+}
+
+/// Hands a whole slice to the store. Whether it takes it nobody waits for: what is not there is
+/// fetched again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
-    let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body) else {
+    let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
+    else {
         return;
     };
     if !worker.shared.cache.is_of_now(&slice.base, slice.watch.epoch) {
         return;
     }
     let key = part_key(set.object(), *fill, part.first / PART as u64);
-    let hint =
-        PlacementHint { site: site(&slice.base.text), size: part.length(), ..PlacementHint::default() };
+    let hint = PlacementHint {
+        site: site(&slice.base.text),
+        size: part.length(),
+        ..PlacementHint::default()
+    };
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Carries a body of `expected` bytes to the readers; gives all of it where it is to be kept. Such a slice is fetched to
-/// its end also when nobody reads it any more.
+/// Carries a body of `expected` bytes to the readers; gives all of it where it is to be kept. Such
+/// a slice is fetched to its end also when nobody reads it any more.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

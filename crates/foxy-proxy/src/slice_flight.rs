@@ -1,5 +1,5 @@
-//! One slice of an object from its origin, for all who want it at the same time: boards its flight, starts its fetch, and
-//! says what came of it. What is done with the bytes is in `slices`.
+//! One slice of an object from its origin, for all who want it at the same time: boards its flight,
+//! starts its fetch, and says what came of it. What is done with the bytes is in `slices`.
 
 use crate::cache_status::CacheStatus;
 use crate::cached::Wanted;
@@ -74,7 +74,12 @@ pub(crate) enum Sliced {
 }
 
 /// Gets a slice, alone or with others who want the same.
-pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watch, ask: Ask<'_>) -> Sliced {
+pub(crate) async fn fetch(
+    worker: &Rc<Worker>,
+    wanted: &Wanted<'_>,
+    watch: &Watch,
+    ask: Ask<'_>,
+) -> Sliced {
     let watch = &watch.again();
     if !ask.alone {
         let flights = &worker.shared.flights;
@@ -93,7 +98,8 @@ pub(crate) async fn fetch(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watc
             Boarding::Follows(reader) => {
                 let News::Outcome(found) = reader.news(false).await else { return Sliced::Not };
                 let fresh = || found.may_answer(&control, clock::steady());
-                if may_follow(&found) && (goes_on || reader.began_after(watch.looked()) || fresh()) {
+                if may_follow(&found) && (goes_on || reader.began_after(watch.looked()) || fresh())
+                {
                     worker.counters.add(Counter::Collapsed, 1);
                     return outcome(reader, ask, true).await;
                 }
@@ -112,14 +118,22 @@ fn name(wanted: &Wanted<'_>, ask: Ask<'_>) -> CacheKey {
     CacheKey::new([&wanted.key.text[..], kind, &ask.asked.first.to_be_bytes()].concat())
 }
 
-fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, watch: &Watch, ask: Ask<'_>, flight: Arc<Flight>) {
+fn start(
+    worker: &Rc<Worker>,
+    wanted: &Wanted<'_>,
+    watch: &Watch,
+    ask: Ask<'_>,
+    flight: Arc<Flight>,
+) {
     worker.counters.add(Counter::Forwarded, 1);
     let origin = wanted.origin.clone();
     let outgoing = match ask.set {
         Some(set) if ask.validate => {
             outgoing::for_validated_range(worker, wanted.head, origin, ask.asked, set)
         }
-        set => outgoing::for_range(worker, wanted.head, origin, ask.asked, set.map(|set| &*set.head)),
+        set => {
+            outgoing::for_range(worker, wanted.head, origin, ask.asked, set.map(|set| &*set.head))
+        }
     };
     let request = SliceRequest {
         request: wanted.head.clone(),

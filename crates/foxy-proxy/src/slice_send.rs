@@ -1,5 +1,5 @@
-//! Sends bytes of an object from the slices that are stored and from those that are fetched for it, in order. What the client
-//! gets is of one representation, or is cut.
+//! Sends bytes of an object from the slices that are stored and from those that are fetched for it,
+//! in order. What the client gets is of one representation, or is cut.
 
 use crate::access::MediaType;
 use crate::answer::{Cut, Rest, Short, Told, ranged};
@@ -71,8 +71,13 @@ fn begin(
     let of_range;
     if let Some(Span { first, last }) = span {
         of_range = ranged(&set.head.headers, &format!("bytes {first}-{last}/{}", set.length));
-        opening =
-            Opening { status: 206, reason: b"Partial Content", headers: &of_range, wire: None, ..opening };
+        opening = Opening {
+            status: 206,
+            reason: b"Partial Content",
+            headers: &of_range,
+            wire: None,
+            ..opening
+        };
     }
     let after = sender.begin(wanted.asked, opening);
     let media_type = MediaType::of(set.head.headers.get("content-type"));
@@ -80,8 +85,8 @@ fn begin(
     Rest { at: first, end: last + 1, opened: false, answered: (after, told) }
 }
 
-/// Sends these bytes of an object, or all of it, from the store and from the origin as it comes. `None` when the origin's
-/// first answer was no use; nothing was sent then.
+/// Sends these bytes of an object, or all of it, from the store and from the origin as it comes.
+/// `None` when the origin's first answer was no use; nothing was sent then.
 pub(crate) async fn send(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -126,7 +131,8 @@ pub(crate) async fn send(
             Err(Short::Gone) => {}
         }
         let asked = slice_of(rest.at, PART as u64);
-        let ask = Ask { asked, set: Some(&set), validate: false, alone, list: miss.list_in_force() };
+        let ask =
+            Ask { asked, set: Some(&set), validate: false, alone, list: miss.list_in_force() };
         match fetch(worker, wanted, &miss.watch, ask).await {
             Sliced::Slice(fetched) => {
                 if !rest.opened {
@@ -156,7 +162,12 @@ async fn cut(worker: &Worker, sender: &mut Sender<'_>) -> Result<Option<Got>, Cu
 }
 
 /// Sends what a fetch brings of the bytes from `at` to `last`.
-async fn read(sender: &mut Sender<'_>, fetched: &Fetched, at: &mut u64, last: u64) -> Result<Read, Cut> {
+async fn read(
+    sender: &mut Sender<'_>,
+    fetched: &Fetched,
+    at: &mut u64,
+    last: u64,
+) -> Result<Read, Cut> {
     let mut passed = fetched.asked.first;
     while *at <= last.min(fetched.asked.last) {
         let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {
@@ -178,8 +189,9 @@ async fn read(sender: &mut Sender<'_>, fetched: &Fetched, at: &mut u64, last: u6
 
 /// What of `data`, whose first byte is at `passed`, is wanted from `at` to `last`.
 fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
-    let place =
-        |byte: u64| usize::try_from(byte.saturating_sub(passed)).map_or(data.len(), |at| at.min(data.len()));
+    let place = |byte: u64| {
+        usize::try_from(byte.saturating_sub(passed)).map_or(data.len(), |at| at.min(data.len()))
+    };
     let (from, to) = (place(at), place(last.saturating_add(1)));
     data.slice(from..to.max(from))
 }

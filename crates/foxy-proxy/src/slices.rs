@@ -1,5 +1,6 @@
-//! Requests for a range of an object that is known, if at all, by aligned slices: answered from those that are stored, and
-//! from the origin slice by slice where they are not. What the client gets is of one representation, or is cut.
+//! Requests for a range of an object that is known, if at all, by aligned slices: answered from
+//! those that are stored, and from the origin slice by slice where they are not. What the client
+//! gets is of one representation, or is cut.
 
 use crate::answer::{self, After, Cut, Rest, Told};
 use crate::cache_status::{CacheStatus, HitSource};
@@ -20,7 +21,9 @@ use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::slice::{slice_of, strong_validator};
-use foxy_rules::{Permit, RangeAnswer, RangeSpec, RequestControl, Span, UpstreamRange, requested_range};
+use foxy_rules::{
+    Permit, RangeAnswer, RangeSpec, RequestControl, Span, UpstreamRange, requested_range,
+};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::timeout;
@@ -45,7 +48,9 @@ pub(crate) async fn answer(
         (set, next, source)
     };
     let (asked, set, reason) = match known.filter(|(set, _)| set.is_of_slices()).map(next) {
-        Some((set, Next::Serve { ttl, permit }, source)) if permit != Some(Permit::WhileRevalidate) => {
+        Some((set, Next::Serve { ttl, permit }, source))
+            if permit != Some(Permit::WhileRevalidate) =>
+        {
             let start = Start::Stored(source, ttl, permit);
             return ranged_answer(worker, sender, wanted, miss, set, start).await;
         }
@@ -59,8 +64,13 @@ pub(crate) async fn answer(
         },
     };
     let asked = slice_of(asked.first, PART as u64);
-    let ask =
-        Ask { asked, set: set.as_ref(), validate: set.is_some(), alone: false, list: miss.list_in_force() };
+    let ask = Ask {
+        asked,
+        set: set.as_ref(),
+        validate: set.is_some(),
+        alone: false,
+        list: miss.list_in_force(),
+    };
     match fetch(worker, wanted, &miss.watch, ask).await {
         Sliced::Slice(fetched) => {
             let set = Arc::clone(&fetched.set);
@@ -80,7 +90,8 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers with the range that is asked of a set; `None` where that is none, or would take slices that cannot be had.
+/// Answers with the range that is asked of a set; `None` where that is none, or would take slices
+/// that cannot be had.
 async fn ranged_answer(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -101,7 +112,8 @@ async fn ranged_answer(
         }
         RangeAnswer::Unsatisfiable => {
             let outcome = CacheStatus::Local { detail: "range-not-satisfiable" };
-            let (after, told) = answer::unsatisfiable(sender, wanted.asked, set.length, outcome).await?;
+            let (after, told) =
+                answer::unsatisfiable(sender, wanted.asked, set.length, outcome).await?;
             Ok(Some(Got::Answered(after, told)))
         }
         RangeAnswer::Whole | RangeAnswer::Several(_) => Ok(None),
@@ -118,10 +130,15 @@ pub(crate) async fn complete(
 ) -> Result<Option<Got>, Cut> {
     let cache = &worker.shared.cache;
     let Some(Cached::Response(set)) = cache.held(&wanted.key.part()) else { return Ok(None) };
-    if !set.is_of_slices() || set.length > cache.object_limit || !may_be_sliced(worker, wanted, control) {
+    if !set.is_of_slices()
+        || set.length > cache.object_limit
+        || !may_be_sliced(worker, wanted, control)
+    {
         return Ok(None);
     }
-    let Next::Serve { ttl, permit: None } = decide(control, &set, clock::steady()) else { return Ok(None) };
+    let Next::Serve { ttl, permit: None } = decide(control, &set, clock::steady()) else {
+        return Ok(None);
+    };
     let start = Start::Stored(HitSource::Memory, ttl, None);
     let got = send(worker, sender, wanted, miss, (Arc::clone(&set), start), None).await?;
     if got.is_some() {
@@ -130,18 +147,26 @@ pub(crate) async fn complete(
     Ok(got)
 }
 
-/// Keeps what is known of an object by slices as its whole, when each of them is stored or was handed to the store; or the
-/// other way round. The fill that its parts are named by stays the same.
-fn name_anew(worker: &Worker, base: &CacheKey, key: &CacheKey, known: &Stored, watch: &Watch) -> Arc<Stored> {
+/// Keeps what is known of an object by slices as its whole, when each of them is stored or was
+/// handed to the store; or the other way round. The fill that its parts are named by stays the
+/// same.
+fn name_anew(
+    worker: &Worker,
+    base: &CacheKey,
+    key: &CacheKey,
+    known: &Stored,
+    watch: &Watch,
+) -> Arc<Stored> {
     let named = Arc::new(Stored { key: key.text.clone(), ..Stored::clone(known) });
     let watch = watch.clone().begun(known.begun);
     worker.shared.cache.add(base, key, &named, None, watch.found(), &worker.counters);
     named
 }
 
-/// What is left of a whole that has lost a part: slices, so that only those that are missing are fetched. `None` where they
-/// could not be told from another representation's, where the origin does not say that it gives ranges, and where nothing was
-/// sent yet and the last part is gone too: parts go in the order in which they came.
+/// What is left of a whole that has lost a part: slices, so that only those that are missing are
+/// fetched. `None` where they could not be told from another representation's, where the origin
+/// does not say that it gives ranges, and where nothing was sent yet and the last part is gone too:
+/// parts go in the order in which they came.
 pub(crate) async fn left_of(
     worker: &Worker,
     base: &CacheKey,
@@ -152,7 +177,8 @@ pub(crate) async fn left_of(
     let storage = worker.shared.cache.storage()?;
     let view = View(&stored.head.headers);
     let StoredBody::Parts { fill } = stored.body else { return None };
-    let gives_ranges = stored.head.headers.get("accept-ranges").is_some_and(|unit| unit == b"bytes");
+    let gives_ranges =
+        stored.head.headers.get("accept-ranges").is_some_and(|unit| unit == b"bytes");
     if stored.key != base.text || !gives_ranges || strong_validator(&view).is_none() {
         return None;
     }

@@ -1,4 +1,5 @@
-//! A stored response that may not answer as it is, and when it may all the same. It fetches nothing.
+//! A stored response that may not answer as it is, and when it may all the same. It fetches
+//! nothing.
 
 use crate::cache_status::HitSource;
 use crate::fields::View;
@@ -28,9 +29,15 @@ pub(crate) struct Stale {
 }
 
 impl Stale {
-    /// Holds a stored response while the origin is asked. A body that has no room in `waiting` is dropped: then the response
-    /// is not validated and answers nobody, but is replaced as any other.
-    pub(crate) fn hold(waiting: &Waiting, stored: Arc<Stored>, key: CacheKey, validate: bool) -> Self {
+    /// Holds a stored response while the origin is asked. A body that has no room in `waiting` is
+    /// dropped: then the response is not validated and answers nobody, but is replaced as any
+    /// other.
+    pub(crate) fn hold(
+        waiting: &Waiting,
+        stored: Arc<Stored>,
+        key: CacheKey,
+        validate: bool,
+    ) -> Self {
         let held = match &stored.body {
             StoredBody::Whole(body) => waiting.take(body.len()).map(Arc::new),
             StoredBody::Parts { .. } => waiting.take(0).map(Arc::new),
@@ -39,7 +46,12 @@ impl Stale {
             return Self { stored, key, validate, held };
         }
         let body = StoredBody::Whole(Bytes::new());
-        Self { stored: Arc::new(Stored { body, ..Stored::clone(&stored) }), key, validate: false, held }
+        Self {
+            stored: Arc::new(Stored { body, ..Stored::clone(&stored) }),
+            key,
+            validate: false,
+            held,
+        }
     }
 
     /// The same for an answer that may describe it anew; `None` without its body.
@@ -48,7 +60,8 @@ impl Stale {
         Some(Described { base, stored, key, watch, _held: held? })
     }
 
-    /// What allows it to answer `request` after its origin failed, and for how many seconds it has been stale.
+    /// What allows it to answer `request` after its origin failed, and for how many seconds it has
+    /// been stale.
     pub(crate) fn permit_after(
         &self,
         failure: Failure,
@@ -88,10 +101,16 @@ impl Miss {
     }
 
     /// What is stored, if it may answer `request` after a flight that came to `outcome`, and how.
-    pub(crate) fn as_hit_after(&self, request: &Headers, outcome: &Outcome) -> Option<(&Arc<Stored>, How)> {
+    pub(crate) fn as_hit_after(
+        &self,
+        request: &Headers,
+        outcome: &Outcome,
+    ) -> Option<(&Arc<Stored>, How)> {
         let (failure, status) = match outcome {
             Outcome::Failed(error) if error.is_the_origins() => (Failure::Unreachable, None),
-            Outcome::Response(flight) => (Failure::Status(flight.head.status), Some(flight.head.status)),
+            Outcome::Response(flight) => {
+                (Failure::Status(flight.head.status), Some(flight.head.status))
+            }
             Outcome::Failed(_) | Outcome::Revalidated(..) | Outcome::Unconfirmed => return None,
         };
         let stale = self.stale.as_ref()?;

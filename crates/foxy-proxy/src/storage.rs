@@ -1,5 +1,5 @@
-//! The store as the proxy uses it: requests with a callback, waited for without blocking a worker. A store that is
-//! busy, slow or broken costs hits and nothing else.
+//! The store as the proxy uses it: requests with a callback, waited for without blocking a worker.
+//! A store that is busy, slow or broken costs hits and nothing else.
 
 use crate::counters::{Counter, Counters};
 use crate::doubts::Doubts;
@@ -16,8 +16,8 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Takes a store's answer; called on any thread.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
-/// A store, whatever it is made of. Calls return at once; the reply comes later, or is dropped unused when the store
-/// has ended.
+/// A store, whatever it is made of. Calls return at once; the reply comes later, or is dropped
+/// unused when the store has ended.
 pub trait ObjectStore: Send + Sync {
     /// Asks for a record.
     fn get(&self, key: Key, reply: Reply);
@@ -33,11 +33,12 @@ pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 /// How many times as long an answer that has begun waits for the store.
 const TIMES_WITHIN_AN_ANSWER: u32 = 10;
 
-/// Records that may be read at a time, or have been read and wait for their worker: as many as the budget has room for,
-/// but enough to keep disks busy.
+/// Records that may be read at a time, or have been read and wait for their worker: as many as the
+/// budget has room for, but enough to keep disks busy.
 const READS: (usize, usize) = (8, 128);
 
-/// The key of one part of a body. The fill's random number is in it, so parts of two fills never mix.
+/// The key of one part of a body. The fill's random number is in it, so parts of two fills never
+/// mix.
 #[must_use]
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
@@ -78,12 +79,20 @@ impl Storage {
     ///
     /// # Errors
     /// [`Silent`]: the store does not say it in time.
-    pub(crate) async fn entry(&self, key: &CacheKey, counters: &Counters) -> Result<Option<Entry>, Silent> {
+    pub(crate) async fn entry(
+        &self,
+        key: &CacheKey,
+        counters: &Counters,
+    ) -> Result<Option<Entry>, Silent> {
         self.entry_within(self.patience, key, counters).await
     }
 
     /// The same for an answer that has begun.
-    pub(crate) async fn entry_for_answer(&self, key: &CacheKey, counters: &Counters) -> Option<Entry> {
+    pub(crate) async fn entry_for_answer(
+        &self,
+        key: &CacheKey,
+        counters: &Counters,
+    ) -> Option<Entry> {
         self.entry_within(self.patience_for_part(true), key, counters).await.ok()?
     }
 
@@ -96,7 +105,9 @@ impl Storage {
         if !self.doubts.believes(key.hash) {
             return Ok(None);
         }
-        let Some(record) = self.record(patience, key.hash, counters).await? else { return Ok(None) };
+        let Some(record) = self.record(patience, key.hash, counters).await? else {
+            return Ok(None);
+        };
         if !self.doubts.believes(key.hash) {
             return Ok(None);
         }
@@ -111,8 +122,8 @@ impl Storage {
         }
     }
 
-    /// How long an answer waits for a part. One that has `begun` waits longer: all that is left besides is to ask the origin for the
-    /// rest, and without a strong validator to be cut.
+    /// How long an answer waits for a part. One that has `begun` waits longer: all that is left
+    /// besides is to ask the origin for the rest, and without a strong validator to be cut.
     pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
         if begun { TIMES_WITHIN_AN_ANSWER * self.patience } else { self.patience }
     }
@@ -145,8 +156,9 @@ impl Storage {
         }
     }
 
-    /// Stores a record; the answer is counted when it comes. One in the place of an older record of the URL `replaces`, and refused,
-    /// has that forgotten: it does not answer again only because the newer one could not be kept.
+    /// Stores a record; the answer is counted when it comes. One in the place of an older record of
+    /// the URL `replaces`, and refused, has that forgotten: it does not answer again only because
+    /// the newer one could not be kept.
     pub(crate) fn put(
         &self,
         key: Key,
@@ -172,15 +184,20 @@ impl Storage {
     }
 
     /// Stores a part of a body; the receiver learns whether it was.
-    pub(crate) fn put_part(&self, key: Key, body: Bytes, hint: PlacementHint) -> oneshot::Receiver<Answer> {
+    pub(crate) fn put_part(
+        &self,
+        key: Key,
+        body: Bytes,
+        hint: PlacementHint,
+    ) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let record = Record { head: Bytes::new(), body };
         self.store.put(key, record, hint, Box::new(move |answer| drop(sender.send(answer))));
         receiver
     }
 
-    /// Forgets a record of `url`: from now on it is not found, whatever the store makes of it. Whoever needs to know that it is
-    /// gone for good waits for the receiver.
+    /// Forgets a record of `url`: from now on it is not found, whatever the store makes of it.
+    /// Whoever needs to know that it is gone for good waits for the receiver.
     pub(crate) fn remove(&self, key: Key, url: Scope) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key, url));
@@ -194,7 +211,8 @@ impl Storage {
         receiver
     }
 
-    /// What must be purged for nothing to come back that the store has not confirmed to have forgotten.
+    /// What must be purged for nothing to come back that the store has not confirmed to have
+    /// forgotten.
     pub(crate) fn in_doubt(&self) -> Vec<Scope> {
         self.doubts.left()
     }

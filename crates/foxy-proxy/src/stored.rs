@@ -1,5 +1,5 @@
-//! A stored response: what the rules need of it, the head as it goes out, and the body or where its parts are.
-//! Its form as a record's head is in `stored_form`.
+//! A stored response: what the rules need of it, the head as it goes out, and the body or where its
+//! parts are. Its form as a record's head is in `stored_form`.
 
 use crate::fields::View;
 use crate::purge::{Cleared, Stamp};
@@ -34,7 +34,8 @@ impl CacheKey {
         Self { text, hash }
     }
 
-    /// The key of a part of the response under this one. No variant's key is like it: they are longer.
+    /// The key of a part of the response under this one. No variant's key is like it: they are
+    /// longer.
     #[must_use]
     pub fn part(&self) -> Self {
         Self::new([&self.text[..], PART_NAME].concat())
@@ -47,7 +48,8 @@ impl CacheKey {
         Some(VaryList { vary, salt: rest.try_get_u64().ok()? })
     }
 
-    /// Whether it is the key of a variant of that URL. A variant's key is longer than that of the part.
+    /// Whether it is the key of a variant of that URL. A variant's key is longer than that of the
+    /// part.
     #[must_use]
     pub(crate) fn is_variant_of(&self, base: &Self) -> bool {
         self.text.len() > base.text.len() + PART_NAME.len()
@@ -64,8 +66,8 @@ impl CacheKey {
     }
 }
 
-/// The request headers that chose among the responses of a URL. What is stored under another salt is out of reach: a
-/// list that was invalidated takes its variants with it.
+/// The request headers that chose among the responses of a URL. What is stored under another salt
+/// is out of reach: a list that was invalidated takes its variants with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryList {
     /// The names.
@@ -93,7 +95,8 @@ pub struct Stored {
     pub key: Bytes,
     /// The response's head, without hop-by-hop fields, Age and framing.
     pub head: Arc<ResponseHead>,
-    /// Status line and header lines as they go out, without Age, Cache-Status, framing and the end of the head.
+    /// Status line and header lines as they go out, without Age, Cache-Status, framing and the end
+    /// of the head.
     pub wire: Bytes,
     /// When it was received.
     pub times: StoredTimes,
@@ -112,8 +115,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// A stored response from a head without hop-by-hop fields, Age and framing. Every purge is about it until it is
-    /// said when its fetch began.
+    /// A stored response from a head without hop-by-hop fields, Age and framing. Every purge is
+    /// about it until it is said when its fetch began.
     #[must_use]
     pub fn new(
         key: Bytes,
@@ -141,8 +144,15 @@ impl Stored {
         let control = ResponseControl::for_role(&view, policy.role);
         let received = clock::civil(times.received);
         Self {
-            lifetime: lifetime(head.status, &view, &control, policy.negative_lifetime, received, &key)
-                .seconds(),
+            lifetime: lifetime(
+                head.status,
+                &view,
+                &control,
+                policy.negative_lifetime,
+                received,
+                &key,
+            )
+            .seconds(),
             control,
             wire,
             key,
@@ -161,7 +171,8 @@ impl Stored {
         if self.control.targeted { Role::Gateway } else { Role::Proxy }
     }
 
-    /// The name its body's parts are stored under: its own, or that of the URL whose slices it knows.
+    /// The name its body's parts are stored under: its own, or that of the URL whose slices it
+    /// knows.
     #[must_use]
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
@@ -207,7 +218,8 @@ impl Stored {
     }
 }
 
-/// Removes what is not stored: the previous caches' Age, and the framing, which is made anew for each answer.
+/// Removes what is not stored: the previous caches' Age, and the framing, which is made anew for
+/// each answer.
 pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }

@@ -1,5 +1,6 @@
-//! A stored response as a record's head: numbers as short as they are, well-known names as one byte, dates as seconds, since for a
-//! small object the head is most of what is written. What is read back may be anything: a doubt is a miss.
+//! A stored response as a record's head: numbers as short as they are, well-known names as one
+//! byte, dates as seconds, since for a small object the head is most of what is written. What is
+//! read back may be anything: a doubt is a miss.
 
 use crate::purge::Stamp;
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
@@ -9,8 +10,8 @@ use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Policy, Role, Vary, date};
 
-/// First byte of a record's head that describes a response. It, those below and [`NAMES`] change together: what has another one is
-/// not known.
+/// First byte of a record's head that describes a response. It, those below and [`NAMES`] change
+/// together: what has another one is not known.
 const RESPONSE: u8 = 6;
 /// As [`RESPONSE`], for one that its targeted field governs.
 const TARGETED_RESPONSE: u8 = 7;
@@ -78,7 +79,8 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
 /// The end of the year 9999, in seconds: later ones have no such form.
 const LAST_DATE: u64 = 253_402_300_799;
 
-/// How many bytes of a head's text one of its record is likely to be at most; only room is lost or won by that.
+/// How many bytes of a head's text one of its record is likely to be at most; only room is lost or
+/// won by that.
 const ROOM_PER_BYTE: usize = 3;
 
 /// The record's head for a response.
@@ -126,8 +128,8 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
     out.freeze()
 }
 
-/// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None` when it is not of this
-/// form, or belongs to another key.
+/// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None`
+/// when it is not of this form, or belongs to another key.
 #[must_use]
 pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
     let mut head = head;
@@ -166,7 +168,8 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
         let is_one_line = !reason.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
         response.reason = is_one_line.then(|| Bytes::copy_from_slice(reason))?;
     }
-    let mut text = HeadText::new(response.status, &response.reason, ROOM_PER_BYTE * head.len() + 64);
+    let mut text =
+        HeadText::new(response.status, &response.reason, ROOM_PER_BYTE * head.len() + 64);
     while head.has_remaining() {
         take_line(&mut head, &mut text)?;
     }
@@ -181,11 +184,14 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
     Some(Stored::written(key, (response, wire), policy, times, length, body).begun(begun))
 }
 
-/// A name that is known is its place, from 1 on, doubled, and one less where it is in lower case; another one is 0 and then itself.
+/// A name that is known is its place, from 1 on, doubled, and one less where it is in lower case;
+/// another one is 0 and then itself.
 fn put_name(out: &mut BytesMut, name: &[u8]) {
     match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
         Some((known, place)) if known == name => put_number(out, 2 * place),
-        Some((_, place)) if !name.iter().any(u8::is_ascii_uppercase) => put_number(out, 2 * place - 1),
+        Some((_, place)) if !name.iter().any(u8::is_ascii_uppercase) => {
+            put_number(out, 2 * place - 1)
+        }
         _ => {
             put_number(out, 0);
             put_bytes(out, name);
@@ -226,7 +232,8 @@ fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
     take_value(from, |value| text.own_line(name, number % 2 == 0, value))
 }
 
-/// A date is its seconds, doubled, and one more; anything else its length, doubled, and then itself.
+/// A date is its seconds, doubled, and one more; anything else its length, doubled, and then
+/// itself.
 fn put_value(out: &mut BytesMut, value: &[u8]) {
     if let Some(time) = date::exact(value) {
         put_number(out, 2 * time.seconds() + 1);

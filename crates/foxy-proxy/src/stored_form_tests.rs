@@ -34,8 +34,12 @@ fn a_response_reads_back_as_it_was() {
 #[test]
 fn what_a_targeted_field_governs_is_so_when_it_is_read_back() {
     let before = stored_for(Role::Gateway, StoredBody::Whole(Bytes::from_static(b"body")));
-    let entry =
-        decode(&CacheKey::new("http://a/"), &encode_response(&before), Bytes::from_static(b"body"), 0);
+    let entry = decode(
+        &CacheKey::new("http://a/"),
+        &encode_response(&before),
+        Bytes::from_static(b"body"),
+        0,
+    );
     let Some(Entry::Response(after)) = entry else { panic!("{entry:?}") };
     assert_eq!((before.lifetime, after.lifetime, after.role()), (90, 90, Role::Gateway));
 }
@@ -47,8 +51,11 @@ fn another_key_a_cut_or_a_wrong_length_is_nothing() {
     assert!(decode(&CacheKey::new("http://b/"), &head, Bytes::from_static(b"body"), 0).is_none());
     assert!(decode(&key, &head, Bytes::from_static(b"bod"), 0).is_none());
     for length in 0..head.len() {
-        if let Some(Entry::Response(found)) = decode(&key, &head[..length], Bytes::from_static(b"body"), 0) {
-            // A cut between two header lines leaves fewer of them; the store's checksum is what sees that.
+        if let Some(Entry::Response(found)) =
+            decode(&key, &head[..length], Bytes::from_static(b"body"), 0)
+        {
+            // A cut between two header lines leaves fewer of them; the store's checksum is what
+            // sees that.
             assert!(found.head.headers.len() < 4, "cut at {length}");
         }
     }
@@ -72,7 +79,8 @@ fn form(fields: &[(&str, &str)]) -> Bytes {
     fields.iter().for_each(|(name, value)| head.headers.append(name, value));
     let times = StoredTimes { received: WallTime(1_795_219_200_000), initial_age: 0 };
     let body = StoredBody::Whole(Bytes::new());
-    let before = Stored::new(Bytes::from_static(b"http://a/"), &head, Role::Proxy.into(), times, 0, body);
+    let before =
+        Stored::new(Bytes::from_static(b"http://a/"), &head, Role::Proxy.into(), times, 0, body);
     let record = encode_response(&before);
     let entry = decode(&CacheKey::new("http://a/"), &record, Bytes::new(), 0);
     let Some(Entry::Response(after)) = entry else { panic!("{fields:?}") };
@@ -99,7 +107,9 @@ fn names_and_dates_read_back_to_the_letter_however_they_are_written() {
     }
     assert_eq!(cost("DATE", ""), 1 + 1 + 4 + 1);
     assert_eq!(cost("X-Of-Nobody", "a"), 1 + 1 + 11 + 2);
-    NAMES.iter().for_each(|name| assert_eq!(cost(name, ""), cost(&name.to_lowercase(), ""), "{name}"));
+    NAMES
+        .iter()
+        .for_each(|name| assert_eq!(cost(name, ""), cost(&name.to_lowercase(), ""), "{name}"));
 }
 
 #[test]
@@ -137,7 +147,8 @@ fn bytes_of_nobody_are_nothing_and_no_panic() {
 fn what_would_break_the_framing_of_a_head_is_nothing() {
     let (key, whole) = (CacheKey::new("a"), Bytes::new());
     let head = |status: &[u8], line: &[u8]| {
-        let mut out = BytesMut::from(&[RESPONSE, 1, b'a', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]);
+        let mut out =
+            BytesMut::from(&[RESPONSE, 1, b'a', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]);
         out.extend_from_slice(&[status, line].concat());
         out
     };
@@ -149,15 +160,23 @@ fn what_would_break_the_framing_of_a_head_is_nothing() {
             let mut line = line;
             line[place] = bad;
             // Around a value it is a blank, and dropped.
-            assert_eq!(reads(head(&ok, &line)), place == 2 || place == 6, "{bad} in a value at {place}");
+            assert_eq!(
+                reads(head(&ok, &line)),
+                place == 2 || place == 6,
+                "{bad} in a value at {place}"
+            );
         }
         assert!(
-            !reads(head(&[0xc8, 1, 3, b'O', bad, b'K'], &line)) && !reads(head(&[0xc8, 1, 2, bad], &line))
+            !reads(head(&[0xc8, 1, 3, b'O', bad, b'K'], &line))
+                && !reads(head(&[0xc8, 1, 2, bad], &line))
         );
         assert!(!reads(head(&ok, &[0, 3, b'a', bad, b'b', 2, b'c'])), "{bad} in a name");
     }
     for name in [&b""[..], b"a b", b"a:", b"\xc3\xa4", b"\xff"] {
-        assert!(!reads(head(&ok, &[&[0, name.len() as u8][..], name, &[2, b'c']].concat())), "{name:?}");
+        assert!(
+            !reads(head(&ok, &[&[0, name.len() as u8][..], name, &[2, b'c']].concat())),
+            "{name:?}"
+        );
     }
     assert!(reads(head(&ok, b"\0\x03a-b\x02c")));
 }

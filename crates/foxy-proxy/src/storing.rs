@@ -1,5 +1,5 @@
-//! Asks the rules whether an answer may be stored, as the operator has this cache decide. What is done about it is the
-//! caller's.
+//! Asks the rules whether an answer may be stored, as the operator has this cache decide. What is
+//! done about it is the caller's.
 
 use crate::fields::View;
 use crate::stored::CacheKey;
@@ -9,8 +9,9 @@ use foxy_http::Headers;
 use foxy_rules::storable::Exchange;
 use foxy_rules::{NotStoredReason, Storability, storability};
 
-/// Why an answer to a request for that URL may not be stored, if it may not. The request is its method and fields, the
-/// answer its status and fields; a part is asked about with the status of its whole.
+/// Why an answer to a request for that URL may not be stored, if it may not. The request is its
+/// method and fields, the answer its status and fields; a part is asked about with the status of
+/// its whole.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,

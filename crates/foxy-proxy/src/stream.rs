@@ -76,7 +76,8 @@ pub(crate) enum Streamed {
     Part(Begun),
 }
 
-/// Sends a response as it comes. The head goes out with the first bytes of the body, or alone when those are not here.
+/// Sends a response as it comes. The head goes out with the first bytes of the body, or alone when
+/// those are not here.
 pub(crate) async fn streamed(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -93,8 +94,8 @@ pub(crate) async fn streamed(
 /// What has been sent of a response, and how its body is framed.
 pub(crate) type Begun = (After, Told, Framing);
 
-/// Begins a response with a head, and its lines as HTTP/1.1 writes them where they are kept so. The head leaves with what is
-/// sent next.
+/// Begins a response with a head, and its lines as HTTP/1.1 writes them where they are kept so. The
+/// head leaves with what is sent next.
 pub(crate) fn begin(
     sender: &mut Sender<'_>,
     asked: Asked,

@@ -1,4 +1,5 @@
-//! When an origin was asked and when its answer came: by the clock that ages are counted by, and by the civil one.
+//! When an origin was asked and when its answer came: by the clock that ages are counted by, and by
+//! the civil one.
 
 use foxy_base::{WallTime, clock};
 use foxy_rules::StoredTimes;
@@ -38,8 +39,11 @@ mod tests {
     fn a_date_is_compared_with_the_civil_clock_and_the_age_goes_on_by_the_steady_one() {
         const DATE: WallTime = WallTime::from_seconds(784_111_777);
         let steady = WallTime::from_seconds(4_000_000_000);
-        let times =
-            Times { requested: WallTime(steady.0 - 2000), received: steady, civil: WallTime(DATE.0 + 5000) };
+        let times = Times {
+            requested: WallTime(steady.0 - 2000),
+            received: steady,
+            civil: WallTime(DATE.0 + 5000),
+        };
         let fields = [("Date", "Sun, 06 Nov 1994 08:49:37 GMT")];
         let stored = times.stored(&fields[..]);
         assert_eq!(stored, StoredTimes { received: steady, initial_age: 5 });

@@ -1,4 +1,5 @@
-//! The secret that lets a client purge: what it is, and whether a request carries it. Where it is kept is not here.
+//! The secret that lets a client purge: what it is, and whether a request carries it. Where it is
+//! kept is not here.
 
 use foxy_http::Headers;
 use std::fmt;
@@ -17,7 +18,8 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A token of visible ASCII without blanks, of at least [`TOKEN_LEAST`] bytes; `None` for anything else.
+    /// A token of visible ASCII without blanks, of at least [`TOKEN_LEAST`] bytes; `None` for
+    /// anything else.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let sound = text.len() >= TOKEN_LEAST && text.bytes().all(|byte| byte.is_ascii_graphic());

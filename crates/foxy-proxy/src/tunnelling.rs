@@ -32,8 +32,10 @@ pub(crate) async fn tunnel(
         Err(error) => {
             let reason = ErrorReason::Upstream(error.into());
             let (_, mut sender) = client.split(worker.settings().client_write);
-            let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
-            let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            let result =
+                answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
+            let ended =
+                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
             return (ended, sender.sent());
         }
     };
@@ -45,7 +47,8 @@ pub(crate) async fn tunnel(
         }
     }
     let outcome = forwarded(ForwardReason::Method, 200);
-    let mut head = ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
+    let mut head =
+        ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
     head.headers.append("Cache-Status", outcome.to_string());
     carry(worker, client, &head, stream, Bytes::new(), told(outcome, 200)).await
 }
@@ -70,7 +73,13 @@ pub(crate) async fn switched(
 }
 
 const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
-    CacheStatus::Forwarded { reason, status: Some(status), stored: false, collapsed: false, detail: None }
+    CacheStatus::Forwarded {
+        reason,
+        status: Some(status),
+        stored: false,
+        collapsed: false,
+        detail: None,
+    }
 }
 
 fn told(outcome: CacheStatus, status: u16) -> Told {
@@ -97,7 +106,9 @@ async fn carry(
     let report = match client {
         Client::Http1(connection) => {
             let from_client = connection.buffer.split().freeze();
-            Tunnel { client: &mut connection.stream, from_client, origin, from_origin }.run(idle).await
+            Tunnel { client: &mut connection.stream, from_client, origin, from_origin }
+                .run(idle)
+                .await
         }
         Client::Http2(stream) => {
             let client = &mut stream.as_tunnel();

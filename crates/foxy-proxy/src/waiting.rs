@@ -1,10 +1,11 @@
-//! The memory that waits for clients, over all workers: one budget. What does not fit is dropped and read again, or
-//! refused; it is never waited for.
+//! The memory that waits for clients, over all workers: one budget. What does not fit is dropped
+//! and read again, or refused; it is never waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A holder may have this part of the free bytes. A few greedy holders then leave a third to all others.
+/// A holder may have this part of the free bytes. A few greedy holders then leave a third to all
+/// others.
 const SHARE: usize = 8;
 
 /// The budget. Clones share it.
@@ -37,7 +38,8 @@ impl Waiting {
         Some(Held { budget: Arc::clone(&self.0), bytes })
     }
 
-    /// Takes `bytes` for a holder that has `own` bytes already, if they are within its share of what is free.
+    /// Takes `bytes` for a holder that has `own` bytes already, if they are within its share of
+    /// what is free.
     pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<Held> {
         (own + bytes <= self.free() / SHARE).then(|| self.take(bytes)).flatten()
     }

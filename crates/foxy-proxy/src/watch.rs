@@ -1,5 +1,5 @@
-//! Watches on URLs: while a look-up or fetch of a URL has a watch, the cache remembers what is written for that URL. What
-//! follows from that for a write is decided in `epoch`.
+//! Watches on URLs: while a look-up or fetch of a URL has a watch, the cache remembers what is
+//! written for that URL. What follows from that for a write is decided in `epoch`.
 
 use crate::epoch::{Brings, Epoch, Group, Place, Turn};
 use crate::purge::Stamp;
@@ -117,7 +117,8 @@ impl By<'_> {
         Turn { key: key.hash, place, order: epoch.order, looked, brings: self.brings }
     }
 
-    /// A write of the list that the store has under a URL. It stays in force when variants are written.
+    /// A write of the list that the store has under a URL. It stays in force when variants are
+    /// written.
     pub(crate) fn list(self, base: &CacheKey) -> Turn {
         Turn { place: Place::Variant, ..self.turn(base, base, false) }
     }

@@ -1,5 +1,6 @@
-//! Stored bodies of one record, sent without holding them for a client that takes nothing: within the budget of what
-//! waits a body is held for a moment; then it is dropped, and read again when the client goes on.
+//! Stored bodies of one record, sent without holding them for a client that takes nothing: within
+//! the budget of what waits a body is held for a moment; then it is dropped, and read again when
+//! the client goes on.
 
 use crate::answer::{Rest, Short};
 use crate::counters::Counter;
@@ -39,7 +40,11 @@ impl<'a> WholeBody<'a> {
     }
 
     /// Sends what `rest` names. After the first wait for the client nothing else may hold the body.
-    pub(crate) async fn send(&mut self, sender: &mut Sender<'_>, mut rest: Rest) -> Result<(), Short> {
+    pub(crate) async fn send(
+        &mut self,
+        sender: &mut Sender<'_>,
+        mut rest: Rest,
+    ) -> Result<(), Short> {
         let at = |at: u64| usize::try_from(at).unwrap_or(self.length);
         let (mut from, end) = (at(rest.at), at(rest.end));
         while from < end {

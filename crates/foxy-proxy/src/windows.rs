@@ -1,5 +1,6 @@
-//! How much of the bodies under way may be held: each flight a share of a budget that all of them divide, and what is
-//! collected for the cache as much again. A thousand large responses take no more memory than ten.
+//! How much of the bodies under way may be held: each flight a share of a budget that all of them
+//! divide, and what is collected for the cache as much again. A thousand large responses take no
+//! more memory than ten.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -59,7 +60,8 @@ impl Drop for Collected {
 impl Windows {
     /// Nobody divides it yet.
     pub(crate) const fn new(budget: usize) -> Self {
-        let (flights, held, collected) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (flights, held, collected) =
+            (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         Self { budget, flights, held, collected }
     }
 
@@ -82,7 +84,8 @@ impl Windows {
         }
     }
 
-    /// Bytes that a flight which holds `own` may hold now: an equal share, as far as others leave it free.
+    /// Bytes that a flight which holds `own` may hold now: an equal share, as far as others leave
+    /// it free.
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);

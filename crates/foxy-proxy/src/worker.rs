@@ -1,5 +1,5 @@
-//! What every request of a worker can reach: the shared cache and flights, the worker's own upstream client and
-//! counters. No request's life is decided here.
+//! What every request of a worker can reach: the shared cache and flights, the worker's own
+//! upstream client and counters. No request's life is decided here.
 
 use crate::access::AccessSink;
 use crate::cache::Cache;
@@ -43,7 +43,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`. A flight that `fits` not is not joined.
+    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`. A flight that
+    /// `fits` not is not joined.
     pub(crate) fn board(
         &self,
         key: &CacheKey,
@@ -75,8 +76,16 @@ impl Worker {
         counters: Arc<Counters>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let via = ["1.0", "1.1", "2"].map(|version| format!("{version} {}", shared.settings.via_name));
-        Self { shared, upstream, counters, stop, date: RefCell::new((u64::MAX, String::new())), via }
+        let via =
+            ["1.0", "1.1", "2"].map(|version| format!("{version} {}", shared.settings.via_name));
+        Self {
+            shared,
+            upstream,
+            counters,
+            stop,
+            date: RefCell::new((u64::MAX, String::new())),
+            via,
+        }
     }
 
     pub(crate) fn settings(&self) -> &ProxySettings {
@@ -92,7 +101,8 @@ impl Worker {
         date.1.clone()
     }
 
-    /// Whether a client of this forward proxy claims to be a proxy in front of the origin: the answer is for its claims.
+    /// Whether a client of this forward proxy claims to be a proxy in front of the origin: the
+    /// answer is for its claims.
     pub(crate) fn claims_to_be_forwarded(&self, request: &RequestHead) -> bool {
         self.settings().mode == Mode::Forward && forwarding_fields::are_in(&request.headers)
     }

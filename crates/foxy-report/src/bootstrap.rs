@@ -1,4 +1,5 @@
-//! Bootstrap intervals (Efron 1979): how sure a statistic of many values is, without assuming how they are distributed.
+//! Bootstrap intervals (Efron 1979): how sure a statistic of many values is, without assuming how
+//! they are distributed.
 
 use crate::statistics::mean;
 use foxy_base::random::Random;
@@ -7,9 +8,10 @@ use foxy_base::random::Random;
 const RESAMPLES: usize = 1000;
 /// Into how many stretches values in the order of time are cut.
 const STRETCHES: usize = 10;
-/// How much wider the interval is for there being so few: Student's 2.26 for the normal 1.96, √(10/9) for the variance, and a
-/// quarter because neighbouring stretches depend on each other too. With it at most one interval in twenty misses, of values whose
-/// noise lasts as in the tests; without the quarter it was up to one in twelve.
+/// How much wider the interval is for there being so few: Student's 2.26 for the normal 1.96,
+/// √(10/9) for the variance, and a quarter because neighbouring stretches depend on each other too.
+/// With it at most one interval in twenty misses, of values whose noise lasts as in the tests;
+/// without the quarter it was up to one in twelve.
 const WIDER: f64 = 1.5;
 
 /// What is asked of the values.
@@ -45,10 +47,11 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The percentile interval of values in the order of time, of which neighbours may depend on each other, drawn again from `seed`;
-    /// `None` when there are none. What is drawn again is stretches of a tenth of the values (the circular block bootstrap of
-    /// Politis and Romano, 1992), and the interval is made wider for there being few. It holds where what disturbs values
-    /// passes within such a stretch. Given paired differences, it is the paired interval.
+    /// The percentile interval of values in the order of time, of which neighbours may depend on
+    /// each other, drawn again from `seed`; `None` when there are none. What is drawn again is
+    /// stretches of a tenth of the values (the circular block bootstrap of Politis and Romano,
+    /// 1992), and the interval is made wider for there being few. It holds where what disturbs
+    /// values passes within such a stretch. Given paired differences, it is the paired interval.
     #[must_use]
     pub fn over_time(values: &[f64], statistic: Statistic, seed: u64) -> Option<Self> {
         let found = Self::drawn(values, values.len().div_ceil(STRETCHES), statistic, seed)?;
@@ -119,7 +122,8 @@ mod tests {
         assert!((2..=20).contains(&misses), "{misses} of 200");
     }
 
-    /// Noise of two identical things: each value keeps nine tenths of what disturbed the one before.
+    /// Noise of two identical things: each value keeps nine tenths of what disturbed the one
+    /// before.
     fn correlated(seed: u64, count: usize) -> Vec<f64> {
         let mut last = 0.0;
         let next = |fresh: f64| {
@@ -129,7 +133,8 @@ mod tests {
         normal(seed, count).into_iter().map(next).collect()
     }
 
-    /// Noise with disturbances that come now and then, last for some values, and are far larger than the rest.
+    /// Noise with disturbances that come now and then, last for some values, and are far larger
+    /// than the rest.
     fn disturbed(seed: u64, count: usize) -> Vec<f64> {
         let (mut random, mut values) = (Random::new(seed + 1_000), normal(seed, count));
         let mut at = 0;

@@ -22,7 +22,8 @@ pub(crate) use svg::escape;
 /// Where the values of a chart come from (R5); it stands under the title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// The table or figure of a seed that it repeats, such as `001 Fig 10`; empty when there is none.
+    /// The table or figure of a seed that it repeats, such as `001 Fig 10`; empty when there is
+    /// none.
     pub source: String,
     /// Where the values come from.
     pub place: Place,
@@ -178,8 +179,8 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// The chart as SVG. Points that are not finite, or not positive on a logarithmic axis, are left out; the
-    /// subtitle says how many.
+    /// The chart as SVG. Points that are not finite, or not positive on a logarithmic axis, are
+    /// left out; the subtitle says how many.
     #[must_use]
     pub fn svg(&self) -> String {
         draw::chart(self)

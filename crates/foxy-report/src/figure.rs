@@ -1,4 +1,5 @@
-//! Rows of the seeds' tables and figures: what was quoted, what ours is, and what follows from that (R5).
+//! Rows of the seeds' tables and figures: what was quoted, what ours is, and what follows from that
+//! (R5).
 
 use crate::Summary;
 use crate::number::readable;
@@ -65,7 +66,8 @@ pub struct FigureRow {
 }
 
 impl FigureRow {
-    /// A row from the values of several seeds, without a quoted value yet. Values that are not finite are left out.
+    /// A row from the values of several seeds, without a quoted value yet. Values that are not
+    /// finite are left out.
     #[must_use]
     pub fn of(figure: &str, row: &str, unit: &str, values: &[f64]) -> Self {
         let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -91,7 +93,13 @@ impl FigureRow {
     #[must_use]
     pub fn impossible(figure: &str, row: &str, unit: &str, quoted: Option<f64>, why: &str) -> Self {
         let row = Self::of(figure, row, unit, &[]);
-        Self { quoted, verdict: Verdict::NotPossibleHere, place: Place::Measured, note: why.into(), ..row }
+        Self {
+            quoted,
+            verdict: Verdict::NotPossibleHere,
+            place: Place::Measured,
+            note: why.into(),
+            ..row
+        }
     }
 
     /// The same row, at another scale.
@@ -114,7 +122,9 @@ impl FigureRow {
 
     fn cells(&self) -> Vec<String> {
         let spread = match (self.low, self.high) {
-            (Some(low), Some(high)) if self.seeds > 1 => format!("{}–{}", readable(low), readable(high)),
+            (Some(low), Some(high)) if self.seeds > 1 => {
+                format!("{}–{}", readable(low), readable(high))
+            }
             _ => String::new(),
         };
         vec![
@@ -206,7 +216,8 @@ pub fn scale_text(scale: f64) -> String {
     }
 }
 
-/// The scale of a run as people say it. A quick run does less than the full work, so its scale is never `full`.
+/// The scale of a run as people say it. A quick run does less than the full work, so its scale is
+/// never `full`.
 #[must_use]
 pub fn extent_text(scale: f64, quick: bool) -> String {
     match (scale == 1.0, quick) {
@@ -232,17 +243,22 @@ mod tests {
             )
         );
         let json = serde_json::to_value(&row).expect("plain values");
-        assert_eq!((json["verdict"].as_str(), json["ratio"].as_f64()), (Some("reproduced"), Some(1.0)));
+        assert_eq!(
+            (json["verdict"].as_str(), json["ratio"].as_f64()),
+            (Some("reproduced"), Some(1.0))
+        );
         assert_eq!(serde_json::from_value::<FigureRow>(json).expect("read back"), row);
     }
 
     #[test]
     fn a_row_is_a_line_of_comma_separated_values() {
-        let row =
-            FigureRow::of("001-fig2", "create, \"empty\"", "ms", &[12.5, 13.5]).against(20.0, 15.0..=25.0);
+        let row = FigureRow::of("001-fig2", "create, \"empty\"", "ms", &[12.5, 13.5])
+            .against(20.0, 15.0..=25.0);
         assert_eq!(
             as_csv(&[row]).lines().last(),
-            Some("001-fig2,\"create, \"\"empty\"\"\",20,13,12.5,13.5,\"ms\",0.65,differs,simulated,1,2,\"\"")
+            Some(
+                "001-fig2,\"create, \"\"empty\"\"\",20,13,12.5,13.5,\"ms\",0.65,differs,simulated,1,2,\"\""
+            )
         );
     }
 
@@ -259,7 +275,9 @@ mod tests {
         let record = crate::Record::FigureRow(row.against(133.0, 120.0..=146.0));
         let text = serde_json::to_string(&record).expect("plain values");
         assert!(
-            text.starts_with(r#"{"kind":"figure-row","figure":"001-table2","row":"BUDDY","quoted":133.0,"#),
+            text.starts_with(
+                r#"{"kind":"figure-row","figure":"001-table2","row":"BUDDY","quoted":133.0,"#
+            ),
             "{text}"
         );
         assert_eq!(serde_json::from_str::<crate::Record>(&text).expect("a record"), record);

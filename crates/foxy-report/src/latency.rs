@@ -21,7 +21,8 @@ impl Default for Latencies {
 impl Latencies {
     /// Adds one; anything over an hour counts as an hour.
     pub fn add(&mut self, latency: Duration) {
-        self.histogram.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
+        self.histogram
+            .saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
     }
 
     /// Adds all of another set.
@@ -50,7 +51,8 @@ impl Latencies {
     /// `[quantile, microseconds]` at the quantiles that a plot of the distribution needs.
     #[must_use]
     pub fn quantiles(&self) -> Vec<(f64, u64)> {
-        const SHOWN: [f64; 12] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
+        const SHOWN: [f64; 12] =
+            [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
         SHOWN.iter().map(|&quantile| (quantile, self.at(quantile))).collect()
     }
 }

@@ -1,9 +1,11 @@
-//! What may be measured of a subject, by name, as far as it is known before anything is. It says nothing of values.
+//! What may be measured of a subject, by name, as far as it is known before anything is. It says
+//! nothing of values.
 
 use crate::Measure;
 use std::collections::BTreeSet;
 
-/// The names that measures of one subject under one workload may have. `errors_{cause}` stands for a name for each cause.
+/// The names that measures of one subject under one workload may have. `errors_{cause}` stands for
+/// a name for each cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measurable {
     /// The subject; none where it is not known beforehand what it is called.
@@ -71,7 +73,8 @@ impl Measurable {
         let braces = name.find('{').and_then(|open| Some((open, open + name[open..].find('}')?)));
         let Some((open, close)) = braces else { return vec![name.to_owned()] };
         let (before, word, after) = (&name[..open], &name[open + 1..close], &name[close + 1..]);
-        let among = self.choices.iter().filter(|(known, _)| *known == word).flat_map(|(_, among)| among);
+        let among =
+            self.choices.iter().filter(|(known, _)| *known == word).flat_map(|(_, among)| among);
         among.flat_map(|one| self.expand(&format!("{before}{one}{after}"))).collect()
     }
 }

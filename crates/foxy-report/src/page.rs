@@ -45,8 +45,8 @@ impl Page {
         Self { title: title.into(), body: String::new() }
     }
 
-    /// A page that begins with a run: what it was, how it was set up, why it was ended early if it was, and what a reader must
-    /// know before believing its figures.
+    /// A page that begins with a run: what it was, how it was set up, why it was ended early if it
+    /// was, and what a reader must know before believing its figures.
     #[must_use]
     pub fn of_run(
         title: &str,
@@ -71,12 +71,16 @@ impl Page {
     pub fn setup(&mut self, setup: &Setup) {
         let started = UNIX_EPOCH + Duration::from_secs(setup.started.min(LAST_SECOND));
         let machine = &setup.machine;
-        let cores = if machine.cores == 1 { "1 core".into() } else { format!("{} cores", machine.cores) };
+        let cores =
+            if machine.cores == 1 { "1 core".into() } else { format!("{} cores", machine.cores) };
         let memory = ByteSize(machine.memory);
         self.facts(&[
             ("command", setup.command.clone()),
             ("program", format!("{} {}", setup.program, setup.version)),
-            ("machine", format!("{}, {cores}, {memory} of memory, {}", machine.cpu, machine.kernel)),
+            (
+                "machine",
+                format!("{}, {cores}, {memory} of memory, {}", machine.cpu, machine.kernel),
+            ),
             ("seed", setup.seed.to_string()),
             ("scale", extent_text(setup.scale, setup.quick)),
             ("started", httpdate::fmt_http_date(started)),
@@ -85,8 +89,9 @@ impl Page {
 
     /// Adds names and what stands to each.
     pub fn facts(&mut self, facts: &[(&str, String)]) {
-        let facts =
-            facts.iter().map(|(name, fact)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(fact)));
+        let facts = facts
+            .iter()
+            .map(|(name, fact)| format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(fact)));
         self.body.extend(["<dl>\n", &facts.collect::<String>(), "</dl>\n"]);
     }
 
@@ -113,7 +118,9 @@ impl Page {
     /// Adds text that is shown when its summary is clicked on, set as it stands.
     pub fn details(&mut self, summary: &str, text: &str) {
         let (summary, text) = (escape(summary), escape(text));
-        self.body.push_str(&format!("<details><summary>{summary}</summary><pre>{text}</pre></details>\n"));
+        self.body.push_str(&format!(
+            "<details><summary>{summary}</summary><pre>{text}</pre></details>\n"
+        ));
     }
 
     fn figure(&mut self, svg: &str) {

@@ -1,4 +1,5 @@
-//! Run records: one JSON object a line, `setup` first and `end` last. Keys keep their meaning; new ones may be added.
+//! Run records: one JSON object a line, `setup` first and `end` last. Keys keep their meaning; new
+//! ones may be added.
 
 use crate::figure::FigureRow;
 use crate::{Latencies, Summary};
@@ -150,7 +151,8 @@ impl Timeline {
     /// A timeline of those points that are finite.
     #[must_use]
     pub fn new(name: &str, subject: &str, unit: &str, points: &[(f64, f64)]) -> Self {
-        let finite = points.iter().copied().filter(|(time, value)| time.is_finite() && value.is_finite());
+        let finite =
+            points.iter().copied().filter(|(time, value)| time.is_finite() && value.is_finite());
         Self {
             name: name.into(),
             subject: subject.into(),
@@ -255,7 +257,10 @@ mod tests {
             &[(0.5, 10.0), (1.0, f64::NAN)],
         ));
         for (record, start) in [
-            (class, r#"{"kind":"request-class","class":"hit","subject":"foxy","requests":1,"bytes":512"#),
+            (
+                class,
+                r#"{"kind":"request-class","class":"hit","subject":"foxy","requests":1,"bytes":512"#,
+            ),
             (
                 timeline,
                 r#"{"kind":"timeline","name":"requests_per_second","subject":"foxy","unit":"1/s","points":[[0.5,10.0]]}"#,
@@ -269,13 +274,17 @@ mod tests {
 
     #[test]
     fn records_are_lines_of_json_that_read_back() {
-        let records =
-            [Record::Measure(Measure::once("hit_ratio", "foxy", 0.5, "share")), Record::End { held: true }];
+        let records = [
+            Record::Measure(Measure::once("hit_ratio", "foxy", 0.5, "share")),
+            Record::End { held: true },
+        ];
         let mut out = Vec::new();
         write_records(&mut out, &records).expect("writing to memory");
         let text = String::from_utf8(out).expect("JSON is UTF-8");
         assert!(
-            text.starts_with(r#"{"kind":"measure","name":"hit_ratio","subject":"foxy","value":0.5"#),
+            text.starts_with(
+                r#"{"kind":"measure","name":"hit_ratio","subject":"foxy","value":0.5"#
+            ),
             "{text}"
         );
         let back: Vec<Record> =

@@ -2,8 +2,9 @@
 
 /// Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
 ];
 
 /// What repeats of one measurement say together.
@@ -52,8 +53,9 @@ impl Summary {
     }
 }
 
-/// The largest distance between the cumulative distributions of two samples (Kolmogorov and Smirnov), in units of what two samples
-/// of one distribution stay below 99.9 times in 100: above 1 they are two. 0 when there is nothing to compare.
+/// The largest distance between the cumulative distributions of two samples (Kolmogorov and
+/// Smirnov), in units of what two samples of one distribution stay below 99.9 times in 100: above 1
+/// they are two. 0 when there is nothing to compare.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "samples are far below 2^53 values")]
 pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
@@ -82,7 +84,8 @@ mod tests {
 
     #[test]
     fn samples_of_one_distribution_are_near_and_shifted_ones_are_not() {
-        let sample = |shift: f64| (0..400).map(|at| f64::from(at * 7919 % 1009) + shift).collect::<Vec<_>>();
+        let sample =
+            |shift: f64| (0..400).map(|at| f64::from(at * 7919 % 1009) + shift).collect::<Vec<_>>();
         assert!(distribution_distance(&sample(0.0), &sample(5.0)) < 0.5);
         assert!(distribution_distance(&sample(0.0), &sample(250.0)) > 1.0);
         // Two against two, one of them in common: half of the distribution apart, of 1.949.

@@ -112,9 +112,18 @@ mod tests {
 
     #[test]
     fn names_that_begin_with_digits_are_words() {
-        for number in
-            ["12", "-0.5", "1,058,206", "131–135", "1/10", "×4", "1.250e-7", "45 %", "1.5 KiB", "12ms"]
-        {
+        for number in [
+            "12",
+            "-0.5",
+            "1,058,206",
+            "131–135",
+            "1/10",
+            "×4",
+            "1.250e-7",
+            "45 %",
+            "1.5 KiB",
+            "12ms",
+        ] {
             assert!(is_number(number), "{number}");
         }
         for word in ["", "–", "-", "001-table2", "000-d1", "1/s", "64-", "foxy"] {
@@ -127,6 +136,9 @@ mod tests {
         let mut table = Table::new(&["proxy", "rate"]);
         table.row(&["foxy".into(), "120".into()]);
         table.row(&["a longer name".into(), "7".into()]);
-        assert_eq!(table.render(), "proxy          rate\nfoxy            120\na longer name     7\n");
+        assert_eq!(
+            table.render(),
+            "proxy          rate\nfoxy            120\na longer name     7\n"
+        );
     }
 }

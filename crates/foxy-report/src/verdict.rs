@@ -1,4 +1,5 @@
-//! What a comparison with a quoted value comes to, by fixed rules: nobody says "reproduced" by hand.
+//! What a comparison with a quoted value comes to, by fixed rules: nobody says "reproduced" by
+//! hand.
 
 use crate::figure::{FigureRow, Place};
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,8 @@ pub enum Verdict {
     /// Nothing is quoted that it could be compared with.
     #[serde(rename = "no quote")]
     NoQuote,
-    /// A store did not carry out all that it was asked for: the value is not that of the others' work.
+    /// A store did not carry out all that it was asked for: the value is not that of the others'
+    /// work.
     #[serde(rename = "unequal work")]
     UnequalWork,
     /// It cannot be run where this was run.
@@ -52,13 +54,16 @@ pub fn within(quoted: f64) -> RangeInclusive<f64> {
 }
 
 impl FigureRow {
-    /// Sets what the seed says, and the band within which the values of all our seeds must lie to count as reproduced.
+    /// Sets what the seed says, and the band within which the values of all our seeds must lie to
+    /// count as reproduced.
     #[must_use]
     pub fn against(mut self, quoted: f64, band: RangeInclusive<f64>) -> Self {
         self.quoted = Some(quoted);
         self.ratio = self.ours.filter(|_| quoted != 0.0).map(|ours| ours / quoted);
         self.verdict = match (self.low, self.high) {
-            (Some(low), Some(high)) if band.contains(&low) && band.contains(&high) => Verdict::Reproduced,
+            (Some(low), Some(high)) if band.contains(&low) && band.contains(&high) => {
+                Verdict::Reproduced
+            }
             (Some(_), Some(_)) => self.otherwise(),
             _ => Verdict::NotPossibleHere,
         };
@@ -72,11 +77,14 @@ impl FigureRow {
         }
     }
 
-    /// Says whether the direction that the seed gives in words or in another row holds. A value that was reproduced stays so.
+    /// Says whether the direction that the seed gives in words or in another row holds. A value
+    /// that was reproduced stays so.
     #[must_use]
     pub fn shape(mut self, holds: bool) -> Self {
         self.verdict = match self.verdict {
-            Verdict::Differs | Verdict::DifferentToday | Verdict::NoQuote if self.ours.is_some() => {
+            Verdict::Differs | Verdict::DifferentToday | Verdict::NoQuote
+                if self.ours.is_some() =>
+            {
                 if holds {
                     Verdict::ShapeOnly
                 } else {
@@ -100,8 +108,9 @@ impl FigureRow {
     }
 }
 
-/// Compares the order of rows that are quoted beside each other with the quoted one. A row outside its band is `shape only`
-/// when it stands to all others as quoted; each that does not is noted in its row, whatever its verdict.
+/// Compares the order of rows that are quoted beside each other with the quoted one. A row outside
+/// its band is `shape only` when it stands to all others as quoted; each that does not is noted in
+/// its row, whatever its verdict.
 pub fn judge_order(rows: &mut [FigureRow]) {
     let values: Vec<_> = rows.iter().map(|row| (row.row.clone(), row.quoted, row.ours)).collect();
     for row in rows {
@@ -158,7 +167,11 @@ mod tests {
     #[test]
     fn a_gain_keeps_its_shape_on_the_quoted_side_of_one() {
         let check = |values: &[f64], quoted: f64, expected| {
-            assert_eq!(row(values).against(quoted, quoted..=quoted).gain().verdict, expected, "{values:?}");
+            assert_eq!(
+                row(values).against(quoted, quoted..=quoted).gain().verdict,
+                expected,
+                "{values:?}"
+            );
         };
         check(&[1.3, 1.4], 2.0, Verdict::ShapeOnly);
         check(&[0.9, 1.4], 2.0, Verdict::Differs);
@@ -193,7 +206,8 @@ mod tests {
         use Verdict::{
             DifferentToday, Differs, NoQuote, NotPossibleHere, Reproduced, ShapeOnly, UnequalWork,
         };
-        for verdict in [Reproduced, ShapeOnly, Differs, DifferentToday, NoQuote, UnequalWork, NotPossibleHere]
+        for verdict in
+            [Reproduced, ShapeOnly, Differs, DifferentToday, NoQuote, UnequalWork, NotPossibleHere]
         {
             assert_eq!(serde_json::to_string(&verdict).expect("text"), format!("\"{verdict}\""));
         }

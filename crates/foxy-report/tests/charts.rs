@@ -1,4 +1,5 @@
-//! Charts as readers and browsers get them: structure, escaping, what is left out, and that the text never varies.
+//! Charts as readers and browsers get them: structure, escaping, what is left out, and that the
+//! text never varies.
 
 use foxy_report::Place;
 use foxy_report::chart::{
@@ -28,7 +29,9 @@ fn count(svg: &str, part: &str) -> usize {
 
 #[test]
 fn a_line_has_one_mark_a_point_each_saying_its_value() {
-    let svg = chart(Plot::Lines(vec![line("BUDDY", &[(50.0, 130.0), (70.0, 133.0), (90.0, 131.5)])])).svg();
+    let svg =
+        chart(Plot::Lines(vec![line("BUDDY", &[(50.0, 130.0), (70.0, 133.0), (90.0, 131.5)])]))
+            .svg();
     assert_eq!(count(&svg, "class=\"fx-mark fx-c0\""), 3);
     assert!(svg.contains("<title>BUDDY: 70 %, 133 1/s</title>"), "{svg}");
     assert!(svg.contains(">simulated · scale 1/10 · 3 seeds · after 001 Fig 10</text>"), "{svg}");
@@ -65,8 +68,13 @@ fn a_distribution_runs_from_no_share_to_all_and_a_time_of_zero_has_its_place() {
     let points = shares_over_times([(0.0, 0.0), (0.5, 40.0), (1.0, 900.0)]);
     assert_eq!(points[0], (1.0, Value::exact(0.0)));
     let lines = vec![Line { name: "foxy".into(), look: Look::Solid, points }];
-    let provenance =
-        Provenance { source: String::new(), place: Place::Measured, scale: 1.0, quick: false, seeds: 1 };
+    let provenance = Provenance {
+        source: String::new(),
+        place: Place::Measured,
+        scale: 1.0,
+        quick: false,
+        seeds: 1,
+    };
     let svg = Chart::distribution("How long".into(), "latency", provenance, lines).svg();
     assert_eq!(count(&svg, "class=\"fx-mark fx-c0\""), 3);
     assert!(svg.contains("<title>foxy: 40 µs, 0.5</title>") && !svg.contains("left out"), "{svg}");
@@ -76,7 +84,10 @@ fn a_distribution_runs_from_no_share_to_all_and_a_time_of_zero_has_its_place() {
 fn what_is_not_finite_is_left_out_and_counted() {
     let points = [(0.0, 1.0), (1.0, f64::NAN), (f64::INFINITY, 2.0), (3.0, 4.0)];
     let svg = chart(Plot::Lines(vec![line("a", &points)])).svg();
-    assert!(svg.contains("2 points left out") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    assert!(
+        svg.contains("2 points left out") && !svg.contains("NaN") && !svg.contains("inf"),
+        "{svg}"
+    );
     let mut logarithmic =
         chart(Plot::Dots(vec![Dots { name: "a".into(), points: vec![(1.0, 0.0), (1.0, 3.0)] }]));
     logarithmic.y = Axis::logarithmic("latency", "ms");
@@ -101,7 +112,8 @@ fn without_data_the_chart_says_so() {
 
 #[test]
 fn names_and_titles_are_escaped() {
-    let mut chart = chart(Plot::Lines(vec![line("<a>", &[(0.0, 1.0)]), line("\"b\"", &[(0.0, 2.0)])]));
+    let mut chart =
+        chart(Plot::Lines(vec![line("<a>", &[(0.0, 1.0)]), line("\"b\"", &[(0.0, 2.0)])]));
     chart.title = "</svg><script>&".into();
     chart.x = Axis::linear("<x>", "&");
     let svg = chart.svg();
@@ -114,17 +126,26 @@ fn bars_stand_in_their_groups_with_values_at_their_ends_and_gaps_where_none_is()
     let groups = vec!["ufs".into(), "coss".into()];
     let quoted = Bars {
         name: "quoted".into(),
-        values: vec![Some(Value::exact(54.9)), Some(Value { value: 326.3, low: 300.0, high: 350.0 })],
+        values: vec![
+            Some(Value::exact(54.9)),
+            Some(Value { value: 326.3, low: 300.0, high: 350.0 }),
+        ],
     };
     let ours = Bars { name: "ours".into(), values: vec![None, Some(Value::exact(400.0))] };
     let svg = chart(Plot::Bars { groups, series: vec![quoted, ours] }).svg();
     assert_eq!((count(&svg, "class=\"fx-value\""), count(&svg, "class=\"fx-whisker\"")), (3, 1));
-    assert!(svg.contains(">326.3</text>") && svg.contains("<title>coss: ours: 400 %</title>"), "{svg}");
+    assert!(
+        svg.contains(">326.3</text>") && svg.contains("<title>coss: ours: 400 %</title>"),
+        "{svg}"
+    );
 }
 
 #[test]
 fn bins_of_several_series_share_their_place() {
-    let bins = |name: &str, count| Bins { name: name.into(), bins: vec![Bin { from: 0.0, to: 1.0, count }] };
+    let bins = |name: &str, count| Bins {
+        name: name.into(),
+        bins: vec![Bin { from: 0.0, to: 1.0, count }],
+    };
     let svg = chart(Plot::Histogram(vec![bins("with", 1885.0), bins("without", 611.0)])).svg();
     assert!(svg.contains("<title>with: 0 to 1 %: 1,885 1/s</title>"), "{svg}");
     assert!(svg.contains("<title>without: 0 to 1 %: 611 1/s</title>"), "{svg}");

@@ -1,9 +1,12 @@
 //! The page of a run: everything in it, nothing from outside, words escaped.
 
-use foxy_report::{FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline};
+use foxy_report::{
+    FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline,
+};
 
 fn setup() -> Setup {
-    let machine = Machine { cpu: "A <CPU>".into(), cores: 2, memory: 8 << 30, kernel: "Linux 6.1".into() };
+    let machine =
+        Machine { cpu: "A <CPU>".into(), cores: 2, memory: 8 << 30, kernel: "Linux 6.1".into() };
     Setup {
         program: "foxy".into(),
         version: "0.1.0".into(),
@@ -18,12 +21,18 @@ fn setup() -> Setup {
 
 fn records() -> Vec<Record> {
     let row = FigureRow::of("001-table2", "BUDDY", "URL-get/s", &[131.0, 135.0]);
-    let timeline = |subject| Timeline::new("hit_ratio", subject, "share", &[(0.0, 0.1), (1.0, 0.5)]);
+    let timeline =
+        |subject| Timeline::new("hit_ratio", subject, "share", &[(0.0, 0.1), (1.0, 0.5)]);
     vec![
         Record::Setup(setup()),
         Record::FigureRow(row.against(133.0, 120.0..=146.0)),
         Record::Measure(Measure::once("requests_per_second", "foxy", 12_345.0, "1/s")),
-        Record::RequestClass(RequestClass::new("hit", "foxy", 4096, &foxy_report::Latencies::default())),
+        Record::RequestClass(RequestClass::new(
+            "hit",
+            "foxy",
+            4096,
+            &foxy_report::Latencies::default(),
+        )),
         Record::Timeline(timeline("foxy")),
         Record::Timeline(timeline("squid")),
         Record::Histogram {
@@ -60,10 +69,13 @@ fn a_page_of_records_shows_every_kind() {
 #[test]
 fn a_page_of_a_run_says_first_what_its_figures_are_worth() {
     let warnings = ["the generator was the limit".into(), "the cache was small".into()];
-    let html = Page::of_run("A run", &setup(), "latencies in ms", Some("stopped at 8"), &warnings).html();
+    let html =
+        Page::of_run("A run", &setup(), "latencies in ms", Some("stopped at 8"), &warnings).html();
     let words = ["<dd>7</dd>", "<p>latencies in ms</p>", "<p>Incomplete: stopped at 8.</p>"];
-    let more = ["<p>Warning: the generator was the limit.</p>", "<p>Warning: the cache was small.</p>"];
-    let places: Vec<_> = words.iter().chain(&more).map(|part| html.find(part).expect(part)).collect();
+    let more =
+        ["<p>Warning: the generator was the limit.</p>", "<p>Warning: the cache was small.</p>"];
+    let places: Vec<_> =
+        words.iter().chain(&more).map(|part| html.find(part).expect(part)).collect();
     assert!(places.is_sorted(), "{html}");
     assert!(!Page::of_run("A run", &setup(), "", None, &[]).html().contains("Incomplete"));
 }
@@ -72,11 +84,13 @@ fn a_page_of_a_run_says_first_what_its_figures_are_worth() {
 fn a_page_of_a_quick_run_never_says_that_its_scale_is_full() {
     let timeline =
         || Record::Timeline(Timeline::new("hit_ratio", "foxy", "share", &[(0.0, 0.1), (1.0, 0.5)]));
-    for (scale, fact, below) in
-        [(1.0, "<dd>quick</dd>", "measured · quick run"), (0.1, "<dd>1/10, quick</dd>", "scale 1/10, quick")]
-    {
+    for (scale, fact, below) in [
+        (1.0, "<dd>quick</dd>", "measured · quick run"),
+        (0.1, "<dd>1/10, quick</dd>", "scale 1/10, quick"),
+    ] {
         let setup = Setup { scale, quick: true, ..setup() };
-        let html = Page::of_records("A run", &[Record::Setup(setup), timeline()], Place::Measured).html();
+        let html =
+            Page::of_records("A run", &[Record::Setup(setup), timeline()], Place::Measured).html();
         assert!(html.contains(fact) && html.contains(below) && !html.contains("full"), "{html}");
     }
 }

@@ -1,5 +1,5 @@
-//! Cache-Control (RFC 9111 §5.2) of requests and responses, and Pragma (§5.4). Unknown directives are ignored; what
-//! cannot be understood is read in the direction that caches less.
+//! Cache-Control (RFC 9111 §5.2) of requests and responses, and Pragma (§5.4). Unknown directives
+//! are ignored; what cannot be understood is read in the direction that caches less.
 
 use crate::fields::{Fields, is_token, members};
 use crate::policy::Role;
@@ -19,7 +19,8 @@ impl Directive<'_> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// Its argument as delta-seconds, quoted or not; an invalid or missing one is 0, which is stale (§4.2.1).
+    /// Its argument as delta-seconds, quoted or not; an invalid or missing one is 0, which is stale
+    /// (§4.2.1).
     fn seconds(&self) -> u64 {
         self.argument.as_deref().and_then(parse_seconds).unwrap_or(0)
     }
@@ -32,13 +33,14 @@ pub fn parse_seconds(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let number =
-        text.iter().fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
+    let number = text
+        .iter()
+        .fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
     Some(number.min(LONGEST))
 }
 
-/// Whether a member is a directive: a token, perhaps with a token or a whole quoted string after `=` (§5.2). White space
-/// beside `=` is let pass.
+/// Whether a member is a directive: a token, perhaps with a token or a whole quoted string after
+/// `=` (§5.2). White space beside `=` is let pass.
 fn is_directive(member: &[u8]) -> bool {
     match member.iter().position(|&byte| byte == b'=') {
         None => is_token(member),
@@ -134,14 +136,15 @@ impl RequestControl {
             }
         }
         if !request.has("cache-control") {
-            control.no_cache = directives(request.values("pragma")).any(|directive| directive.is("no-cache"));
+            control.no_cache =
+                directives(request.values("pragma")).any(|directive| directive.is("no-cache"));
         }
         control
     }
 }
 
-/// What a response's Cache-Control says (§5.2.2). Qualified forms of `no-cache` and `private` (with field names) are
-/// read as the unqualified ones, as §5.2.2.4 and §5.2.2.7 allow.
+/// What a response's Cache-Control says (§5.2.2). Qualified forms of `no-cache` and `private` (with
+/// field names) are read as the unqualified ones, as §5.2.2.4 and §5.2.2.7 allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseControl {
     /// Fresh for that many seconds.
@@ -168,9 +171,11 @@ pub struct ResponseControl {
     pub stale_while_revalidate: Option<u64>,
     /// May be served stale for that many seconds when the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
-    /// A part of the field is no directive. What was meant is unknown: it may have been `no-store` or `private`.
+    /// A part of the field is no directive. What was meant is unknown: it may have been `no-store`
+    /// or `private`.
     pub unreadable: bool,
-    /// All this was said by a targeted field, so that neither Cache-Control nor Expires counts (RFC 9213 §2.2).
+    /// All this was said by a targeted field, so that neither Cache-Control nor Expires counts (RFC
+    /// 9213 §2.2).
     pub targeted: bool,
 }
 
@@ -187,8 +192,8 @@ impl ResponseControl {
         control
     }
 
-    /// Reads what governs a response for a cache in that role: the targeted field if there is one that counts, else
-    /// Cache-Control.
+    /// Reads what governs a response for a cache in that role: the targeted field if there is one
+    /// that counts, else Cache-Control.
     #[must_use]
     pub fn for_role(response: &(impl Fields + ?Sized), role: Role) -> Self {
         let targeted = (role == Role::Gateway).then(|| targeted::read(response)).flatten();
@@ -209,7 +214,9 @@ impl ResponseControl {
             () if is("proxy-revalidate") => self.proxy_revalidate = true,
             () if is("must-understand") => self.must_understand = true,
             () if is("immutable") => self.immutable = true,
-            () if is("stale-while-revalidate") => least(&mut self.stale_while_revalidate, seconds()),
+            () if is("stale-while-revalidate") => {
+                least(&mut self.stale_while_revalidate, seconds())
+            }
             () if is("stale-if-error") => least(&mut self.stale_if_error, seconds()),
             () => {}
         }

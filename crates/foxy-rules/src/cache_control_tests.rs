@@ -37,7 +37,11 @@ fn lifetimes_are_read_in_every_form_and_errors_are_stale() {
 fn response_directives_are_found_whatever_stands_around_them() {
     let control = response("private=\"x\", NO-STORE,no-cache=\"set-cookie\",,must-revalidate");
     assert!(
-        control.private && control.no_store && control.no_cache && control.must_revalidate && !control.public
+        control.private
+            && control.no_store
+            && control.no_cache
+            && control.must_revalidate
+            && !control.public
     );
     let lines = [("cache-control", "public"), ("Cache-Control", "s-maxage=5, immutable")];
     let control = ResponseControl::of(&lines[..]);
@@ -110,5 +114,7 @@ fn request_directives_with_and_without_arguments() {
 #[test]
 fn pragma_counts_only_without_cache_control() {
     assert!(RequestControl::of(&[("Pragma", "no-cache")][..]).no_cache);
-    assert!(!RequestControl::of(&[("Pragma", "no-cache"), ("Cache-Control", "max-age=1")][..]).no_cache);
+    assert!(
+        !RequestControl::of(&[("Pragma", "no-cache"), ("Cache-Control", "max-age=1")][..]).no_cache
+    );
 }

@@ -1,12 +1,14 @@
-//! HTTP dates in their three formats (RFC 9110 §5.6.7). Names are read in any case, and a weekday that does not belong
-//! to the date is forgiven: what must agree is the date. Anything else that is not of the grammar is no date.
+//! HTTP dates in their three formats (RFC 9110 §5.6.7). Names are read in any case, and a weekday
+//! that does not belong to the date is forgiven: what must agree is the date. Anything else that is
+//! not of the grammar is no date.
 
 use foxy_base::{Civil, WallTime};
 
 /// Fifty years, in seconds.
 const FIFTY_YEARS: u64 = 50 * 31_556_952;
 
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const DAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -33,8 +35,9 @@ pub fn preferred(time: WallTime) -> [u8; LENGTH] {
 #[must_use]
 pub fn exact(text: &[u8]) -> Option<WallTime> {
     let text: &[u8; LENGTH] = text.try_into().ok()?;
-    let pair =
-        |at: usize| u64::from(text[at].wrapping_sub(b'0')) * 10 + u64::from(text[at + 1].wrapping_sub(b'0'));
+    let pair = |at: usize| {
+        u64::from(text[at].wrapping_sub(b'0')) * 10 + u64::from(text[at + 1].wrapping_sub(b'0'))
+    };
     let month = MONTHS.iter().zip(1..).find(|(name, _)| *name.as_bytes() == text[8..11])?.1;
     let time = seconds(pair(12) * 100 + pair(14), month, pair(5), [pair(17), pair(20), pair(23)])?;
     (preferred(time) == *text).then_some(time)
@@ -80,7 +83,8 @@ fn asctime(text: &str) -> Option<WallTime> {
     seconds(digits(year, 4)?, month_number(month)?, number, time_of_day(time)?)
 }
 
-/// `Sunday, 06-Nov-94 08:49:37 GMT`. A year more than 50 years in the future means the last century's.
+/// `Sunday, 06-Nov-94 08:49:37 GMT`. A year more than 50 years in the future means the last
+/// century's.
 fn rfc850(day: &str, rest: &str, now: WallTime) -> Option<WallTime> {
     let (date, time) = rest.split_once(' ')?;
     let (time, zone) = time.split_once(' ')?;
@@ -112,7 +116,8 @@ fn month_number(name: &str) -> Option<u64> {
 
 /// A number of exactly `length` digits.
 fn digits(text: &str, length: usize) -> Option<u64> {
-    (text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+    (text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| text.parse().ok())?
 }
 
 /// Hour, minute and second.
@@ -136,7 +141,8 @@ fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) ->
     }
     // Days since 1970 in a calendar whose years begin in March, so that the leap day is the last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    let days =
+        365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
     Some(WallTime::from_seconds(((days * 24 + hour) * 60 + minute) * 60 + second.min(59)))
 }
 
@@ -149,10 +155,16 @@ mod tests {
 
     #[test]
     fn the_three_formats_of_rfc_9110_are_one_time() {
-        for text in
-            ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
-        {
-            assert_eq!(parse(text.as_bytes(), NOW), Some(WallTime::from_seconds(EXAMPLE)), "{text}");
+        for text in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(
+                parse(text.as_bytes(), NOW),
+                Some(WallTime::from_seconds(EXAMPLE)),
+                "{text}"
+            );
         }
     }
 
@@ -166,7 +178,10 @@ mod tests {
             assert_eq!(text[..3], *NAMES[(day % 7) as usize].as_bytes());
         }
         assert_eq!(preferred(WallTime::from_seconds(EXAMPLE)), *b"Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(preferred(WallTime::from_seconds(253_402_300_799)), *b"Fri, 31 Dec 9999 23:59:59 GMT");
+        assert_eq!(
+            preferred(WallTime::from_seconds(253_402_300_799)),
+            *b"Fri, 31 Dec 9999 23:59:59 GMT"
+        );
         for text in [
             "Mon, 06 Nov 1994 08:49:37 GMT",
             "sun, 06 Nov 1994 08:49:37 GMT",
@@ -191,7 +206,11 @@ mod tests {
             "Mon Nov  6 08:49:37 1994",
             "monday, 06-nov-94 08:49:37 GMT",
         ] {
-            assert_eq!(parse(text.as_bytes(), NOW), Some(WallTime::from_seconds(EXAMPLE)), "{text}");
+            assert_eq!(
+                parse(text.as_bytes(), NOW),
+                Some(WallTime::from_seconds(EXAMPLE)),
+                "{text}"
+            );
         }
     }
 
@@ -205,13 +224,18 @@ mod tests {
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse(text.as_bytes(), NOW).map(WallTime::seconds), Some(expected), "{text}");
+            assert_eq!(
+                parse(text.as_bytes(), NOW).map(WallTime::seconds),
+                Some(expected),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn a_two_digit_year_is_at_most_fifty_years_ahead() {
-        let year = |text: &str| parse(text.as_bytes(), NOW).map(|time| 1970 + time.seconds() / 31_556_952);
+        let year =
+            |text: &str| parse(text.as_bytes(), NOW).map(|time| 1970 + time.seconds() / 31_556_952);
         assert_eq!(year("Friday, 15-Jun-70 00:00:00 GMT"), Some(2070));
         assert_eq!(year("Friday, 15-Jun-79 00:00:00 GMT"), Some(1979));
     }

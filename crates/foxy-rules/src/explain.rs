@@ -1,5 +1,5 @@
-//! What each rule of reuse says of a stored response, in the order in which they are asked, for people. The rules
-//! themselves are in `reuse` and `freshness`; a test compares.
+//! What each rule of reuse says of a stored response, in the order in which they are asked, for
+//! people. The rules themselves are in `reuse` and `freshness`; a test compares.
 
 mod lifetime_source;
 
@@ -60,7 +60,8 @@ pub enum Step {
         /// For so long.
         by: u64,
     },
-    /// It says `must-revalidate`, `proxy-revalidate`, `s-maxage` or the like: it is never served stale.
+    /// It says `must-revalidate`, `proxy-revalidate`, `s-maxage` or the like: it is never served
+    /// stale.
     NeverStale,
     /// A permit to answer stale.
     Permit {
@@ -86,7 +87,8 @@ impl Step {
     pub const fn section(self) -> &'static str {
         match self {
             Self::Lifetime {
-                source: LifetimeSource::Heuristic | LifetimeSource::Package | LifetimeSource::Operator,
+                source:
+                    LifetimeSource::Heuristic | LifetimeSource::Package | LifetimeSource::Operator,
                 ..
             } => "RFC 9111 §4.2.2",
             Self::Lifetime { targeted: true, .. } => "RFC 9213 §2.2",
@@ -141,8 +143,12 @@ impl fmt::Display for Step {
             Self::Age { initial, seconds } => {
                 write!(f, "it is {seconds} s old; it was {initial} s old when it came")
             }
-            Self::ResponseNoCache => f.write_str("the response says no-cache: never without validation"),
-            Self::RequestNoCache => f.write_str("the request says no-cache: not without validation"),
+            Self::ResponseNoCache => {
+                f.write_str("the response says no-cache: never without validation")
+            }
+            Self::RequestNoCache => {
+                f.write_str("the request says no-cache: not without validation")
+            }
             Self::RequestMaxAge { limit, met: is } => {
                 write!(f, "the request takes what is at most {limit} s old, {}", met(is))
             }
@@ -192,13 +198,16 @@ pub fn explain_reuse(
     now: WallTime,
 ) -> Vec<Step> {
     let age = stored.times.known_age(now);
-    let mut steps =
-        vec![lifetime_step(response, stored), Step::Age { initial: stored.times.initial_age, seconds: age }];
+    let mut steps = vec![
+        lifetime_step(response, stored),
+        Step::Age { initial: stored.times.initial_age, seconds: age },
+    ];
     reuse_steps(request, stored, age, &mut steps);
     let therefore = may_reuse_under(request, stored, now);
     steps.push(Step::Therefore(therefore));
     if let Reuse::Revalidate(_) = therefore {
-        let permit = may_reuse_after(Failure::Unreachable, request, stored, now).map(|(_, permit)| permit);
+        let permit =
+            may_reuse_after(Failure::Unreachable, request, stored, now).map(|(_, permit)| permit);
         steps.push(Step::IfUnreachable { permit });
     }
     steps
@@ -243,7 +252,8 @@ fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &m
     if age < stored.lifetime {
         let left = stored.lifetime - age;
         steps.push(Step::Fresh { left });
-        steps.extend(request.min_fresh.map(|wanted| Step::MinFresh { wanted, met: left >= wanted }));
+        steps
+            .extend(request.min_fresh.map(|wanted| Step::MinFresh { wanted, met: left >= wanted }));
         return;
     }
     let by = age - stored.lifetime;

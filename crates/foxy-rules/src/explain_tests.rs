@@ -9,7 +9,8 @@ const RECEIVED: WallTime = WallTime::from_seconds(1_000_000);
 
 fn explained(request: &str, response: &[(&str, &str)], age: u64) -> Vec<Step> {
     let control = ResponseControl::of(response);
-    let (target, times) = (&b"http://a.test/"[..], StoredTimes { received: RECEIVED, initial_age: 2 });
+    let (target, times) =
+        (&b"http://a.test/"[..], StoredTimes { received: RECEIVED, initial_age: 2 });
     let lifetime = lifetime(200, response, &control, 0, RECEIVED, target).seconds();
     let stored = Stored { control: &control, lifetime, times };
     let response = Response { status: 200, fields: response, target };
@@ -28,9 +29,24 @@ fn each_rule_that_is_asked_speaks_in_order() {
         ("", "max-age=60", 10, "lifetime age fresh reuse"),
         ("min-fresh=30", "max-age=60", 10, "lifetime age fresh request-min-fresh reuse"),
         ("", "max-age=60", 70, "lifetime age stale stale if-unreachable"),
-        ("no-cache", "max-age=60", 10, "lifetime age request-no-cache request-no-cache if-unreachable"),
-        ("", "no-cache, max-age=60", 10, "lifetime age response-no-cache response-no-cache if-unreachable"),
-        ("max-age=5", "max-age=60", 10, "lifetime age request-max-age request-max-age if-unreachable"),
+        (
+            "no-cache",
+            "max-age=60",
+            10,
+            "lifetime age request-no-cache request-no-cache if-unreachable",
+        ),
+        (
+            "",
+            "no-cache, max-age=60",
+            10,
+            "lifetime age response-no-cache response-no-cache if-unreachable",
+        ),
+        (
+            "max-age=5",
+            "max-age=60",
+            10,
+            "lifetime age request-max-age request-max-age if-unreachable",
+        ),
         (
             "max-stale=5",
             "max-age=60, stale-while-revalidate=60",
@@ -76,8 +92,10 @@ fn follows(steps: &[Step]) -> Option<Reuse> {
         Step::Fresh { left } => Some(*left),
         _ => None,
     });
-    let last =
-        steps.iter().rev().find(|step| !matches!(step, Step::Therefore(_) | Step::IfUnreachable { .. }));
+    let last = steps
+        .iter()
+        .rev()
+        .find(|step| !matches!(step, Step::Therefore(_) | Step::IfUnreachable { .. }));
     Some(match (*last?, by, fresh) {
         (Step::ResponseNoCache, ..) => Reuse::Revalidate(Why::ResponseNoCache),
         (Step::RequestNoCache, ..) => Reuse::Revalidate(Why::RequestNoCache),

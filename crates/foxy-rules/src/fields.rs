@@ -25,10 +25,13 @@ impl Fields for [(&str, &str)] {
     }
 }
 
-/// The members of a comma-separated list over all its lines (RFC 9110 §5.6.1), white space trimmed, empty members
-/// left out. Commas inside quoted strings do not separate.
+/// The members of a comma-separated list over all its lines (RFC 9110 §5.6.1), white space trimmed,
+/// empty members left out. Commas inside quoted strings do not separate.
 pub fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
-    lines.flat_map(|line| Members { rest: line }).map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
+    lines
+        .flat_map(|line| Members { rest: line })
+        .map(<[u8]>::trim_ascii)
+        .filter(|member| !member.is_empty())
 }
 
 /// Whether a text is a token (RFC 9110 §5.6.2).

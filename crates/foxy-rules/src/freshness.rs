@@ -15,10 +15,11 @@ const HEURISTIC_LIMIT: u64 = 86_400;
 pub enum Lifetime {
     /// `s-maxage`, `max-age` or Expires said so.
     Explicit(u64),
-    /// A tenth of the time since Last-Modified, at most a day; a day for a package file of which nothing is said, and for
-    /// what is named by its digest (§4.2.2).
+    /// A tenth of the time since Last-Modified, at most a day; a day for a package file of which
+    /// nothing is said, and for what is named by its digest (§4.2.2).
     Heuristic(u64),
-    /// What the operator grants an answer that says there is nothing, of which nothing else is said (§4.2.2).
+    /// What the operator grants an answer that says there is nothing, of which nothing else is said
+    /// (§4.2.2).
     Negative(u64),
     /// Nothing says anything: never fresh.
     None,
@@ -41,9 +42,10 @@ pub const fn heuristically_cacheable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
-/// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires − Date, heuristic.
-/// `control` is what governs the response; where that is a targeted field, Expires says nothing (RFC 9213 §2.2). A negative
-/// response of which nothing is said gets `negative` seconds.
+/// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires −
+/// Date, heuristic. `control` is what governs the response; where that is a targeted field, Expires
+/// says nothing (RFC 9213 §2.2). A negative response of which nothing is said gets `negative`
+/// seconds.
 #[must_use]
 pub fn lifetime(
     status: u16,
@@ -60,7 +62,8 @@ pub fn lifetime(
     if response.has("expires") && !control.targeted {
         // Of several Expires lines none is trusted, and an invalid date is one in the past (§5.3).
         let expires = response.single("expires").and_then(|text| date::parse(text, received));
-        let seconds = expires.map_or(0, |expires| expires.seconds().saturating_sub(dated.seconds()));
+        let seconds =
+            expires.map_or(0, |expires| expires.seconds().saturating_sub(dated.seconds()));
         return Lifetime::Explicit(seconds.min(LONGEST));
     }
     let modified = response.single("last-modified").and_then(|text| date::parse(text, received));
@@ -76,13 +79,15 @@ pub fn lifetime(
     }
 }
 
-/// The Date of a response, or when it was received if it has none that can be read (RFC 9110 §6.6.1).
+/// The Date of a response, or when it was received if it has none that can be read (RFC 9110
+/// §6.6.1).
 #[must_use]
 pub fn date_of(response: &(impl Fields + ?Sized), received: WallTime) -> WallTime {
     response.single("date").and_then(|text| date::parse(text, received)).unwrap_or(received)
 }
 
-/// The Age a response arrived with: the first member of its first line, 0 when it cannot be read (§5.1).
+/// The Age a response arrived with: the first member of its first line, 0 when it cannot be read
+/// (§5.1).
 fn age_value(response: &(impl Fields + ?Sized)) -> u64 {
     let first = response.values("age").next();
     let member = first.and_then(|line| line.split(|&byte| byte == b',').next());
@@ -108,8 +113,9 @@ impl StoredTimes {
         Self { received, initial_age: apparent.max(corrected).min(LONGEST) }
     }
 
-    /// Its age now, in seconds, for the question whether it may answer. One that was received later than now was stored before a
-    /// clock was set back: how old it is is not known, so it is as old as can be.
+    /// Its age now, in seconds, for the question whether it may answer. One that was received later
+    /// than now was stored before a clock was set back: how old it is is not known, so it is as old
+    /// as can be.
     #[must_use]
     pub const fn known_age(self, now: WallTime) -> u64 {
         /// What two readings of one clock may differ by.
@@ -155,13 +161,24 @@ mod tests {
 
     #[test]
     fn a_targeted_field_leaves_expires_without_a_say() {
-        let fields = [("CDN-Cache-Control", "max-age=7"), ("Cache-Control", "max-age=9"), ("Expires", "0")];
+        let fields =
+            [("CDN-Cache-Control", "max-age=7"), ("Cache-Control", "max-age=9"), ("Expires", "0")];
         let of = |fields: &[(&str, &str)], role| {
-            lifetime(200, fields, &ResponseControl::for_role(fields, role), 0, RECEIVED, b"http://a/x")
+            lifetime(
+                200,
+                fields,
+                &ResponseControl::for_role(fields, role),
+                0,
+                RECEIVED,
+                b"http://a/x",
+            )
         };
         assert_eq!(of(&fields, Role::Gateway), Lifetime::Explicit(7));
         assert_eq!(of(&fields, Role::Proxy), Lifetime::Explicit(9));
-        assert_eq!(of(&[("CDN-Cache-Control", "x"), ("Expires", "0")], Role::Gateway), Lifetime::None);
+        assert_eq!(
+            of(&[("CDN-Cache-Control", "x"), ("Expires", "0")], Role::Gateway),
+            Lifetime::None
+        );
     }
 
     #[test]
@@ -182,7 +199,10 @@ mod tests {
             lifetime(200, fields, &ResponseControl::of(fields), 0, RECEIVED, target.as_bytes())
         };
         assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Heuristic(86_400));
-        assert_eq!(of("http://a/pool/x.deb", &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
+        assert_eq!(
+            of("http://a/pool/x.deb", &[("Cache-Control", "max-age=5")]),
+            Lifetime::Explicit(5)
+        );
         assert_eq!(of("http://a/pool/x.deb", &[("Expires", "0")]), Lifetime::Explicit(0));
         assert_eq!(of("http://a/Packages", &[]), Lifetime::None);
     }

@@ -13,13 +13,15 @@ pub enum HeadSays {
     Nothing,
 }
 
-/// Fields with digests of the whole representation, also in an answer without a body: one member an algorithm (RFC 9530 §3;
-/// RFC 3230). `Content-Digest` is not among them: of a HEAD's answer it may be that of no bytes.
+/// Fields with digests of the whole representation, also in an answer without a body: one member an
+/// algorithm (RFC 9530 §3; RFC 3230). `Content-Digest` is not among them: of a HEAD's answer it may
+/// be that of no bytes.
 const DIGESTS: [&str; 2] = ["repr-digest", "digest"];
 
-/// What a 200 to a HEAD says of the stored response of that length. It is the same when the answer has a validator, and each
-/// one, the length and each digest are the stored ones. §4.3.5 asks for the validators that the answer has to match; where it
-/// has none it is read as saying nothing, as another body may have the same length.
+/// What a 200 to a HEAD says of the stored response of that length. It is the same when the answer
+/// has a validator, and each one, the length and each digest are the stored ones. §4.3.5 asks for
+/// the validators that the answer has to match; where it has none it is read as saying nothing, as
+/// another body may have the same length.
 #[must_use]
 pub fn head_says(
     answer: &(impl Fields + ?Sized),
@@ -29,7 +31,10 @@ pub fn head_says(
     let validators = || ["etag", "last-modified"].into_iter().filter(|name| answer.has(name));
     let length = |text: &[u8]| std::str::from_utf8(text).ok()?.trim().parse::<u64>().ok();
     let as_long = !answer.has("content-length")
-        || answer.single("content-length").and_then(length).is_some_and(|length| length == stored_length);
+        || answer
+            .single("content-length")
+            .and_then(length)
+            .is_some_and(|length| length == stored_length);
     if !as_long
         || !validators().all(|name| answer.values(name).eq(stored.values(name)))
         || DIGESTS.iter().any(|name| contradict(name, answer, stored))
@@ -40,9 +45,14 @@ pub fn head_says(
 }
 
 /// Whether both have a digest by the same algorithm, and not the same one.
-fn contradict(name: &'static str, answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
+fn contradict(
+    name: &'static str,
+    answer: &(impl Fields + ?Sized),
+    stored: &(impl Fields + ?Sized),
+) -> bool {
     let differs = |(algorithm, digest): (&[u8], &[u8])| {
-        digests(name, stored).any(|(other, stored)| other.eq_ignore_ascii_case(algorithm) && stored != digest)
+        digests(name, stored)
+            .any(|(other, stored)| other.eq_ignore_ascii_case(algorithm) && stored != digest)
     };
     digests(name, answer).any(differs)
 }
@@ -108,7 +118,11 @@ mod tests {
     #[test]
     fn a_head_with_another_digest_by_the_same_algorithm_is_of_another_body() {
         check(
-            &[("ETag", "\"a\""), ("Repr-Digest", "sha-256=:AA==:, sha-512=:BB==:"), ("Digest", "MD5=CC==")],
+            &[
+                ("ETag", "\"a\""),
+                ("Repr-Digest", "sha-256=:AA==:, sha-512=:BB==:"),
+                ("Digest", "MD5=CC=="),
+            ],
             &[
                 (&[("Repr-Digest", "sha-256=:AA==:")], Nothing),
                 (&[("Repr-Digest", "sha-256=:DD==:")], Another),

@@ -8,16 +8,16 @@ pub fn is_safe(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
 
-/// Whether a response to `method` with `status` makes what is stored under the target URI invalid: a non-error answer
-/// to a method that is not safe.
+/// Whether a response to `method` with `status` makes what is stored under the target URI invalid:
+/// a non-error answer to a method that is not safe.
 #[must_use]
 pub fn invalidates(method: &str, status: u16) -> bool {
     !is_safe(method) && (200..400).contains(&status)
 }
 
-/// The further URIs it invalidates: those in Location and Content-Location, if their scheme and authority are the
-/// target's (others could be used to empty foreign caches). `base` is the cache key of the target; results are cache
-/// keys.
+/// The further URIs it invalidates: those in Location and Content-Location, if their scheme and
+/// authority are the target's (others could be used to empty foreign caches). `base` is the cache
+/// key of the target; results are cache keys.
 #[must_use]
 pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<String> {
     let fields = ["location", "content-location"];
@@ -28,20 +28,24 @@ pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<St
     texts.filter_map(|text| resolve(base, text.trim())).collect()
 }
 
-/// Whether Content-Location names the target itself (RFC 9110 §8.7). `base` is the cache key of the target.
+/// Whether Content-Location names the target itself (RFC 9110 §8.7). `base` is the cache key of the
+/// target.
 #[must_use]
 pub fn content_location_is_target(response: &(impl Fields + ?Sized), base: &str) -> bool {
     let text = response.single("content-location").and_then(|text| std::str::from_utf8(text).ok());
     text.and_then(|text| resolve(base, text.trim())).is_some_and(|found| found == base)
 }
 
-/// Resolves a reference against a key of the form `scheme://authority/path`; `None` when it leads to another origin.
+/// Resolves a reference against a key of the form `scheme://authority/path`; `None` when it leads
+/// to another origin.
 fn resolve(base: &str, reference: &str) -> Option<String> {
     let reference = reference.split('#').next()?;
     let origin_end = base.find("://").map(|at| at + 3)?;
     let path_start = base[origin_end..].find('/').map(|at| at + origin_end)?;
     let origin = &base[..path_start];
-    if let Some((scheme, rest)) = reference.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+    if let Some((scheme, rest)) =
+        reference.split_once("://").filter(|(scheme, _)| is_scheme(scheme))
+    {
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let key = crate::key::cache_key(scheme, authority.as_bytes(), path.as_bytes());
         let key = String::from_utf8(key).ok()?;
@@ -64,7 +68,8 @@ fn resolve(base: &str, reference: &str) -> Option<String> {
     Some(format!("{origin}{}", without_dots(&format!("{folder}{reference}"))))
 }
 
-/// Whether what stands before `://` is a scheme (RFC 3986 §3.1), and not a path whose query holds another URI.
+/// Whether what stands before `://` is a scheme (RFC 3986 §3.1), and not a path whose query holds
+/// another URI.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
@@ -72,7 +77,8 @@ fn is_scheme(text: &str) -> bool {
 
 /// Removes `.` and `..` segments (RFC 3986 §5.2.4).
 fn without_dots(text: &str) -> String {
-    let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
+    let (path, query) =
+        text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
     let mut kept: Vec<&str> = Vec::new();
     let segments: Vec<&str> = path.split('/').skip(1).collect();
     for (index, segment) in segments.iter().enumerate() {
@@ -99,10 +105,12 @@ mod tests {
 
     #[test]
     fn non_error_answers_to_unsafe_methods_invalidate() {
-        for (method, status) in [("POST", 200), ("PUT", 204), ("DELETE", 303), ("FROBNICATE", 200)] {
+        for (method, status) in [("POST", 200), ("PUT", 204), ("DELETE", 303), ("FROBNICATE", 200)]
+        {
             assert!(invalidates(method, status), "{method} {status}");
         }
-        for (method, status) in [("GET", 200), ("HEAD", 200), ("OPTIONS", 200), ("POST", 404), ("POST", 500)]
+        for (method, status) in
+            [("GET", 200), ("HEAD", 200), ("OPTIONS", 200), ("POST", 404), ("POST", 500)]
         {
             assert!(!invalidates(method, status), "{method} {status}");
         }
@@ -112,10 +120,16 @@ mod tests {
     fn a_content_location_may_name_the_target_in_any_form() {
         let base = "http://a.test/x/y?q";
         for location in ["http://a.test/x/y?q", "/x/y?q", "y?q", "?q", "//A.test:80/x/y?q#part"] {
-            assert!(content_location_is_target(&[("Content-Location", location)][..], base), "{location}");
+            assert!(
+                content_location_is_target(&[("Content-Location", location)][..], base),
+                "{location}"
+            );
         }
         for location in ["", "y", "/x/y?r", "http://b.test/x/y?q", "https://a.test/x/y?q"] {
-            assert!(!content_location_is_target(&[("Content-Location", location)][..], base), "{location}");
+            assert!(
+                !content_location_is_target(&[("Content-Location", location)][..], base),
+                "{location}"
+            );
         }
         assert!(!content_location_is_target(
             &[("Content-Location", "y?q"), ("Content-Location", "y?q")][..],

@@ -1,7 +1,8 @@
-//! The cache key (RFC 9111 §2): scheme and authority are always in it, path and query as they came, byte for byte.
+//! The cache key (RFC 9111 §2): scheme and authority are always in it, path and query as they came,
+//! byte for byte.
 
-/// The key of a target: `scheme://authority/path?query`, scheme and host in lower case, the scheme's own port left out.
-/// No two targets that an origin could tell apart share a key.
+/// The key of a target: `scheme://authority/path?query`, scheme and host in lower case, the
+/// scheme's own port left out. No two targets that an origin could tell apart share a key.
 #[must_use]
 pub fn cache_key(scheme: &str, authority: &[u8], path_and_query: &[u8]) -> Vec<u8> {
     let scheme = scheme.to_ascii_lowercase();

@@ -1,6 +1,7 @@
-//! HTTP caching rules (RFC 9111 and kin) as pure functions: no IO, no clock, no knowledge of how bytes travel.
-//! Every "no" is a named reason. Read in the order of the RFC: `storable` (§3), `vary` and `reuse` (§4),
-//! `freshness` (§4.2), `validate` (§4.3), `head` (§4.3.5), `invalidate` (§4.4), `cache_control` (§5.2), `targeted` (RFC 9213).
+//! HTTP caching rules (RFC 9111 and kin) as pure functions: no IO, no clock, no knowledge of how
+//! bytes travel. Every "no" is a named reason. Read in the order of the RFC: `storable` (§3),
+//! `vary` and `reuse` (§4), `freshness` (§4.2), `validate` (§4.3), `head` (§4.3.5), `invalidate`
+//! (§4.4), `cache_control` (§5.2), `targeted` (RFC 9213).
 
 pub mod cache_control;
 pub mod date;

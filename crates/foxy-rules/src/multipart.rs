@@ -1,5 +1,5 @@
-//! How several ranges of a body are laid out as one (`multipart/byteranges`, RFC 9110 §14.6): the bytes between them, and
-//! how long all is. The bytes of the body itself are not here.
+//! How several ranges of a body are laid out as one (`multipart/byteranges`, RFC 9110 §14.6): the
+//! bytes between them, and how long all is. The bytes of the body itself are not here.
 
 use crate::range::Span;
 
@@ -12,8 +12,9 @@ pub struct Multipart {
 }
 
 impl Multipart {
-    /// The layout for ranges of a whole of `complete` bytes and its media type. `None` where that would be no shorter than
-    /// the whole, which is then the better answer. The boundary is 128 random bits, so that no part has it by chance.
+    /// The layout for ranges of a whole of `complete` bytes and its media type. `None` where that
+    /// would be no shorter than the whole, which is then the better answer. The boundary is 128
+    /// random bits, so that no part has it by chance.
     #[must_use]
     pub fn new(
         spans: &[Span],
@@ -30,7 +31,8 @@ impl Multipart {
             if let Some(content_type) = content_type {
                 head.extend_from_slice(&[b"Content-Type: ", content_type, b"\r\n"].concat());
             }
-            let range = format!("Content-Range: bytes {}-{}/{complete}\r\n\r\n", span.first, span.last);
+            let range =
+                format!("Content-Range: bytes {}-{}/{complete}\r\n\r\n", span.first, span.last);
             head.extend_from_slice(range.as_bytes());
             length = length.checked_add(head.len() as u64)?.checked_add(span.length())?;
             parts.push((head, *span));
@@ -71,7 +73,8 @@ mod tests {
     #[test]
     fn the_layout_is_that_of_the_rfc_and_as_long_as_it_says() {
         let spans = [Span { first: 500, last: 501 }, Span { first: 7, last: 7 }];
-        let layout = Multipart::new(&spans, 8000, Some(b"application/pdf"), (1, 2)).expect("shorter");
+        let layout =
+            Multipart::new(&spans, 8000, Some(b"application/pdf"), (1, 2)).expect("shorter");
         let mut body = Vec::new();
         for (head, span) in layout.parts() {
             body.extend_from_slice(head);
@@ -98,7 +101,10 @@ mod tests {
         let spans = [Span { first: 0, last: 1 }, Span { first: 200, last: 201 }];
         let length = Multipart::new(&spans, 900, None, (1, 2)).expect("shorter").length();
         assert!(Multipart::new(&spans, length, None, (1, 2)).is_none());
-        let all = [Span { first: 0, last: u64::MAX - 200 }, Span { first: u64::MAX - 100, last: u64::MAX }];
+        let all = [
+            Span { first: 0, last: u64::MAX - 200 },
+            Span { first: u64::MAX - 100, last: u64::MAX },
+        ];
         assert!(Multipart::new(&all, u64::MAX, None, (1, 2)).is_none(), "no overflow");
     }
 }

@@ -1,11 +1,13 @@
-//! Why a response is not stored: the reasons by name, in words, and where each rule is written. `storable` decides.
+//! Why a response is not stored: the reasons by name, in words, and where each rule is written.
+//! `storable` decides.
 
 /// Why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotStoredReason {
     /// Only answers to GET are stored, and those to POST that say they are what a GET would give.
     Method,
-    /// Partial content (206) is no answer to other requests. What of it may be kept as a part is decided as for its whole.
+    /// Partial content (206) is no answer to other requests. What of it may be kept as a part is
+    /// decided as for its whole.
     Partial,
     /// The status is not a final one, or says nothing of the resource (304).
     Status,
@@ -27,7 +29,8 @@ pub enum NotStoredReason {
     VaryTooLong,
     /// It sets a cookie, and nothing in it says that others may have it.
     SetCookie,
-    /// No lifetime, no validator: it could never be reused (§3: no explicit freshness, no heuristic).
+    /// No lifetime, no validator: it could never be reused (§3: no explicit freshness, no
+    /// heuristic).
     NoFreshness,
 }
 
@@ -87,7 +90,9 @@ impl NotStoredReason {
             Self::VaryStar => "it says Vary: *, so no other request can have it",
             Self::VaryTooLong => "its Vary names more fields than are compared",
             Self::SetCookie => "it sets a cookie, and nothing in it says that others may have it",
-            Self::NoFreshness => "nothing says how long it is fresh, and there is nothing to validate it by",
+            Self::NoFreshness => {
+                "nothing says how long it is fresh, and there is nothing to validate it by"
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Names of files that never change under their name: the files of package archives, and files named by a digest of their
-//! content. A heuristic lifetime may look at them (RFC 9111 §4.2.2). A name with a query says nothing.
+//! Names of files that never change under their name: the files of package archives, and files
+//! named by a digest of their content. A heuristic lifetime may look at them (RFC 9111 §4.2.2). A
+//! name with a query says nothing.
 
 /// How the names of package files end.
 const ENDINGS: [&[u8]; 22] = [
@@ -27,8 +28,10 @@ const ENDINGS: [&[u8]; 22] = [
     b".msi",
 ];
 
-/// Digests by the names that archives of apt and registries of containers give them, and their length in digits.
-const DIGESTS: [(&[u8], usize); 4] = [(b"md5sum", 32), (b"sha1", 40), (b"sha256", 64), (b"sha512", 128)];
+/// Digests by the names that archives of apt and registries of containers give them, and their
+/// length in digits.
+const DIGESTS: [(&[u8], usize); 4] =
+    [(b"md5sum", 32), (b"sha1", 40), (b"sha256", 64), (b"sha512", 128)];
 
 /// The path of a target's cache key, if it has no query.
 fn path(target: &[u8]) -> Option<&[u8]> {
@@ -36,20 +39,22 @@ fn path(target: &[u8]) -> Option<&[u8]> {
     (!path.contains(&b'?')).then_some(path)
 }
 
-/// Whether a URL names a file of a package or release archive. Their publishers give a changed file a new name, so
-/// where nothing at all is said of freshness, such a file is taken to be good for the longest heuristic lifetime.
+/// Whether a URL names a file of a package or release archive. Their publishers give a changed file
+/// a new name, so where nothing at all is said of freshness, such a file is taken to be good for
+/// the longest heuristic lifetime.
 pub(crate) fn is_package(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
     ends() || is_crate(path)
 }
 
-/// Whether a path ends in `/crates/NAME/VERSION/download`, as registries of cargo name their files unless they say
-/// otherwise.
+/// Whether a path ends in `/crates/NAME/VERSION/download`, as registries of cargo name their files
+/// unless they say otherwise.
 fn is_crate(path: &[u8]) -> bool {
     let mut parts = path.rsplit(|&byte| byte == b'/');
     let is_version = |part: &[u8]| {
-        part.first().is_some_and(u8::is_ascii_digit) && part.iter().filter(|&&byte| byte == b'.').count() >= 2
+        part.first().is_some_and(u8::is_ascii_digit)
+            && part.iter().filter(|&&byte| byte == b'.').count() >= 2
     };
     parts.next() == Some(b"download")
         && parts.next().is_some_and(is_version)
@@ -57,21 +62,27 @@ fn is_crate(path: &[u8]) -> bool {
         && parts.next() == Some(b"crates")
 }
 
-/// Whether a URL names its content by a digest: `…/by-hash/SHA256/HEX` of apt, `…/blobs/sha256:HEX` and
-/// `…/manifests/sha256:HEX` of container registries, `…/repodata/HEX-NAME` of rpm archives. Other content would have
-/// another name, so that the time since Last-Modified says nothing.
+/// Whether a URL names its content by a digest: `…/by-hash/SHA256/HEX` of apt, `…/blobs/sha256:HEX`
+/// and `…/manifests/sha256:HEX` of container registries, `…/repodata/HEX-NAME` of rpm archives.
+/// Other content would have another name, so that the time since Last-Modified says nothing.
 pub(crate) fn is_named_by_digest(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let mut parts = path.rsplit(|&byte| byte == b'/');
     let (Some(name), Some(folder)) = (parts.next(), parts.next()) else { return false };
-    let digits =
-        |digits: &[u8], length: usize| digits.len() == length && digits.iter().all(u8::is_ascii_hexdigit);
-    let is_digest = |algorithm: &[u8], text: &[u8]| {
-        DIGESTS.iter().any(|(known, length)| known.eq_ignore_ascii_case(algorithm) && digits(text, *length))
+    let digits = |digits: &[u8], length: usize| {
+        digits.len() == length && digits.iter().all(u8::is_ascii_hexdigit)
     };
-    let split = |by: u8| name.iter().position(|&byte| byte == by).map(|at| (&name[..at], &name[at + 1..]));
+    let is_digest = |algorithm: &[u8], text: &[u8]| {
+        DIGESTS
+            .iter()
+            .any(|(known, length)| known.eq_ignore_ascii_case(algorithm) && digits(text, *length))
+    };
+    let split =
+        |by: u8| name.iter().position(|&byte| byte == by).map(|at| (&name[..at], &name[at + 1..]));
     match folder {
-        b"blobs" | b"manifests" => split(b':').is_some_and(|(algorithm, text)| is_digest(algorithm, text)),
+        b"blobs" | b"manifests" => {
+            split(b':').is_some_and(|(algorithm, text)| is_digest(algorithm, text))
+        }
         b"repodata" => split(b'-').is_some_and(|(text, _)| digits(text, 64) || digits(text, 128)),
         algorithm => parts.next() == Some(b"by-hash") && is_digest(algorithm, name),
     }
@@ -83,7 +94,9 @@ mod tests {
 
     #[test]
     fn files_of_packages_are_known_by_their_names() {
-        for package in ["/pool/x_1.0_amd64.deb", "/pool/x-1.0.TAR.GZ", "/v1/crates/x/1.0.3/download"] {
+        for package in
+            ["/pool/x_1.0_amd64.deb", "/pool/x-1.0.TAR.GZ", "/v1/crates/x/1.0.3/download"]
+        {
             assert!(is_package(format!("http://a{package}").as_bytes()), "{package}");
         }
         for other in [

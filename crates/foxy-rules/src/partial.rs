@@ -1,5 +1,6 @@
-//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes of which whole a 206 holds, and when two of them are
-//! parts of the same. Whether a part may be stored is decided as for its whole.
+//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes of which whole a 206 holds, and
+//! when two of them are parts of the same. Whether a part may be stored is decided as for its
+//! whole.
 
 use crate::fields::Fields;
 use crate::slice::strong_validator;
@@ -16,8 +17,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// What a 206's Content-Range says. `None` when it has none that can be read, several, or does not know how long the
-    /// whole is; so for `multipart/byteranges`.
+    /// What a 206's Content-Range says. `None` when it has none that can be read, several, or does
+    /// not know how long the whole is; so for `multipart/byteranges`.
     #[must_use]
     pub fn of(response: &(impl Fields + ?Sized)) -> Option<Self> {
         let text = std::str::from_utf8(response.single("content-range")?).ok()?.trim();
@@ -54,7 +55,8 @@ impl Part {
     /// The two together, if they overlap or adjoin and are of wholes of one length.
     #[must_use]
     pub fn joined(self, other: Self) -> Option<Self> {
-        let touch = self.first <= other.last.saturating_add(1) && other.first <= self.last.saturating_add(1);
+        let touch = self.first <= other.last.saturating_add(1)
+            && other.first <= self.last.saturating_add(1);
         (touch && self.complete == other.complete).then(|| Self {
             first: self.first.min(other.first),
             last: self.last.max(other.last),
@@ -63,8 +65,8 @@ impl Part {
     }
 }
 
-/// Whether two responses are of the same representation, so that their parts may be combined: both have the same strong
-/// validator (RFC 9111 §3.4), a tag or, where there is no tag, a date.
+/// Whether two responses are of the same representation, so that their parts may be combined: both
+/// have the same strong validator (RFC 9111 §3.4), a tag or, where there is no tag, a date.
 #[must_use]
 pub fn are_of_one(one: &(impl Fields + ?Sized), other: &(impl Fields + ?Sized)) -> bool {
     match (strong_validator(one), strong_validator(other)) {
@@ -102,7 +104,10 @@ mod tests {
         ] {
             assert_eq!(of(text), None, "{text:?}");
         }
-        assert_eq!(Part::of(&[("Content-Range", "bytes 0-1/4"), ("Content-Range", "bytes 2-3/4")][..]), None);
+        assert_eq!(
+            Part::of(&[("Content-Range", "bytes 0-1/4"), ("Content-Range", "bytes 2-3/4")][..]),
+            None
+        );
     }
 
     #[test]
@@ -118,18 +123,26 @@ mod tests {
         for (one, other, expected) in cases {
             assert_eq!(one.joined(other), expected, "{one:?} {other:?}");
         }
-        assert!(part(0, 9, 10).is_whole() && !part(1, 9, 10).is_whole() && part(1, 9, 10).length() == 9);
-        assert!(part(2, 5, 10).holds(2, 5) && !part(2, 5, 10).holds(1, 5) && !part(2, 5, 10).holds(2, 6));
+        assert!(
+            part(0, 9, 10).is_whole() && !part(1, 9, 10).is_whole() && part(1, 9, 10).length() == 9
+        );
+        assert!(
+            part(2, 5, 10).holds(2, 5)
+                && !part(2, 5, 10).holds(1, 5)
+                && !part(2, 5, 10).holds(2, 6)
+        );
     }
 
     #[test]
     fn only_a_strong_validator_makes_two_responses_one() {
-        let same = |one: &str, other: &str| are_of_one(&[("ETag", one)][..], &[("ETag", other)][..]);
+        let same =
+            |one: &str, other: &str| are_of_one(&[("ETag", one)][..], &[("ETag", other)][..]);
         assert!(same("\"a\"", "\"a\""));
         for (one, other) in [("\"a\"", "\"b\""), ("W/\"a\"", "W/\"a\""), ("a", "a")] {
             assert!(!same(one, other), "{one} {other}");
         }
-        let dated = |day: &'static str| [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", day)];
+        let dated =
+            |day: &'static str| [("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Date", day)];
         let [younger, older] =
             [dated("Mon, 07 Nov 1994 08:49:37 GMT"), dated("Tue, 08 Nov 1994 08:49:37 GMT")];
         assert!(are_of_one(&younger[..], &older[..]));

@@ -1,6 +1,7 @@
-//! Range requests (RFC 9110 §14) against a complete stored response. A set of ranges is merged first, so that no byte is
-//! sent twice, and one of too many ranges is ignored, as §14.2 allows: overlapping-range abuse has no lever here. How
-//! several ranges are laid out is in `multipart`; what of a set goes to an origin in `upstream_range`.
+//! Range requests (RFC 9110 §14) against a complete stored response. A set of ranges is merged
+//! first, so that no byte is sent twice, and one of too many ranges is ignored, as §14.2 allows:
+//! overlapping-range abuse has no lever here. How several ranges are laid out is in `multipart`;
+//! what of a set goes to an origin in `upstream_range`.
 
 use crate::date;
 use crate::fields::Fields;
@@ -10,10 +11,12 @@ use foxy_base::WallTime;
 /// Ranges a set may have, as it was sent. With more it is ignored.
 pub const RANGES: usize = 16;
 
-/// Ranges with fewer bytes between them are merged: less than another part's head takes (§15.3.7.2).
+/// Ranges with fewer bytes between them are merged: less than another part's head takes
+/// (§15.3.7.2).
 const GAP: u64 = 80;
 
-/// The year 2100: dates with two-digit years read as this century's, so that none looks older than it is.
+/// The year 2100: dates with two-digit years read as this century's, so that none looks older than
+/// it is.
 const FAR: WallTime = WallTime::from_seconds(4_102_444_800);
 
 /// The bytes `first..=last` of a body.
@@ -87,7 +90,8 @@ pub fn requested_range(
     }
 }
 
-/// If-Range (§13.1.5): a strong match of the tag, or the very text of a Last-Modified that is a strong validator.
+/// If-Range (§13.1.5): a strong match of the tag, or the very text of a Last-Modified that is a
+/// strong validator.
 fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     let Some(condition) = request.single("if-range") else { return false };
     if condition.starts_with(b"\"") || condition.starts_with(b"W/") {
@@ -96,7 +100,8 @@ fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Siz
     strong_date(stored) == Some(condition)
 }
 
-/// A Last-Modified that is a strong validator: at least a second before the response's Date (§8.8.2.2).
+/// A Last-Modified that is a strong validator: at least a second before the response's Date
+/// (§8.8.2.2).
 #[must_use]
 pub fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     let seconds = |text: &[u8]| date::parse(text, FAR).map(WallTime::seconds);
@@ -105,8 +110,8 @@ pub fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     seconds(changed).is_some_and(|changed| changed < sent).then_some(changed)
 }
 
-/// The members of a set of byte ranges. `None` for another unit, for what is not of the grammar, and for more than
-/// [`RANGES`].
+/// The members of a set of byte ranges. `None` for another unit, for what is not of the grammar,
+/// and for more than [`RANGES`].
 #[must_use]
 pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let text = std::str::from_utf8(range).ok()?.trim();
@@ -139,8 +144,8 @@ fn range_spec(text: &str) -> Option<RangeSpec> {
     (first <= last).then_some(RangeSpec::Span(Span { first, last }))
 }
 
-/// Merges what overlaps, adjoins or lies close together. What is left keeps the order in which it was first named
-/// (§15.3.7.2).
+/// Merges what overlaps, adjoins or lies close together. What is left keeps the order in which it
+/// was first named (§15.3.7.2).
 #[must_use]
 pub fn merged(spans: Vec<Span>) -> Vec<Span> {
     let mut ascending: Vec<(usize, Span)> = spans.into_iter().enumerate().collect();
@@ -210,7 +215,10 @@ mod tests {
         let cases = [
             ("bytes=0-1,500-501", Several(vec![span(0, 1), span(500, 501)])),
             ("bytes=500-501,0-1", Several(vec![span(500, 501), span(0, 1)])),
-            ("bytes=500-501,0-1,490-510,900-", Several(vec![span(490, 510), span(0, 1), span(900, 999)])),
+            (
+                "bytes=500-501,0-1,490-510,900-",
+                Several(vec![span(490, 510), span(0, 1), span(900, 999)]),
+            ),
             ("bytes= 0-1 ,, -1\t", Several(vec![span(0, 1), span(999, 999)])),
             ("bytes=0-1,2-3", part(0, 3)),
             ("bytes=0-1,82-83", part(0, 83)),
@@ -227,10 +235,12 @@ mod tests {
     #[test]
     fn a_set_of_too_many_ranges_is_ignored() {
         let set = |count: u64| {
-            let members: Vec<_> = (0..count).map(|at| format!("{}-{}", at * 1000, at * 1000)).collect();
+            let members: Vec<_> =
+                (0..count).map(|at| format!("{}-{}", at * 1000, at * 1000)).collect();
             format!("bytes={}", members.join(","))
         };
-        let answer = |count| requested_range(&[("Range", set(count).as_str())][..], STORED, 1 << 40);
+        let answer =
+            |count| requested_range(&[("Range", set(count).as_str())][..], STORED, 1 << 40);
         assert!(matches!(answer(16), Several(spans) if spans.len() == 16));
         assert_eq!(answer(17), Whole);
         let killer = format!("bytes=0-{}", ",5-0,0-0".repeat(8000));

@@ -1,4 +1,5 @@
-//! Whether a stored response may answer a request now (RFC 9111 §4), given that its key and variant match.
+//! Whether a stored response may answer a request now (RFC 9111 §4), given that its key and variant
+//! match.
 
 use crate::cache_control::{RequestControl, ResponseControl};
 use crate::fields::Fields;
@@ -29,9 +30,11 @@ pub enum Reuse {
 pub enum Permit {
     /// The request's `max-stale` (§5.2.1.2).
     MaxStale,
-    /// The response's `stale-while-revalidate` (RFC 5861 §3). Whoever serves it must see to its validation.
+    /// The response's `stale-while-revalidate` (RFC 5861 §3). Whoever serves it must see to its
+    /// validation.
     WhileRevalidate,
-    /// The response's or the request's `stale-if-error` (RFC 5861 §4), after an error of the origin.
+    /// The response's or the request's `stale-if-error` (RFC 5861 §4), after an error of the
+    /// origin.
     IfError,
     /// The origin cannot be reached (§4.2.4: "disconnected").
     Disconnected,
@@ -60,15 +63,16 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether it is an error in the sense of RFC 5861 §4: no response, or status 500, 502, 503 or 504.
+    /// Whether it is an error in the sense of RFC 5861 §4: no response, or status 500, 502, 503 or
+    /// 504.
     #[must_use]
     pub const fn is_error(self) -> bool {
         matches!(self, Self::Unreachable | Self::Status(500 | 502..=504))
     }
 }
 
-/// How long past its freshness a response may answer while its origin cannot be reached and nobody said how long: one
-/// week, in seconds.
+/// How long past its freshness a response may answer while its origin cannot be reached and nobody
+/// said how long: one week, in seconds.
 pub const DISCONNECTED_LIMIT: u64 = 604_800;
 
 /// Why a stored response must be validated before it answers.
@@ -87,7 +91,8 @@ pub enum RevalidateReason {
 }
 
 impl RevalidateReason {
-    /// Whether the request asked for it (`fwd=request` in RFC 9211) rather than the response's staleness (`fwd=stale`).
+    /// Whether the request asked for it (`fwd=request` in RFC 9211) rather than the response's
+    /// staleness (`fwd=stale`).
     #[must_use]
     pub const fn is_the_requests(self) -> bool {
         matches!(self, Self::RequestNoCache | Self::RequestMaxAge | Self::RequestMinFresh)
@@ -127,7 +132,8 @@ pub fn may_reuse(request: &(impl Fields + ?Sized), stored: Stored<'_>, now: Wall
 #[must_use]
 pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTime) -> Reuse {
     let age = stored.times.known_age(now);
-    // "the stored response does not contain the no-cache directive, unless it is successfully validated"
+    // "the stored response does not contain the no-cache directive, unless it is successfully
+    // validated"
     if stored.control.no_cache {
         return Reuse::Revalidate(RevalidateReason::ResponseNoCache);
     }
@@ -136,7 +142,8 @@ pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTi
         return Reuse::Revalidate(RevalidateReason::RequestNoCache);
     }
     let stale_allowance = if stored.control.forbids_stale() { None } else { request.max_stale };
-    // §5.2.1.1: an age above max-age counts as staleness, which max-stale may allow where the response does not forbid it
+    // §5.2.1.1: an age above max-age counts as staleness, which max-stale may allow where the
+    // response does not forbid it
     if request
         .max_age
         .is_some_and(|limit| age > limit && stale_allowance.is_none_or(|more| age - limit > more))
@@ -152,7 +159,8 @@ pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTi
         };
     }
     let by = age - stored.lifetime;
-    let within = |limit: Option<u64>| limit.is_some_and(|limit| by <= limit) && request.min_fresh.is_none();
+    let within =
+        |limit: Option<u64>| limit.is_some_and(|limit| by <= limit) && request.min_fresh.is_none();
     if within(stale_allowance) {
         return Reuse::Stale { by, permit: Permit::MaxStale };
     }
@@ -163,9 +171,9 @@ pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTi
     Reuse::Revalidate(RevalidateReason::Stale)
 }
 
-/// Decides after the origin failed to validate or replace a stored response. `Some` with the seconds it is stale by when
-/// it may answer all the same; what the request asked for beyond freshness (`no-cache`, `max-age`, `min-fresh`) still
-/// counts.
+/// Decides after the origin failed to validate or replace a stored response. `Some` with the
+/// seconds it is stale by when it may answer all the same; what the request asked for beyond
+/// freshness (`no-cache`, `max-age`, `min-fresh`) still counts.
 #[must_use]
 pub fn may_reuse_after(
     failure: Failure,
@@ -184,7 +192,9 @@ pub fn may_reuse_after(
     let by = stored.times.known_age(now).saturating_sub(stored.lifetime);
     match (stored.control.stale_if_error.max(request.stale_if_error), failure) {
         (Some(limit), _) => (by <= limit).then_some((by, Permit::IfError)),
-        (None, Failure::Unreachable) => (by <= DISCONNECTED_LIMIT).then_some((by, Permit::Disconnected)),
+        (None, Failure::Unreachable) => {
+            (by <= DISCONNECTED_LIMIT).then_some((by, Permit::Disconnected))
+        }
         (None, Failure::Status(_)) => None,
     }
 }
@@ -215,8 +225,12 @@ mod tests {
             let control = ResponseControl::of(&[("Cache-Control", "stale-while-revalidate=9")][..]);
             let times = StoredTimes { received: WallTime(100_000), initial_age: 0 };
             let stored = Stored { control: &control, lifetime: 100, times };
-            let after =
-                may_reuse_after(Failure::Unreachable, &RequestControl::default(), stored, WallTime(now));
+            let after = may_reuse_after(
+                Failure::Unreachable,
+                &RequestControl::default(),
+                stored,
+                WallTime(now),
+            );
             (may_reuse_under(&RequestControl::default(), stored, WallTime(now)), after)
         };
         assert_eq!(at(100_000), (Fresh { left: 100 }, None));
@@ -289,11 +303,19 @@ mod tests {
             (gone, "min-fresh=90", "max-age=100", 50, None),
         ];
         for (failure, request, response, age, expected) in cases {
-            assert_eq!(after(failure, request, response, age), expected, "{request} / {response} at {age}");
+            assert_eq!(
+                after(failure, request, response, age),
+                expected,
+                "{request} / {response} at {age}"
+            );
         }
         for forbids in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=100"] {
             let response = format!("{forbids}, stale-if-error=60, stale-while-revalidate=60");
-            assert_eq!(after(gone, "max-stale, stale-if-error=60", &response, 101), None, "{forbids}");
+            assert_eq!(
+                after(gone, "max-stale, stale-if-error=60", &response, 101),
+                None,
+                "{forbids}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Objects known by aligned slices: which slices a range touches, what may be believed of an origin's answer to a request
-//! for one, and which responses are of one representation (RFC 9111 §3.4). Where slices are kept is not here.
+//! Objects known by aligned slices: which slices a range touches, what may be believed of an
+//! origin's answer to a request for one, and which responses are of one representation (RFC 9111
+//! §3.4). Where slices are kept is not here.
 
 use crate::fields::Fields;
 use crate::partial::{Part, are_of_one};
@@ -12,12 +13,14 @@ pub const fn slice_of(at: u64, size: u64) -> Span {
     Span { first, last: first.saturating_add(size - 1) }
 }
 
-/// What stands for the very bytes of a response, for If-Range: a strong entity tag, or without any tag a date that is a
-/// strong validator (RFC 9110 §13.1.5).
+/// What stands for the very bytes of a response, for If-Range: a strong entity tag, or without any
+/// tag a date that is a strong validator (RFC 9110 §13.1.5).
 #[must_use]
 pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     match response.single("etag") {
-        Some(tag) => (tag.starts_with(b"\"") && tag.ends_with(b"\"") && tag.len() > 1).then_some(tag),
+        Some(tag) => {
+            (tag.starts_with(b"\"") && tag.ends_with(b"\"") && tag.len() > 1).then_some(tag)
+        }
         None if response.has("etag") => None,
         None => strong_date(response),
     }
@@ -41,7 +44,8 @@ pub enum SliceAnswer {
 /// Why a 206 cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnusableSlice {
-    /// No Content-Range that says which bytes of how many: none, several, `multipart/byteranges`, an unknown length.
+    /// No Content-Range that says which bytes of how many: none, several, `multipart/byteranges`,
+    /// an unknown length.
     NoContentRange,
     /// Other bytes than were asked for.
     OtherRange,
@@ -49,8 +53,8 @@ pub enum UnusableSlice {
     OtherLength,
 }
 
-/// Judges the answer to a request for `asked`. `length` is its body's, where the origin said it. `known` are the fields and
-/// the complete length of what the object's other slices are of.
+/// Judges the answer to a request for `asked`. `length` is its body's, where the origin said it.
+/// `known` are the fields and the complete length of what the object's other slices are of.
 #[must_use]
 pub fn slice_answer<K: Fields + ?Sized>(
     asked: Span,
@@ -74,8 +78,8 @@ pub fn slice_answer<K: Fields + ?Sized>(
     if length.is_some_and(|length| length != part.length()) {
         return SliceAnswer::Unusable(UnusableSlice::OtherLength);
     }
-    let same =
-        known.is_none_or(|(fields, complete)| complete == part.complete && are_of_one(response, fields));
+    let same = known
+        .is_none_or(|(fields, complete)| complete == part.complete && are_of_one(response, fields));
     if same { SliceAnswer::Slice(part) } else { SliceAnswer::Changed }
 }
 
@@ -140,7 +144,10 @@ mod tests {
         let cases: [(Lines<'_>, Option<&str>); 6] = [
             (&[("ETag", "\"a\"")], Some("\"a\"")),
             (&[("ETag", "W/\"a\""), ("Last-Modified", date), ("Date", later)], None),
-            (&[("ETag", "\"a\""), ("ETag", "\"b\""), ("Last-Modified", date), ("Date", later)], None),
+            (
+                &[("ETag", "\"a\""), ("ETag", "\"b\""), ("Last-Modified", date), ("Date", later)],
+                None,
+            ),
             (&[("Last-Modified", date), ("Date", later)], Some(date)),
             (&[("Last-Modified", date), ("Date", date)], None),
             (&[], None),

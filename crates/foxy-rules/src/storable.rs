@@ -37,24 +37,31 @@ pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     pub policy: Policy,
 }
 
-/// Statuses whose caching requirements we know (§5.2.2.3): the final ones of RFC 9110 but 206 and 304.
+/// Statuses whose caching requirements we know (§5.2.2.3): the final ones of RFC 9110 but 206 and
+/// 304.
 const fn understood(status: u16) -> bool {
     matches!(status, 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
 }
 
-/// Decides, in the order of §3. It sees heads only: a body that ends before its length is the caller's to drop (§3.3).
+/// Decides, in the order of §3. It sees heads only: a body that ends before its length is the
+/// caller's to drop (§3.3).
 ///
-/// Cookies: §7.3 leaves it to the origin to mark what is one user's. A response with Set-Cookie is stored when it says
-/// how long it may be reused or is `public`; without a word of that it is not, although §4.2.2 would allow a guess.
+/// Cookies: §7.3 leaves it to the origin to mark what is one user's. A response with Set-Cookie is
+/// stored when it says how long it may be reused or is `public`; without a word of that it is not,
+/// although §4.2.2 would allow a guess.
 #[must_use]
-pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Storability {
+pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(
+    exchange: Exchange<'_, Q, R>,
+) -> Storability {
     match refusal(exchange) {
         Some(reason) => Storability::DoNotStore(reason),
         None => Storability::Store,
     }
 }
 
-fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>) -> Option<NotStoredReason> {
+fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
+    exchange: Exchange<'_, Q, R>,
+) -> Option<NotStoredReason> {
     let Exchange { method, target, request, status, response, received, policy } = exchange;
     let control = ResponseControl::for_role(response, policy.role);
     // "the request method is understood by the cache"
@@ -66,8 +73,9 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
     if status < 200 || status == 304 || status > 599 {
         return Some(NotStoredReason::Status);
     }
-    // "if the response status code is 206 or 304, or the must-understand directive is present: the cache understands
-    // the response status code". Content-Range means nothing elsewhere (RFC 9110 §14.4).
+    // "if the response status code is 206 or 304, or the must-understand directive is present: the
+    // cache understands the response status code". Content-Range means nothing elsewhere (RFC 9110
+    // §14.4).
     if status == 206 {
         return Some(NotStoredReason::Partial);
     }
@@ -78,7 +86,8 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
     if control.unreadable {
         return Some(NotStoredReason::Unreadable);
     }
-    // "the no-store cache directive is not present in the response"; must-understand overrides it (§5.2.2.3)
+    // "the no-store cache directive is not present in the response"; must-understand overrides it
+    // (§5.2.2.3)
     if control.no_store && !control.must_understand {
         return Some(NotStoredReason::ResponseNoStore);
     }
@@ -90,8 +99,8 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
     if control.private {
         return Some(NotStoredReason::Private);
     }
-    // "if the cache is shared: the Authorization header field is not present in the request or a response directive is
-    // present that explicitly allows shared caching (§3.5)"
+    // "if the cache is shared: the Authorization header field is not present in the request or a
+    // response directive is present that explicitly allows shared caching (§3.5)"
     let shareable = control.public || control.must_revalidate || control.s_maxage.is_some();
     if request.has("authorization") && !shareable {
         return Some(NotStoredReason::Authorization);
@@ -114,14 +123,16 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(exchange: Exchange<'_, Q, R>)
     worth_storing(status, response, lifetime, &control)
 }
 
-/// Whether a response to POST is what a GET of the target would give (RFC 9110 §9.3.3), which its Content-Location says.
+/// Whether a response to POST is what a GET of the target would give (RFC 9110 §9.3.3), which its
+/// Content-Location says.
 fn is_what_get_gives(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> bool {
     let target = std::str::from_utf8(target).ok();
     status == 200 && target.is_some_and(|target| content_location_is_target(response, target))
 }
 
-/// "the response contains at least one of …": public, Expires, max-age, s-maxage, or a status with a heuristic. Beyond
-/// the RFC's "may", what has neither a lifetime nor a validator is left out, as it could never answer anything.
+/// "the response contains at least one of …": public, Expires, max-age, s-maxage, or a status with
+/// a heuristic. Beyond the RFC's "may", what has neither a lifetime nor a validator is left out, as
+/// it could never answer anything.
 fn worth_storing(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -132,7 +143,9 @@ fn worth_storing(
     let useful = match lifetime {
         Lifetime::Explicit(0) | Lifetime::Heuristic(0) => validator,
         Lifetime::Explicit(_) | Lifetime::Heuristic(_) | Lifetime::Negative(_) => true,
-        Lifetime::None => validator && (freshness::heuristically_cacheable(status) || control.public),
+        Lifetime::None => {
+            validator && (freshness::heuristically_cacheable(status) || control.public)
+        }
     };
     (!useful).then_some(NotStoredReason::NoFreshness)
 }
@@ -174,13 +187,18 @@ mod tests {
             (&[], 200, &[("Cache-Control", "public"), ("ETag", "\"a\""), ("Set-Cookie", "a=b")]),
         ];
         for (request, status, response) in cases {
-            assert_eq!(decide("GET", request, status, response), Storability::Store, "{status} {response:?}");
+            assert_eq!(
+                decide("GET", request, status, response),
+                Storability::Store,
+                "{status} {response:?}"
+            );
         }
     }
 
     #[test]
     fn an_answer_to_post_that_is_what_a_get_would_give() {
-        let response: Lines<'_> = &[("Cache-Control", "max-age=60"), ("Content-Location", "http://a/")];
+        let response: Lines<'_> =
+            &[("Cache-Control", "max-age=60"), ("Content-Location", "http://a/")];
         assert_eq!(decide("POST", &[], 200, response), Storability::Store);
     }
 
@@ -199,7 +217,13 @@ mod tests {
             ("GET", &[], 199, &[fresh], No::Status),
             ("GET", &[], 599, &[fresh, ("Cache-Control", "must-understand")], No::NotUnderstood),
             ("GET", &[], 200, &[fresh, ("Cache-Control", "no store")], No::Unreadable),
-            ("GET", &[], 200, &[fresh, ("Cache-Control", "must-understand, no-store=\"")], No::Unreadable),
+            (
+                "GET",
+                &[],
+                200,
+                &[fresh, ("Cache-Control", "must-understand, no-store=\"")],
+                No::Unreadable,
+            ),
             ("GET", &[], 200, &[fresh, ("Cache-Control", "no-store")], No::ResponseNoStore),
             ("GET", &[("Cache-Control", "no-store")], 200, &[fresh], No::RequestNoStore),
             ("GET", &[], 200, &[fresh, ("Cache-Control", "private")], No::Private),
@@ -214,11 +238,21 @@ mod tests {
             ),
             ("GET", &[], 200, &[], No::NoFreshness),
             ("GET", &[], 200, &[("Expires", "0")], No::NoFreshness),
-            ("GET", &[], 302, &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT")], No::NoFreshness),
+            (
+                "GET",
+                &[],
+                302,
+                &[("Last-Modified", "Mon, 07 Nov 1988 08:49:37 GMT")],
+                No::NoFreshness,
+            ),
         ];
         for (method, request, status, response, reason) in cases {
             let expected = Storability::DoNotStore(reason);
-            assert_eq!(decide(method, request, status, response), expected, "{method} {status} {response:?}");
+            assert_eq!(
+                decide(method, request, status, response),
+                expected,
+                "{method} {status} {response:?}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Targeted cache control (RFC 9213): `CDN-Cache-Control`, a Dictionary Structured Field (RFC 9651 §3.2) that governs
-//! the caches in front of an origin in the place of Cache-Control and Expires.
+//! Targeted cache control (RFC 9213): `CDN-Cache-Control`, a Dictionary Structured Field (RFC 9651
+//! §3.2) that governs the caches in front of an origin in the place of Cache-Control and Expires.
 
 use crate::cache_control::{LONGEST, ResponseControl};
 use crate::fields::Fields;
@@ -8,14 +8,15 @@ use sfv::{BareItem, Dictionary, ListEntry, Parser};
 /// The field meant for gateways.
 const FIELD: &str = "cdn-cache-control";
 
-/// Reads the targeted field. `None` when it is absent, empty, or not a Structured Field: then it counts for nothing
-/// (§2.2).
+/// Reads the targeted field. `None` when it is absent, empty, or not a Structured Field: then it
+/// counts for nothing (§2.2).
 pub(crate) fn read(response: &(impl Fields + ?Sized)) -> Option<ResponseControl> {
     if !response.has(FIELD) {
         return None;
     }
     let text = response.values(FIELD).collect::<Vec<_>>().join(&b", "[..]);
-    let members = Parser::new(&text).parse::<Dictionary>().ok().filter(|members| !members.is_empty())?;
+    let members =
+        Parser::new(&text).parse::<Dictionary>().ok().filter(|members| !members.is_empty())?;
     let mut control = ResponseControl { targeted: true, ..ResponseControl::default() };
     for (name, value) in &members {
         if let ListEntry::Item(item) = value
@@ -32,7 +33,9 @@ pub(crate) fn read(response: &(impl Fields + ?Sized)) -> Option<ResponseControl>
 fn seconds(value: &ListEntry) -> u64 {
     match value {
         ListEntry::Item(item) => match &item.bare_item {
-            BareItem::Integer(number) => u64::try_from(i64::from(*number)).unwrap_or(0).min(LONGEST),
+            BareItem::Integer(number) => {
+                u64::try_from(i64::from(*number)).unwrap_or(0).min(LONGEST)
+            }
             _ => 0,
         },
         ListEntry::InnerList(_) => 0,
@@ -70,8 +73,15 @@ mod tests {
 
     #[test]
     fn what_is_no_dictionary_counts_for_nothing() {
-        for value in ["", " ", "max-age=60, &&&&&", "MaX-aGe=60", "max-age =60", "max-age= 60", "max-age=60,"]
-        {
+        for value in [
+            "",
+            " ",
+            "max-age=60, &&&&&",
+            "MaX-aGe=60",
+            "max-age =60",
+            "max-age= 60",
+            "max-age=60,",
+        ] {
             assert_eq!(control(value), None, "{value:?}");
         }
         assert_eq!(read(&[("Cache-Control", "max-age=1")][..]), None);
@@ -82,6 +92,9 @@ mod tests {
         let lines = [("CDN-Cache-Control", "max-age=60"), ("cdn-cache-control", "must-revalidate")];
         let control = read(&lines[..]).expect("a dictionary");
         assert!(control.max_age == Some(60) && control.must_revalidate);
-        assert_eq!(read(&[("CDN-Cache-Control", "max-age=60"), ("CDN-Cache-Control", "&")][..]), None);
+        assert_eq!(
+            read(&[("CDN-Cache-Control", "max-age=60"), ("CDN-Cache-Control", "&")][..]),
+            None
+        );
     }
 }

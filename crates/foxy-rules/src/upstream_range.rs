@@ -1,7 +1,8 @@
-//! What of a client's Range goes to an origin when the cache cannot answer it. A set that an origin would answer with more
-//! bytes than the object has, or with thousands of parts, never goes on (RFC 9110 §17.15; the OBR attack of Li et al.,
-//! "CDN Backfired", DSN 2020): merged it asks for no byte twice, and where that cannot be known the whole is asked for, which
-//! costs an origin no more than it costs the client.
+//! What of a client's Range goes to an origin when the cache cannot answer it. A set that an origin
+//! would answer with more bytes than the object has, or with thousands of parts, never goes on (RFC
+//! 9110 §17.15; the OBR attack of Li et al., "CDN Backfired", DSN 2020): merged it asks for no byte
+//! twice, and where that cannot be known the whole is asked for, which costs an origin no more than
+//! it costs the client.
 
 use crate::range::{RangeSpec, Span, merged, range_set};
 
@@ -21,7 +22,8 @@ pub enum UpstreamRange {
 /// Decides about the value of a client's Range.
 #[must_use]
 pub fn upstream_range(range: &[u8]) -> UpstreamRange {
-    let bytes = range.trim_ascii().get(..6).is_some_and(|unit| unit.eq_ignore_ascii_case(b"bytes="));
+    let bytes =
+        range.trim_ascii().get(..6).is_some_and(|unit| unit.eq_ignore_ascii_case(b"bytes="));
     if !bytes {
         return UpstreamRange::Unknown;
     }

@@ -1,5 +1,6 @@
-//! Validation (RFC 9111 §4.3, RFC 9110 §13): conditional requests of clients against a stored response, the validators
-//! a cache sends upstream, and what a 304 changes in the stored head (§3.2).
+//! Validation (RFC 9111 §4.3, RFC 9110 §13): conditional requests of clients against a stored
+//! response, the validators a cache sends upstream, and what a 304 changes in the stored head
+//! (§3.2).
 
 use crate::date;
 use crate::fields::{Fields, members};
@@ -15,8 +16,9 @@ pub enum Conditional {
     NotModified,
 }
 
-/// Evaluates If-None-Match, or without it If-Modified-Since, of a GET or HEAD against a stored 200 response
-/// (RFC 9110 §13.2.2). If-Match and If-Unmodified-Since are for origin servers: see [`must_reach_origin`].
+/// Evaluates If-None-Match, or without it If-Modified-Since, of a GET or HEAD against a stored 200
+/// response (RFC 9110 §13.2.2). If-Match and If-Unmodified-Since are for origin servers: see
+/// [`must_reach_origin`].
 #[must_use]
 pub fn evaluate(
     request: &(impl Fields + ?Sized),
@@ -35,7 +37,8 @@ pub fn evaluate(
     if holds { Conditional::Full } else { Conditional::NotModified }
 }
 
-/// Whether a request carries conditions that only the origin can decide (RFC 9110 §13.1.1, §13.1.4): it is forwarded.
+/// Whether a request carries conditions that only the origin can decide (RFC 9110 §13.1.1,
+/// §13.1.4): it is forwarded.
 #[must_use]
 pub fn must_reach_origin(request: &(impl Fields + ?Sized)) -> bool {
     request.has("if-match") || request.has("if-unmodified-since")
@@ -46,8 +49,9 @@ fn none_match(request: &(impl Fields + ?Sized), stored: Option<&[u8]>) -> bool {
         .any(|tag| tag == b"*" || stored.is_some_and(|stored| weakly_equal(tag, stored)))
 }
 
-/// The entity tags of a list over all its lines (RFC 9110 §8.8.3), and `*`. A backslash is a character like any other in
-/// them, unlike in quoted strings. What is no tag is given as it stands, and equals none.
+/// The entity tags of a list over all its lines (RFC 9110 §8.8.3), and `*`. A backslash is a
+/// character like any other in them, unlike in quoted strings. What is no tag is given as it
+/// stands, and equals none.
 fn tags<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines.flat_map(|line| {
         let mut rest = line;
@@ -56,8 +60,9 @@ fn tags<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [
             rest = &rest[start..];
             let quote = if rest.starts_with(b"W/") { 2 } else { 0 };
             let quoted = rest.get(quote) == Some(&b'"');
-            let ends =
-                |from: usize, end: u8| rest[from..].iter().position(|&byte| byte == end).map(|at| from + at);
+            let ends = |from: usize, end: u8| {
+                rest[from..].iter().position(|&byte| byte == end).map(|at| from + at)
+            };
             let end = if quoted { ends(quote + 1, b'"').map(|at| at + 1) } else { ends(0, b',') };
             let (tag, after) = rest.split_at(end.unwrap_or(rest.len()));
             rest = after;
@@ -83,14 +88,16 @@ pub fn strongly_equal(one: &[u8], other: &[u8]) -> bool {
     !one.starts_with(b"W/") && !other.starts_with(b"W/") && weakly_equal(one, other)
 }
 
-/// True when the stored response was changed after the date the client gives. An invalid date is ignored (§13.1.3).
-/// Without Last-Modified, Date stands in for it (RFC 9111 §4.3.2).
+/// True when the stored response was changed after the date the client gives. An invalid date is
+/// ignored (§13.1.3). Without Last-Modified, Date stands in for it (RFC 9111 §4.3.2).
 fn modified_since(
     request: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
     received: WallTime,
 ) -> bool {
-    let Some(since) = request.single("if-modified-since").and_then(|text| date::parse(text, received)) else {
+    let Some(since) =
+        request.single("if-modified-since").and_then(|text| date::parse(text, received))
+    else {
         return true;
     };
     let modified = stored.single("last-modified").and_then(|text| date::parse(text, received));
@@ -120,13 +127,15 @@ impl<'a> Validators<'a> {
     }
 }
 
-/// Whether a 304's validators name the stored response (§4.3.4). A strong tag must be equal strongly, a weak one
-/// weakly, and without tags the dates must be the same text. A 304 without validators is about the only one we asked
-/// about; one with several of a kind is about nothing.
+/// Whether a 304's validators name the stored response (§4.3.4). A strong tag must be equal
+/// strongly, a weak one weakly, and without tags the dates must be the same text. A 304 without
+/// validators is about the only one we asked about; one with several of a kind is about nothing.
 #[must_use]
 pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     match (answer.single("etag"), stored.single("etag")) {
-        (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => strongly_equal(answer, stored),
+        (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => {
+            strongly_equal(answer, stored)
+        }
         (Some(answer), Some(stored)) => weakly_equal(answer, stored),
         (Some(_), None) => false,
         (None, _) if answer.has("etag") || answer.values("last-modified").count() > 1 => false,
@@ -137,9 +146,9 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
     }
 }
 
-/// Whether a field of a 304 (or of an updating HEAD) replaces the stored one of that name (§3.2): all but those about
-/// the connection, the framing and the stored bytes themselves, which a new coding or range would not describe, and
-/// Vary, which the stored response's key depends on.
+/// Whether a field of a 304 (or of an updating HEAD) replaces the stored one of that name (§3.2):
+/// all but those about the connection, the framing and the stored bytes themselves, which a new
+/// coding or range would not describe, and Vary, which the stored response's key depends on.
 #[must_use]
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
@@ -157,8 +166,8 @@ pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
         "content-range",
         "vary",
     ];
-    let named =
-        members(answer.values("connection")).any(|option| option.eq_ignore_ascii_case(name.as_bytes()));
+    let named = members(answer.values("connection"))
+        .any(|option| option.eq_ignore_ascii_case(name.as_bytes()));
     !named && !KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name))
 }
 
@@ -170,7 +179,8 @@ mod tests {
     type Lines<'a> = &'a [(&'a str, &'a str)];
 
     fn conditional(request: Lines<'_>) -> Conditional {
-        let stored: Lines<'_> = &[("ETag", "\"a\""), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")];
+        let stored: Lines<'_> =
+            &[("ETag", "\"a\""), ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT")];
         evaluate(request, 200, stored, NOW)
     }
 
@@ -184,7 +194,10 @@ mod tests {
             (&[("If-None-Match", "*")], Conditional::NotModified),
             (&[("If-None-Match", "a")], Conditional::Full),
             (
-                &[("If-None-Match", "\"b\""), ("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT")],
+                &[
+                    ("If-None-Match", "\"b\""),
+                    ("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ],
                 Conditional::Full,
             ),
             (&[("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT")], Conditional::NotModified),
@@ -232,7 +245,9 @@ mod tests {
     #[test]
     fn connection_framing_and_content_fields_stay_as_stored() {
         let answer: Lines<'_> = &[("Connection", "X-Hop")];
-        for kept in ["x-hop", "Content-Length", "transfer-encoding", "Content-Encoding", "connection"] {
+        for kept in
+            ["x-hop", "Content-Length", "transfer-encoding", "Content-Encoding", "connection"]
+        {
             assert!(!merges_into_stored(kept, answer), "{kept}");
         }
         for replaced in ["Cache-Control", "Content-Type", "ETag", "Expires", "X-Other", "Date"] {

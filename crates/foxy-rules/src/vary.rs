@@ -1,4 +1,5 @@
-//! Vary (RFC 9110 §12.5.5, RFC 9111 §4.1): which request fields chose a response, and the secondary key they make.
+//! Vary (RFC 9110 §12.5.5, RFC 9111 §4.1): which request fields chose a response, and the secondary
+//! key they make.
 
 use crate::fields::{Fields, is_token, members};
 
@@ -8,7 +9,8 @@ pub const LONGEST_VARY: usize = 16;
 /// Why no secondary key can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VaryError {
-    /// `*`, or a name that is no token, so that nobody knows what chose the response: it matches no other request.
+    /// `*`, or a name that is no token, so that nobody knows what chose the response: it matches no
+    /// other request.
     Star,
     /// More than [`LONGEST_VARY`] names.
     TooLong,
@@ -59,9 +61,10 @@ impl Vary {
         &self.names
     }
 
-    /// The secondary key of a request: equal for two requests exactly when their selecting fields match (§4.1). The
-    /// division into lines never counts. White space and case count, but in [`LISTS`], whose grammar says that they mean
-    /// nothing. A missing field matches only a missing one.
+    /// The secondary key of a request: equal for two requests exactly when their selecting fields
+    /// match (§4.1). The division into lines never counts. White space and case count, but in
+    /// [`LISTS`], whose grammar says that they mean nothing. A missing field matches only a missing
+    /// one.
     #[must_use]
     pub fn key(&self, request: &(impl Fields + ?Sized)) -> Vec<u8> {
         let mut key = Vec::new();
@@ -74,7 +77,11 @@ impl Vary {
                         .collect::<Vec<_>>()
                         .join(&b',')
                 } else {
-                    request.values(name).map(<[u8]>::trim_ascii).collect::<Vec<_>>().join(&b", "[..])
+                    request
+                        .values(name)
+                        .map(<[u8]>::trim_ascii)
+                        .collect::<Vec<_>>()
+                        .join(&b", "[..])
                 };
                 // The length keeps a value from passing for the fields after it.
                 key.extend_from_slice(format!("={}:", value.len()).as_bytes());
@@ -86,12 +93,13 @@ impl Vary {
     }
 }
 
-/// Lists of members with parameters, in which empty members and white space beside `,`, `;` and `=` mean nothing
-/// (RFC 9110 §12.5). Case means nothing in them but in Accept, where a parameter may have it.
+/// Lists of members with parameters, in which empty members and white space beside `,`, `;` and `=`
+/// mean nothing (RFC 9110 §12.5). Case means nothing in them but in Accept, where a parameter may
+/// have it.
 pub const LISTS: [&str; 4] = ["accept", "accept-charset", "accept-encoding", "accept-language"];
 
-/// A member of one of [`LISTS`] without white space beside `;` and `=`, and in lower case if `fold`; what is quoted
-/// stays. White space elsewhere is no part of the grammar, and kept.
+/// A member of one of [`LISTS`] without white space beside `;` and `=`, and in lower case if
+/// `fold`; what is quoted stays. White space elsewhere is no part of the grammar, and kept.
 fn normal(member: &[u8], fold: bool) -> Vec<u8> {
     let mut text: Vec<u8> = Vec::with_capacity(member.len());
     let (mut quoted, mut escaped) = (false, false);

@@ -9,8 +9,8 @@ use foxy_rules::reuse::{
 use foxy_rules::storable::{Exchange, Storability, storability};
 use foxy_rules::validate::{evaluate, is_about};
 use foxy_rules::{
-    Fields, Multipart, RangeAnswer, RangeSpec, RequestControl, ResponseControl, Role, Span, UpstreamRange,
-    Vary, requested_range, upstream_range,
+    Fields, Multipart, RangeAnswer, RangeSpec, RequestControl, ResponseControl, Role, Span,
+    UpstreamRange, Vary, requested_range, upstream_range,
 };
 use proptest::prelude::*;
 
@@ -30,12 +30,12 @@ fn directive() -> impl Strategy<Value = String> {
         "stale-if-error",
         "x",
     ];
-    (prop::sample::select(&NAMES[..]), prop::option::of(0u64..500)).prop_map(
-        |(name, argument)| match argument {
+    (prop::sample::select(&NAMES[..]), prop::option::of(0u64..500)).prop_map(|(name, argument)| {
+        match argument {
             Some(argument) => format!("{name}={argument}"),
             None => name.to_owned(),
-        },
-    )
+        }
+    })
 }
 
 fn control() -> impl Strategy<Value = String> {
@@ -43,8 +43,8 @@ fn control() -> impl Strategy<Value = String> {
 }
 
 fn asked_range() -> impl Strategy<Value = RangeSpec> {
-    let span =
-        (0u64..5000, 0u64..600).prop_map(|(first, more)| RangeSpec::Span(Span { first, last: first + more }));
+    let span = (0u64..5000, 0u64..600)
+        .prop_map(|(first, more)| RangeSpec::Span(Span { first, last: first + more }));
     let open = (0u64..5000).prop_map(|first| RangeSpec::Span(Span { first, last: u64::MAX }));
     prop_oneof![6 => span, 1 => open, 1 => (0u64..5000).prop_map(RangeSpec::Suffix)]
 }

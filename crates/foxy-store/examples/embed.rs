@@ -1,5 +1,5 @@
-//! Counts its own starts in a store. Kill it (`kill -9`) after its message: the next start finds the count again.
-//! `cargo run --example embed -p foxy-store -- FOLDER`
+//! Counts its own starts in a store. Kill it (`kill -9`) after its message: the next start finds
+//! the count again. `cargo run --example embed -p foxy-store -- FOLDER`
 #![expect(clippy::print_stdout, reason = "an example speaks to its user")]
 
 use foxy_store::{Key, Record, Store};

@@ -1,8 +1,8 @@
-//! Prints the fixture of a scheme in the present format, to be kept in tests/fixtures before the format changes:
-//! `cargo run -p foxy-store --example fixture -- webcosm`.
+//! Prints the fixture of a scheme in the present format, to be kept in tests/fixtures before the
+//! format changes: `cargo run -p foxy-store --example fixture -- webcosm`.
 //!
-//! It is text: a line `file NAME BYTES`, then a line for each 64 bytes that are not all zero: where they begin, and they
-//! themselves, both hexadecimal.
+//! It is text: a line `file NAME BYTES`, then a line for each 64 bytes that are not all zero: where
+//! they begin, and they themselves, both hexadecimal.
 
 #[path = "../tests/fixtures/script.rs"]
 mod script;
@@ -15,7 +15,8 @@ use std::time::Duration;
 
 const LINE: usize = 64;
 
-/// Makes the store: filled and closed, opened again, some replaced and some removed, some put, then killed.
+/// Makes the store: filled and closed, opened again, some replaced and some removed, some put, then
+/// killed.
 fn make(scheme: SchemeName) -> Memory {
     let (mut driver, _) = open(scheme, Memory::default());
     let put = |driver: &mut StepDriver<Memory>, key, version| {
@@ -29,7 +30,8 @@ fn make(scheme: SchemeName) -> Memory {
     for key in (0..KEYS).filter(|&key| version(key).is_none()) {
         assert_eq!(driver.remove(name(key)), Answer::Removed);
     }
-    (KEYS - 4..KEYS).for_each(|key| put(&mut driver, key, version(key).expect("none of these is removed")));
+    (KEYS - 4..KEYS)
+        .for_each(|key| put(&mut driver, key, version(key).expect("none of these is removed")));
     let later = driver.now() + Duration::from_secs(3);
     driver.run_until(later);
     driver.run_until_idle();

@@ -1,5 +1,5 @@
-//! How a store came to be open: with what it held, as a new one, or anew, and then why. Written by the scheme once that is
-//! decided, before it serves.
+//! How a store came to be open: with what it held, as a new one, or anew, and then why. Written by
+//! the scheme once that is decided, before it serves.
 
 use crate::settings::StoreSettings;
 use crate::superblock::Superblock;
@@ -47,7 +47,8 @@ pub enum AnewReason {
     SuperblocksDamaged,
     /// What it was told to forget cannot be read.
     JournalLost,
-    /// The index that a clean stop leaves is not there or not whole, and its scheme recovers from nothing else.
+    /// The index that a clean stop leaves is not there or not whole, and its scheme recovers from
+    /// nothing else.
     IndexLost,
     /// It was asked to be of another size, which it cannot become with what it held.
     OtherSize {

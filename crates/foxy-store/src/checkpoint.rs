@@ -1,6 +1,7 @@
-//! The index on disk, so that a store serves a moment after it is opened (R38): pages of entries, each with its own
-//! checksum, and a first page that counts them. What it says is a hint that every read verifies, except that a
-//! complete one, written at closing, also stands for "there is nothing else".
+//! The index on disk, so that a store serves a moment after it is opened (R38): pages of entries,
+//! each with its own checksum, and a first page that counts them. What it says is a hint that every
+//! read verifies, except that a complete one, written at closing, also stands for "there is nothing
+//! else".
 
 use crate::contract::Key;
 use crate::layout::PAGE;
@@ -79,8 +80,15 @@ fn number(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// Writes up to [`PAGE_ENTRIES`] entries as page `place` of checkpoint `checkpoint` into a zeroed page.
-pub fn encode_page(entries: &[Listed], checkpoint: u64, place: u32, secret: &Secret, out: &mut [u8]) {
+/// Writes up to [`PAGE_ENTRIES`] entries as page `place` of checkpoint `checkpoint` into a zeroed
+/// page.
+pub fn encode_page(
+    entries: &[Listed],
+    checkpoint: u64,
+    place: u32,
+    secret: &Secret,
+    out: &mut [u8],
+) {
     out[8..16].copy_from_slice(&checkpoint.to_le_bytes());
     out[16..20].copy_from_slice(&place.to_le_bytes());
     let count = u32::try_from(entries.len()).expect("at most PAGE_ENTRIES");

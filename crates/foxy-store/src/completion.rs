@@ -1,4 +1,5 @@
-//! What a finished operation amounts to: the bytes that a read gave, or whether a write moved all of its own.
+//! What a finished operation amounts to: the bytes that a read gave, or whether a write moved all
+//! of its own.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoOutput};
 
@@ -17,7 +18,9 @@ pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
 pub fn written(done: &IoDone) -> Result<(), IoError> {
     match (&done.result, &done.buffer) {
         (Err(error), _) => Err(*error),
-        (Ok(IoOutput::Moved { count }), Some(buffer)) if *count < buffer.len() => Err(IoError::Device),
+        (Ok(IoOutput::Moved { count }), Some(buffer)) if *count < buffer.len() => {
+            Err(IoError::Device)
+        }
         _ => Ok(()),
     }
 }

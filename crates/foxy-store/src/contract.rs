@@ -1,11 +1,14 @@
 //! The contract between the store and its users, and the seam every scheme implements.
 //!
-//! 1. A `Get` answers `Absent`, or exactly the record of the last finished `Put` of that key, byte for byte. This
-//!    holds across crashes at any point, torn, lost and corrupted writes included: a doubt is a miss.
-//! 2. A `Put` that is refused, fails or is overtaken leaves the key absent or as it was; never anything else. One that
-//!    a failing device refused may still come to light after a crash: nobody can take back what a broken disk kept.
-//! 3. After `Removed`, or after a `Stored` that replaced a record, the old record never comes back, crash or not.
-//!    (That is what is made durable before the answer; a fill of a new key costs no sync.)
+//! 1. A `Get` answers `Absent`, or exactly the record of the last finished `Put` of that key, byte
+//!    for byte. This holds across crashes at any point, torn, lost and corrupted writes included: a
+//!    doubt is a miss.
+//! 2. A `Put` that is refused, fails or is overtaken leaves the key absent or as it was; never
+//!    anything else. One that a failing device refused may still come to light after a crash:
+//!    nobody can take back what a broken disk kept.
+//! 3. After `Removed`, or after a `Stored` that replaced a record, the old record never comes back,
+//!    crash or not. (That is what is made durable before the answer; a fill of a new key costs no
+//!    sync.)
 //! 4. Every request is answered exactly once, with a named reason when the answer is no.
 //! 5. Memory and disk stay within the limits the scheme was made with.
 //!
@@ -25,8 +28,8 @@ use xxhash_rust::xxh3::xxh3_128;
 pub struct Key(pub [u8; 16]);
 
 impl Key {
-    /// The key of a name: its XXH3 hash. Keep the name in the record's head where others choose names, and compare: two
-    /// names can be made to have one hash.
+    /// The key of a name: its XXH3 hash. Keep the name in the record's head where others choose
+    /// names, and compare: two names can be made to have one hash.
     #[must_use]
     pub fn of(name: &[u8]) -> Self {
         Self(xxh3_128(name).to_le_bytes())
@@ -122,14 +125,16 @@ pub enum StoreRequest {
         /// Where it might be put.
         hint: PlacementHint,
     },
-    /// Forgets a record, durably: `Removed` or `Refused` (then the caller must not rely on it being gone).
+    /// Forgets a record, durably: `Removed` or `Refused` (then the caller must not rely on it being
+    /// gone).
     Remove {
         /// Pairs the answer.
         ticket: Ticket,
         /// Which record.
         key: Key,
     },
-    /// Writes out what is buffered and a checkpoint, then answers `Closed`. Requests after it are refused.
+    /// Writes out what is buffered and a checkpoint, then answers `Closed`. Requests after it are
+    /// refused.
     Close {
         /// Pairs the answer.
         ticket: Ticket,
@@ -265,9 +270,11 @@ pub enum Look {
     Unsure,
 }
 
-/// Answers gets for a scheme, on any thread, where neither its own thread nor waiting for a disk is needed.
+/// Answers gets for a scheme, on any thread, where neither its own thread nor waiting for a disk is
+/// needed.
 pub trait Lookup: Send + Sync {
-    /// Looks a key up, and for its record into what `read` gives at once. A put counts from when the scheme has taken it.
+    /// Looks a key up, and for its record into what `read` gives at once. A put counts from when
+    /// the scheme has taken it.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 }
 
@@ -283,8 +290,8 @@ pub trait Scheme {
     fn deadline(&self) -> Option<Instant>;
     /// Called once the deadline has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
-    /// The free runs of slots in its file, as first slot and length, for pictures of fragmentation (R31, R32); none
-    /// from schemes that do not keep records in slots of one file.
+    /// The free runs of slots in its file, as first slot and length, for pictures of fragmentation
+    /// (R31, R32); none from schemes that do not keep records in slots of one file.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }

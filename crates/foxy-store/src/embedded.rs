@@ -1,5 +1,5 @@
-//! The store for embedding: open a folder, then put, get and remove records. [`Store`] chooses the default scheme
-//! (webcosm) and the fastest device, and hides tickets, shards and mailboxes.
+//! The store for embedding: open a folder, then put, get and remove records. [`Store`] chooses the
+//! default scheme (webcosm) and the fastest device, and hides tickets, shards and mailboxes.
 
 use crate::contract::{Answer, Key, PlacementHint, Record, RefusedReason};
 use crate::observe::Observer;
@@ -18,8 +18,8 @@ use std::time::Duration;
 
 /// A store in a folder. Dropping it closes the store and waits until all records are on disk.
 ///
-/// A store may forget a record to make room; it never returns a record that was replaced or removed.
-/// After a crash, puts of about the last second may be missing.
+/// A store may forget a record to make room; it never returns a record that was replaced or
+/// removed. After a crash, puts of about the last second may be missing.
 ///
 /// ```
 /// use foxy_store::{Key, Record, Store};
@@ -42,8 +42,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in the folder `path`, and makes the folder if it is missing. The store takes `size` bytes of
-    /// disk. A store that exists is recovered; with another `size` it keeps the records that fit.
+    /// Opens the store in the folder `path`, and makes the folder if it is missing. The store takes
+    /// `size` bytes of disk. A store that exists is recovered; with another `size` it keeps the
+    /// records that fit.
     ///
     /// # Errors
     /// [`OpenError`], and the folder is as it was before.
@@ -51,14 +52,18 @@ impl Store {
         let root = Root::open(path.as_ref()).map_err(OpenError::Folder)?;
         let settings = StoreSettings { seed: random::entropy(), ..StoreSettings::with_size(size) };
         settings.validate().map_err(OpenError::Size)?;
-        let (device, _) = open_device(&root, DeviceSettings::default()).map_err(OpenError::System)?;
+        let (device, _) =
+            open_device(&root, DeviceSettings::default()).map_err(OpenError::System)?;
         let observer = Observer::default();
         let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
-        let shard = Shard::start(scheme, device, observer.clone(), ShardSettings::new(clock::monotonic));
+        let shard =
+            Shard::start(scheme, device, observer.clone(), ShardSettings::new(clock::monotonic));
         let store = Self { shard: shard.map_err(OpenError::System)?, _root: root };
         loop {
             match observer.status.get() {
-                StoreStatus::Opening | StoreStatus::Rebuilding => thread::sleep(Duration::from_millis(1)),
+                StoreStatus::Opening | StoreStatus::Rebuilding => {
+                    thread::sleep(Duration::from_millis(1))
+                }
                 StoreStatus::Serving => return Ok(store),
                 StoreStatus::Unusable(reason) => return Err(OpenError::Unusable(reason)),
                 StoreStatus::Closed | StoreStatus::Panicked => return Err(OpenError::Failed),
@@ -67,7 +72,7 @@ impl Store {
     }
 
     /// The record of `key`, or `None`.
-    pub fn get(&self, key: Key) -> Pending<Option<Record>> {
+    pub fn get(&self, key: Key) -> PendingAnswer<Option<Record>> {
         pending(
             |reply| self.shard.handle().get(key, reply),
             |answer| match answer {
@@ -77,14 +82,15 @@ impl Store {
         )
     }
 
-    /// Stores a record, or replaces the record of `key`. After an error, `key` may have no record, or the earlier one.
-    pub fn put(&self, key: Key, record: Record) -> Pending<Result<(), RefusedReason>> {
+    /// Stores a record, or replaces the record of `key`. After an error, `key` may have no record,
+    /// or the earlier one.
+    pub fn put(&self, key: Key, record: Record) -> PendingAnswer<Result<(), RefusedReason>> {
         let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
         pending(|reply| self.shard.handle().put(key, record, hint, reply), done)
     }
 
     /// Removes the record of `key`. The record stays removed after a crash.
-    pub fn remove(&self, key: Key) -> Pending<Result<(), RefusedReason>> {
+    pub fn remove(&self, key: Key) -> PendingAnswer<Result<(), RefusedReason>> {
         pending(|reply| self.shard.handle().remove(key, reply), done)
     }
 }
@@ -99,25 +105,25 @@ fn done(answer: Option<Answer>) -> Result<(), RefusedReason> {
 
 /// A request in progress. It goes on even if nothing waits for its answer.
 #[must_use = "call `wait`, or await the answer"]
-pub struct Pending<T> {
+pub struct PendingAnswer<T> {
     answer: oneshot::Receiver<Answer>,
     read: fn(Option<Answer>) -> T,
 }
 
-fn pending<T>(request: impl FnOnce(Reply), read: fn(Option<Answer>) -> T) -> Pending<T> {
+fn pending<T>(request: impl FnOnce(Reply), read: fn(Option<Answer>) -> T) -> PendingAnswer<T> {
     let (sender, answer) = oneshot::channel();
     request(Box::new(move |answer| drop(sender.send(answer))));
-    Pending { answer, read }
+    PendingAnswer { answer, read }
 }
 
-impl<T> Pending<T> {
+impl<T> PendingAnswer<T> {
     /// Blocks the thread until the answer is there.
     pub fn wait(self) -> T {
         (self.read)(self.answer.recv().ok())
     }
 }
 
-impl<T: 'static> IntoFuture for Pending<T> {
+impl<T: 'static> IntoFuture for PendingAnswer<T> {
     type Output = T;
     type IntoFuture = Pin<Box<dyn Future<Output = T> + Send>>;
 

@@ -1,7 +1,9 @@
-//! A scheme and a device, and the closed set of things that can happen to them. The shard's thread, the simulator and
-//! the tests all drive this same code; it reads no clock and never blocks.
+//! A scheme and a device, and the closed set of things that can happen to them. The shard's thread,
+//! the simulator and the tests all drive this same code; it reads no clock and never blocks.
 
-use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket};
+use crate::contract::{
+    Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket,
+};
 use crate::observe::Observer;
 use crate::statistics::RequestKind;
 use foxy_base::Instant;
@@ -102,7 +104,8 @@ impl<D: Device, R> Engine<D, R> {
         self.empty_outbox(now, deliver);
     }
 
-    /// Takes all completions there are and a deadline that has passed. Says whether there was anything.
+    /// Takes all completions there are and a deadline that has passed. Says whether there was
+    /// anything.
     pub fn turn(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) -> bool {
         let mut done = std::mem::take(&mut self.done);
         self.device.reap(now, &mut done);
@@ -168,10 +171,15 @@ impl<D: Device, R> Engine<D, R> {
 
     fn register(&mut self, ask: Ask, waiter: R) -> StoreRequest {
         match ask {
-            Ask::Get(key) => StoreRequest::Get { ticket: self.waiters.add(RequestKind::Get, waiter), key },
-            Ask::Put(key, record, hint) => {
-                StoreRequest::Put { ticket: self.waiters.add(RequestKind::Put, waiter), key, record, hint }
+            Ask::Get(key) => {
+                StoreRequest::Get { ticket: self.waiters.add(RequestKind::Get, waiter), key }
             }
+            Ask::Put(key, record, hint) => StoreRequest::Put {
+                ticket: self.waiters.add(RequestKind::Put, waiter),
+                key,
+                record,
+                hint,
+            },
             Ask::Remove(key) => {
                 StoreRequest::Remove { ticket: self.waiters.add(RequestKind::Remove, waiter), key }
             }

@@ -1,5 +1,5 @@
-//! What is known to lie on disk: live records in order of use, and leftovers that would be read back after a crash.
-//! Pure memory; it decides nothing about space or durability.
+//! What is known to lie on disk: live records in order of use, and leftovers that would be read
+//! back after a crash. Pure memory; it decides nothing about space or durability.
 
 use crate::contract::Key;
 use crate::layout::{SLOT, SLOTS_PER_PAGE};
@@ -16,7 +16,8 @@ pub type EntryId = u32;
 pub enum EntryState {
     /// The record a get may return.
     Live,
-    /// A record that may still be whole on disk but is not to be returned: evicted, forgotten, or doubtful.
+    /// A record that may still be whole on disk but is not to be returned: evicted, forgotten, or
+    /// doubtful.
     Leftover,
     /// A leftover that is being overwritten, or has been but not yet durably.
     Dying,
@@ -92,7 +93,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty index. The policy, an empty one too, says which live entry goes first. `mix` is a secret that keeps callers from choosing keys that collide.
+    /// An empty index. The policy, an empty one too, says which live entry goes first. `mix` is a
+    /// secret that keeps callers from choosing keys that collide.
     #[must_use]
     pub fn new(mix: u64, policy: Box<dyn Policy>) -> Self {
         Self {
@@ -122,7 +124,10 @@ impl Index {
     /// Every entry of a key, live or not.
     pub fn of_key(&self, key: Key) -> impl Iterator<Item = EntryId> + '_ {
         let slab = &self.slab;
-        self.by_key.iter_hash(key.hash(self.mix)).copied().filter(move |&id| slab[id as usize].key == key)
+        self.by_key
+            .iter_hash(key.hash(self.mix))
+            .copied()
+            .filter(move |&id| slab[id as usize].key == key)
     }
 
     /// The live entry of a key.
@@ -131,7 +136,8 @@ impl Index {
         self.of_key(key).find(|&id| self.get(id).state == EntryState::Live)
     }
 
-    /// Adds an entry; a live one is new to the policy. There must be no other live entry of its key.
+    /// Adds an entry; a live one is new to the policy. There must be no other live entry of its
+    /// key.
     pub fn insert(&mut self, entry: Entry) -> EntryId {
         let id = self.vacant.pop().unwrap_or_else(|| {
             self.slab.push(entry);
@@ -153,7 +159,10 @@ impl Index {
 
     /// Changes what an entry stands for; never to live.
     pub fn set_state(&mut self, id: EntryId, state: EntryState) {
-        assert!(state != EntryState::Live && state != EntryState::Vacant, "records do not come back to life");
+        assert!(
+            state != EntryState::Live && state != EntryState::Vacant,
+            "records do not come back to life"
+        );
         if self.get(id).state == EntryState::Live {
             self.live -= 1;
             self.live_slots -= u64::from(self.get(id).slots);
@@ -165,7 +174,10 @@ impl Index {
     /// Drops an entry that is not live.
     pub fn remove(&mut self, id: EntryId) {
         let entry = *self.get(id);
-        assert!(entry.state != EntryState::Live && entry.state != EntryState::Vacant, "live or gone");
+        assert!(
+            entry.state != EntryState::Live && entry.state != EntryState::Vacant,
+            "live or gone"
+        );
         let hash = entry.key.hash(self.mix);
         if let Ok(found) = self.by_key.find_entry(hash, |&other| other == id) {
             found.remove();
@@ -202,8 +214,8 @@ impl Index {
         self.by_slot.range((from, 0)..(to, 0)).map(|&(_, id)| id)
     }
 
-    /// Live entries that take any of a range of slots. They do not overlap each other, so a walk backwards can stop
-    /// at the first that ends before the range.
+    /// Live entries that take any of a range of slots. They do not overlap each other, so a walk
+    /// backwards can stop at the first that ends before the range.
     pub fn live_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         let near = self.by_slot.range((from.saturating_sub(SLOTS_LIMIT), 0)..(to, 0)).rev();
         near.map(|&(_, id)| id)

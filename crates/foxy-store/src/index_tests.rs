@@ -9,8 +9,10 @@ fn entry(key: u8, sequence: u64, slot: u32, state: EntryState) -> Entry {
 
 #[test]
 fn a_key_can_have_one_live_record_and_several_leftovers() {
-    let mut index =
-        Index::new(1, PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }));
+    let mut index = Index::new(
+        1,
+        PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }),
+    );
     let old = index.insert(entry(1, 1, 0, EntryState::Live));
     index.set_state(old, EntryState::Leftover);
     let new = index.insert(entry(1, 2, 8, EntryState::Live));
@@ -23,8 +25,10 @@ fn a_key_can_have_one_live_record_and_several_leftovers() {
 
 #[test]
 fn what_lies_in_a_range_is_found_even_when_it_begins_before() {
-    let mut index =
-        Index::new(1, PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }));
+    let mut index = Index::new(
+        1,
+        PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }),
+    );
     let a = index.insert(entry(1, 1, 0, EntryState::Live));
     let b = index.insert(entry(2, 2, 4, EntryState::Live));
     assert_eq!(index.live_in(3, 4).collect::<Vec<_>>(), [a]);
@@ -34,8 +38,10 @@ fn what_lies_in_a_range_is_found_even_when_it_begins_before() {
 
 #[test]
 fn the_least_recently_used_goes_first() {
-    let mut index =
-        Index::new(1, PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }));
+    let mut index = Index::new(
+        1,
+        PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }),
+    );
     let a = index.insert(entry(1, 1, 0, EntryState::Live));
     let b = index.insert(entry(2, 2, 4, EntryState::Live));
     assert_eq!(index.victim(), Some(a));

@@ -1,6 +1,6 @@
-//! The forget journal: which keys are forgotten up to which sequence number, as blocks on disk. A block is written
-//! twice, so that one damaged copy costs nothing; a torn tail was never answered for; damage before the tail is a doubt
-//! that the opener must take as "everything is forgotten".
+//! The forget journal: which keys are forgotten up to which sequence number, as blocks on disk. A
+//! block is written twice, so that one damaged copy costs nothing; a torn tail was never answered
+//! for; damage before the tail is a doubt that the opener must take as "everything is forgotten".
 
 use crate::contract::Key;
 use crate::layout::PAGE;
@@ -34,9 +34,11 @@ pub struct JournalDamaged;
 pub struct JournalContent {
     /// All facts, oldest first.
     pub facts: Vec<Forget>,
-    /// The highest sequence number up to which records were known to be durable when a block was written.
+    /// The highest sequence number up to which records were known to be durable when a block was
+    /// written.
     pub durable: u64,
-    /// Blocks that were read. A half that counts has one from when it does: without any it was lost.
+    /// Blocks that were read. A half that counts has one from when it does: without any it was
+    /// lost.
     pub blocks: u32,
 }
 
@@ -85,7 +87,8 @@ fn encode_block(facts: &[Forget], number: u32, stamp: BlockStamp, secret: &Secre
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Reads one copy of a block, with what it says is durable and its facts; `None` when it is not that block, or damaged.
+/// Reads one copy of a block, with what it says is durable and its facts; `None` when it is not
+/// that block, or damaged.
 pub(crate) fn decode_block<'a>(
     page: &'a [u8],
     number: u32,
@@ -115,7 +118,11 @@ pub(crate) fn decode_block<'a>(
 ///
 /// # Errors
 /// When a block cannot be read although a later one was written, so that facts may be lost.
-pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<JournalContent, JournalDamaged> {
+pub fn decode(
+    half: &[u8],
+    generation: u64,
+    secret: &Secret,
+) -> Result<JournalContent, JournalDamaged> {
     let mut content = JournalContent::default();
     let mut hole = false;
     for (number, pair) in (0..).zip(half.chunks_exact(BLOCK_BYTES)) {
@@ -138,8 +145,9 @@ pub fn decode(half: &[u8], generation: u64, secret: &Secret) -> Result<JournalCo
 /// Reads before what a half says counts as lost.
 pub const READS: u32 = 3;
 
-/// What the half that counts says, of `length` bytes; `None` when that is lost, and with it anything may be that it forgot. One
-/// without a block is: the first was durable before the superblock that names the half, or before anything was stored.
+/// What the half that counts says, of `length` bytes; `None` when that is lost, and with it
+/// anything may be that it forgot. One without a block is: the first was durable before the
+/// superblock that names the half, or before anything was stored.
 #[must_use]
 pub fn content(
     half: Result<IoBuffer, IoError>,

@@ -1,5 +1,5 @@
-//! Maps by [`Key`]. A key is a hash already, so what is left to do is to mix it with a secret: others choose the texts that keys
-//! are made of, and must not choose which keys meet in a map.
+//! Maps by [`Key`]. A key is a hash already, so what is left to do is to mix it with a secret:
+//! others choose the texts that keys are made of, and must not choose which keys meet in a map.
 
 use crate::contract::Key;
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,5 @@
-//! Where the parts of a one-file store lie: superblocks, two journal halves, two checkpoint areas, pages of records.
+//! Where the parts of a one-file store lie: superblocks, two journal halves, two checkpoint areas,
+//! pages of records.
 
 /// Bytes of a page: what is read, written and allocated as a whole.
 pub const PAGE: usize = 4096;
@@ -49,8 +50,8 @@ const MOST_PAGES: u64 = 1 << 29;
 pub const MOST_BYTES: u64 = MOST_PAGES * PAGE as u64;
 
 impl Layout {
-    /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for records.
-    /// Sizes are capped at [`MOST_BYTES`].
+    /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for
+    /// records. Sizes are capped at [`MOST_BYTES`].
     #[must_use]
     pub fn of(size: u64) -> Self {
         let total = u32::try_from((size / PAGE as u64).min(MOST_PAGES)).unwrap_or(u32::MAX);
@@ -98,7 +99,10 @@ mod tests {
                 next += region.pages;
             }
             assert_eq!(u64::from(next), size / 4096);
-            assert!(u64::from(layout.data.pages) * 4096 * 10 > size * 6, "most of it is for records");
+            assert!(
+                u64::from(layout.data.pages) * 4096 * 10 > size * 6,
+                "most of it is for records"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The store: a contract ("may forget, must never lie"), schemes that keep it, and the shard loop that runs one.
-//! It knows no HTTP, no runtime and no clock; web knowledge reaches it only as a [`PlacementHint`].
+//! The store: a contract ("may forget, must never lie"), schemes that keep it, and the shard loop
+//! that runs one. It knows no HTTP, no runtime and no clock; web knowledge reaches it only as a
+//! [`PlacementHint`].
 
 pub mod beginning;
 pub mod checkpoint;
@@ -32,10 +33,10 @@ pub mod worth;
 
 pub use beginning::{AnewReason, Beginning};
 pub use contract::{
-    AbsentReason, Answer, Key, Lifetime, Look, Lookup, Outbox, PlacementHint, ReadNow, Record, RefusedReason,
-    Scheme, Site, StoreReply, StoreRequest, Ticket,
+    AbsentReason, Answer, Key, Lifetime, Look, Lookup, Outbox, PlacementHint, ReadNow, Record,
+    RefusedReason, Scheme, Site, StoreReply, StoreRequest, Ticket,
 };
-pub use embedded::{OpenError, Pending, Store};
+pub use embedded::{OpenError, PendingAnswer, Store};
 pub use engine::Ask;
 pub use key_map::{KeyMap, KeySet};
 pub use observe::Observer;

@@ -1,4 +1,5 @@
-//! An intrusive least-recently-used list over the slots of a slab: O(1), no allocation, links held by the entries.
+//! An intrusive least-recently-used list over the slots of a slab: O(1), no allocation, links held
+//! by the entries.
 
 /// No entry.
 pub const NONE: u32 = u32::MAX;
@@ -106,7 +107,8 @@ mod tests {
     #[test]
     fn it_orders_as_a_plain_list_does() {
         let mut random = Random::new(11);
-        let (mut store, mut lru, mut model) = (vec![Links::default(); 32], Lru::default(), Vec::new());
+        let (mut store, mut lru, mut model) =
+            (vec![Links::default(); 32], Lru::default(), Vec::new());
         for step in 0..10_000 {
             let index = u32::try_from(random.below(32)).expect("small");
             match model.iter().position(|&other| other == index) {

@@ -1,5 +1,5 @@
-//! What waits for a shard's thread, and whether the thread has to be woken for it. The lock around it and the waking itself are
-//! in [`crate::shard`].
+//! What waits for a shard's thread, and whether the thread has to be woken for it. The lock around
+//! it and the waking itself are in [`crate::shard`].
 
 use crate::contract::{Key, RefusedReason};
 use crate::engine::{Ask, Wake};
@@ -8,10 +8,12 @@ use crate::shard::Reply;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long small puts may wait while there are more to come: a system call for each would cost more than the puts.
+/// How long small puts may wait while there are more to come: a system call for each would cost
+/// more than the puts.
 pub const DOZE: Duration = Duration::from_millis(1);
 
-/// From this length on, in bytes, a record is a part of a larger body, whose next part waits for the answer.
+/// From this length on, in bytes, a record is a part of a larger body, whose next part waits for
+/// the answer.
 const SMALL: usize = 64 << 10;
 
 /// Whether the thread will look into its mailbox by itself.
@@ -64,17 +66,19 @@ impl Mailbox {
         self.put.contains(&key) || self.taken.contains(&key)
     }
 
-    /// Whether a request is to be turned away, if so many may wait, and puts with so many bytes. One put is taken at any size.
+    /// Whether a request is to be turned away, if so many may wait, and puts with so many bytes.
+    /// One put is taken at any size.
     pub fn refuses(&self, ask: &Ask, requests: usize, bytes: usize) -> Option<RefusedReason> {
         if !self.open {
             return Some(RefusedReason::Closed);
         }
-        let full =
-            self.waiting.len() >= requests || !self.waiting.is_empty() && self.bytes + length(ask) > bytes;
+        let full = self.waiting.len() >= requests
+            || !self.waiting.is_empty() && self.bytes + length(ask) > bytes;
         full.then_some(RefusedReason::Busy)
     }
 
-    /// Leaves something for the thread. Says whether it must be woken: it would look for that too late by itself.
+    /// Leaves something for the thread. Says whether it must be woken: it would look for that too
+    /// late by itself.
     #[must_use]
     pub fn post(&mut self, wake: Wake<Reply>) -> bool {
         let small = is_small_put(&wake);
@@ -106,12 +110,14 @@ impl Mailbox {
         std::mem::swap(&mut self.waiting, batch);
     }
 
-    /// In which way the thread may wait: it dozes when more small puts may follow. `None` when something has come in meanwhile.
+    /// In which way the thread may wait: it dozes when more small puts may follow. `None` when
+    /// something has come in meanwhile.
     pub fn rest(&mut self) -> Option<Attention> {
         if !self.waiting.is_empty() {
             return None;
         }
-        self.thread = if std::mem::take(&mut self.gathering) { Attention::Dozing } else { Attention::Asleep };
+        self.thread =
+            if std::mem::take(&mut self.gathering) { Attention::Dozing } else { Attention::Asleep };
         Some(self.thread)
     }
 

@@ -1,16 +1,17 @@
-//! What a store of one file lies in: the file, or a block device in its place. It says how the two differ, and opens neither.
+//! What a store of one file lies in: the file, or a block device in its place. It says how the two
+//! differ, and opens neither.
 
 use crate::layout::PAGE;
 use crate::status::OpenStoreError;
 use crate::superblock::{Found, Superblock, written_by_another};
 use std::ops::Range;
 
-/// Bytes at the beginning of a block device that must be blank for a store to be begun on it. Whatever is known to lie on disks
-/// (partition tables, file systems, volumes, swap) begins far before the end of that, or at the device's end; reading all of a disk would
-/// take hours.
+/// Bytes at the beginning of a block device that must be blank for a store to be begun on it.
+/// Whatever is known to lie on disks (partition tables, file systems, volumes, swap) begins far
+/// before the end of that, or at the device's end; reading all of a disk would take hours.
 const BLANK_BEGINNING: u64 = 16 << 20;
-/// Bytes at its end that must be blank as well: a member of an array, the second copy of a partition table and half the labels of ZFS are
-/// known by what they have there.
+/// Bytes at its end that must be blank as well: a member of an array, the second copy of a
+/// partition table and half the labels of ZFS are known by what they have there.
 const BLANK_END: u64 = 1 << 20;
 /// Most bytes that are looked at together.
 const AT_ONCE: u64 = 1 << 20;
@@ -26,8 +27,8 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// What is to be read next, from this byte on, to know whether there is nothing in `size` bytes that begin with zeros: all of a
-    /// file, both ends of a device.
+    /// What is to be read next, from this byte on, to know whether there is nothing in `size` bytes
+    /// that begin with zeros: all of a file, both ends of a device.
     #[must_use]
     pub fn next_blank(self, from: u64, size: u64) -> Option<Range<u64>> {
         let end = size.saturating_sub(BLANK_END) / PAGE as u64 * PAGE as u64;
@@ -39,8 +40,9 @@ impl Medium {
         (from < to).then(|| from..to.min(from + AT_ONCE))
     }
 
-    /// Judges the first two pages, or what there is of them. A file at a store's place was its store's; on a device a page that somebody
-    /// else has written to, as `mkswap` and partition tables do, says whose it is now, whatever the other page was left as.
+    /// Judges the first two pages, or what there is of them. A file at a store's place was its
+    /// store's; on a device a page that somebody else has written to, as `mkswap` and partition
+    /// tables do, says whose it is now, whatever the other page was left as.
     ///
     /// # Errors
     /// As [`Superblock::judge`] has them.
@@ -51,7 +53,9 @@ impl Medium {
             written_by_another(first).or_else(in_second)
         };
         match (self, Superblock::judge(first, second)) {
-            (_, Err(OpenStoreError::Foreign)) => Err(self.foreign(first_written(pages).unwrap_or(0) as u64)),
+            (_, Err(OpenStoreError::Foreign)) => {
+                Err(self.foreign(first_written(pages).unwrap_or(0) as u64))
+            }
             (Self::BlockDevice, Ok(found)) => {
                 by_another().map_or(Ok(found), |at| Err(self.foreign(at as u64)))
             }

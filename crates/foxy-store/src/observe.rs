@@ -1,4 +1,5 @@
-//! What a scheme shows to the outside besides its answers: counters and status, shared by reference.
+//! What a scheme shows to the outside besides its answers: counters and status, shared by
+//! reference.
 
 use crate::beginning::{Beginning, BeginningCell};
 use crate::owed::Owed;

@@ -1,6 +1,7 @@
-//! The first steps of a store that is one file: the file is opened, synced and its superblocks are read, or it is created.
-//! Where a block device is in place of the file, that is taken as it is. It does no IO: it says which operation comes next.
-//! What follows the superblocks is each scheme's own.
+//! The first steps of a store that is one file: the file is opened, synced and its superblocks are
+//! read, or it is created. Where a block device is in place of the file, that is taken as it is. It
+//! does no IO: it says which operation comes next. What follows the superblocks is each scheme's
+//! own.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
@@ -21,7 +22,8 @@ pub enum Place {
     FileOrBlockDevice,
 }
 
-/// When the file that is found is synced: what a killed process wrote may be readable and yet be lost when the power fails.
+/// When the file that is found is synced: what a killed process wrote may be readable and yet be
+/// lost when the power fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstSync {
     /// Before anything is read.
@@ -154,7 +156,8 @@ impl Opening {
 
     /// The store begins where it is, at the size that is wanted or else the device's.
     fn on_block_device(&self) -> Turn {
-        let [there, wanted] = [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);
+        let [there, wanted] =
+            [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);
         let fits = wanted <= there || self.wish == SizeWish::AtMost && there >= MINIMUM_SIZE;
         if fits { Turn::Created(wanted.min(there)) } else { Turn::Failed(OpenStoreError::NoSpace) }
     }
@@ -192,7 +195,10 @@ impl Opening {
             }
             Err(IoError::WrongKind) if self.place == Place::FileOrBlockDevice => {
                 self.step = Step::OpenBlockDevice;
-                Turn::Next(IoOp::OpenBlockDevice { file: self.file, path: StorePath::new(self.name) })
+                Turn::Next(IoOp::OpenBlockDevice {
+                    file: self.file,
+                    path: StorePath::new(self.name),
+                })
             }
             Err(error) => Turn::Failed(OpenStoreError::opening(error)),
         }
@@ -221,7 +227,8 @@ impl Opening {
         IoOp::Create { file: self.file, path: StorePath::new(self.name), size }
     }
 
-    /// A disk without room for the whole store may have room for a smaller one, where that is welcome.
+    /// A disk without room for the whole store may have room for a smaller one, where that is
+    /// welcome.
     fn created(&mut self, size: u64, result: &Result<IoOutput, IoError>) -> Turn {
         match *result {
             Ok(_) => {
@@ -262,8 +269,9 @@ impl Opening {
         }
     }
 
-    /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing else in all of it. Files
-    /// with anything further on are somebody else's and are left alone. Of a device both ends are looked at.
+    /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing
+    /// else in all of it. Files with anything further on are somebody else's and are left alone. Of
+    /// a device both ends are looked at.
     fn read_blank(&mut self, from: u64) -> Turn {
         match self.medium.next_blank(from, self.size) {
             None => self.again(self.blank),

@@ -1,4 +1,5 @@
-//! Since when the device owes an answer: what shows that a disk hangs, which fails nothing and says nothing.
+//! Since when the device owes an answer: what shows that a disk hangs, which fails nothing and says
+//! nothing.
 
 use foxy_base::Instant;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Owed(AtomicU64);
 
 impl Owed {
-    /// When the oldest operation that has not ended was given to the device, on the clock that the store is driven by.
+    /// When the oldest operation that has not ended was given to the device, on the clock that the
+    /// store is driven by.
     #[must_use]
     pub fn since(&self) -> Option<Instant> {
         self.0.load(Relaxed).checked_sub(1).map(Instant)

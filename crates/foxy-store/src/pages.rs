@@ -1,4 +1,5 @@
-//! Which pages of the record space hold live records, and the cyclic search for the next free run (R22, R25).
+//! Which pages of the record space hold live records, and the cyclic search for the next free run
+//! (R22, R25).
 
 /// How many live records touch each page; a byte a page.
 #[derive(Debug)]
@@ -98,8 +99,8 @@ impl Pages {
         self.cursor = if page >= self.count() { 0 } else { page };
     }
 
-    /// The next run, cyclically from the cursor, of at least `least` and at most `most` free pages, none of them in
-    /// `busy`. `None` when there is none within the look-ahead.
+    /// The next run, cyclically from the cursor, of at least `least` and at most `most` free pages,
+    /// none of them in `busy`. `None` when there is none within the look-ahead.
     #[must_use]
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
@@ -113,14 +114,17 @@ impl Pages {
             };
             let first = at + u32::try_from(skip).expect("within the pages");
             let limit = first.saturating_add(most).min(count);
-            let length =
-                self.uses[first as usize..limit as usize].iter().take_while(|&&uses| uses == 0).count();
+            let length = self.uses[first as usize..limit as usize]
+                .iter()
+                .take_while(|&&uses| uses == 0)
+                .count();
             let run = Run { first, pages: u32::try_from(length).expect("at most `most`") };
             let run = Self::cut(run, busy);
             if run.pages >= least {
                 return Some(run);
             }
-            let blocked = busy.iter().find(|other| other.first <= run.end() && run.end() < other.end());
+            let blocked =
+                busy.iter().find(|other| other.first <= run.end() && run.end() < other.end());
             let next = blocked.map_or(run.end(), |other| other.end()).max(first + 1);
             seen += (next - at) as usize;
             at = if next >= count { 0 } else { next };
@@ -130,13 +134,16 @@ impl Pages {
 
     /// The part of a run before the first busy page; empty when it begins with one.
     fn cut(run: Run, busy: &[Run]) -> Run {
-        let end =
-            busy.iter().filter(|other| other.overlaps(run)).map(|other| other.first.max(run.first)).min();
+        let end = busy
+            .iter()
+            .filter(|other| other.overlaps(run))
+            .map(|other| other.first.max(run.first))
+            .min();
         Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
     }
 
-    /// The next run of exactly `length` pages, cyclically from the cursor, that is neither retired nor in `busy`,
-    /// whatever live records it holds.
+    /// The next run of exactly `length` pages, cyclically from the cursor, that is neither retired
+    /// nor in `busy`, whatever live records it holds.
     #[must_use]
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
@@ -147,7 +154,8 @@ impl Pages {
                 count
             } else if let Some(other) = busy.iter().find(|other| other.overlaps(run)) {
                 other.end()
-            } else if let Some(bad) = memchr::memrchr(RETIRED, &self.uses[first as usize..run.end() as usize])
+            } else if let Some(bad) =
+                memchr::memrchr(RETIRED, &self.uses[first as usize..run.end() as usize])
             {
                 first + u32::try_from(bad).expect("within the run") + 1
             } else {
@@ -206,7 +214,8 @@ mod tests {
             let busy = [run(u32::try_from(random.below(38)).expect("small"), 2)];
             pages.move_cursor(u32::try_from(random.below(40)).expect("small"));
             let least = 1 + u32::try_from(random.below(6)).expect("small");
-            let free = |page: u32| pages.uses[page as usize] == 0 && !busy[0].overlaps(run(page, 1));
+            let free =
+                |page: u32| pages.uses[page as usize] == 0 && !busy[0].overlaps(run(page, 1));
             let fits = |first: u32| first + least <= 40 && (first..first + least).all(free);
             let exists = (0..40).any(fits);
             match pages.next_free(least, 8, &busy) {

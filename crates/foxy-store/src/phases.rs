@@ -10,7 +10,10 @@ pub fn may_become<P: PartialEq + 'static>(table: &Table<P>, phase: &P, next: &P)
 
 /// Holds that every phase has one row and that `end` can be reached from it.
 #[cfg(test)]
-pub fn check_every_phase_reaches<P: PartialEq + Copy + std::fmt::Debug + 'static>(table: &Table<P>, end: P) {
+pub fn check_every_phase_reaches<P: PartialEq + Copy + std::fmt::Debug + 'static>(
+    table: &Table<P>,
+    end: P,
+) {
     for (from, _) in table {
         assert_eq!(table.iter().filter(|(other, _)| other == from).count(), 1, "{from:?}");
         let mut reached = vec![*from];

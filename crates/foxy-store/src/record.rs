@@ -1,6 +1,6 @@
-//! A record as it lies on disk: a 64-byte header, head, body, padded to whole slots (R39). Nothing read from disk is
-//! trusted: every refusal is named, and all checksums are seeded with the store's secret, so that no stored body can
-//! pass for a record.
+//! A record as it lies on disk: a 64-byte header, head, body, padded to whole slots (R39). Nothing
+//! read from disk is trusted: every refusal is named, and all checksums are seeded with the store's
+//! secret, so that no stored body can pass for a record.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::SLOT;
@@ -80,11 +80,14 @@ pub enum RecordError {
     ContentDamaged,
 }
 
-/// What a get is told of a record that a scheme's index points at. Bytes that hold less than they say did not come whole.
+/// What a get is told of a record that a scheme's index points at. Bytes that hold less than they
+/// say did not come whole.
 impl From<RecordError> for AbsentReason {
     fn from(error: RecordError) -> Self {
         match error {
-            RecordError::NoMark | RecordError::OtherRecord | RecordError::OtherVersion => Self::KeyMismatch,
+            RecordError::NoMark | RecordError::OtherRecord | RecordError::OtherVersion => {
+                Self::KeyMismatch
+            }
             RecordError::HeaderDamaged | RecordError::ContentDamaged => Self::ChecksumMismatch,
             RecordError::Lengths => Self::DeviceFailed(IoError::Device),
         }
@@ -226,7 +229,10 @@ pub fn decode(
     }
     let start = skip + HEADER;
     let all = buffer.freeze();
-    Ok(Record { head: all.slice(start..start + head), body: all.slice(start + head..start + head + body) })
+    Ok(Record {
+        head: all.slice(start..start + head),
+        body: all.slice(start + head..start + head + body),
+    })
 }
 
 #[cfg(test)]
@@ -271,7 +277,11 @@ mod tests {
             let buffer = IoBuffer::copy_of(&bytes);
             let place = buffer.as_ref().as_ptr_range();
             let found = decode(buffer, 0, KEY, 5, &Secret::new(1)).expect("it is there");
-            assert_eq!((place.contains(&found.body.as_ptr()), &found), (is_shared, &record), "{length}");
+            assert_eq!(
+                (place.contains(&found.body.as_ptr()), &found),
+                (is_shared, &record),
+                "{length}"
+            );
         }
     }
 
@@ -281,8 +291,11 @@ mod tests {
         for bit in 0..(HEADER + 53) * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            let expected =
-                if bit < HEADER * 8 { RecordError::HeaderDamaged } else { RecordError::ContentDamaged };
+            let expected = if bit < HEADER * 8 {
+                RecordError::HeaderDamaged
+            } else {
+                RecordError::ContentDamaged
+            };
             assert_eq!(read(&damaged, KEY, 5, 1), Err(expected), "bit {bit}");
         }
     }

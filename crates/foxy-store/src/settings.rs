@@ -1,4 +1,5 @@
-//! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the binary fills them in.
+//! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the
+//! binary fills them in.
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::schemes::slotted::BufferChoice;
@@ -18,7 +19,8 @@ pub enum Recovery {
     /// All that was durable. What must be forgotten is made durable first, which costs syncs (R39).
     #[default]
     AfterCrash,
-    /// Nothing: only a store that was closed comes back. No sync is ever waited for, as in the seeds' schemes.
+    /// Nothing: only a store that was closed comes back. No sync is ever waited for, as in the
+    /// seeds' schemes.
     AfterCleanStop,
 }
 
@@ -32,17 +34,20 @@ pub enum SizeWish {
     Exactly,
 }
 
-/// Which newcomers a store that has written more than it should does not write before they are asked for again.
+/// Which newcomers a store that has written more than it should does not write before they are
+/// asked for again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Newcomers {
-    /// Those of twice the mean size and more, which are most of what is written and few of the hits.
+    /// Those of twice the mean size and more, which are most of what is written and few of the
+    /// hits.
     #[default]
     Heavy,
     /// All of them.
     All,
 }
 
-/// What a store should write at most. It is kept by not writing some newcomers; all else is written however much that is.
+/// What a store should write at most. It is kept by not writing some newcomers; all else is written
+/// however much that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBudget {
     /// Bytes a day. What is not written is saved up, for a day at most.
@@ -88,23 +93,27 @@ pub struct StoreSettings {
     pub aufs_queue: usize,
     /// Operations under way at which the scheme `diskd` opens nothing more: Squid's Q1 (R64).
     pub diskd_q1: usize,
-    /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with others (R20, R21).
+    /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with
+    /// others (R20, R21).
     pub buddy_threshold: u32,
-    /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server (R28).
+    /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server
+    /// (R28).
     pub locality_buffers: u16,
     /// Which of them is emptied when a server needs one (R29).
     pub locality_choice: BufferChoice,
-    /// Bytes of an origin server's next records that the schemes which gather records by origin server read along with
-    /// one that is asked for (R36); 0 for none. Sixteen times as much is kept in memory at most.
+    /// Bytes of an origin server's next records that the schemes which gather records by origin
+    /// server read along with one that is asked for (R36); 0 for none. Sixteen times as much is
+    /// kept in memory at most.
     pub prefetch: usize,
     /// What the scheme `webcosm` should write at most, if not everything that is put.
     pub write_budget: Option<WriteBudget>,
-    /// What comes back after a crash. Schemes that can recover from a clean stop only take no notice.
+    /// What comes back after a crash. Schemes that can recover from a clean stop only take no
+    /// notice.
     pub recovery: Recovery,
     /// Whether what lies beside the store says that one was begun at its place before.
     pub begun_before: bool,
-    /// Secret randomness for checksums, so that no body can pass for a record. From the system's entropy in
-    /// production, from the seed in tests.
+    /// Secret randomness for checksums, so that no body can pass for a record. From the system's
+    /// entropy in production, from the seed in tests.
     pub seed: u64,
 }
 
@@ -155,8 +164,14 @@ impl StoreSettings {
         if self.size < MINIMUM_SIZE {
             return Err(SettingsError::SizeTooSmall(self.size));
         }
-        if self.high_watermark > 100 || self.low_watermark == 0 || self.low_watermark > self.high_watermark {
-            return Err(SettingsError::Watermarks { low: self.low_watermark, high: self.high_watermark });
+        if self.high_watermark > 100
+            || self.low_watermark == 0
+            || self.low_watermark > self.high_watermark
+        {
+            return Err(SettingsError::Watermarks {
+                low: self.low_watermark,
+                high: self.high_watermark,
+            });
         }
         if self.page_buffer == 0 || !self.page_buffer.is_multiple_of(4096) {
             return Err(SettingsError::PageBuffer(self.page_buffer));
@@ -197,7 +212,10 @@ impl fmt::Display for SettingsError {
                 )
             }
             Self::PageBuffer(size) => {
-                write!(f, "page buffer of {size} bytes cannot be used; it must be a multiple of 4096")
+                write!(
+                    f,
+                    "page buffer of {size} bytes cannot be used; it must be a multiple of 4096"
+                )
             }
         }
     }
@@ -213,7 +231,8 @@ mod tests {
     fn settings_that_contradict_themselves_are_refused() {
         let sound = StoreSettings::with_size(1 << 20);
         assert_eq!(sound.validate(), Ok(()));
-        let check = |settings: StoreSettings, expected| assert_eq!(settings.validate(), Err(expected));
+        let check =
+            |settings: StoreSettings, expected| assert_eq!(settings.validate(), Err(expected));
         check(StoreSettings { size: 1, ..sound.clone() }, SettingsError::SizeTooSmall(1));
         check(
             StoreSettings { low_watermark: 96, ..sound.clone() },

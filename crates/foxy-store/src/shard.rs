@@ -1,5 +1,6 @@
-//! A store on a thread of its own behind a bounded mailbox. The thread parks when there is nothing to do; a full
-//! mailbox answers at once; a shard that dies answers everyone instead of leaving them waiting.
+//! A store on a thread of its own behind a bounded mailbox. The thread parks when there is nothing
+//! to do; a full mailbox answers at once; a shard that dies answers everyone instead of leaving
+//! them waiting.
 
 use crate::contract::{
     AbsentReason, Answer, Key, Look, Lookup, PlacementHint, Record, RefusedReason, Scheme,
@@ -17,7 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Where an answer goes. It is called exactly once, on the shard's thread or the caller's, and must not block.
+/// Where an answer goes. It is called exactly once, on the shard's thread or the caller's, and must
+/// not block.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
 /// Limits of the mailbox, and the clock.
@@ -61,7 +63,8 @@ impl Shard {
     ) -> std::io::Result<Self> {
         let (lookup, mailbox) = (scheme.lookup(), Mutex::new(Mailbox::new()));
         let (reader, waker) = (device.reader(), device.waker());
-        let handle = StoreHandle(Arc::new(Shared { lookup, reader, mailbox, waker, observer, settings }));
+        let handle =
+            StoreHandle(Arc::new(Shared { lookup, reader, mailbox, waker, observer, settings }));
         let shared = handle.0.clone();
         let observer = shared.observer.clone();
         let thread = std::thread::Builder::new()
@@ -82,7 +85,10 @@ impl Drop for Shard {
         self.handle.close(Box::new(|_| {}));
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();
-            assert!(ended.is_ok() || std::thread::panicking(), "panics of the shard are caught inside it");
+            assert!(
+                ended.is_ok() || std::thread::panicking(),
+                "panics of the shard are caught inside it"
+            );
         }
     }
 }
@@ -143,7 +149,9 @@ impl StoreHandle {
     fn ask(&self, ask: Ask, reply: Reply) {
         let Shared { settings, observer, .. } = &*self.0;
         let mailbox = self.0.lock();
-        if let Some(reason) = mailbox.refuses(&ask, settings.mailbox_requests, settings.mailbox_bytes) {
+        if let Some(reason) =
+            mailbox.refuses(&ask, settings.mailbox_requests, settings.mailbox_bytes)
+        {
             drop(mailbox);
             observer.statistics.turned_away.add_shared(u64::from(reason == RefusedReason::Busy));
             return reply(refusal(&ask, reason));
@@ -157,8 +165,8 @@ impl Shared {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What can be known without the thread. Nothing while a put of the key is on its way to the scheme: who asks after a put must
-    /// find it.
+    /// What can be known without the thread. Nothing while a put of the key is on its way to the
+    /// scheme: who asks after a put must find it.
     fn look(&self, key: Key) -> Look {
         let Some(lookup) = &self.lookup else { return Look::Unsure };
         let mailbox = self.lock();
@@ -167,7 +175,8 @@ impl Shared {
         if !settled {
             return Look::Unsure;
         }
-        lookup.look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
+        lookup
+            .look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
     }
 
     /// Leaves something for the thread, and wakes it where it must be.

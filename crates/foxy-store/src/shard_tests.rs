@@ -38,7 +38,9 @@ fn a_record_goes_round_through_the_thread() {
     let settings = StoreSettings::with_size(1 << 20);
     let shard = start(SchemeName::StreamPacketizer.make(&settings, observer.clone()), observer);
     let store = shard.handle();
-    while answer(|reply| store.put(KEY, record(), PlacementHint::default(), reply)) != Answer::Stored {
+    while answer(|reply| store.put(KEY, record(), PlacementHint::default(), reply))
+        != Answer::Stored
+    {
         std::thread::yield_now();
     }
     assert_eq!(answer(|reply| store.get(KEY, reply)), Answer::Found(record()));
@@ -87,9 +89,12 @@ fn small_puts_that_follow_each_other_wake_the_thread_once_in_a_while() {
     let (observer, woken) = (Observer::default(), Arc::new(AtomicU64::new(0)));
     let scheme = SchemeName::Webcosm.make(&StoreSettings::with_size(16 << 20), observer.clone());
     let device = Counted(Memory::default(), Arc::clone(&woken));
-    let shard = Shard::start(scheme, device, observer, ShardSettings::new(monotonic)).expect("a thread");
+    let shard =
+        Shard::start(scheme, device, observer, ShardSettings::new(monotonic)).expect("a thread");
     let store = shard.handle();
-    let put = |key| wait_for(|reply| store.put(Key([key; 16]), record(), PlacementHint::default(), reply));
+    let put = |key| {
+        wait_for(|reply| store.put(Key([key; 16]), record(), PlacementHint::default(), reply))
+    };
     while put(0).recv() != Ok(Answer::Stored) {
         std::thread::yield_now();
     }

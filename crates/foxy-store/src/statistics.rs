@@ -1,5 +1,6 @@
-//! The store's counters and gauges, declared in one table, written by the shard and readable from any thread.
-//! They count what went through the two seams (requests and replies, operations and completions) and what a scheme did.
+//! The store's counters and gauges, declared in one table, written by the shard and readable from
+//! any thread. They count what went through the two seams (requests and replies, operations and
+//! completions) and what a scheme did.
 
 use crate::contract::{AbsentReason, Answer, RefusedReason};
 use foxy_device::IoOp;
@@ -178,7 +179,8 @@ impl StoreStatistics {
         }
     }
 
-    /// Counts an answer on its way to the caller; of a get on any thread, of all else on the shard's.
+    /// Counts an answer on its way to the caller; of a get on any thread, of all else on the
+    /// shard's.
     pub fn count_answer(&self, kind: RequestKind, answer: &Answer) {
         match kind {
             RequestKind::Get => self.gets.add_shared(1),
@@ -243,7 +245,8 @@ impl StoreStatistics {
             &self.refused_closed,
         ]);
         self.gets.get() == self.hits.get() + misses
-            && self.puts.get() + self.removes.get() == self.stored.get() + self.removed.get() + refusals
+            && self.puts.get() + self.removes.get()
+                == self.stored.get() + self.removed.get() + refusals
     }
 }
 
@@ -265,7 +268,8 @@ mod tests {
 
     #[test]
     fn the_snapshot_names_each_value_once() {
-        let mut names: Vec<_> = StoreStatistics::default().snapshot().iter().map(|m| m.name).collect();
+        let mut names: Vec<_> =
+            StoreStatistics::default().snapshot().iter().map(|m| m.name).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();

@@ -11,7 +11,8 @@ pub enum StoreStatus {
     /// Not opened yet; nothing is answered.
     #[default]
     Opening,
-    /// What a checkpoint listed is served; the rest of the index is being rebuilt and nothing is stored yet.
+    /// What a checkpoint listed is served; the rest of the index is being rebuilt and nothing is
+    /// stored yet.
     Rebuilding,
     /// Gets, puts and removals are served.
     Serving,
@@ -28,14 +29,16 @@ pub enum StoreStatus {
 pub enum OpenStoreError {
     /// The file at the store's place does not begin as a store does.
     Foreign,
-    /// The block device at the store's place has something at its beginning or its end that is no store.
+    /// The block device at the store's place has something at its beginning or its end that is no
+    /// store.
     ForeignDevice {
         /// The first byte of it that was seen.
         at: u64,
     },
     /// Something other than a file is at the store's place.
     NotAFile,
-    /// There are folders as of a store that keeps a file a record, and no ledger to say that they are a store's.
+    /// There are folders as of a store that keeps a file a record, and no ledger to say that they
+    /// are a store's.
     ForeignFolders,
     /// The file was written by a store of another format version.
     OtherVersion {

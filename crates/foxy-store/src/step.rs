@@ -1,4 +1,5 @@
-//! A store in virtual time, for the simulator and tests: the same engine, driven step by step, one answer a request.
+//! A store in virtual time, for the simulator and tests: the same engine, driven step by step, one
+//! answer a request.
 
 use crate::contract::{Answer, Key, PlacementHint, Record, Scheme};
 use crate::engine::{Ask, Engine, Wake};
@@ -21,9 +22,18 @@ pub struct StepDriver<D> {
 impl<D: Device> StepDriver<D> {
     /// Starts a store at time `now`.
     #[must_use]
-    pub fn start(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer, now: Instant) -> Self {
-        let mut driver =
-            Self { engine: Engine::new(scheme, device, observer), now, calls: 0, answers: Vec::new() };
+    pub fn start(
+        scheme: Box<dyn Scheme + Send>,
+        device: D,
+        observer: Observer,
+        now: Instant,
+    ) -> Self {
+        let mut driver = Self {
+            engine: Engine::new(scheme, device, observer),
+            now,
+            calls: 0,
+            answers: Vec::new(),
+        };
         driver.engine.start(now, &mut |call, answer| driver.answers.push((call, answer)));
         driver
     }

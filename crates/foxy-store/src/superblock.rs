@@ -1,5 +1,5 @@
-//! The first two pages of a store file: whose it is, its secret, which journal half counts. Both copies are made
-//! durable one after the other, so that one damaged or torn copy costs nothing.
+//! The first two pages of a store file: whose it is, its secret, which journal half counts. Both
+//! copies are made durable one after the other, so that one damaged or torn copy costs nothing.
 
 use crate::layout::PAGE;
 use crate::record::{FORMAT_VERSION, Secret};
@@ -42,9 +42,11 @@ pub struct Superblock {
 pub enum Found {
     /// A store.
     Ours(Superblock),
-    /// Nothing was ever written, or less than a stamp: the rest of the file must be blank too if it is ours.
+    /// Nothing was ever written, or less than a stamp: the rest of the file must be blank too if it
+    /// is ours.
     Blank,
-    /// A store whose both copies are damaged: nothing in it can be trusted, and it may be begun anew.
+    /// A store whose both copies are damaged: nothing in it can be trusted, and it may be begun
+    /// anew.
     Damaged,
 }
 
@@ -79,7 +81,8 @@ impl CopyState {
 }
 
 impl Superblock {
-    /// An empty store of `size` bytes in place of an old one: its new secret makes all that was written unreadable.
+    /// An empty store of `size` bytes in place of an old one: its new secret makes all that was
+    /// written unreadable.
     #[must_use]
     pub fn fresh(old: &Self, seed: u64, requested: u64, size: u64) -> Self {
         let generation = old.generation + 1;
@@ -160,9 +163,11 @@ impl Superblock {
         })
     }
 
-    /// The size that the store was begun with; 0 where there is none, `None` where it does not have its checksum.
+    /// The size that the store was begun with; 0 where there is none, `None` where it does not have
+    /// its checksum.
     fn origin_in(page: &[u8]) -> Option<u64> {
-        let Some(more) = page.get(LENGTH..RESIZED_LENGTH).filter(|more| more.iter().any(|&byte| byte != 0))
+        let Some(more) =
+            page.get(LENGTH..RESIZED_LENGTH).filter(|more| more.iter().any(|&byte| byte != 0))
         else {
             return Some(0);
         };
@@ -174,7 +179,8 @@ impl Superblock {
     /// Judges the first two pages of a file, or what it has of them.
     ///
     /// # Errors
-    /// The file is not ours, of another version, or the short rest of a store; it must not be written to.
+    /// The file is not ours, of another version, or the short rest of a store; it must not be
+    /// written to.
     pub fn judge(first: &[u8], second: &[u8]) -> Result<Found, OpenStoreError> {
         let copies = [first, second];
         let whole = copies.iter().all(|copy| copy.len() == PAGE);
@@ -184,7 +190,8 @@ impl Superblock {
             let expected = newest.map_or(least, |superblock| superblock.size.max(least));
             return Err(OpenStoreError::Truncated { found, expected });
         }
-        // Before the other copy counts: whoever wrote this one may have changed anything else in the store.
+        // Before the other copy counts: whoever wrote this one may have changed anything else in
+        // the store.
         for copy in copies {
             if let CopyState::OtherVersion(found) = CopyState::of(copy) {
                 return Err(OpenStoreError::OtherVersion { found, expected: FORMAT_VERSION });
@@ -203,11 +210,12 @@ impl Superblock {
     }
 }
 
-/// The first byte of a copy's page that was written by somebody else: none of ours, whole, torn or rotten, has anything there.
+/// The first byte of a copy's page that was written by somebody else: none of ours, whole, torn or
+/// rotten, has anything there.
 pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     let ours = if page.starts_with(MAGIC) { RESIZED_LENGTH } else { 0 };
-    let known =
-        blank(page) || matches!(CopyState::of(page), CopyState::Sound(_) | CopyState::OtherVersion(_));
+    let known = blank(page)
+        || matches!(CopyState::of(page), CopyState::Sound(_) | CopyState::OtherVersion(_));
     let at = page.iter().skip(ours).position(|&byte| byte != 0).map(|at| ours + at);
     at.filter(|_| !known)
 }
@@ -220,7 +228,8 @@ fn blank(page: &[u8]) -> bool {
 
 /// Every version keeps magic, version and this checksum where they are.
 fn checksum_holds(page: &[u8]) -> bool {
-    page.get(..LENGTH).is_some_and(|bytes| bytes[LENGTH - 8..] == xxh3_64(&bytes[..LENGTH - 8]).to_le_bytes())
+    page.get(..LENGTH)
+        .is_some_and(|bytes| bytes[LENGTH - 8..] == xxh3_64(&bytes[..LENGTH - 8]).to_le_bytes())
 }
 
 fn version(page: &[u8]) -> Option<u32> {

@@ -1,50 +1,57 @@
-//! What a record in a log of segments is worth: where it is written and whether it is copied forward, judged by its size
-//! beside the others' and two bits of use. Pure; it knows no index and no segment. Why these rules and what else was
-//! tried: `docs/decisions/webcosm-admission.md`.
+//! What a record in a log of segments is worth: where it is written and whether it is copied
+//! forward, judged by its size beside the others' and two bits of use. Pure; it knows no index and
+//! no segment. Why these rules and what else was tried: `docs/decisions/webcosm-admission.md`.
 
 /// The most uses that are counted: two bits a record.
 pub const MOST_USES: u8 = 3;
 
-/// Records above so many bytes are judged like this one: what is larger is stored in parts of about this size.
+/// Records above so many bytes are judged like this one: what is larger is stored in parts of about
+/// this size.
 const LARGEST: u64 = 1 << 20;
 
 /// Half octaves from one step of credit or toll to the next: a factor of four in size.
 const STEP: i32 = 4;
 
-/// Records this many half octaves above the mean, twice its size, and more are most of what is written and few of the hits.
+/// Records this many half octaves above the mean, twice its size, and more are most of what is
+/// written and few of the hits.
 const HEAVY: i32 = 2;
 
-/// How large a record is beside the mean of those on disk, in half octaves (factors of about the root of two).
+/// How large a record is beside the mean of those on disk, in half octaves (factors of about the
+/// root of two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Distance(i32);
 
 impl Distance {
-    /// That of a record of `bytes` from the `mean` of the records on disk; none when there are no records, and the mean is 0.
+    /// That of a record of `bytes` from the `mean` of the records on disk; none when there are no
+    /// records, and the mean is 0.
     #[must_use]
     pub fn between(bytes: u64, mean: u64) -> Self {
         Self(if mean == 0 { 0 } else { half_octaves(bytes) - half_octaves(mean) })
     }
 
-    /// Whether a record that is new here has to prove itself: it is written to the probation log and not to the main one.
+    /// Whether a record that is new here has to prove itself: it is written to the probation log
+    /// and not to the main one.
     #[must_use]
     pub const fn is_large(self) -> bool {
         self.0 > 0
     }
 
-    /// Whether a store that is to write little keeps such a record in memory until it is asked for again.
+    /// Whether a store that is to write little keeps such a record in memory until it is asked for
+    /// again.
     #[must_use]
     pub const fn is_heavy(self) -> bool {
         self.0 >= HEAVY
     }
 
-    /// The uses that a record is written with: small ones have credit, which costs hardly any space.
+    /// The uses that a record is written with: small ones have credit, which costs hardly any
+    /// space.
     #[must_use]
     pub fn first_uses(self) -> u8 {
         steps(-self.0)
     }
 
-    /// The uses left to a record that is copied forward when its segment is reclaimed; `None` when it is not worth the
-    /// copy. A large one must have been used more often.
+    /// The uses left to a record that is copied forward when its segment is reclaimed; `None` when
+    /// it is not worth the copy. A large one must have been used more often.
     #[must_use]
     pub fn uses_after_copy(self, uses: u8) -> Option<u8> {
         (uses > steps(self.0 - STEP / 2)).then(|| uses - 1)
@@ -67,7 +74,8 @@ fn half_octaves(bytes: u64) -> i32 {
 mod tests {
     use super::*;
 
-    /// A record of `bytes` among those of 16 KiB: where it goes, its first uses, and the uses that a copy takes.
+    /// A record of `bytes` among those of 16 KiB: where it goes, its first uses, and the uses that
+    /// a copy takes.
     fn check(bytes: u64, is_large: bool, is_heavy: bool, first_uses: u8, needed: Option<u8>) {
         let distance = Distance::between(bytes, 16 << 10);
         let found = (0..=MOST_USES).find(|&uses| distance.uses_after_copy(uses).is_some());

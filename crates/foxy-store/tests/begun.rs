@@ -1,5 +1,5 @@
-//! A store whose first opening was cut short by a power failure, again and again, becomes a store when it is let: what
-//! it had begun is never taken for a stranger's file.
+//! A store whose first opening was cut short by a power failure, again and again, becomes a store
+//! when it is let: what it had begun is never taken for a stranger's file.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
@@ -17,14 +17,19 @@ fn open(
 ) -> (StepDriver<Faulty<Memory>>, Observer) {
     let observer = Observer::default();
     let settings = StoreSettings { recovery, ..StoreSettings::with_size(1 << 20) };
-    let driver =
-        StepDriver::start(scheme.make(&settings, observer.clone()), device, observer.clone(), Instant::ZERO);
+    let driver = StepDriver::start(
+        scheme.make(&settings, observer.clone()),
+        device,
+        observer.clone(),
+        Instant::ZERO,
+    );
     (driver, observer)
 }
 
 fn check(scheme: SchemeName, recovery: Recovery, disk: Memory, seed: u64) {
     let mut random = Random::new(seed);
-    let plan = FaultPlan { latency: (Duration::ZERO, Duration::from_millis(2)), ..FaultPlan::default() };
+    let plan =
+        FaultPlan { latency: (Duration::ZERO, Duration::from_millis(2)), ..FaultPlan::default() };
     let mut device = Faulty::new(disk, plan, seed);
     for _ in 0..random.below(4) {
         let (mut driver, _) = open(scheme, recovery, device);

@@ -1,4 +1,5 @@
-//! The store as other programs embed it: with and without a runtime, after `kill -9`, and where it cannot open.
+//! The store as other programs embed it: with and without a runtime, after `kill -9`, and where it
+//! cannot open.
 
 use foxy_store::{Key, OpenError, Record, Store};
 use std::future::IntoFuture;
@@ -64,10 +65,12 @@ fn requests_can_be_awaited() {
 fn records_are_there_after_a_kill() {
     let folder = folder();
     let tests = std::env::current_exe().expect("this program");
-    let example = tests.parent().and_then(|deps| deps.parent()).expect("a folder").join("examples/embed");
+    let example =
+        tests.parent().and_then(|deps| deps.parent()).expect("a folder").join("examples/embed");
     for start in 1..=2 {
         let mut command = Command::new(&example);
-        let mut child = command.arg(folder.path()).stdout(Stdio::piped()).spawn().expect("cargo built it");
+        let mut child =
+            command.arg(folder.path()).stdout(Stdio::piped()).spawn().expect("cargo built it");
         let mut line = String::new();
         let output = child.stdout.take().expect("piped");
         BufReader::new(output).read_line(&mut line).expect("a line");
@@ -84,7 +87,8 @@ fn a_folder_that_is_in_use_or_foreign_is_refused() {
     assert!(matches!(Store::open(used.path(), SIZE), Err(OpenError::Folder(_))));
     let foreign = folder();
     let file = foreign.path().join("webcosm.foxy");
-    std::fs::write(&file, "not a store, but long enough to be read as one. ".repeat(1000)).expect("written");
+    std::fs::write(&file, "not a store, but long enough to be read as one. ".repeat(1000))
+        .expect("written");
     let opened = Store::open(foreign.path(), SIZE);
     assert!(matches!(opened, Err(OpenError::Unusable(_))), "{:?}", opened.err());
     assert!(std::fs::read_to_string(&file).expect("readable").starts_with("not a store"));

@@ -1,4 +1,5 @@
-//! Stores as earlier programs left them, kept as text: each opens with what was put into it, or is refused by name.
+//! Stores as earlier programs left them, kept as text: each opens with what was put into it, or is
+//! refused by name.
 
 #[path = "fixtures/script.rs"]
 mod script;
@@ -21,7 +22,10 @@ struct Fixture {
 
 const FIXTURES: &[Fixture] = &[
     Fixture { scheme: SchemeName::Webcosm, text: include_str!("fixtures/webcosm-1.txt") },
-    Fixture { scheme: SchemeName::StreamPacketizer, text: include_str!("fixtures/stream-packetizer-1.txt") },
+    Fixture {
+        scheme: SchemeName::StreamPacketizer,
+        text: include_str!("fixtures/stream-packetizer-1.txt"),
+    },
 ];
 
 /// The file of a fixture: its name and its bytes.
@@ -60,7 +64,9 @@ fn a_store_in_an_earlier_format_gives_what_was_put_into_it() {
         for key in 0..KEYS {
             let found = driver.get(name(key));
             match version(key) {
-                Some(version) => assert_eq!(found, Answer::Found(record(key, version)), "{scheme}: {key}"),
+                Some(version) => {
+                    assert_eq!(found, Answer::Found(record(key, version)), "{scheme}: {key}")
+                }
                 None => assert!(matches!(found, Answer::Absent(_)), "{scheme}: {key}"),
             }
         }
@@ -91,13 +97,17 @@ fn a_store_of_another_version_is_refused_and_left_as_it_is() {
 fn the_check_finds_no_damage_in_a_store_as_it_was_left() {
     let (_, bytes) = of_text(FIXTURES[0].text);
     let extent = Extent { records: true, listed: None };
-    let report = check(Medium::File, bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
-        let from = usize::try_from(offset).expect("small");
-        buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
-        Ok(buffer.len())
-    });
+    let report =
+        check(Medium::File, bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
+            let from = usize::try_from(offset).expect("small");
+            buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
+            Ok(buffer.len())
+        });
     let report = report.expect("a store");
     assert_eq!(report.findings.count(Level::Damage), 0, "{:?}", report.findings);
-    assert_eq!(report.live_records(), (0..KEYS).filter(|&key| version(key).is_some()).count() as u64);
+    assert_eq!(
+        report.live_records(),
+        (0..KEYS).filter(|&key| version(key).is_some()).count() as u64
+    );
     assert!(report.findings.count(Level::Normal) > 0, "it was killed");
 }

@@ -1,10 +1,13 @@
-//! Many generated objects of web-like sizes through a store of a tenth of their bytes: every hit byte for byte, memory
-//! and disk within their bounds, counters that add up. All 200,000 in release builds, a tenth of them in debug builds.
+//! Many generated objects of web-like sizes through a store of a tenth of their bytes: every hit
+//! byte for byte, memory and disk within their bounds, counters that add up. All 200,000 in release
+//! builds, a tenth of them in debug builds.
 
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
 use foxy_device::Memory;
-use foxy_store::{Answer, Ask, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings};
+use foxy_store::{
+    Answer, Ask, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
+};
 use std::time::Duration;
 
 const OBJECTS: u64 = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
@@ -15,7 +18,11 @@ fn size_of(object: u64) -> usize {
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
     let tail = if random.chance(0.02) { 20.0 } else { 1.0 };
     let size = (4096.0 * (normal * 1.2).exp() * tail).min(524_288.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 512 Ki")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and 512 Ki"
+    )]
     let size = size as usize;
     size
 }
@@ -73,14 +80,16 @@ fn no_wrong_byte_bounds_held_and_counters_that_add_up() {
                 puts += 1;
                 let version = versions[place] % 200 + 1;
                 let record = content_of(recent, version);
-                assert_eq!(store.put(key_of(recent), record, PlacementHint::default()), Answer::Stored);
+                let put = store.put(key_of(recent), record, PlacementHint::default());
+                assert_eq!(put, Answer::Stored);
                 versions[place] = version;
             }
             2..20 => {
                 gets += 1;
                 if let Answer::Found(record) = store.answer_to(Ask::Get(key_of(recent))) {
                     hits += 1;
-                    assert_eq!(record, content_of(recent, versions[place]), "seed 2, object {recent}");
+                    let expected = content_of(recent, versions[place]);
+                    assert_eq!(record, expected, "seed 2, object {recent}");
                 }
             }
             _ => {}
@@ -88,10 +97,10 @@ fn no_wrong_byte_bounds_held_and_counters_that_add_up() {
         if object % 1000 == 0 {
             store.run_until(store.now() + Duration::from_secs(3));
             assert_eq!(store.device().bytes(), size);
-            let records = value(&observer, "records");
-            assert!(records <= u64::from(settings.record_limit));
+            assert!(value(&observer, "records") <= u64::from(settings.record_limit));
             let bound = 200 * u64::from(settings.record_limit) + size / 4096;
-            assert!(value(&observer, "index_bytes") <= bound, "{} B", value(&observer, "index_bytes"));
+            let taken = value(&observer, "index_bytes");
+            assert!(taken <= bound, "{taken} B");
         }
     }
     assert!(observer.statistics.adds_up());
@@ -103,8 +112,7 @@ fn no_wrong_byte_bounds_held_and_counters_that_add_up() {
     device.close_all();
     let observer = Observer::default();
     let mut store = start(device, &observer);
-    let recovered = value(&observer, "recovered");
-    let mut found = 0;
+    let (recovered, mut found) = (value(&observer, "recovered"), 0);
     for (object, &version) in (0..OBJECTS).zip(&versions) {
         if let Answer::Found(record) = store.get(key_of(object)) {
             assert_eq!(record, content_of(object, version), "object {object} after reopening");

@@ -1,12 +1,12 @@
-//! A shard on a real folder: what was stored is there again after the store was closed, and after its file was left
-//! behind without closing, as a killed process leaves it.
+//! A shard on a real folder: what was stored is there again after the store was closed, and after
+//! its file was left behind without closing, as a killed process leaves it.
 
 use bytes::Bytes;
 use foxy_base::clock::monotonic;
 use foxy_device::{DirectIo, Root, Threads};
 use foxy_store::{
-    Answer, Key, Observer, PlacementHint, Record, Reply, SchemeName, Shard, ShardSettings, StoreSettings,
-    StoreStatus,
+    Answer, Key, Observer, PlacementHint, Record, Reply, SchemeName, Shard, ShardSettings,
+    StoreSettings, StoreStatus,
 };
 use std::path::Path;
 use std::sync::atomic::{
@@ -29,8 +29,8 @@ fn start_with(folder: &Path, scheme: SchemeName, direct: DirectIo) -> Shard {
     let scheme = scheme.make(&settings, observer.clone());
     let root = Root::open(folder).expect("a folder of our own");
     let device = Threads::new(&root, 2, direct).expect("two threads");
-    let shard =
-        Shard::start(scheme, device, observer.clone(), ShardSettings::new(monotonic)).expect("a thread");
+    let shard = Shard::start(scheme, device, observer.clone(), ShardSettings::new(monotonic))
+        .expect("a thread");
     while observer.status.get() != StoreStatus::Serving {
         std::thread::yield_now();
     }
@@ -50,14 +50,15 @@ fn record(number: u8) -> Record {
 
 fn found(shard: &Shard) -> usize {
     let store = shard.handle();
-    let hits = (0..COUNT).filter(|&number| match answer(|reply| store.get(Key([number; 16]), reply)) {
-        Answer::Found(found) => {
-            assert_eq!(found, record(number));
-            true
-        }
-        Answer::Absent(_) => false,
-        other => panic!("{other:?}"),
-    });
+    let hits =
+        (0..COUNT).filter(|&number| match answer(|reply| store.get(Key([number; 16]), reply)) {
+            Answer::Found(found) => {
+                assert_eq!(found, record(number));
+                true
+            }
+            Answer::Absent(_) => false,
+            other => panic!("{other:?}"),
+        });
     hits.count()
 }
 
@@ -110,7 +111,10 @@ fn threads_that_read_beside_the_stores_own_never_see_what_was_replaced() {
                 let least = newest[usize::from(key)].load(SeqCst);
                 if let Answer::Found(record) = answer(|reply| store.get(Key([key; 16]), reply)) {
                     let version = record.head[0];
-                    assert!(version >= least, "key {key}: version {version} after {least} was stored");
+                    assert!(
+                        version >= least,
+                        "key {key}: version {version} after {least} was stored"
+                    );
                     assert_eq!(record, self::record(version));
                     found += 1;
                 }

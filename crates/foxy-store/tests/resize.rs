@@ -1,5 +1,5 @@
-//! A webcosm store that is opened with another size: what stays is served byte for byte, nothing old comes back, whatever
-//! becomes of the opening, and the space there is gets used.
+//! A webcosm store that is opened with another size: what stays is served byte for byte, nothing
+//! old comes back, whatever becomes of the opening, and the space there is gets used.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
@@ -8,7 +8,8 @@ use foxy_store::medium::Medium;
 use foxy_store::schemes::webcosm::FILE_NAME;
 use foxy_store::schemes::webcosm::check::{Extent, Level, LogName, Report, SegmentReport, check};
 use foxy_store::{
-    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings, StoreStatus,
+    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
+    StoreStatus,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,7 +20,8 @@ const KIB: u64 = 1 << 10;
 type Device = Faulty<Memory>;
 
 fn device(seed: u64) -> Device {
-    let plan = FaultPlan { latency: (Duration::ZERO, Duration::from_millis(2)), ..FaultPlan::default() };
+    let plan =
+        FaultPlan { latency: (Duration::ZERO, Duration::from_millis(2)), ..FaultPlan::default() };
     Faulty::new(Memory::volatile(), plan, seed)
 }
 
@@ -42,7 +44,8 @@ struct Store {
 
 impl Store {
     fn begin(size: u64, device: Device) -> Self {
-        let settings = StoreSettings { page_buffer: 16 << 10, seed: 21, ..StoreSettings::with_size(size) };
+        let settings =
+            StoreSettings { page_buffer: 16 << 10, seed: 21, ..StoreSettings::with_size(size) };
         let observer = Observer::default();
         let made = SchemeName::Webcosm.make(&settings, observer.clone());
         Self { driver: StepDriver::start(made, device, observer.clone(), Instant::ZERO), observer }
@@ -117,7 +120,12 @@ fn look(device: &Device) -> Report {
 }
 
 fn live(report: &Report, log: LogName) -> u64 {
-    report.segments.iter().filter(|segment| segment.log == log).map(|segment| segment.live_records).sum()
+    report
+        .segments
+        .iter()
+        .filter(|segment| segment.log == log)
+        .map(|segment| segment.live_records)
+        .sum()
 }
 
 #[test]
@@ -141,16 +149,21 @@ fn a_store_that_grows_keeps_its_records_and_uses_the_new_space() {
     }
 }
 
-/// Records of the main log since it last began in its first slot, none if those are in more slots than `slots`; and how many of
-/// them are given up at once, since they are in the oldest of as many segments as there are slots.
+/// Records of the main log since it last began in its first slot, none if those are in more slots
+/// than `slots`; and how many of them are given up at once, since they are in the oldest of as many
+/// segments as there are slots.
 fn newest_turn(report: &Report, slots: u32) -> (u64, u64) {
     let main = report.segments.iter().filter(|segment| segment.log == LogName::Main);
-    let begun = |slot: u32, sequence: Option<u32>| sequence.and_then(|sequence| sequence.checked_sub(slot));
-    let newest =
-        main.clone().filter(|segment| segment.sequence.is_some()).max_by_key(|segment| segment.sequence);
+    let begun =
+        |slot: u32, sequence: Option<u32>| sequence.and_then(|sequence| sequence.checked_sub(slot));
+    let newest = main
+        .clone()
+        .filter(|segment| segment.sequence.is_some())
+        .max_by_key(|segment| segment.sequence);
     let newest = newest.filter(|newest| newest.slot < slots);
     let turn = newest.and_then(|newest| begun(newest.slot, newest.sequence));
-    let of_turn = |segment: &&SegmentReport| turn.is_some() && begun(segment.slot, segment.sequence) == turn;
+    let of_turn =
+        |segment: &&SegmentReport| turn.is_some() && begun(segment.slot, segment.sequence) == turn;
     let kept: Vec<_> = main.filter(of_turn).map(|segment| segment.live_records).collect();
     (kept.iter().sum(), if kept.len() == slots as usize { kept[0] } else { 0 })
 }
@@ -165,7 +178,11 @@ fn a_store_that_shrinks_keeps_what_was_written_since_it_last_began_at_its_front(
         let before = look(&device);
         let mut store = Store::open(1536 * KIB, device);
         let (kept_then, oldest) = newest_turn(&before, 3);
-        assert_eq!(store.counter("recovered") - store.counter("evicted"), kept_then - oldest, "{turns}");
+        assert_eq!(
+            store.counter("recovered") - store.counter("evicted"),
+            kept_then - oldest,
+            "{turns}"
+        );
         let back = store.held(0..keys).len() as u64;
         assert_eq!(back, kept_then - oldest, "{turns}");
         kept.push(back > 0);
@@ -208,7 +225,10 @@ fn work(store: &mut Store, model: &mut Model, version: &mut u64, random: &mut Ra
     }
     for (&key, &version) in &*model {
         if let Answer::Found(found) = store.driver.get(name(key)) {
-            assert!(version.is_some_and(|version| found == record(key, version)), "{key}: {version:?}");
+            assert!(
+                version.is_some_and(|version| found == record(key, version)),
+                "{key}: {version:?}"
+            );
         }
     }
 }
@@ -239,7 +259,12 @@ fn nothing_old_comes_back_however_often_the_size_changes_and_whenever_that_is_cu
                 device
             };
             let report = look(&device);
-            assert_eq!(report.findings.count(Level::Damage), 0, "seed {seed}: {:?}", report.findings.kept);
+            assert_eq!(
+                report.findings.count(Level::Damage),
+                0,
+                "seed {seed}: {:?}",
+                report.findings.kept
+            );
             resized += u64::from(report.superblock.origin > 0);
         }
     }

@@ -1,4 +1,5 @@
-//! Many schedules over a range of seeds, on as many threads as asked; the first failure of a scheme is shrunk.
+//! Many schedules over a range of seeds, on as many threads as asked; the first failure of a scheme
+//! is shrunk.
 
 use crate::generate;
 use crate::run::{self, Failure};
@@ -61,7 +62,8 @@ impl fmt::Display for Found {
 }
 
 impl Campaign {
-    /// Runs the schedules until all are done or one fails. `progress` is told now and then how many are done.
+    /// Runs the schedules until all are done or one fails. `progress` is told now and then how many
+    /// are done.
     pub fn against(&self, subject: &Subject, progress: &(dyn Fn(u64) + Sync)) -> Findings {
         let next = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
@@ -77,8 +79,10 @@ impl Campaign {
                             break;
                         }
                         let seed = self.first_seed.wrapping_add(index);
-                        let outcome =
-                            run::run(&generate::script(subject.name, subject.capacity, seed), subject);
+                        let outcome = run::run(
+                            &generate::script(subject.name, subject.capacity, seed),
+                            subject,
+                        );
                         mine.schedules += 1;
                         mine.tally += outcome.tally;
                         if let Some(failure) = outcome.failure {
@@ -106,16 +110,20 @@ impl Campaign {
     }
 }
 
-/// Seeds with which each smaller script is tried: what a disk does with a script that lost a step is another story.
+/// Seeds with which each smaller script is tried: what a disk does with a script that lost a step
+/// is another story.
 const SEEDS_TRIED: u64 = 12;
 
 fn shrunk(subject: &Subject, seed: u64, failure: Failure) -> Found {
     let whole = generate::script(subject.name, subject.capacity, seed);
     let script = shrink::shrink(&whole, |candidate| {
         (0..SEEDS_TRIED).find_map(|n| {
-            let script = Script { seed: candidate.seed.wrapping_add(n * 7919), ..candidate.clone() };
+            let script =
+                Script { seed: candidate.seed.wrapping_add(n * 7919), ..candidate.clone() };
             let failed = run::run(&script, subject).failure;
-            failed.is_some_and(|other| other.violation.same_kind(&failure.violation)).then_some(script)
+            failed
+                .is_some_and(|other| other.violation.same_kind(&failure.violation))
+                .then_some(script)
         })
     });
     let failure = run::run(&script, subject).failure.unwrap_or(failure);

@@ -1,5 +1,5 @@
-//! Keys and records as functions of small numbers, so that a script can name them and every byte can be checked.
-//! Not a workload: sizes and popularity are the script's business.
+//! Keys and records as functions of small numbers, so that a script can name them and every byte
+//! can be checked. Not a workload: sizes and popularity are the script's business.
 
 use bytes::Bytes;
 use foxy_base::Random;
@@ -20,8 +20,8 @@ pub struct RecordName {
     pub size: u32,
 }
 
-/// The store's key for a key number. Keys 2n and 2n+1 share their first half, so that a scheme which compares only a
-/// part of the key is found out.
+/// The store's key for a key number. Keys 2n and 2n+1 share their first half, so that a scheme
+/// which compares only a part of the key is found out.
 #[must_use]
 pub fn key(number: u32) -> Key {
     let mut bytes = [0; 16];
@@ -30,7 +30,8 @@ pub fn key(number: u32) -> Key {
     Key(bytes)
 }
 
-/// The record of a name. Bodies of different names differ in nearly every byte; heads vary in length.
+/// The record of a name. Bodies of different names differ in nearly every byte; heads vary in
+/// length.
 #[must_use]
 pub fn record(name: RecordName) -> Record {
     let mut random = Random::new(mixed(u64::from(name.key) << 32 | u64::from(name.version)));
@@ -74,7 +75,11 @@ mod tests {
         for at in [0, 350, 699] {
             let mut body = whole.body.to_vec();
             body[at] ^= 4;
-            assert_eq!(identify(&Record { body: Bytes::from(body), ..whole.clone() }), None, "byte {at}");
+            assert_eq!(
+                identify(&Record { body: Bytes::from(body), ..whole.clone() }),
+                None,
+                "byte {at}"
+            );
         }
         assert_eq!(identify(&Record::default()), None);
     }

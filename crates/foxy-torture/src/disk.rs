@@ -1,6 +1,7 @@
-//! The disk under torture: files in memory, virtual time, and every liberty that a real disk takes. It carries out
-//! what it was asked at any moment between submission and completion, finishes in any order, and when the process
-//! dies it keeps, loses or tears whatever was not made durable. It is never kinder than `foxy_device::io` promises.
+//! The disk under torture: files in memory, virtual time, and every liberty that a real disk takes.
+//! It carries out what it was asked at any moment between submission and completion, finishes in
+//! any order, and when the process dies it keeps, loses or tears whatever was not made durable. It
+//! is never kinder than `foxy_device::io` promises.
 
 use crate::files::Files;
 use crate::pending::{Covered, Finished, Work, Written};
@@ -19,7 +20,8 @@ pub struct Disk {
     submissions: u64,
     random: Random,
     faults: Faults,
-    /// How likely it is, at each operation, that the system writes a file back unasked. On some disks it never does.
+    /// How likely it is, at each operation, that the system writes a file back unasked. On some
+    /// disks it never does.
     write_back: f64,
 }
 
@@ -51,7 +53,8 @@ impl Disk {
         self.files.bytes()
     }
 
-    /// Reads past the order of operations what a file holds now; `None` when that is less, or the disk is in a mood to fail.
+    /// Reads past the order of operations what a file holds now; `None` when that is less, or the
+    /// disk is in a mood to fail.
     pub fn read_now(&mut self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.random.chance(f64::from(self.faults.errors) / 1000.0) {
             return None;
@@ -63,8 +66,8 @@ impl Disk {
         (count == length).then_some(buffer)
     }
 
-    /// The process ends: operations in flight happen, happen in part or do not happen, and no file is open any more.
-    /// When the power fails too, so ends everything that was not made durable.
+    /// The process ends: operations in flight happen, happen in part or do not happen, and no file
+    /// is open any more. When the power fails too, so ends everything that was not made durable.
     pub fn die(&mut self, death: Death) {
         for work in std::mem::take(&mut self.pending).into_values() {
             match work {
@@ -160,7 +163,8 @@ impl Disk {
             IoOp::OpenBlockDevice { .. } => return Err(IoError::WrongKind),
             IoOp::Create { file, path, size } => {
                 self.parent_of(path.as_str())?;
-                let inode = self.files.create(path.as_str(), usize::try_from(size).unwrap_or(usize::MAX));
+                let inode =
+                    self.files.create(path.as_str(), usize::try_from(size).unwrap_or(usize::MAX));
                 self.open.insert(file, inode);
             }
             IoOp::Close { file } => {

@@ -47,14 +47,22 @@ fn what_is_written_is_read() {
     let path = StorePath::new("a");
     disk.submit(IoId(1), IoOp::Create { file, path: path.clone(), size: 100 }, Instant::ZERO);
     drain(&mut disk);
-    disk.submit(IoId(2), IoOp::Write { file, offset: 10, buffer: IoBuffer::copy_of(b"fox") }, Instant::ZERO);
+    disk.submit(
+        IoId(2),
+        IoOp::Write { file, offset: 10, buffer: IoBuffer::copy_of(b"fox") },
+        Instant::ZERO,
+    );
     drain(&mut disk);
     disk.submit(IoId(3), IoOp::Close { file }, Instant::ZERO);
     drain(&mut disk);
     disk.submit(IoId(4), IoOp::Open { file, path }, Instant::ZERO);
     let opened = drain(&mut disk);
     assert!(matches!(opened[0].result, Ok(IoOutput::Opened { size: 100 })), "{opened:?}");
-    disk.submit(IoId(5), IoOp::Read { file, offset: 9, buffer: IoBuffer::zeroed(200) }, Instant::ZERO);
+    disk.submit(
+        IoId(5),
+        IoOp::Read { file, offset: 9, buffer: IoBuffer::zeroed(200) },
+        Instant::ZERO,
+    );
     let read = drain(&mut disk).remove(0);
     assert!(matches!(read.result, Ok(IoOutput::Moved { count: 91 })), "{read:?}");
     assert_eq!(&read.buffer.expect("a read gives its buffer back").as_ref()[..5], b"\0fox\0");

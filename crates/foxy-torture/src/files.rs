@@ -1,8 +1,9 @@
-//! The files of the disk under torture: what a reader sees now, and what a power failure would leave of it. It knows
-//! no operations and no time.
+//! The files of the disk under torture: what a reader sees now, and what a power failure would
+//! leave of it. It knows no operations and no time.
 //!
-//! A write is volatile until a sync that began after its completion; a new name until its file is synced. A name that
-//! was removed or made anew comes back with its durable content at the next power failure, or never.
+//! A write is volatile until a sync that began after its completion; a new name until its file is
+//! synced. A name that was removed or made anew comes back with its durable content at the next
+//! power failure, or never.
 
 use foxy_base::Random;
 use foxy_device::DirectoryEntry;
@@ -68,12 +69,17 @@ impl Files {
         self.directories.insert(path.to_owned());
     }
 
-    /// A file of zeros under that name. A durable one of the same name may come back when the power fails.
+    /// A file of zeros under that name. A durable one of the same name may come back when the power
+    /// fails.
     pub(crate) fn create(&mut self, path: &str, size: usize) -> u64 {
         self.unlink(path);
         self.next_inode += 1;
-        let inode =
-            Inode { current: vec![0; size], durable: vec![0; size], linked: true, ..Inode::default() };
+        let inode = Inode {
+            current: vec![0; size],
+            durable: vec![0; size],
+            linked: true,
+            ..Inode::default()
+        };
         self.bytes += size as u64;
         self.inodes.insert(self.next_inode, inode);
         self.names.insert(path.to_owned(), self.next_inode);
@@ -95,18 +101,20 @@ impl Files {
 
     pub(crate) fn list(&self, directory: &str) -> Vec<DirectoryEntry> {
         let within = |path: &str| -> Option<String> {
-            let rest =
-                if directory.is_empty() { path } else { path.strip_prefix(directory)?.strip_prefix('/')? };
+            let rest = if directory.is_empty() {
+                path
+            } else {
+                path.strip_prefix(directory)?.strip_prefix('/')?
+            };
             (!rest.contains('/')).then(|| rest.to_owned())
         };
         let files = self.names.iter().filter_map(|(path, &inode)| {
             let size = self.size(inode);
             within(path).map(|name| DirectoryEntry { name, is_directory: false, size })
         });
-        let directories = self
-            .directories
-            .iter()
-            .filter_map(|path| within(path).map(|name| DirectoryEntry { name, is_directory: true, size: 0 }));
+        let directories = self.directories.iter().filter_map(|path| {
+            within(path).map(|name| DirectoryEntry { name, is_directory: true, size: 0 })
+        });
         let mut entries: Vec<_> = files.chain(directories).collect();
         entries.sort();
         entries
@@ -131,7 +139,8 @@ impl Files {
         if file.linked {
             self.bytes += (file.current.len() - before) as u64;
         }
-        let unsynced = Unsynced { offset, bytes: bytes.to_vec(), completed: false, given_up: false };
+        let unsynced =
+            Unsynced { offset, bytes: bytes.to_vec(), completed: false, given_up: false };
         file.unsynced.insert(self.next_write, unsynced);
         self.next_write
     }
@@ -147,7 +156,11 @@ impl Files {
     /// The writes a sync that begins now must make durable.
     pub(crate) fn completed_writes(&self, inode: u64) -> Vec<u64> {
         let Some(file) = self.inodes.get(&inode) else { return Vec::new() };
-        file.unsynced.iter().filter(|(_, write)| write.completed).map(|(&number, _)| number).collect()
+        file.unsynced
+            .iter()
+            .filter(|(_, write)| write.completed)
+            .map(|(&number, _)| number)
+            .collect()
     }
 
     pub(crate) fn make_durable(&mut self, inode: u64, writes: &[u64]) {
@@ -168,7 +181,8 @@ impl Files {
     /// The system writes one file back of its own accord, as it does after a while.
     pub(crate) fn write_back(&mut self, random: &mut Random) {
         let which = random.below(self.inodes.len() as u64);
-        let number = usize::try_from(which).ok().and_then(|which| self.inodes.keys().nth(which).copied());
+        let number =
+            usize::try_from(which).ok().and_then(|which| self.inodes.keys().nth(which).copied());
         if let Some(number) = number {
             let writes: Vec<u64> = self.inodes[&number].unsynced.keys().copied().collect();
             self.make_durable(number, &writes);
@@ -191,8 +205,11 @@ impl Files {
 
     pub(crate) fn power_fails(&mut self, random: &mut Random) {
         for (path, content) in std::mem::take(&mut self.ghosts) {
-            let taken =
-                self.names.get(&path).and_then(|number| self.inodes.get(number)).is_some_and(|i| i.named);
+            let taken = self
+                .names
+                .get(&path)
+                .and_then(|number| self.inodes.get(number))
+                .is_some_and(|i| i.named);
             if !taken && random.chance(0.5) {
                 let number = self.create(&path, 0);
                 let back = self.inodes.entry(number).or_default();
@@ -216,7 +233,8 @@ impl Files {
 }
 
 impl Unsynced {
-    /// The cache holds the newest bytes of a place only: where `newer` lies on this write, this one is no more.
+    /// The cache holds the newest bytes of a place only: where `newer` lies on this write, this one
+    /// is no more.
     fn overlay(&mut self, newer: &Self) {
         let start = self.offset.max(newer.offset);
         let end = (self.offset + self.bytes.len()).min(newer.offset + newer.bytes.len());

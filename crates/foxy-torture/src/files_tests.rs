@@ -1,4 +1,5 @@
-//! Tests of what survives a power failure, each over many seeds: what may happen does, what must not never does.
+//! Tests of what survives a power failure, each over many seeds: what may happen does, what must
+//! not never does.
 
 use super::*;
 
@@ -132,8 +133,9 @@ fn a_directory_lists_what_lies_directly_in_it() {
     files.make_directory("00");
     files.make_directory("00/01");
     files.create("00/01/file", 5);
-    let names =
-        |directory| files.list(directory).into_iter().map(|e| (e.name, e.is_directory)).collect::<Vec<_>>();
+    let names = |directory| {
+        files.list(directory).into_iter().map(|e| (e.name, e.is_directory)).collect::<Vec<_>>()
+    };
     assert_eq!(names(""), [("00".to_owned(), true)]);
     assert_eq!(names("00"), [("01".to_owned(), true)]);
     assert_eq!(names("00/01"), [("file".to_owned(), false)]);

@@ -1,4 +1,5 @@
-//! Random schedules. The same seed gives the same script on every machine. What they mean is `run`'s business.
+//! Random schedules. The same seed gives the same script on every machine. What they mean is
+//! `run`'s business.
 
 use crate::content::RecordName;
 use crate::script::{Death, Faults, Script, Step};
@@ -14,8 +15,8 @@ struct Mood {
     eager: bool,
 }
 
-/// A schedule for `scheme`, wholly decided by `seed`. `capacity` is the store's size in bytes: now and then a record
-/// is larger than that, and the longer schedules fill it more than once.
+/// A schedule for `scheme`, wholly decided by `seed`. `capacity` is the store's size in bytes: now
+/// and then a record is larger than that, and the longer schedules fill it more than once.
 #[must_use]
 pub fn script(scheme: &str, capacity: u64, seed: u64) -> Script {
     let mut random = Random::new(seed);
@@ -74,7 +75,8 @@ impl Writer {
             }
             92..94 => self.steps.push(Step::Reopen),
             94..97 => {
-                let faults = if self.random.chance(0.6) { self.mood.faults } else { Faults::default() };
+                let faults =
+                    if self.random.chance(0.6) { self.mood.faults } else { Faults::default() };
                 self.steps.push(Step::Faults(faults));
             }
             _ => self.end_of_life(),
@@ -86,7 +88,8 @@ impl Writer {
 
     fn put(&mut self, key: u32) {
         self.versions += 1;
-        let limit = if self.random.chance(0.02) { self.mood.largest * 16 } else { self.mood.largest };
+        let limit =
+            if self.random.chance(0.02) { self.mood.largest * 16 } else { self.mood.largest };
         let size = u32::try_from(self.random.below(limit)).unwrap_or(0);
         self.steps.push(Step::Put(RecordName { key, version: self.versions, size }));
     }

@@ -1,6 +1,6 @@
-//! Deterministic simulation tests of the store: random schedules of requests, completions, faults and crashes, run on
-//! a modelled disk in virtual time and judged by a model of the contract. Failures shrink to a script. Nothing depends
-//! on this crate, and it knows no HTTP.
+//! Deterministic simulation tests of the store: random schedules of requests, completions, faults
+//! and crashes, run on a modelled disk in virtual time and judged by a model of the contract.
+//! Failures shrink to a script. Nothing depends on this crate, and it knows no HTTP.
 
 pub mod campaign;
 pub mod canary;

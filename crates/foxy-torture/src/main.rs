@@ -1,5 +1,5 @@
-//! `foxy-torture`: runs many schedules against the schemes, or replays one script. Exit code 1 when a promise was
-//! broken, 2 for arguments it cannot use.
+//! `foxy-torture`: runs many schedules against the schemes, or replays one script. Exit code 1 when
+//! a promise was broken, 2 for arguments it cannot use.
 
 use clap::Parser;
 use foxy_base::clock;
@@ -70,8 +70,9 @@ fn torture(arguments: &Arguments) -> Result<bool, String> {
     } else {
         arguments.scheme.iter().map(|name| subject_of(name)).collect::<Result<_, _>>()?
     };
-    let threads =
-        arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = arguments
+        .threads
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let mut records = Records::open(arguments.json.as_deref())?;
     records.write(&setup(arguments, &subjects))?;
     let share = arguments.schedules.div_ceil(subjects.len().max(1) as u64);
@@ -140,8 +141,8 @@ struct Records(Option<File>);
 
 impl Records {
     fn open(path: Option<&Path>) -> Result<Self, String> {
-        let file =
-            path.map(|path| File::create(path).map_err(|error| format!("{}: {error}", path.display())));
+        let file = path
+            .map(|path| File::create(path).map_err(|error| format!("{}: {error}", path.display())));
         Ok(Self(file.transpose()?))
     }
 

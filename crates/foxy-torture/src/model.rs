@@ -1,11 +1,14 @@
-//! What a store may answer, derived from `foxy_store::contract` alone: it knows no scheme and no disk.
+//! What a store may answer, derived from `foxy_store::contract` alone: it knows no scheme and no
+//! disk.
 //!
-//! Requests of one key take effect in the order in which they were made. For every key the model keeps its puts and a
-//! floor: the latest request that finished well. A get may give nothing, or a put at or above the floor as it stood
-//! when the get was made, unless that put had been refused by then. A put that a crash left unanswered stays possible
-//! until a later request finishes; once a get has shown it, what is older must not be seen again by the same process.
-//! (A later power failure may still take it back, if only the system's cache held it.) A put that was refused because
-//! the device failed becomes as doubtful when the process ends: nobody can take back what a broken device has kept.
+//! Requests of one key take effect in the order in which they were made. For every key the model
+//! keeps its puts and a floor: the latest request that finished well. A get may give nothing, or a
+//! put at or above the floor as it stood when the get was made, unless that put had been refused by
+//! then. A put that a crash left unanswered stays possible until a later request finishes; once a
+//! get has shown it, what is older must not be seen again by the same process. (A later power
+//! failure may still take it back, if only the system's cache held it.) A put that was refused
+//! because the device failed becomes as doubtful when the process ends: nobody can take back what a
+//! broken device has kept.
 
 use crate::content::{self, RecordName};
 use crate::violation::Violation;
@@ -115,7 +118,9 @@ impl Model {
             }
             (Asked::Put(name), Answer::Refused(reason)) => {
                 let fate = match reason {
-                    RefusedReason::DeviceFailed(_) | RefusedReason::NoSpace => Fate::Failed(self.order),
+                    RefusedReason::DeviceFailed(_) | RefusedReason::NoSpace => {
+                        Fate::Failed(self.order)
+                    }
                     _ => Fate::Refused(self.order),
                 };
                 self.keys.entry(name.key).or_default().puts.insert(open.order, (name, fate));
@@ -135,7 +140,11 @@ impl Model {
     pub fn crash(&mut self) {
         for open in std::mem::take(&mut self.open).into_values() {
             if let Asked::Put(name) = open.asked {
-                self.keys.entry(name.key).or_default().puts.insert(open.order, (name, Fate::Doubtful));
+                self.keys
+                    .entry(name.key)
+                    .or_default()
+                    .puts
+                    .insert(open.order, (name, Fate::Doubtful));
             }
         }
         for history in self.keys.values_mut() {
@@ -148,8 +157,9 @@ impl Model {
         }
     }
 
-    /// While the disk silently flips bits, what it keeps of the forget journal cannot be relied on: once that has
-    /// begun, records that were replaced or removed are no longer held against the store. Their bytes still are.
+    /// While the disk silently flips bits, what it keeps of the forget journal cannot be relied on:
+    /// once that has begun, records that were replaced or removed are no longer held against the
+    /// store. Their bytes still are.
     pub const fn trust_journal(&mut self, trusted: bool) {
         self.journal_doubted |= !trusted;
     }
@@ -166,7 +176,12 @@ impl Model {
         self.open.keys().next().copied()
     }
 
-    fn check_found(&mut self, key: u32, name: RecordName, get: &Open) -> Result<Verdict, Violation> {
+    fn check_found(
+        &mut self,
+        key: u32,
+        name: RecordName,
+        get: &Open,
+    ) -> Result<Verdict, Violation> {
         if name.key != key {
             return Err(Violation::OtherKey { asked: key, found: name });
         }

@@ -126,7 +126,11 @@ fn wrong_bytes_and_other_keys_are_named() {
     let other = RecordName { key: KEY + 1, version: 1, size: 3 };
     let answer = Answer::Found(content::record(other));
     assert_eq!(talk.say(3, answer), Err(Violation::OtherKey { asked: KEY, found: other }));
-    assert_eq!(talk.say(4, found(7)), Err(Violation::WrongBytes { key: KEY }), "a version nobody put");
+    assert_eq!(
+        talk.say(4, found(7)),
+        Err(Violation::WrongBytes { key: KEY }),
+        "a version nobody put"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Turns a panic into a value, without its text on the terminal: shrinking provokes the same panic hundreds of times.
+//! Turns a panic into a value, without its text on the terminal: shrinking provokes the same panic
+//! hundreds of times.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -40,6 +41,9 @@ mod tests {
     fn a_panic_becomes_its_text() {
         assert_eq!(caught(|| 7), Ok(7));
         let number = 3;
-        assert_eq!(caught(|| panic!("slot {number} is free")), Err::<(), _>("slot 3 is free".into()));
+        assert_eq!(
+            caught(|| panic!("slot {number} is free")),
+            Err::<(), _>("slot 3 is free".into())
+        );
     }
 }

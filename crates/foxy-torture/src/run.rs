@@ -1,5 +1,6 @@
-//! Carries a script out: production scheme, modelled disk, virtual time, one completion at a time, and the model
-//! watching. The same script gives the same run, byte for byte. It judges nothing itself but bounds and ids.
+//! Carries a script out: production scheme, modelled disk, virtual time, one completion at a time,
+//! and the model watching. The same script gives the same run, byte for byte. It judges nothing
+//! itself but bounds and ids.
 
 mod look;
 

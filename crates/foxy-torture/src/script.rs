@@ -1,5 +1,5 @@
-//! A schedule as data: what is asked, when disk work finishes, when the machine dies. It has a text form of one step a
-//! line, printed with every failure and read back by `replay`. It runs nothing.
+//! A schedule as data: what is asked, when disk work finishes, when the machine dies. It has a text
+//! form of one step a line, printed with every failure and read back by `replay`. It runs nothing.
 
 use crate::content::RecordName;
 use std::fmt;
@@ -28,7 +28,8 @@ pub struct Faults {
 pub enum Step {
     /// Asks for a key.
     Get(u32),
-    /// Looks a key up past the scheme, and reads from disk what is there at that moment; nothing follows from a look in vain.
+    /// Looks a key up past the scheme, and reads from disk what is there at that moment; nothing
+    /// follows from a look in vain.
     Look(u32),
     /// Puts a record.
     Put(RecordName),
@@ -142,9 +143,11 @@ fn step_of(words: &[&str]) -> Option<Step> {
     Some(match *words {
         ["get", key] => Step::Get(number(key)?),
         ["look", key] => Step::Look(number(key)?),
-        ["put", key, version, size] => {
-            Step::Put(RecordName { key: number(key)?, version: number(version)?, size: number(size)? })
-        }
+        ["put", key, version, size] => Step::Put(RecordName {
+            key: number(key)?,
+            version: number(version)?,
+            size: number(size)?,
+        }),
         ["remove", key] => Step::Remove(number(key)?),
         ["run", count] => Step::Run(number(count)?),
         ["settle"] => Step::Settle,
@@ -152,7 +155,9 @@ fn step_of(words: &[&str]) -> Option<Step> {
         ["crash", "kill"] => Step::Crash(Death::Kill),
         ["crash", "power"] => Step::Crash(Death::Power),
         ["reopen"] => Step::Reopen,
-        ["faults", errors, flips] => Step::Faults(Faults { errors: share(errors)?, flips: share(flips)? }),
+        ["faults", errors, flips] => {
+            Step::Faults(Faults { errors: share(errors)?, flips: share(flips)? })
+        }
         _ => return None,
     })
 }
@@ -190,7 +195,8 @@ mod tests {
 
     #[test]
     fn bad_lines_are_named() {
-        let error = "scheme null\nseed 1\ncrash softly".parse::<Script>().expect_err("no such death");
+        let error =
+            "scheme null\nseed 1\ncrash softly".parse::<Script>().expect_err("no such death");
         assert_eq!(error, ScriptError::BadStep { line: 3, text: "crash softly".into() });
         assert_eq!("seed 1".parse::<Script>(), Err(ScriptError::MissingLine("scheme")));
     }

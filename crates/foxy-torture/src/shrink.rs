@@ -1,10 +1,11 @@
-//! Makes a failing script small: delta debugging over its steps (Zeller and Hildebrandt 2002), then smaller numbers.
-//! It asks one question only: whether a candidate still fails in the same way, be it with another seed.
+//! Makes a failing script small: delta debugging over its steps (Zeller and Hildebrandt 2002), then
+//! smaller numbers. It asks one question only: whether a candidate still fails in the same way, be
+//! it with another seed.
 
 use crate::script::{Faults, Script, Step};
 
-/// The smallest script found that still fails. `failing` gives the script it was given, perhaps with another seed, if
-/// that fails; it must do so for `script` itself.
+/// The smallest script found that still fails. `failing` gives the script it was given, perhaps
+/// with another seed, if that fails; it must do so for `script` itself.
 pub fn shrink(script: &Script, mut failing: impl FnMut(&Script) -> Option<Script>) -> Script {
     let mut best = script.clone();
     loop {
@@ -67,9 +68,14 @@ fn simpler(step: Step) -> Vec<Step> {
             .filter(|&c| c < count)
             .map(Step::Run)
             .collect(),
-        Step::Advance(time) => [1, time / 2].into_iter().filter(|&t| t < time).map(Step::Advance).collect(),
+        Step::Advance(time) => {
+            [1, time / 2].into_iter().filter(|&t| t < time).map(Step::Advance).collect()
+        }
         Step::Faults(faults) if faults.flips > 0 && faults.errors > 0 => {
-            vec![Step::Faults(Faults { flips: 0, ..faults }), Step::Faults(Faults { errors: 0, ..faults })]
+            vec![
+                Step::Faults(Faults { flips: 0, ..faults }),
+                Step::Faults(Faults { errors: 0, ..faults }),
+            ]
         }
         _ => Vec::new(),
     }
@@ -84,12 +90,17 @@ mod tests {
     #[test]
     fn only_what_the_failure_needs_is_left() {
         let needs = |script: &Script| {
-            let put = script.steps.iter().position(|step| matches!(step, Step::Put(name) if name.size >= 40));
+            let put = script
+                .steps
+                .iter()
+                .position(|step| matches!(step, Step::Put(name) if name.size >= 40));
             let crash = script.steps.iter().rposition(|step| matches!(step, Step::Crash(_)));
             put.zip(crash).is_some_and(|(put, crash)| put < crash)
         };
-        let whole =
-            (0..100).map(|seed| generate::script("x", 1 << 18, seed)).find(needs).expect("a failing script");
+        let whole = (0..100)
+            .map(|seed| generate::script("x", 1 << 18, seed))
+            .find(needs)
+            .expect("a failing script");
         let small = shrink(&whole, |script| needs(script).then(|| script.clone()));
         assert_eq!(small.steps.len(), 2, "{small}");
         assert!(matches!(small.steps[0], Step::Put(RecordName { size: 40..=100, .. })), "{small}");

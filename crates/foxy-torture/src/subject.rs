@@ -1,4 +1,5 @@
-//! What can be tortured: a table of schemes, each with the limits it was made with. New schemes only need a row.
+//! What can be tortured: a table of schemes, each with the limits it was made with. New schemes
+//! only need a row.
 
 use crate::canary::{Flaw, Slots, Unsynced};
 use foxy_store::policy::POLICIES;
@@ -40,8 +41,12 @@ pub const SCHEMES: &[Subject] = &[
     }),
     plain("coss", |seed| SchemeName::Coss.make(&settings(seed), Observer::default())),
     plain("lazy-reads", |seed| SchemeName::LazyReads.make(&settings(seed), Observer::default())),
-    plain("lazy-reads-loc", |seed| SchemeName::LazyReadsLoc.make(&settings(seed), Observer::default())),
-    plain("lazy-reads-loc-prefetch", |seed| SchemeName::LazyReadsLoc.make(&ahead(seed), Observer::default())),
+    plain("lazy-reads-loc", |seed| {
+        SchemeName::LazyReadsLoc.make(&settings(seed), Observer::default())
+    }),
+    plain("lazy-reads-loc-prefetch", |seed| {
+        SchemeName::LazyReadsLoc.make(&ahead(seed), Observer::default())
+    }),
     plain("squidmla-prefetch", |seed| SchemeName::Squidmla.make(&ahead(seed), Observer::default())),
     plain("packetizer", |seed| SchemeName::Packetizer.make(&settings(seed), Observer::default())),
     plain("squidm", |seed| SchemeName::Squidm.make(&settings(seed), Observer::default())),
@@ -69,8 +74,12 @@ pub const SCHEMES: &[Subject] = &[
         capacity: SIZE,
         limits: LIMITS,
     },
-    plain("single-directory", |seed| SchemeName::SingleDirectory.make(&settings(seed), Observer::default())),
-    plain("multiple-dirs", |seed| SchemeName::MultipleDirs.make(&settings(seed), Observer::default())),
+    plain("single-directory", |seed| {
+        SchemeName::SingleDirectory.make(&settings(seed), Observer::default())
+    }),
+    plain("multiple-dirs", |seed| {
+        SchemeName::MultipleDirs.make(&settings(seed), Observer::default())
+    }),
     plain("squidl", |seed| SchemeName::Squidl.make(&settings(seed), Observer::default())),
     plain("aufs", |seed| SchemeName::Aufs.make(&narrow(seed), Observer::default())),
     plain("diskd", |seed| SchemeName::Diskd.make(&narrow(seed), Observer::default())),
@@ -81,9 +90,13 @@ pub const SCHEMES: &[Subject] = &[
     plain("multiple-dirs-clean-stop", |seed| {
         SchemeName::MultipleDirs.make(&clean_stop(seed), Observer::default())
     }),
-    plain("squidl-clean-stop", |seed| SchemeName::Squidl.make(&clean_stop(seed), Observer::default())),
+    plain("squidl-clean-stop", |seed| {
+        SchemeName::Squidl.make(&clean_stop(seed), Observer::default())
+    }),
     plain("aufs-clean-stop", |seed| SchemeName::Aufs.make(&clean_stop(seed), Observer::default())),
-    plain("diskd-clean-stop", |seed| SchemeName::Diskd.make(&clean_stop(seed), Observer::default())),
+    plain("diskd-clean-stop", |seed| {
+        SchemeName::Diskd.make(&clean_stop(seed), Observer::default())
+    }),
     plain("ufs-either-recovery", |seed| {
         let recovery = [Recovery::AfterCrash, Recovery::AfterCleanStop][(seed % 2) as usize];
         SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, Observer::default())
@@ -115,7 +128,8 @@ const WIDE: u64 = 4 * SIZE;
 
 const LIMITS: Limits = Limits { disk_bytes: SIZE, operations: 256, buffer_bytes: 512 << 10 };
 
-/// Settings as small as the store, so that every limit is met now and then. The seed chooses the policy.
+/// Settings as small as the store, so that every limit is met now and then. The seed chooses the
+/// policy.
 fn settings(seed: u64) -> StoreSettings {
     StoreSettings {
         page_buffer: 16 << 10,
@@ -168,14 +182,18 @@ pub const CANARIES: &[Subject] = &[
     Subject {
         name: "canary-stream-packetizer-without-sync",
         scheme: |seed| {
-            Box::new(Unsynced(SchemeName::StreamPacketizer.make(&settings(seed), Observer::default())))
+            Box::new(Unsynced(
+                SchemeName::StreamPacketizer.make(&settings(seed), Observer::default()),
+            ))
         },
         capacity: SIZE,
         limits: LIMITS,
     },
     Subject {
         name: "canary-ufs-without-sync",
-        scheme: |seed| Box::new(Unsynced(SchemeName::Ufs.make(&settings(seed), Observer::default()))),
+        scheme: |seed| {
+            Box::new(Unsynced(SchemeName::Ufs.make(&settings(seed), Observer::default())))
+        },
         capacity: SIZE,
         limits: LIMITS,
     },

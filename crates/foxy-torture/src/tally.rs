@@ -1,4 +1,5 @@
-//! Counts of what happened in schedules, so that a run which tested nothing can be told from one which held.
+//! Counts of what happened in schedules, so that a run which tested nothing can be told from one
+//! which held.
 
 use crate::model::Verdict;
 use std::ops::AddAssign;

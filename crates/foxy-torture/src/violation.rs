@@ -90,9 +90,15 @@ impl fmt::Display for Violation {
                 )
             }
             Self::RefusedPut(name) => {
-                write!(f, "key {} version {} was found though its put was refused", name.key, name.version)
+                write!(
+                    f,
+                    "key {} version {} was found though its put was refused",
+                    name.key, name.version
+                )
             }
-            Self::LookedAbsent { key } => write!(f, "key {key} was found after a look had called it absent"),
+            Self::LookedAbsent { key } => {
+                write!(f, "key {key} was found after a look had called it absent")
+            }
             Self::OverBound { what, limit, seen } => {
                 let what = match what {
                     Bound::DiskBytes => "bytes on disk",

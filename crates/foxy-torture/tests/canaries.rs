@@ -1,5 +1,5 @@
-//! The test of the tests: every flawed scheme is caught soon and its failure shrinks to a few steps; the honest one
-//! passes.
+//! The test of the tests: every flawed scheme is caught soon and its failure shrinks to a few
+//! steps; the honest one passes.
 
 use foxy_torture::campaign::{Campaign, Findings};
 use foxy_torture::run;
@@ -18,7 +18,8 @@ fn torture(name: &str) -> (&'static Subject, Findings) {
 
 fn caught(name: &str, steps: usize, expected: fn(&Violation) -> bool) {
     let (subject, findings) = torture(name);
-    let found = findings.found.unwrap_or_else(|| panic!("{name} was not caught in {BUDGET} schedules"));
+    let found =
+        findings.found.unwrap_or_else(|| panic!("{name} was not caught in {BUDGET} schedules"));
     assert!(expected(&found.failure.violation), "{name} failed in an unexpected way:\n{found}");
     assert!(found.script.steps.len() <= steps, "{name} should shrink to {steps} steps:\n{found}");
     let text = found.to_string();
@@ -41,17 +42,23 @@ fn the_honest_canary_passes() {
 
 #[test]
 fn a_skipped_checksum_is_caught() {
-    caught("canary-skips-checksum", 8, |violation| matches!(violation, Violation::WrongBytes { .. }));
+    caught("canary-skips-checksum", 8, |violation| {
+        matches!(violation, Violation::WrongBytes { .. })
+    });
 }
 
 #[test]
 fn a_removal_answered_before_its_sync_is_caught() {
-    caught("canary-removes-without-sync", 8, |violation| matches!(violation, Violation::CameBack(_)));
+    caught("canary-removes-without-sync", 8, |violation| {
+        matches!(violation, Violation::CameBack(_))
+    });
 }
 
 #[test]
 fn a_half_checked_key_is_caught() {
-    caught("canary-checks-half-the-key", 6, |violation| matches!(violation, Violation::OtherKey { .. }));
+    caught("canary-checks-half-the-key", 6, |violation| {
+        matches!(violation, Violation::OtherKey { .. })
+    });
 }
 
 #[test]

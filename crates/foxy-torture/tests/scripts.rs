@@ -1,5 +1,5 @@
-//! Every script in `scripts/` is a schedule that once broke a promise; none may break one again. And some thousand
-//! new schedules against every scheme of the store.
+//! Every script in `scripts/` is a schedule that once broke a promise; none may break one again.
+//! And some thousand new schedules against every scheme of the store.
 
 use foxy_torture::campaign::Campaign;
 use foxy_torture::run;
@@ -17,9 +17,10 @@ fn no_script_fails_again() {
             continue;
         }
         let text = fs::read_to_string(&path).expect("a readable script");
-        let script: Script = text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let subject =
-            subject::find(&script.scheme).unwrap_or_else(|| panic!("{}: no such scheme", path.display()));
+        let script: Script =
+            text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let subject = subject::find(&script.scheme)
+            .unwrap_or_else(|| panic!("{}: no such scheme", path.display()));
         let outcome = run::run(&script, subject);
         assert!(outcome.failure.is_none(), "{}: {:?}", path.display(), outcome.failure);
     }

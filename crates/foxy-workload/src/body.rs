@@ -1,4 +1,5 @@
-//! The body of an object: a function of its identity and version, seekable, checked as it arrives in constant memory.
+//! The body of an object: a function of its identity and version, seekable, checked as it arrives
+//! in constant memory.
 
 use foxy_base::random::split_mix;
 
@@ -17,8 +18,8 @@ impl BodyStream {
     }
 
     fn word(self, index: u64) -> u64 {
-        let mixed =
-            (self.seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mixed = (self.seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .wrapping_mul(0xd6e8_feb8_6659_fd93);
         (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
     }
 

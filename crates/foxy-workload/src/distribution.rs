@@ -26,7 +26,8 @@ pub fn uniform(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
 }
 
-/// A count from 1 to `most`, k with probability ln((k + 1) / k) / ln(most + 1): Polygraph's `zipf(most)`.
+/// A count from 1 to `most`, k with probability ln((k + 1) / k) / ln(most + 1): Polygraph's
+/// `zipf(most)`.
 pub fn zipf_count(random: &mut Random, most: u32) -> u32 {
     floor(f64::from(most + 1).powf(random.unit())).try_into().unwrap_or(most).clamp(1, most)
 }
@@ -38,8 +39,9 @@ pub fn zipf_count_mean(most: u32) -> f64 {
     f64::from(most) - logarithms / f64::from(most + 1).ln()
 }
 
-/// How far back, from 1 to `objects`, the object lies that is asked for again: at most k with probability
-/// (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity by recency, as Polygraph's `zipf(skew)` has it.
+/// How far back, from 1 to `objects`, the object lies that is asked for again: at most k with
+/// probability (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity by recency, as Polygraph's
+/// `zipf(skew)` has it.
 #[expect(clippy::cast_precision_loss, reason = "objects of a run are far below 2^53")]
 pub fn recency_rank(random: &mut Random, objects: u64, skew: f64) -> u64 {
     let rank = (objects as f64 + 1.0).powf(random.unit().powf(skew));
@@ -75,14 +77,22 @@ mod tests {
         (mean, (squares / f64::from(DRAWS) - mean * mean).sqrt())
     }
 
-    /// The mean of n draws is off by more than four times deviation / √n once in 16,000 seeds; 2 % covers that for all
-    /// that are drawn here, and for their deviations.
+    /// The mean of n draws is off by more than four times deviation / √n once in 16,000 seeds; 2 %
+    /// covers that for all that are drawn here, and for their deviations.
     #[test]
     fn draws_have_the_mean_and_deviation_that_they_are_named_by() {
         let near = |name: &str, (mean, deviation): (f64, f64), expected: (f64, f64)| {
-            assert!((mean / expected.0 - 1.0).abs() < 0.02, "{name}: mean {mean}, expected {}", expected.0);
+            assert!(
+                (mean / expected.0 - 1.0).abs() < 0.02,
+                "{name}: mean {mean}, expected {}",
+                expected.0
+            );
             let ratio = deviation / expected.1;
-            assert!((ratio - 1.0).abs() < 0.02, "{name}: deviation {deviation}, expected {}", expected.1);
+            assert!(
+                (ratio - 1.0).abs() < 0.02,
+                "{name}: deviation {deviation}, expected {}",
+                expected.1
+            );
         };
         near("exp", moments(|random| exponential(random, 5.0)), (5.0, 5.0));
         near("norm", moments(|random| normal(random, 2.5, 1.0)), (2.5, 1.0));
@@ -105,7 +115,8 @@ mod tests {
                 "{k}: {count}, {expected:.0}"
             );
         }
-        let mean: f64 = (1..=13).zip(&seen).map(|(k, &count)| f64::from(k) * f64::from(count)).sum();
+        let mean: f64 =
+            (1..=13).zip(&seen).map(|(k, &count)| f64::from(k) * f64::from(count)).sum();
         assert!((mean / f64::from(DRAWS) - zipf_count_mean(13)).abs() < 0.05);
     }
 
@@ -113,12 +124,16 @@ mod tests {
     fn recency_ranks_follow_polygraphs_formula() {
         let mut random = Random::new(1);
         let (objects, skew) = (5000, 0.6);
-        let ranks: Vec<u64> = (0..DRAWS).map(|_| recency_rank(&mut random, objects, skew)).collect();
+        let ranks: Vec<u64> =
+            (0..DRAWS).map(|_| recency_rank(&mut random, objects, skew)).collect();
         for k in [1u32, 15, 100, 1000] {
             let share = ranks.iter().filter(|&&rank| rank <= u64::from(k)).count();
             let share = f64::from(u32::try_from(share).expect("small")) / f64::from(DRAWS);
             let expected = (f64::from(k + 1).ln() / 5001f64.ln()).powf(1.0 / skew);
-            assert!((share - expected).abs() < 0.008, "rank at most {k}: {share}, expected {expected}");
+            assert!(
+                (share - expected).abs() < 0.008,
+                "rank at most {k}: {share}, expected {expected}"
+            );
         }
         assert!(ranks.iter().all(|&rank| (1..=objects).contains(&rank)));
     }

@@ -1,11 +1,13 @@
-//! The knobs of a workload file, taken one by one: each must be there, be of the right kind, and be known to the model.
+//! The knobs of a workload file, taken one by one: each must be there, be of the right kind, and be
+//! known to the model.
 
 use foxy_base::ByteSize;
 use std::fmt;
 use std::time::Duration;
 use toml::{Table, Value};
 
-/// What is wrong with a workload file. The text says which file, which knob, and what would be right.
+/// What is wrong with a workload file. The text says which file, which knob, and what would be
+/// right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkloadError {
     /// The text is not TOML.
@@ -52,14 +54,23 @@ impl fmt::Display for WorkloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotToml { file, line, what } => {
-                write!(f, "{file}: line {line} is not TOML: {what}; write lines such as objects = 1000")
+                write!(
+                    f,
+                    "{file}: line {line} is not TOML: {what}; write lines such as objects = 1000"
+                )
             }
-            Self::Missing { file, knob, right } => write!(f, "{file}: {knob} is not set; set {right}"),
+            Self::Missing { file, knob, right } => {
+                write!(f, "{file}: {knob} is not set; set {right}")
+            }
             Self::Wrong { file, knob, found, right } => {
                 write!(f, "{file}: {knob} = {found} cannot be; set {right}")
             }
             Self::Unknown { file, knob, known } => {
-                write!(f, "{file}: {knob} is not a knob of this model; there are {}", known.join(", "))
+                write!(
+                    f,
+                    "{file}: {knob} is not a knob of this model; there are {}",
+                    known.join(", ")
+                )
             }
         }
     }
@@ -89,7 +100,8 @@ impl Knobs {
         Ok(Self { file: file.into(), table, known: Vec::new() })
     }
 
-    /// Takes a knob that must be set; `read` gives `None` for what it cannot be, and `right` says what it can.
+    /// Takes a knob that must be set; `read` gives `None` for what it cannot be, and `right` says
+    /// what it can.
     fn take<T>(
         &mut self,
         knob: &'static str,
@@ -118,7 +130,11 @@ impl Knobs {
     ///
     /// # Errors
     /// As [`Knobs::text`].
-    pub fn choice<T: Copy>(&mut self, knob: &'static str, choices: &[(&str, T)]) -> Result<T, WorkloadError> {
+    pub fn choice<T: Copy>(
+        &mut self,
+        knob: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<T, WorkloadError> {
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
         let right = format!("{knob} to {}", names.join(" or "));
         self.take(knob, &right, |value| {
@@ -133,7 +149,9 @@ impl Knobs {
     /// As [`Knobs::text`].
     pub fn count(&mut self, knob: &'static str) -> Result<u64, WorkloadError> {
         let right = format!("a number from 1 on, such as {knob} = 1000");
-        self.take(knob, &right, |value| u64::try_from(value.as_integer()?).ok().filter(|&count| count > 0))
+        self.take(knob, &right, |value| {
+            u64::try_from(value.as_integer()?).ok().filter(|&count| count > 0)
+        })
     }
 
     /// A count from 1 to 65,535: clients, servers, factors.
@@ -142,8 +160,10 @@ impl Knobs {
     /// As [`Knobs::text`].
     pub fn small_count(&mut self, knob: &'static str) -> Result<u32, WorkloadError> {
         let right = format!("a number from 1 to 65535, such as {knob} = 4");
-        self.take(knob, &right, |value| u16::try_from(value.as_integer()?).ok().filter(|&count| count > 0))
-            .map(u32::from)
+        self.take(knob, &right, |value| {
+            u16::try_from(value.as_integer()?).ok().filter(|&count| count > 0)
+        })
+        .map(u32::from)
     }
 
     /// A number above 0.
@@ -154,7 +174,8 @@ impl Knobs {
     pub fn number(&mut self, knob: &'static str) -> Result<f64, WorkloadError> {
         let right = format!("a number above 0, such as {knob} = 1.5");
         self.take(knob, &right, |value| {
-            let number = value.as_float().or_else(|| value.as_integer().map(|number| number as f64))?;
+            let number =
+                value.as_float().or_else(|| value.as_integer().map(|number| number as f64))?;
             (number > 0.0 && number.is_finite()).then_some(number)
         })
     }
@@ -189,7 +210,12 @@ impl Knobs {
     }
 
     /// What is wrong with a knob that was taken and cannot go with the others.
-    pub(crate) fn refusal(&self, knob: &'static str, found: impl fmt::Display, right: &str) -> WorkloadError {
+    pub(crate) fn refusal(
+        &self,
+        knob: &'static str,
+        found: impl fmt::Display,
+        right: &str,
+    ) -> WorkloadError {
         let (file, found) = (self.file.clone(), found.to_string());
         WorkloadError::Wrong { file, knob, found, right: right.into() }
     }
@@ -201,9 +227,11 @@ impl Knobs {
     pub fn finish(self) -> Result<(), WorkloadError> {
         match self.table.keys().next() {
             None => Ok(()),
-            Some(knob) => {
-                Err(WorkloadError::Unknown { file: self.file, knob: knob.clone(), known: self.known })
-            }
+            Some(knob) => Err(WorkloadError::Unknown {
+                file: self.file,
+                knob: knob.clone(),
+                known: self.known,
+            }),
         }
     }
 }
@@ -229,7 +257,8 @@ mod tests {
 
     #[test]
     fn times_have_units() {
-        for (text, milliseconds) in [("2.5 s", 2500), ("40ms", 40), ("4 h", 14_400_000), ("0 s", 0)] {
+        for (text, milliseconds) in [("2.5 s", 2500), ("40ms", 40), ("4 h", 14_400_000), ("0 s", 0)]
+        {
             assert_eq!(time(text), Some(Duration::from_millis(milliseconds)), "{text}");
         }
         for text in ["5", "s", "1 week", "-1 s", "1.2.3 s"] {

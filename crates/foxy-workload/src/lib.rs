@@ -1,6 +1,6 @@
-//! Request streams as values: which object is asked for next, and the bytes that belong to each object.
-//! Pure and seeded: no sockets, no clock, no files. The lab puts a stream on the wire; the origin answers from the same
-//! functions.
+//! Request streams as values: which object is asked for next, and the bytes that belong to each
+//! object. Pure and seeded: no sockets, no clock, no files. The lab puts a stream on the wire; the
+//! origin answers from the same functions.
 
 pub mod body;
 pub mod distribution;

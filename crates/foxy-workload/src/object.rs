@@ -1,4 +1,5 @@
-//! An object's identity on the wire: everything the origin needs to answer is in the path, so it keeps no state.
+//! An object's identity on the wire: everything the origin needs to answer is in the path, so it
+//! keeps no state.
 
 use std::fmt;
 
@@ -41,9 +42,15 @@ mod tests {
         let object = Object { id: 12, size: 8192, version: 3 };
         assert_eq!(Object::parse(&object.to_string()), Some(object));
         assert_eq!(Object::parse("/o/12/8192/3?max-age=1"), Some(object));
-        for stranger in
-            ["/", "/o/1/2", "/o/1/2/3/4", "/o/x/2/3", "/o/+1/2/3", "/o//2/3", "/o/1/2/99999999999999999999"]
-        {
+        for stranger in [
+            "/",
+            "/o/1/2",
+            "/o/1/2/3/4",
+            "/o/x/2/3",
+            "/o/+1/2/3",
+            "/o//2/3",
+            "/o/1/2/99999999999999999999",
+        ] {
             assert_eq!(Object::parse(stranger), None, "{stranger}");
         }
     }

@@ -54,7 +54,9 @@ impl Objects {
             ("zipf", zipf),
         ];
         let popularity = match knobs.choice("popularity", &choices)? {
-            Popularity::Zipf { .. } => Popularity::Zipf { exponent: knobs.number("zipf-exponent")? },
+            Popularity::Zipf { .. } => {
+                Popularity::Zipf { exponent: knobs.number("zipf-exponent")? }
+            }
             popularity => popularity,
         };
         let read = Self { objects, size, popularity, warm_up: knobs.flag("warm-up")? };

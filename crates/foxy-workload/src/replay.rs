@@ -1,5 +1,6 @@
-//! The gets of a trace as a workload: which object of the verifying origin stands for each, and whether it was asked for before.
-//! It reads no logs (`trace` does) and waits for nothing: who replays keeps the times.
+//! The gets of a trace as a workload: which object of the verifying origin stands for each, and
+//! whether it was asked for before. It reads no logs (`trace` does) and waits for nothing: who
+//! replays keeps the times.
 
 use crate::object::Object;
 use crate::trace::Trace;
@@ -7,8 +8,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The object that stands for a URL when its answer has this size. A URL whose size changes is another object from then on: a
-/// cache that has the old one has not the new.
+/// The object that stands for a URL when its answer has this size. A URL whose size changes is
+/// another object from then on: a cache that has the old one has not the new.
 #[must_use]
 pub fn object(url: u32, size: u64) -> Object {
     Object { id: u64::from(url), size, version: 1 }
@@ -113,7 +114,8 @@ mod tests {
                 (object.to_string(), repeat)
             })
             .collect();
-        let expected = [("0/10", false), ("1/10", false), ("0/10", true), ("0/11", false), ("0/10", true)];
+        let expected =
+            [("0/10", false), ("1/10", false), ("0/10", true), ("0/11", false), ("0/10", true)];
         assert_eq!(found, expected.map(|(name, repeat)| (format!("/o/{name}/1"), repeat)));
         assert_eq!(stream.next(), (object(0, 10), true), "it begins again with what was asked for");
     }

@@ -1,4 +1,5 @@
-//! The request stream of a workload: what is asked for next, how, and what is known of the answer beforehand.
+//! The request stream of a workload: what is asked for next, how, and what is known of the answer
+//! beforehand.
 
 use crate::object::Object;
 use crate::objects::{ObjectStream, Popularity};
@@ -60,7 +61,8 @@ impl Request {
         })
     }
 
-    /// Whether the answer could be a hit: a plain GET for what was asked for before and may be kept.
+    /// Whether the answer could be a hit: a plain GET for what was asked for before and may be
+    /// kept.
     #[must_use]
     pub fn is_offered_hit(&self) -> bool {
         self.repeat && self.manner == Manner::Basic && self.is_cachable()
@@ -118,9 +120,10 @@ impl RequestStream {
             Model::Table3(knobs) => {
                 Source::Table3 { stream: Table3Stream::new(knobs, seed), delay: knobs.think_time }
             }
-            Model::PolyMix4(knobs) => {
-                Source::PolyMix4 { stream: PolyMixStream::new(knobs, seed), servers: knobs.origins() }
-            }
+            Model::PolyMix4(knobs) => Source::PolyMix4 {
+                stream: PolyMixStream::new(knobs, seed),
+                servers: knobs.origins(),
+            },
             Model::Trace(replay) => Source::Trace(ReplayStream::new(replay)),
         };
         Self { source }
@@ -142,7 +145,12 @@ impl RequestStream {
             }
             Source::Table3 { stream, delay } => {
                 let (object, server, repeat) = stream.next();
-                Request { content: Content::Object(object, *delay), server, manner: Manner::Basic, repeat }
+                Request {
+                    content: Content::Object(object, *delay),
+                    server,
+                    manner: Manner::Basic,
+                    repeat,
+                }
             }
             Source::PolyMix4 { stream, servers } => {
                 let Start { document, manner, repeat } = stream.next_start();
@@ -209,7 +217,10 @@ mod tests {
             .find(|request| request.manner == Manner::SinceThen && request.embedded().count() > 1)
             .expect("one in a few");
         for image in page.embedded() {
-            assert_eq!((image.server, image.manner, image.repeat), (page.server, page.manner, page.repeat));
+            assert_eq!(
+                (image.server, image.manner, image.repeat),
+                (page.server, page.manner, page.repeat)
+            );
             assert_eq!(image.embedded().count(), 0);
         }
         assert_eq!(Request { manner: Manner::Head, ..page }.embedded().count(), 0);
@@ -217,16 +228,14 @@ mod tests {
 
     #[test]
     fn objects_that_nothing_warmed_up_are_repeats_from_their_second_time_on() {
-        let repeats = |warm_up, popularity| {
-            let workload = Workload::find("zipf").expect("known").with_objects(|objects| Objects {
-                objects: 10,
-                warm_up,
-                popularity,
-                ..objects
-            });
-            let mut stream = RequestStream::new(&workload, 1);
-            (0..20).map(|_| stream.next_request()).filter(Request::is_offered_hit).count()
-        };
+        let repeats =
+            |warm_up, popularity| {
+                let workload = Workload::find("zipf").expect("known").with_objects(|objects| {
+                    Objects { objects: 10, warm_up, popularity, ..objects }
+                });
+                let mut stream = RequestStream::new(&workload, 1);
+                (0..20).map(|_| stream.next_request()).filter(Request::is_offered_hit).count()
+            };
         assert_eq!(repeats(true, Popularity::InOrder), 20);
         assert_eq!(repeats(false, Popularity::InOrder), 10);
         assert_eq!(repeats(false, Popularity::AllNew), 0);

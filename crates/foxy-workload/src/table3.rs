@@ -1,5 +1,6 @@
-//! The model `table3/1`: Table 3 of the WebCoSM paper, the load that foxy and Squid were measured by (R52-R55).
-//! Fixed by the version: 40 % of requests repeat, popularity by recency (`zipf(0.6)`), sizes exp(5 KB), all cachable.
+//! The model `table3/1`: Table 3 of the WebCoSM paper, the load that foxy and Squid were measured
+//! by (R52-R55). Fixed by the version: 40 % of requests repeat, popularity by recency
+//! (`zipf(0.6)`), sizes exp(5 KB), all cachable.
 
 use crate::distribution::{exponential, floor, recency_rank};
 use crate::knobs::{Knobs, WorkloadError};
@@ -35,11 +36,12 @@ impl Table3 {
         })
     }
 
-    /// The share of requests that can be hits without request coalescing, when each server had `objects` objects: a
-    /// repeat is none when its object is still on its way (WORKLOADS §1).
+    /// The share of requests that can be hits without request coalescing, when each server had
+    /// `objects` objects: a repeat is none when its object is still on its way (WORKLOADS §1).
     #[must_use]
     pub fn reachable_hit_ratio(&self, objects: f64, rate: f64) -> f64 {
-        let new = rate * (1.0 - RECURRENCE) / f64::from(self.servers) * self.think_time.as_secs_f64();
+        let new =
+            rate * (1.0 - RECURRENCE) / f64::from(self.servers) * self.think_time.as_secs_f64();
         let share = (new + 1.0).ln() / (objects + 1.0).ln();
         RECURRENCE * (1.0 - share.min(1.0).powf(1.0 / SKEW))
     }
@@ -65,10 +67,15 @@ impl Table3Stream {
         let server = self.random.below(servers);
         let seen = &mut self.seen[usize::try_from(server).expect("a server's number")];
         let repeat = self.random.chance(RECURRENCE) && *seen > 0;
-        let index = if repeat { *seen - recency_rank(&mut self.random, *seen, SKEW) } else { *seen };
+        let index =
+            if repeat { *seen - recency_rank(&mut self.random, *seen, SKEW) } else { *seen };
         *seen += u64::from(!repeat);
         let id = self.world | (index * servers + server);
-        (Object { id, size: size(id), version: 1 }, u32::try_from(server).expect("below a u32"), repeat)
+        (
+            Object { id, size: size(id), version: 1 },
+            u32::try_from(server).expect("below a u32"),
+            repeat,
+        )
     }
 }
 
@@ -99,8 +106,8 @@ mod tests {
         assert!(ids(1).iter().all(|id| !ids(2).contains(id)));
     }
 
-    /// 100,000 requests: four standard deviations of the share of repeats are 0.6 %, of the mean size (deviation = mean)
-    /// of 60,000 objects 1.6 %, of a server's share 0.55 %.
+    /// 100,000 requests: four standard deviations of the share of repeats are 0.6 %, of the mean
+    /// size (deviation = mean) of 60,000 objects 1.6 %, of a server's share 0.55 %.
     #[test]
     fn the_stream_has_the_shares_and_sizes_of_table_3() {
         let mut stream = Table3Stream::new(&knobs(), 7);

@@ -105,8 +105,8 @@ impl Workload {
         self
     }
 
-    /// The same objects, each asked for once, in order: what fills a cache before it is measured. `None` when the
-    /// workload wants no warm-up.
+    /// The same objects, each asked for once, in order: what fills a cache before it is measured.
+    /// `None` when the workload wants no warm-up.
     #[must_use]
     pub fn warm_up(&self) -> Option<Objects> {
         self.objects().filter(|objects| objects.warm_up).map(Objects::in_order)
@@ -139,18 +139,27 @@ mod tests {
             Workload::parse("a.toml", &format!("model = \"polymix-4/1\"\nabout = \"x\"\n{knobs}\n"))
         };
         let zipf = |count: u64, popularity: &str| {
-            let knobs =
-                format!("objects = {count}\nsize = 1\npopularity = \"{popularity}\"\nwarm-up = false");
+            let knobs = format!(
+                "objects = {count}\nsize = 1\npopularity = \"{popularity}\"\nwarm-up = false"
+            );
             let exponent = if popularity == "zipf" { "zipf-exponent = 0.8" } else { "" };
-            Workload::parse("a.toml", &format!("model = \"objects/1\"\nabout = \"x\"\n{knobs}\n{exponent}\n"))
+            Workload::parse(
+                "a.toml",
+                &format!("model = \"objects/1\"\nabout = \"x\"\n{knobs}\n{exponent}\n"),
+            )
         };
         assert!(
-            mix(100, "8G").is_ok() && zipf(1_000_000, "zipf").is_ok() && zipf(1 << 60, "uniform").is_ok()
+            mix(100, "8G").is_ok()
+                && zipf(1_000_000, "zipf").is_ok()
+                && zipf(1 << 60, "uniform").is_ok()
         );
         let check = |read: Result<Workload, WorkloadError>, expected: &str| {
             assert_eq!(read.expect_err(expected).to_string(), expected);
         };
-        check(mix(101, "8G"), "a.toml: fill-rate = 101 cannot be; set a rate up to peak-rate, which is 100");
+        check(
+            mix(101, "8G"),
+            "a.toml: fill-rate = 101 cannot be; set a rate up to peak-rate, which is 100",
+        );
         check(
             mix(1, "0"),
             "a.toml: cache-size = 0 cannot be; set a size above 0, such as cache-size = \"8G\"",
@@ -165,7 +174,10 @@ mod tests {
         assert!(Workload::parse("a.toml", good).is_ok());
         let cases = [
             (good.replace("size = \"1K\"\n", ""), "a.toml: size is not set; set a size, such as"),
-            (good.replace("1K", "1Q"), "a.toml: size = \"1Q\" cannot be; set a size, such as size = \"8K\""),
+            (
+                good.replace("1K", "1Q"),
+                "a.toml: size = \"1Q\" cannot be; set a size, such as size = \"8K\"",
+            ),
             (good.replace("size", "sise"), "a.toml: size is not set"),
             (
                 format!("{good}colour = 3\n"),
@@ -183,9 +195,15 @@ mod tests {
                 good.replace("uniform", "unifrm"),
                 "a.toml: popularity = \"unifrm\" cannot be; set popularity to \"all-new\" or",
             ),
-            (good.replace("uniform", "zipf"), "a.toml: zipf-exponent is not set; set a number above 0"),
+            (
+                good.replace("uniform", "zipf"),
+                "a.toml: zipf-exponent is not set; set a number above 0",
+            ),
             (good.replace("objects = 5", "objects = ="), "a.toml: line 3 is not TOML"),
-            (good.replace("true", "\"yes\""), "a.toml: warm-up = \"yes\" cannot be; set warm-up = true"),
+            (
+                good.replace("true", "\"yes\""),
+                "a.toml: warm-up = \"yes\" cannot be; set warm-up = true",
+            ),
         ];
         for (text, expected) in cases {
             let error = Workload::parse("a.toml", &text).expect_err(expected).to_string();

@@ -1,6 +1,7 @@
-//! What one client of the Wisconsin Proxy Benchmark 1.0 asks for (Almeida and Cao 1998): new files in phase 1, in phase 2
-//! files that it asked for not long ago among new ones. Each client has a stream of its own and files of its own; how long a
-//! server waits, and putting requests on the wire, are the lab's.
+//! What one client of the Wisconsin Proxy Benchmark 1.0 asks for (Almeida and Cao 1998): new files
+//! in phase 1, in phase 2 files that it asked for not long ago among new ones. Each client has a
+//! stream of its own and files of its own; how long a server waits, and putting requests on the
+//! wire, are the lab's.
 
 use crate::object::Object;
 use foxy_base::Random;
@@ -86,7 +87,14 @@ impl WpbClient {
         let own = split_mix(&mut state);
         // The upper 40 bits are the client's; two clients have the same once in 10^12 pairs.
         let base = own & !((1 << 24) - 1);
-        Self { knobs: *knobs, random: Random::new(own), base, files: 0, issued: Vec::new(), harmonic: 0.0 }
+        Self {
+            knobs: *knobs,
+            random: Random::new(own),
+            base,
+            files: 0,
+            issued: Vec::new(),
+            harmonic: 0.0,
+        }
     }
 
     /// The phase that the next request belongs to; none when there is no next.
@@ -102,20 +110,23 @@ impl WpbClient {
 
     /// The next request; none when both phases are over.
     pub fn next_request(&mut self) -> Option<WpbRequest> {
-        let repeats = self.phase()? == Phase::Second && self.random.chance(self.knobs.inherent_hit_ratio);
+        let repeats =
+            self.phase()? == Phase::Second && self.random.chance(self.knobs.inherent_hit_ratio);
         let age = if repeats { self.age() } else { None };
         let (object, server) = match age {
             Some(age) => self.issued[self.issued.len() - age],
-            None => {
-                (self.new_file(), u32::try_from(self.random.below(self.knobs.servers.into())).unwrap_or(0))
-            }
+            None => (
+                self.new_file(),
+                u32::try_from(self.random.below(self.knobs.servers.into())).unwrap_or(0),
+            ),
         };
         self.issued.push((object, server));
         self.harmonic += 1.0 / count(self.issued.len());
         Some(WpbRequest { object, server, age })
     }
 
-    /// How long ago, in requests, the file was asked for that is asked for again: t with probability 1/t over the sum of all.
+    /// How long ago, in requests, the file was asked for that is asked for again: t with
+    /// probability 1/t over the sum of all.
     fn age(&mut self) -> Option<usize> {
         let mut left = self.random.unit() * self.harmonic;
         let issued = self.issued.len();
@@ -143,7 +154,11 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates; never negative"
+)]
 fn pareto(random: &mut Random) -> u64 {
     const ALPHA: f64 = 1.1;
     const LEAST: f64 = 3.0 * 1024.0;
@@ -217,7 +232,10 @@ mod tests {
         }
         for (seen, expected) in seen.into_iter().zip(expected) {
             // Four standard deviations of a binomial count are below four square roots of its mean.
-            assert!((seen - expected).abs() < 4.0 * f64::sqrt(expected), "{seen}, expected {expected:.0}");
+            assert!(
+                (seen - expected).abs() < 4.0 * f64::sqrt(expected),
+                "{seen}, expected {expected:.0}"
+            );
         }
     }
 
@@ -225,7 +243,12 @@ mod tests {
     fn sizes_are_the_two_that_the_benchmark_knows() {
         let sizes = |sizes| {
             let clients = requests(&Wpb { sizes, ..Wpb::new(1) }, 100);
-            clients.iter().flatten().filter(|request| request.age.is_none()).map(|r| r.object.size).collect()
+            clients
+                .iter()
+                .flatten()
+                .filter(|request| request.age.is_none())
+                .map(|r| r.object.size)
+                .collect()
         };
         let uniform: Vec<u64> = sizes(Sizes::Uniform);
         let large = uniform.iter().filter(|&&size| size == LARGE).count();
@@ -236,9 +259,13 @@ mod tests {
         let pareto: Vec<u64> = sizes(Sizes::Pareto);
         assert!(pareto.iter().all(|&size| size >= 3 * KILOBYTE));
         for times in [2u32, 10] {
-            let above = pareto.iter().filter(|&&size| size > u64::from(times) * 3 * KILOBYTE).count();
+            let above =
+                pareto.iter().filter(|&&size| size > u64::from(times) * 3 * KILOBYTE).count();
             let expected = f64::from(times).powf(-1.1);
-            assert!((share(above, pareto.len()) - expected).abs() < 0.015, "{above} beyond {times} k");
+            assert!(
+                (share(above, pareto.len()) - expected).abs() < 0.015,
+                "{above} beyond {times} k"
+            );
         }
     }
 

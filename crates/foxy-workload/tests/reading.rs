@@ -1,4 +1,5 @@
-//! Logs of every format give the same trace, every broken line is counted, and no bytes make the readers panic.
+//! Logs of every format give the same trace, every broken line is counted, and no bytes make the
+//! readers panic.
 
 use foxy_workload::trace::write::{self, WriteFormat};
 use foxy_workload::trace::{Format, ReadError, ReadReport, Skip, Trace, read};
@@ -154,27 +155,35 @@ fn any_format() -> impl Strategy<Value = Option<Format>> {
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let log = prop::sample::select(vec![SQUID, COMBINED, CSV, PARQUET]);
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8);
-    (log, changes, any::<prop::sample::Index>(), any::<bool>()).prop_map(|(log, changes, end, cut)| {
-        let mut bytes = log.to_vec();
-        for (at, byte) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        if cut {
-            bytes.truncate(end.index(bytes.len()));
-        }
-        bytes
-    })
+    (log, changes, any::<prop::sample::Index>(), any::<bool>()).prop_map(
+        |(log, changes, end, cut)| {
+            let mut bytes = log.to_vec();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            if cut {
+                bytes.truncate(end.index(bytes.len()));
+            }
+            bytes
+        },
+    )
 }
 
 /// Every line is a get or has a reason, and the trace holds what the report says.
 fn adds_up(bytes: &[u8], format: Option<Format>) {
     if let Ok((trace, report)) = read_bytes(bytes, format) {
-        assert_eq!(report.lines, report.gets + report.reasons().map(|(_, count)| count).sum::<u64>());
+        assert_eq!(
+            report.lines,
+            report.gets + report.reasons().map(|(_, count)| count).sum::<u64>()
+        );
         assert_eq!(report.gets, trace.gets.len() as u64);
         assert!(trace.gets.is_sorted_by_key(|get| get.time));
         assert!(
-            trace.gets.iter().all(|get| get.client < trace.clients && trace.site(get.url) < trace.site_count)
+            trace
+                .gets
+                .iter()
+                .all(|get| get.client < trace.clients && trace.site(get.url) < trace.site_count)
         );
     }
 }

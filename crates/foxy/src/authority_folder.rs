@@ -1,4 +1,5 @@
-//! A certificate authority on disk: a folder with `ca.pem` and `ca.key`, which nobody but its owner may read.
+//! A certificate authority on disk: a folder with `ca.pem` and `ca.key`, which nobody but its owner
+//! may read.
 
 use crate::failure::Failure;
 use foxy_base::WallTime;
@@ -26,9 +27,15 @@ pub fn key(folder: &Path) -> PathBuf {
 pub fn write(folder: &Path, made: &MadeAuthority, replace: bool) -> Result<(), Failure> {
     let cannot = |path: &Path, error: &std::io::Error| {
         let path = path.display();
-        Failure::Unusable(format!("{path}: {error}; name a folder that this user may write with --dir"))
+        Failure::Unusable(format!(
+            "{path}: {error}; name a folder that this user may write with --dir"
+        ))
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| cannot(folder, &error))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| cannot(folder, &error))?;
     let mode = folder.metadata().map_err(|error| cannot(folder, &error))?.permissions().mode();
     if mode & 0o077 != 0 {
         let text = format!(
@@ -77,7 +84,9 @@ pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
     let path = certificate(folder);
     let unusable = |what: String| {
         let path = path.display();
-        Failure::Unusable(format!("{path}: {what}; make a certificate authority with `foxy ca init`"))
+        Failure::Unusable(format!(
+            "{path}: {what}; make a certificate authority with `foxy ca init`"
+        ))
     };
     let pem = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
     AuthorityFacts::read(&pem).map_err(|error| unusable(error.to_string()))
@@ -160,7 +169,10 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let folder = place.path().join("deep/ca");
         write(&folder, &made(), false).expect("written");
-        assert_eq!((mode(&folder), mode(&key(&folder)), mode(&certificate(&folder))), (0o700, 0o600, 0o644));
+        assert_eq!(
+            (mode(&folder), mode(&key(&folder)), mode(&certificate(&folder))),
+            (0o700, 0o600, 0o644)
+        );
         assert!(open(&folder, "intercept-ca", NOW).is_ok());
     }
 
@@ -197,7 +209,8 @@ mod tests {
         write(&folder, &made(), false).expect("written");
         for bits in [0o640, 0o604, 0o620] {
             std::fs::set_permissions(key(&folder), Permissions::from_mode(bits)).expect("changed");
-            let refused = open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
+            let refused =
+                open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
             assert!(refused.contains(&format!("(mode {bits:o})")), "{refused}");
         }
     }
@@ -209,8 +222,10 @@ mod tests {
         write(&folder, &made(), false).expect("written");
         for bits in [0o720, 0o702, 0o777] {
             std::fs::set_permissions(&folder, Permissions::from_mode(bits)).expect("changed");
-            let refused = open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
-            let expected = format!("others may put files there (mode {bits:o}); run `chmod 700` on it");
+            let refused =
+                open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
+            let expected =
+                format!("others may put files there (mode {bits:o}); run `chmod 700` on it");
             assert!(refused.contains(&expected), "{refused}");
         }
     }
@@ -227,11 +242,18 @@ mod tests {
         );
         write(&folder, &made(), false).expect("written");
         std::fs::write(certificate(&folder), made().certificate).expect("written");
-        let refused = open(&folder, "intercept-ca", NOW).expect_err("another's certificate").to_string();
-        assert!(refused.contains("ca.key (intercept-ca): the key is not the certificate's"), "{refused}");
+        let refused =
+            open(&folder, "intercept-ca", NOW).expect_err("another's certificate").to_string();
+        assert!(
+            refused.contains("ca.key (intercept-ca): the key is not the certificate's"),
+            "{refused}"
+        );
         write(&folder, &made(), true).expect("written");
         let later = WallTime::from_seconds(NOW.seconds() + 86_400);
         let refused = open(&folder, "intercept-ca", later).expect_err("too late").to_string();
-        assert!(refused.contains("ca.pem (intercept-ca): it has expired; make a new one"), "{refused}");
+        assert!(
+            refused.contains("ca.pem (intercept-ca): it has expired; make a new one"),
+            "{refused}"
+        );
     }
 }

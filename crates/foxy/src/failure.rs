@@ -6,7 +6,8 @@ use std::process::ExitCode;
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 pub enum Failure {
-    /// A bar given with `--fail-if` was missed, or damage was found where it was looked for: exit code 1.
+    /// A bar given with `--fail-if` was missed, or damage was found where it was looked for: exit
+    /// code 1.
     Missed(String),
     /// Arguments, configuration or files that cannot be used: exit code 2.
     Unusable(String),
@@ -14,7 +15,8 @@ pub enum Failure {
     Failed(String),
     /// A command that was run for the user ended with this exit code, and has said itself why.
     Ended(u8),
-    /// A command was to be run for the user and could not be: the reason and the exit code, as a shell gives it.
+    /// A command was to be run for the user and could not be: the reason and the exit code, as a
+    /// shell gives it.
     NotRun(String, u8),
 }
 
@@ -33,9 +35,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missed(text) | Self::Unusable(text) | Self::Failed(text) | Self::NotRun(text, _) => {
-                f.write_str(text)
-            }
+            Self::Missed(text)
+            | Self::Unusable(text)
+            | Self::Failed(text)
+            | Self::NotRun(text, _) => f.write_str(text),
             Self::Ended(code) => write!(f, "the command ended with exit code {code}"),
         }
     }

@@ -1,5 +1,6 @@
 //! The foxy program: takes the command line, runs one command, and turns its end into an exit code.
-//! Exit codes: 0 done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run itself failed.
+//! Exit codes: 0 done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run
+//! itself failed.
 
 mod authority_folder;
 mod commands;
@@ -16,8 +17,8 @@ mod terminal;
 use std::process::ExitCode;
 use terminal::Level;
 
-/// Bodies are allocated by workers and freed by the store's thread, where the C library's allocator makes threads wait for each
-/// other (docs/decisions/allocator.md).
+/// Bodies are allocated by workers and freed by the store's thread, where the C library's allocator
+/// makes threads wait for each other (docs/decisions/allocator.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -42,7 +43,9 @@ fn main() -> ExitCode {
         Ok(()) => match terminal::failure() {
             None => ExitCode::SUCCESS,
             Some(error) => {
-                let text = format!("foxy: the standard output cannot be written: {error}; free space there");
+                let text = format!(
+                    "foxy: the standard output cannot be written: {error}; free space there"
+                );
                 terminal::report(Level::Error, &text);
                 ExitCode::from(3)
             }

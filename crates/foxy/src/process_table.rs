@@ -1,5 +1,6 @@
-//! Processes as `/proc/PID/stat` shows them, foxy's own or any other's, and which are below one. What else the system says of
-//! them stands where it is asked for: `serve/process.rs` and `lab/peers/usage.rs`.
+//! Processes as `/proc/PID/stat` shows them, foxy's own or any other's, and which are below one.
+//! What else the system says of them stands where it is asked for: `serve/process.rs` and
+//! `lab/peers/usage.rs`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +18,8 @@ pub struct Process {
     /// User and system time in clock ticks: its own, and that of its children that have ended.
     own_ticks: u64,
     children_ticks: u64,
-    /// When it started, in clock ticks since the machine came up: tells it from a later one of its number.
+    /// When it started, in clock ticks since the machine came up: tells it from a later one of its
+    /// number.
     started: u64,
     resident_pages: u64,
 }
@@ -37,8 +39,8 @@ impl Process {
         Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
     }
 
-    /// Reads the fields of proc_pid_stat(5), which counts them from 1. The second is a name in parentheses and may hold
-    /// anything, so those after it are counted from its end.
+    /// Reads the fields of proc_pid_stat(5), which counts them from 1. The second is a name in
+    /// parentheses and may hold anything, so those after it are counted from its end.
     fn parse(stat: &str) -> Option<Self> {
         let id = stat.split_once(' ')?.0.parse().ok()?;
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -76,7 +78,8 @@ pub fn family(id: u32) -> Vec<Process> {
     family_in(&all(), id)
 }
 
-/// What is left of the group of a process that has ended and been waited for; none when its number is another's by now.
+/// What is left of the group of a process that has ended and been waited for; none when its number
+/// is another's by now.
 pub fn left_of_group(id: u32) -> Vec<Process> {
     left_of_group_in(&all(), id)
 }
@@ -110,11 +113,14 @@ fn family_in(all: &[Process], id: u32) -> Vec<Process> {
 
 /// User and system time that a family has used so far, with that of children that have ended.
 pub fn processor_time(family: &[Process]) -> Duration {
-    ticks(family.iter().map(|process| process.own_ticks.saturating_add(process.children_ticks)).sum())
+    ticks(
+        family.iter().map(|process| process.own_ticks.saturating_add(process.children_ticks)).sum(),
+    )
 }
 
 fn ticks(count: u64) -> Duration {
-    Duration::from_secs(count) / u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100)
+    Duration::from_secs(count)
+        / u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100)
 }
 
 #[cfg(test)]
@@ -123,8 +129,7 @@ mod tests {
 
     #[test]
     fn a_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
-        let stat =
-            "42 (a ) b) S 7 42 42 0 -1 4194304 100 0 0 0 10 5 3 2 20 0 1 0 9 1000000 77 18446744073709551615";
+        let stat = "42 (a ) b) S 7 42 42 0 -1 4194304 100 0 0 0 10 5 3 2 20 0 1 0 9 1000000 77 18446744073709551615";
         let expected = Process {
             id: 42,
             ended: false,

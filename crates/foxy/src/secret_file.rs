@@ -1,5 +1,6 @@
-//! Files that hold a secret: the token of the admin server, and private keys of certificates. A file that every user of the
-//! machine may read holds no secret, and one that another user may change says what that user likes.
+//! Files that hold a secret: the token of the admin server, and private keys of certificates. A
+//! file that every user of the machine may read holds no secret, and one that another user may
+//! change says what that user likes.
 
 use std::fmt;
 use std::fs::File;
@@ -89,7 +90,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(content)
 }
 
-/// In a folder such as `/tmp` only the owner of a file replaces it, but anybody may have put it there.
+/// In a folder such as `/tmp` only the owner of a file replaces it, but anybody may have put it
+/// there.
 fn replaceable(path: &Path, owner: u32) -> Result<(), SecretError> {
     let place = std::fs::canonicalize(path).map_err(SecretError::Unreadable)?;
     let Some(folder) = place.parent() else { return Ok(()) };

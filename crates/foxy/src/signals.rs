@@ -96,14 +96,16 @@ pub fn wait_for_stop() -> std::io::Result<()> {
     })
 }
 
-/// From now on the first signal sets this flag instead of ending the process, so that what was measured is kept and what was
-/// made is removed.
+/// From now on the first signal sets this flag instead of ending the process, so that what was
+/// measured is kept and what was made is removed.
 ///
 /// # Errors
 /// The system gives no runtime, handler or thread.
 pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
-    let failed = |error: std::io::Error| Failure::Failed(format!("foxy: no signal handler: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let failed =
+        |error: std::io::Error| Failure::Failed(format!("foxy: no signal handler: {error}"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let mut signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);

@@ -1,5 +1,6 @@
-//! The files of stores at a path that a user names, opened to be read only: which scheme each belongs to, and what its
-//! superblocks say. Nothing is made, written or locked against others that only read.
+//! The files of stores at a path that a user names, opened to be read only: which scheme each
+//! belongs to, and what its superblocks say. Nothing is made, written or locked against others that
+//! only read.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -33,8 +34,9 @@ pub struct StoreFile {
 /// There is none, it is in use, or it cannot be read.
 pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     let unusable = |text: String| Failure::Unusable(format!("store {}: {text}", path.display()));
-    let kind =
-        path.metadata().map_err(|error| unusable(format!("{error}; name a store's folder or its file")))?;
+    let kind = path
+        .metadata()
+        .map_err(|error| unusable(format!("{error}; name a store's folder or its file")))?;
     let (folder, wanted) = if kind.is_dir() {
         (path, None)
     } else {
@@ -74,7 +76,9 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
                             whoever has mounted that; stop that one first";
                 return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
             }
-            Err(IoError::NoMedium) => return Err(Failure::Unusable(RootError::NoMedium(at).to_string())),
+            Err(IoError::NoMedium) => {
+                return Err(Failure::Unusable(RootError::NoMedium(at).to_string()));
+            }
             Err(error @ (IoError::Denied | IoError::WrongKind | IoError::LargeBlocks)) => {
                 return Err(Failure::Unusable(format!("store {}: {error}", at.display())));
             }
@@ -136,12 +140,13 @@ impl StoreFile {
     /// When there is no store in it to be looked over.
     pub fn check(&self, extent: Extent, progress: &mut dyn FnMut(u64)) -> Result<Report, Refused> {
         let mut done = 0;
-        let found = check(self.medium, self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
-            let count = self.file.read(offset, buffer)?;
-            done += count as u64;
-            progress(done);
-            Ok(count)
-        });
+        let found =
+            check(self.medium, self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
+                let count = self.file.read(offset, buffer)?;
+                done += count as u64;
+                progress(done);
+                Ok(count)
+            });
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
@@ -158,13 +163,15 @@ impl StoreFile {
     /// When there is none, or it cannot be read.
     pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
         let size = self.file.size();
-        let found =
-            superblocks(self.medium, size, &mut |offset, buffer: &mut [u8]| self.file.read(offset, buffer));
+        let found = superblocks(self.medium, size, &mut |offset, buffer: &mut [u8]| {
+            self.file.read(offset, buffer)
+        });
         match found {
             Ok((_, superblock)) if self.name == stream_packetizer::FILE_NAME => {
                 judge_size(&superblock, size).map_err(Refused::Unusable)?;
             }
-            // The files of the other schemes are not made larger than the superblocks before those are written.
+            // The files of the other schemes are not made larger than the superblocks before those
+            // are written.
             Err(Refused::Blank) if !self.is_preallocated() && size > 2 * PAGE as u64 => {
                 return Err(Refused::Unusable(OpenStoreError::Foreign));
             }

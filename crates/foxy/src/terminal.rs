@@ -1,5 +1,6 @@
-//! Writing to the terminal: the only place that touches stdout and stderr. A reader that went away is no error;
-//! what it would have read is dropped. That stdout took no more for another reason is kept until the end.
+//! Writing to the terminal: the only place that touches stdout and stderr. A reader that went away
+//! is no error; what it would have read is dropped. That stdout took no more for another reason is
+//! kept until the end.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! What the access log says of requests that are refused and of answers that do not reach their end.
+//! What the access log says of requests that are refused and of answers that do not reach their
+//! end.
 
 mod support;
 
@@ -11,8 +12,10 @@ use support::{Foxy, Origin, PATIENCE, request};
 /// A foxy, and where its log is.
 fn logging(folder: &Path, more: &[&str]) -> (Foxy, PathBuf) {
     let log = folder.join("access.log");
-    let foxy =
-        Foxy::start(&folder.join("store"), &[&["--access-log", log.to_str().expect("UTF-8")], more].concat());
+    let foxy = Foxy::start(
+        &folder.join("store"),
+        &[&["--access-log", log.to_str().expect("UTF-8")], more].concat(),
+    );
     (foxy, log)
 }
 
@@ -72,7 +75,11 @@ fn a_refusal_names_the_method_and_the_url_as_far_as_they_were_read() {
     let (foxy, log) = logging(folder.path(), &["--access-log-format", "squid"]);
     for (text, status, parts) in [
         ("GET http://a.test/bad HTTP/1.1\r\nno colon\r\n\r\n", 400, "NONE/400 "),
-        ("GET http://a.test/\x1b[2J HTTP/1.1\r\nno colon\r\n\r\n", 400, " GET http://a.test/%1B[2J "),
+        (
+            "GET http://a.test/\x1b[2J HTTP/1.1\r\nno colon\r\n\r\n",
+            400,
+            " GET http://a.test/%1B[2J ",
+        ),
         (
             "GET http://10.0.0.1/private HTTP/1.1\r\nHost: 10.0.0.1\r\nConnection: close\r\n\r\n",
             403,
@@ -113,7 +120,12 @@ fn a_client_that_leaves_within_an_answer_is_named() {
     drop(client);
     line_with(
         &log,
-        &["\"result\":\"TCP_MISS_ABORTED\"", "\"cut\":\"client-left\"", "\"status\":200", "/page\""],
+        &[
+            "\"result\":\"TCP_MISS_ABORTED\"",
+            "\"cut\":\"client-left\"",
+            "\"status\":200",
+            "/page\"",
+        ],
     );
 }
 

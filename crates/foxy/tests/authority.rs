@@ -1,4 +1,5 @@
-//! `foxy ca` and a proxy that is to use what it made: what is shown, and with what it does not start.
+//! `foxy ca` and a proxy that is to use what it made: what is shown, and with what it does not
+//! start.
 
 mod support;
 
@@ -21,7 +22,8 @@ fn said(output: &Output) -> String {
 fn an_authority_is_made_once_and_shown_and_served_with() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("ca");
-    let made = ca(&["init", "--allow", "example.org", "--allow", "192.0.2.0/24", "--days", "30"], &folder);
+    let made =
+        ca(&["init", "--allow", "example.org", "--allow", "192.0.2.0/24", "--days", "30"], &folder);
     assert_eq!(made.status.code(), Some(0), "{}", said(&made));
     assert_eq!(said(&made), said(&ca(&["show"], &folder)));
     assert!(said(&made).contains("hosts        example.org, 192.0.2.0/24\n"), "{}", said(&made));
@@ -42,7 +44,10 @@ fn an_authority_for_a_whole_top_level_domain_is_made_with_a_warning() {
     let made = ca(&["init", "--allow", "com", "--allow", "example.org"], &place.path().join("ca"));
     assert_eq!(made.status.code(), Some(0), "{}", said(&made));
     let warning = String::from_utf8_lossy(&made.stderr).into_owned();
-    assert!(warning.contains("--allow com: it has no dot") && !warning.contains("example.org"), "{warning}");
+    assert!(
+        warning.contains("--allow com: it has no dot") && !warning.contains("example.org"),
+        "{warning}"
+    );
 }
 
 #[test]
@@ -62,9 +67,11 @@ fn a_proxy_does_not_start_with_an_authority_that_it_should_not_use() {
     check(&["--intercept-host", "example.org"], "needs a certificate authority");
     check(&["--intercept-ca", &path], "does nothing without `intercept-hosts`");
     let reverse = with("example.org");
-    let reverse = [&reverse.each_ref().map(String::as_str)[..], &["--origin", "http://127.0.0.1:1"]].concat();
+    let reverse =
+        [&reverse.each_ref().map(String::as_str)[..], &["--origin", "http://127.0.0.1:1"]].concat();
     check(&reverse, "a reverse proxy (`origin`) takes no CONNECT");
-    std::fs::set_permissions(folder.join("ca.key"), Permissions::from_mode(0o644)).expect("changed");
+    std::fs::set_permissions(folder.join("ca.key"), Permissions::from_mode(0o644))
+        .expect("changed");
     let open = with("example.org");
     check(&open.each_ref().map(String::as_str), "others may read this private key (mode 644)");
 }

@@ -28,7 +28,12 @@ fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
     let cases = [
         ("webcosm", "webcosm.foxy", superblocks, Some("both copies of its superblock are damaged")),
         ("webcosm", "webcosm.foxy", journal, Some("its forget journal is damaged")),
-        ("stream-packetizer", "stream-packetizer.foxy", journal, Some("its forget journal is damaged")),
+        (
+            "stream-packetizer",
+            "stream-packetizer.foxy",
+            journal,
+            Some("its forget journal is damaged"),
+        ),
         ("buddy", "buddy.foxy", journal, Some("the index that only a clean stop leaves")),
         ("ufs", "foxy-ufs-ledger", superblocks, Some("both copies of its superblock are damaged")),
         ("webcosm", "webcosm.foxy", nothing, None),
@@ -41,10 +46,19 @@ fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
         stored(folder.path(), &flags, &url);
         change(&folder.path().join(name));
         let foxy = Foxy::start(folder.path(), &flags);
-        let said: Vec<_> = foxy.welcome.lines().filter(|line| line.contains("begun anew")).collect();
-        let metric = format!("foxy_store_begun_anew{{store=\"{}\"}} {}", folder.path().display(), said.len());
+        let said: Vec<_> =
+            foxy.welcome.lines().filter(|line| line.contains("begun anew")).collect();
+        let metric = format!(
+            "foxy_store_begun_anew{{store=\"{}\"}} {}",
+            folder.path().display(),
+            said.len()
+        );
         assert!(foxy.admin("/metrics").body.contains(&metric), "{scheme}: no {metric}");
-        assert_eq!(foxy.get(&url).cache_status().contains("foxy; hit"), expected.is_none(), "{scheme}");
+        assert_eq!(
+            foxy.get(&url).cache_status().contains("foxy; hit"),
+            expected.is_none(),
+            "{scheme}"
+        );
         match expected {
             None => assert!(said.is_empty(), "{scheme}: {said:?}"),
             Some(reason) => {
@@ -56,7 +70,9 @@ fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
 
 #[test]
 fn a_store_of_zeros_that_was_begun_has_lost_its_content_to_serve_fsck_and_inspect() {
-    for (scheme, name) in [("webcosm", "webcosm.foxy"), ("stream-packetizer", "stream-packetizer.foxy")] {
+    for (scheme, name) in
+        [("webcosm", "webcosm.foxy"), ("stream-packetizer", "stream-packetizer.foxy")]
+    {
         for length in [64 << 20, 0] {
             let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
             let (flags, url) = (["--scheme", scheme], origin.url("page"));
@@ -70,7 +86,11 @@ fn a_store_of_zeros_that_was_begun_has_lost_its_content_to_serve_fsck_and_inspec
                 assert!(said.contains("the store has lost its content"), "{command:?}: {said}");
             }
             let foxy = Foxy::start(folder.path(), &flags);
-            assert!(foxy.welcome.contains("begun anew: it has lost its content"), "{}", foxy.welcome);
+            assert!(
+                foxy.welcome.contains("begun anew: it has lost its content"),
+                "{}",
+                foxy.welcome
+            );
             assert!(!foxy.get(&url).cache_status().contains("foxy; hit"));
         }
     }
@@ -81,7 +101,8 @@ fn a_file_of_zeros_in_a_folder_where_no_store_was_begun_is_a_new_store() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = std::fs::File::create(folder.path().join("webcosm.foxy")).expect("made");
     file.set_len(64 << 20).expect("zeros");
-    let (code, _, said) = support::commands::foxy(&["fsck", folder.path().to_str().expect("UTF-8")]);
+    let (code, _, said) =
+        support::commands::foxy(&["fsck", folder.path().to_str().expect("UTF-8")]);
     assert_eq!(code, Some(0), "{said}");
     let foxy = Foxy::start(folder.path(), &[]);
     assert!(!foxy.welcome.contains("begun anew"), "{}", foxy.welcome);

@@ -1,12 +1,13 @@
-//! A store on a block device, by a link to it in the store's folder: kept over a kill, looked over, and taken from nobody. The
-//! devices are loop devices; where there are none the tests say that they did not run.
+//! A store on a block device, by a link to it in the store's folder: kept over a kill, looked over,
+//! and taken from nobody. The devices are loop devices; where there are none the tests say that
+//! they did not run.
 
 mod support;
 
 use foxy_base::Instant;
 use foxy_device::{
-    Blocking, BlockingDevice, DirectIo, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Root,
-    StorePath, Threads, Uring,
+    Blocking, BlockingDevice, DirectIo, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput,
+    Root, StorePath, Threads, Uring,
 };
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -69,7 +70,11 @@ fn a_device_is_one_foxys_and_not_looked_over_meanwhile() {
     let foxy = Foxy::start_plain(folder.path(), &[]);
     foxy.get(&origin.url("page"));
     let named = other.path().join(NAME);
-    check_refused(other.path(), &[], &format!("store {}: the device it leads to is in use", named.display()));
+    check_refused(
+        other.path(),
+        &[],
+        &format!("store {}: the device it leads to is in use", named.display()),
+    );
     for command in [&["fsck"][..], &["store", "inspect"]] {
         let (code, said) = looked_over(command, other.path());
         assert!(code == Some(2) && said.contains("in use by a running foxy"), "{said}");
@@ -79,7 +84,10 @@ fn a_device_is_one_foxys_and_not_looked_over_meanwhile() {
     let before = device.content();
     for path in [other.path(), &named] {
         let (code, said) = looked_over(&["fsck"], path);
-        assert!(code == Some(0) && said.contains("1 records, ") && said.contains("no damage"), "{said}");
+        assert!(
+            code == Some(0) && said.contains("1 records, ") && said.contains("no damage"),
+            "{said}"
+        );
         let (code, said) = looked_over(&["store", "inspect"], path);
         assert_eq!(code, Some(0), "{said}");
     }
@@ -95,14 +103,18 @@ fn a_device_that_was_detached_is_said_to_have_no_bytes() {
     assert_eq!(foxy.wait().0.code(), Some(0));
     let nobody_attaches = device.detach();
     let at = folder.path().join(NAME);
-    let expected = format!("store {}: a block device of 0 bytes: nothing is attached to it", at.display());
+    let expected =
+        format!("store {}: a block device of 0 bytes: nothing is attached to it", at.display());
     for more in [&[][..], &["--size", "16M"], &["--size", "1T"]] {
         check_refused(folder.path(), more, &expected);
     }
     for command in [&["fsck"][..], &["store", "inspect"]] {
         for path in [folder.path(), &at] {
             let (code, said) = looked_over(command, path);
-            assert!(code == Some(2) && said.contains(&expected) && said.contains("; attach it"), "{said}");
+            assert!(
+                code == Some(2) && said.contains(&expected) && said.contains("; attach it"),
+                "{said}"
+            );
         }
     }
     drop(nobody_attaches);
@@ -113,7 +125,8 @@ fn a_device_with_a_file_system_is_refused_and_left_as_it_is() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     device.make_ext4();
     let (folder, before) = (device.linked_as(NAME), device.content());
-    let expected = format!("store {}: the device holds something", folder.path().join(NAME).display());
+    let expected =
+        format!("store {}: the device holds something", folder.path().join(NAME).display());
     for more in [&[][..], &["--size", "16M"], &["--device", "threads"], &["--device", "helper"]] {
         check_refused(folder.path(), more, &expected);
     }
@@ -145,7 +158,8 @@ fn what_lies_at_the_end_of_a_device_is_left_until_it_is_erased_as_the_refusal_sa
         let (_, advice) = report.trim_end().split_once("yourself: ").expect("advice");
         let advice = advice.replace("DEVICE", device.path().to_str().expect("UTF-8"));
         let mut shell = Command::new("sh");
-        let erased = shell.args(["-c", &advice]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
+        let erased =
+            shell.args(["-c", &advice]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
         assert!(erased.expect("a shell").success(), "{advice}");
     }
     let foxy = Foxy::start_plain(folder.path(), &[]);
@@ -158,7 +172,8 @@ fn a_device_that_is_read_only_is_said_to_be_and_can_be_looked_over() {
     let folder = device.linked_as(NAME);
     drop(Foxy::start_plain(folder.path(), &[]));
     device.make_read_only(true);
-    let expected = format!("store {}: the device is read-only; ", folder.path().join(NAME).display());
+    let expected =
+        format!("store {}: the device is read-only; ", folder.path().join(NAME).display());
     for way in ["auto", "threads", "blocking", "helper"] {
         check_refused(folder.path(), &["--device", way], &expected);
     }
@@ -186,8 +201,7 @@ fn a_mounted_device_is_refused() {
 fn a_size_that_the_device_does_not_have_is_refused_and_a_smaller_one_kept() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     let folder = device.linked_as(NAME);
-    let expected =
-        "a size of 65 MiB was asked for and the disk has room for 67108864 bytes; ask for at most 64M";
+    let expected = "a size of 65 MiB was asked for and the disk has room for 67108864 bytes; ask for at most 64M";
     check_refused(folder.path(), &["--size", "65M"], expected);
     assert!(device.content().iter().all(|&byte| byte == 0), "nothing is written");
     for more in [&["--size", "32M"][..], &[]] {
@@ -273,7 +287,8 @@ fn a_device_is_read_and_written_to_its_end_and_never_cut_made_longer_or_trimmed(
         for op in [IoOp::Sync { file }, IoOp::Trim { file, offset: 0, length: BYTES }] {
             assert!(run(disk, op).result.is_ok(), "{way}");
         }
-        let done = run(disk, IoOp::Read { file, offset: BYTES - 4096, buffer: IoBuffer::zeroed(8192) });
+        let done =
+            run(disk, IoOp::Read { file, offset: BYTES - 4096, buffer: IoBuffer::zeroed(8192) });
         assert!(matches!(done.result, Ok(IoOutput::Moved { count: 4096 })), "{way}: {done:?}");
         let read = done.buffer.expect("it comes back");
         assert!(read.as_ref()[..4096].iter().all(|&byte| byte == number), "{way}");

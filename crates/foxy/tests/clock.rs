@@ -1,4 +1,5 @@
-//! A clock that is set back makes no stored response younger: not in the store, and not after a restart.
+//! A clock that is set back makes no stored response younger: not in the store, and not after a
+//! restart.
 
 mod support;
 
@@ -16,7 +17,8 @@ fn kept(folder: &Path) -> (u64, u64, String) {
     (time(1), time(2), words[3].to_owned())
 }
 
-/// Stores a page, stops, and has the clocks have shown a later time by so many milliseconds than they show now.
+/// Stores a page, stops, and has the clocks have shown a later time by so many milliseconds than
+/// they show now.
 fn stored_with_a_clock_ahead(folder: &Path, origin: &Origin, by: u64) {
     let foxy = Foxy::start(folder, &[]);
     assert!(foxy.get(&origin.url("page")).cache_status().contains("stored"));

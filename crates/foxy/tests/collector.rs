@@ -1,4 +1,5 @@
-//! `foxy collector` as users run it: what it says and writes, that a full disk stops the log alone, and what is refused.
+//! `foxy collector` as users run it: what it says and writes, that a full disk stops the log alone,
+//! and what is refused.
 
 mod support;
 
@@ -85,10 +86,16 @@ fn four_proxies_make_one_fetch_and_the_log_the_records_and_the_text_say_so() {
     let url = |number: u32| format!("http://{}/o/{number}/1000/1", origin.address());
     for number in 1..=2 {
         let bodies: Vec<_> = (0..4).map(|place| collector.get(place, &url(number))).collect();
-        assert!(bodies.iter().all(|body| *body == bodies[0] && body.0 == "HTTP/1.1 200 OK"), "{bodies:?}");
+        assert!(
+            bodies.iter().all(|body| *body == bodies[0] && body.0 == "HTTP/1.1 200 OK"),
+            "{bodies:?}"
+        );
     }
     assert_eq!(origin.requests(), 2);
-    assert!(std::fs::read_to_string(&log).expect("a log").lines().count() >= 7, "it can be followed");
+    assert!(
+        std::fs::read_to_string(&log).expect("a log").lines().count() >= 7,
+        "it can be followed"
+    );
     let (code, out, err) = collector.stop();
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
     assert!(out.contains("collapse factor 4.00: 8 requests, 2 origin fetches"), "{out}");
@@ -101,11 +108,18 @@ fn four_proxies_make_one_fetch_and_the_log_the_records_and_the_text_say_so() {
     assert_eq!((trace.gets.len(), report.lines, trace.urls(), trace.clients), (8, 8, 2, 4));
     let records = records(Path::new(&json));
     let value = |subject: &str, name: &str| {
-        let of_it = |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
+        let of_it =
+            |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
         records.iter().find(of_it).and_then(|record| record["value"].as_f64())
     };
-    assert_eq!((value("collector", "origin_fetches"), value("nginx", "requests")), (Some(2.0), Some(2.0)));
-    assert_eq!((value("foxy", "origin_fetches"), value("nginx", "origin_fetches")), (Some(2.0), Some(0.0)));
+    assert_eq!(
+        (value("collector", "origin_fetches"), value("nginx", "requests")),
+        (Some(2.0), Some(2.0))
+    );
+    assert_eq!(
+        (value("foxy", "origin_fetches"), value("nginx", "origin_fetches")),
+        (Some(2.0), Some(0.0))
+    );
     assert!(value("collector", "hit_minus_miss_median_ms").is_some());
     assert_eq!(records.last().map(|record| &record["held"]), Some(&serde_json::Value::Bool(true)));
 }
@@ -148,7 +162,10 @@ fn what_cannot_be_used_is_refused_in_one_line() {
     refused(&["--origin", "192.0.2.1:80"], "only loopback and private addresses are asked");
     refused(&["--any-method"], "--live");
     refused(&["--live", "--live-rate", "0"], "not a number from 0.001");
-    refused(&["--spool-dir", "/no/such/folder"], "--spool-dir /no/such/folder: no file can be made there");
+    refused(
+        &["--spool-dir", "/no/such/folder"],
+        "--spool-dir /no/such/folder: no file can be made there",
+    );
     refused(&["--log", "/no/such/folder/log"], "--log /no/such/folder/log: cannot be made");
     refused(&["--listen", "192.0.2.1:1"], "choose another place with --listen");
 }

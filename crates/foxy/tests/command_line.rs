@@ -9,7 +9,8 @@ fn foxy(arguments: &[&str]) -> Output {
 
 fn check(arguments: &[&str], code: i32, standard_output: &[&str], standard_error: &[&str]) {
     let output = foxy(arguments);
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {out}{err}");
     for part in standard_output {
         assert!(out.contains(part), "{arguments:?} printed {out:?}, not {part:?}");
@@ -22,7 +23,12 @@ fn check(arguments: &[&str], code: i32, standard_output: &[&str], standard_error
 #[test]
 fn help_and_version_are_printed() {
     check(&["--help"], 0, &["serve", "check", "load", "origin"], &[]);
-    check(&["serve", "--help"], 0, &["--listen <ADDRESS>", "[default: 127.0.0.1:3128]", "--config"], &[]);
+    check(
+        &["serve", "--help"],
+        0,
+        &["--listen <ADDRESS>", "[default: 127.0.0.1:3128]", "--config"],
+        &[],
+    );
     check(&["--version"], 0, &["foxy 0."], &[]);
 }
 
@@ -61,8 +67,18 @@ fn a_sound_file_is_shown_with_what_it_leads_to() {
     let path = folder.path().join("foxy.toml");
     std::fs::write(&path, "size = \"1G\"\n").expect("written");
     let path = path.to_str().expect("UTF-8");
-    check(&["check", path], 0, &["size = \"1 GiB\"", "foxy.toml:1:1", "listen = \"127.0.0.1:3128\""], &[]);
-    check(&["check", "/nonexistent/foxy.toml"], 2, &[], &["cannot read the configuration file /nonexistent"]);
+    check(
+        &["check", path],
+        0,
+        &["size = \"1 GiB\"", "foxy.toml:1:1", "listen = \"127.0.0.1:3128\""],
+        &[],
+    );
+    check(
+        &["check", "/nonexistent/foxy.toml"],
+        2,
+        &[],
+        &["cannot read the configuration file /nonexistent"],
+    );
 }
 
 #[test]
@@ -70,6 +86,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    let status = command.args(["check", "--print-docs"]).stdout(writer).status().expect("the binary runs");
+    let status =
+        command.args(["check", "--print-docs"]).stdout(writer).status().expect("the binary runs");
     assert_eq!(status.code(), Some(0));
 }

@@ -1,4 +1,5 @@
-//! `foxy compare` as users run it: its files, its exit codes, and what it does when a proxy or the user ends things early.
+//! `foxy compare` as users run it: its files, its exit codes, and what it does when a proxy or the
+//! user ends things early.
 
 mod support;
 
@@ -37,10 +38,16 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     // Nothing is found there, as if it were not installed.
     let (code, out, err) = ended(command(folder.path(), &more).env("PATH", folder.path()));
     assert_eq!(code, Some(0), "{out}{err}");
-    assert!(err.contains("trafficserver: not installed; `apt-get install trafficserver` brings"), "{err}");
+    assert!(
+        err.contains("trafficserver: not installed; `apt-get install trafficserver` brings"),
+        "{err}"
+    );
     assert!(out.contains("[1/1] memory-hit 1 foxy: ") && out.contains(", hit ratio 1, "), "{out}");
     let records = records(folder.path());
-    assert_eq!((&records[0]["kind"], &records[records.len() - 1]["held"]), (&"setup".into(), &true.into()));
+    assert_eq!(
+        (&records[0]["kind"], &records[records.len() - 1]["held"]),
+        (&"setup".into(), &true.into())
+    );
     let value = |name: &str| {
         let found = records.iter().find(|record| {
             record["kind"] == "measure" && record["name"] == name && record["repeat"].is_null()
@@ -54,16 +61,23 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let out = folder.path().join("out");
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
     let before = ["report.html", "summary.md", "junit.xml"].map(read);
-    for (text, left_out) in
-        before.iter().zip(["<p>trafficserver: not installed", "- trafficserver: not installed", "<skipped "])
-    {
+    for (text, left_out) in before.iter().zip([
+        "<p>trafficserver: not installed",
+        "- trafficserver: not installed",
+        "<skipped ",
+    ]) {
         assert!(text.contains(left_out), "{text}");
     }
-    assert!(before[0].contains("<dd>quick</dd>") && !before[0].contains("full scale"), "{}", before[0]);
+    assert!(
+        before[0].contains("<dd>quick</dd>") && !before[0].contains("full scale"),
+        "{}",
+        before[0]
+    );
     for name in ["report.html", "summary.md", "junit.xml"] {
         std::fs::remove_file(out.join(name)).expect(name);
     }
-    let report = |bar| foxy(&["compare", "--fail-if", bar, "--report", out.to_str().expect("UTF-8")]);
+    let report =
+        |bar| foxy(&["compare", "--fail-if", bar, "--report", out.to_str().expect("UTF-8")]);
     assert_eq!(report("foxy/wrong_bytes>0").0, Some(0));
     assert_eq!(["report.html", "summary.md", "junit.xml"].map(read), before);
 
@@ -126,8 +140,13 @@ fn a_load_that_cannot_have_its_connections_is_refused_before_it_begins() {
 
 #[test]
 fn arguments_of_a_run_are_refused_where_a_comparison_is_reported_again() {
-    for more in [&["--workload", "zipf"][..], &["--quick"], &["--clients", "9"], &["--seed", "9"], &["foxy"]]
-    {
+    for more in [
+        &["--workload", "zipf"][..],
+        &["--quick"],
+        &["--clients", "9"],
+        &["--seed", "9"],
+        &["foxy"],
+    ] {
         let (code, _, err) = foxy(&[&["compare", "--report", "somewhere"], more].concat());
         assert_eq!(code, Some(2), "{more:?}: {err}");
         assert!(err.contains("cannot be used with"), "{more:?}: {err}");
@@ -158,9 +177,14 @@ fn a_proxy_that_does_not_come_up_costs_its_own_figures_only() {
     let records = records(folder.path());
     let failed = records.iter().find(|record| record["kind"] == "failed-run").expect("kept");
     assert_eq!(failed["subject"], "nginx");
-    assert!(records.iter().any(|record| record["subject"] == "foxy" && record["name"] == "hit_ratio"));
+    assert!(
+        records.iter().any(|record| record["subject"] == "foxy" && record["name"] == "hit_ratio")
+    );
     let junit = std::fs::read_to_string(folder.path().join("out/junit.xml")).expect("written");
-    assert!(junit.contains("<failure message=\"memory-hit, repeat 1: nginx did not come up"), "{junit}");
+    assert!(
+        junit.contains("<failure message=\"memory-hit, repeat 1: nginx did not come up"),
+        "{junit}"
+    );
 }
 
 /// A comparison that would take a minute, once its proxy serves; and the proxy's process.
@@ -190,12 +214,14 @@ fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
     let mut err = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
     assert_eq!(child.wait().expect("ends").code(), Some(3), "{err}");
-    let stopping = err.find("stopping: ending foxy and removing what it kept").expect("said at once");
+    let stopping =
+        err.find("stopping: ending foxy and removing what it kept").expect("said at once");
     assert!(err[stopping..].contains("stopped by a signal; what was measured is in"), "{err}");
     assert!(!Path::new(&format!("/proc/{proxy}")).exists());
     assert!(is_empty(&folder.path().join("work")));
     assert_eq!(records(folder.path())[0]["kind"], "setup");
-    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).expect(name);
+    let read =
+        |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).expect(name);
     assert!(read("summary.md").contains("**Incomplete"), "{}", read("summary.md"));
     assert!(read("junit.xml").contains("name=\"complete\"><failure"), "{}", read("junit.xml"));
 }

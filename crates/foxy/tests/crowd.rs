@@ -1,8 +1,10 @@
-//! A crowd that asks a real foxy for one cold object, half of it at the same time and half of it when much of the object has
-//! gone by: one fetch from the origin, bounded memory, every byte right for everybody.
+//! A crowd that asks a real foxy for one cold object, half of it at the same time and half of it
+//! when much of the object has gone by: one fetch from the origin, bounded memory, every byte right
+//! for everybody.
 //!
-//! `FOXY_CROWD=1000x1G` runs it with that many clients and an object of that size, and says what came of it; run it with
-//! `--release`, `--nocapture` and enough descriptors for two sockets a client.
+//! `FOXY_CROWD=1000x1G` runs it with that many clients and an object of that size, and says what
+//! came of it; run it with `--release`, `--nocapture` and enough descriptors for two sockets a
+//! client.
 
 mod support;
 
@@ -15,14 +17,15 @@ use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use support::Foxy;
 
-/// Bytes after which the body repeats: a prime number, so that no byte stands at its place in another buffer or part too.
+/// Bytes after which the body repeats: a prime number, so that no byte stands at its place in
+/// another buffer or part too.
 const PERIOD: usize = 65_521;
 
 /// Bytes that are read and written at a time.
 const PIECE: usize = 64 << 10;
 
-/// What foxy may have held at its peak. Of this, 8 MiB are the memory it is told to use; parts and flights have about as much
-/// each, the store its buffers, and each client a few kilobytes.
+/// What foxy may have held at its peak. Of this, 8 MiB are the memory it is told to use; parts and
+/// flights have about as much each, the store its buffers, and each client a few kilobytes.
 const PEAK: u64 = 64 << 20;
 
 /// The body over and over again: any piece of it begins within the first period.
@@ -40,8 +43,8 @@ fn piece(pattern: &[u8], at: u64, most: u64) -> &[u8] {
 /// Bytes after which the second half of the crowd comes, at most.
 const LATE: u64 = 64 << 20;
 
-/// An origin of one object, which answers when it is told to, and goes on after `pause` bytes when it is told to again; gives
-/// where it is and how often it was asked.
+/// An origin of one object, which answers when it is told to, and goes on after `pause` bytes when
+/// it is told to again; gives where it is and how often it was asked.
 fn origin(
     (length, pause): (u64, u64),
     pattern: Arc<Vec<u8>>,
@@ -104,7 +107,11 @@ fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) ->
         let mut at = 0;
         loop {
             let right = piece(&pattern, at, filled as u64);
-            assert!(buffer[..filled] == *right, "a wrong byte between {at} and {}", at + filled as u64);
+            assert!(
+                buffer[..filled] == *right,
+                "a wrong byte between {at} and {}",
+                at + filled as u64
+            );
             at += filled as u64;
             filled = stream.read(&mut buffer).expect("readable");
             if filled == 0 {
@@ -132,7 +139,10 @@ fn await_crowd(foxy: &Foxy, clients: u64) {
 }
 
 /// How many clients, bytes each, and whether to say how it went.
-#[expect(clippy::disallowed_methods, reason = "says how large the crowd is; without it the usual one")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "says how large the crowd is; without it the usual one"
+)]
 fn crowd() -> (u64, u64, bool) {
     let Ok(text) = std::env::var("FOXY_CROWD") else { return (100, 24 << 20, false) };
     let (clients, size) = text.split_once('x').expect("CLIENTSxSIZE");
@@ -152,7 +162,10 @@ fn a_crowd_that_asks_for_one_cold_object_is_one_fetch_and_bounded_memory() {
     let pause = (length / 3).min(LATE);
     let (address, asked) = origin((length, pause), Arc::clone(&pattern), wait);
     let url = format!("http://{address}/large");
-    #[expect(clippy::disallowed_methods, reason = "how long it took is told, nothing depends on it")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long it took is told, nothing depends on it"
+    )]
     let started = Instant::now();
     let come = |_| client(foxy.proxy, url.clone(), length, Arc::clone(&pattern));
     let mut readers: Vec<_> = (0..clients / 2).map(come).collect();
@@ -164,7 +177,8 @@ fn a_crowd_that_asks_for_one_cold_object_is_one_fetch_and_bounded_memory() {
     readers.extend((clients / 2..clients).map(come));
     await_crowd(&foxy, clients);
     go.send(()).expect("the origin waits");
-    let total: u64 = readers.into_iter().map(|reader| reader.join().expect("every byte is right")).sum();
+    let total: u64 =
+        readers.into_iter().map(|reader| reader.join().expect("every byte is right")).sum();
     assert_eq!(total, clients * length);
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     let peak = foxy.peak_memory();

@@ -36,8 +36,9 @@ fn holding(go: Receiver<()>) -> (SocketAddr, Receiver<()>) {
 
 fn asking(foxy: &Foxy, origin: SocketAddr, number: usize) -> TcpStream {
     let mut client = TcpStream::connect(foxy.proxy).expect("connected");
-    let text =
-        format!("GET http://{origin}/{number} HTTP/1.1\r\nHost: {origin}\r\nConnection: close\r\n\r\n");
+    let text = format!(
+        "GET http://{origin}/{number} HTTP/1.1\r\nHost: {origin}\r\nConnection: close\r\n\r\n"
+    );
     client.write_all(text.as_bytes()).expect("sent");
     client
 }
@@ -54,10 +55,14 @@ fn limited(folder: &std::path::Path, soft: u64, hard: u64) -> Foxy {
 fn clients_beyond_the_descriptors_wait_and_are_served_in_the_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = limited(folder.path(), 64, 256);
-    assert!(foxy.admin("/metrics").body.contains("process_max_fds 256"), "raised to the hard limit");
+    assert!(
+        foxy.admin("/metrics").body.contains("process_max_fds 256"),
+        "raised to the hard limit"
+    );
     let (go, wait) = channel();
     let (origin, asked) = holding(wait);
-    let mut clients: Vec<TcpStream> = (0..150).map(|number| asking(&foxy, origin, number)).collect();
+    let mut clients: Vec<TcpStream> =
+        (0..150).map(|number| asking(&foxy, origin, number)).collect();
     let mut served = 0;
     while asked.recv_timeout(Duration::from_secs(2)).is_ok() {
         served += 1;
@@ -80,7 +85,8 @@ fn clients_beyond_the_descriptors_wait_and_are_served_in_the_end() {
 fn idle_clients_give_way_where_descriptors_are_short() {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = limited(folder.path(), 256, 256);
-    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(foxy.proxy).expect("connected")).collect();
+    let idle: Vec<TcpStream> =
+        (0..200).map(|_| TcpStream::connect(foxy.proxy).expect("connected")).collect();
     let origin = support::Origin::start();
     assert_eq!(foxy.get(&origin.url("page")).status, 200);
     drop(idle);

@@ -1,4 +1,5 @@
-//! What a real foxy does while something goes wrong in the middle of a load: no wrong byte, and errors only where the origin failed.
+//! What a real foxy does while something goes wrong in the middle of a load: no wrong byte, and
+//! errors only where the origin failed.
 
 mod support;
 
@@ -10,8 +11,11 @@ fn load(fault: &str, more: &[&str]) -> impl Fn(&str) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = support::Foxy::start(folder.path(), &[]);
     let file = folder.path().join("run.jsonl");
-    let mut load = command(&["load", "--proxy", &foxy.proxy.to_string(), "--fault", fault, "--seconds", "3"]);
-    load.args(["--rate", "200", "--clients", "200", "--size", "4K", "--json"]).arg(&file).args(more);
+    let mut load =
+        command(&["load", "--proxy", &foxy.proxy.to_string(), "--fault", fault, "--seconds", "3"]);
+    load.args(["--rate", "200", "--clients", "200", "--size", "4K", "--json"])
+        .arg(&file)
+        .args(more);
     let (code, out, err) = ended(&mut load);
     assert_eq!(code, Some(0), "{out}{err}");
     let records = records(&file);
@@ -49,8 +53,10 @@ fn an_origin_that_is_slow_fails_nothing() {
 fn a_disk_that_is_full_for_a_while_fails_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
-    let mut compare = command(&["compare", "foxy", "--workload", "disk-full", "--quick", "--seconds", "1"]);
-    let (code, text, err) = ended(compare.arg("--folder").arg(folder.path()).arg("--out").arg(&out));
+    let mut compare =
+        command(&["compare", "foxy", "--workload", "disk-full", "--quick", "--seconds", "1"]);
+    let (code, text, err) =
+        ended(compare.arg("--folder").arg(folder.path()).arg("--out").arg(&out));
     let records = records(&out.join("records.jsonl"));
     if code == Some(3) {
         // Without the right to mount there is no disk to be full, and that is what is said.

@@ -1,4 +1,5 @@
-//! `foxy figure` as its users see it: a table, files that can be looked at, and names that are not known.
+//! `foxy figure` as its users see it: a table, files that can be looked at, and names that are not
+//! known.
 
 mod support;
 
@@ -14,7 +15,8 @@ fn a_figure_is_a_table_pictures_and_records() {
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (out, html, json) = (path("out"), path("page.html"), path("run.jsonl"));
     let files = ["--out", &out, "--html", &html, "--json", &json];
-    let (code, text, err) = figure(&[&["001-table1", "001-fig9", "--scale", "0.02"][..], &files].concat());
+    let (code, text, err) =
+        figure(&[&["001-table1", "001-fig9", "--scale", "0.02"][..], &files].concat());
     assert_eq!(code, Some(0), "{err}");
     assert!(text.contains("Calibration") && text.contains("URL-write"), "{text}");
     let read = |path: &str| std::fs::read_to_string(path).expect("written");
@@ -67,7 +69,8 @@ fn a_folder_in_which_another_run_measures_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let in_use = std::fs::File::open(folder.path()).expect("opens");
     in_use.try_lock().expect("nobody has it");
-    let (code, _, text) = figure(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
+    let (code, _, text) =
+        figure(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("--folder") && text.contains("another foxy measures there"), "{text}");
 }
@@ -76,7 +79,8 @@ fn a_folder_in_which_another_run_measures_is_refused() {
 fn a_folder_that_a_running_foxy_has_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let _in_use = foxy_device::Root::open(folder.path()).expect("opens");
-    let (code, _, text) = figure(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
+    let (code, _, text) =
+        figure(&["001-table2-disk", "--folder", folder.path().to_str().expect("UTF-8")]);
     assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("--folder") && text.contains("in use"), "{text}");
 }

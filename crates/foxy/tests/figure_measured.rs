@@ -1,4 +1,5 @@
-//! The figures that are measured on real file systems, through the binary: with whatever this machine and user allow.
+//! The figures that are measured on real file systems, through the binary: with whatever this
+//! machine and user allow.
 
 use std::io::Read;
 use std::path::Path;
@@ -38,7 +39,8 @@ fn every_technique_is_measured_in_a_folder_that_is_empty_again() {
 #[test]
 fn a_folder_that_is_not_there_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = command(&["000-d1"], &folder.path().join("none")).output().expect("the binary runs");
+    let output =
+        command(&["000-d1"], &folder.path().join("none")).output().expect("the binary runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no such folder"));
 }
@@ -46,8 +48,10 @@ fn a_folder_that_is_not_there_is_refused() {
 #[test]
 fn a_terminated_run_leaves_no_mount_and_no_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut child =
-        command(&["000-d1"], folder.path()).stdout(Stdio::piped()).spawn().expect("the binary runs");
+    let mut child = command(&["000-d1"], folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
     while child.try_wait().expect("a child").is_none() && !mounts_in(folder.path()) {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -55,7 +59,10 @@ fn a_terminated_run_leaves_no_mount_and_no_file() {
     let mut text = String::new();
     child.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
     let ended = child.wait().expect("ends");
-    assert!(!status.success() || ended.code() == Some(3) || text.contains("not possible here"), "{ended}");
+    assert!(
+        !status.success() || ended.code() == Some(3) || text.contains("not possible here"),
+        "{ended}"
+    );
     assert!(!mounts_in(folder.path()));
     assert!(is_empty(folder.path()));
 }

@@ -1,4 +1,5 @@
-//! What was replaced or invalidated does not come back after a hard kill, however soon that follows the answer.
+//! What was replaced or invalidated does not come back after a hard kill, however soon that follows
+//! the answer.
 
 mod support;
 
@@ -10,8 +11,8 @@ use support::{Foxy, Response};
 
 const SCHEMES: [&str; 4] = ["webcosm", "stream-packetizer", "ufs", "coss"];
 
-/// An origin server that numbers its answers, fresh for an hour, and never finishes those to requests that ask past the
-/// cache.
+/// An origin server that numbers its answers, fresh for an hour, and never finishes those to
+/// requests that ask past the cache.
 struct Numbering {
     address: SocketAddr,
 }
@@ -32,7 +33,9 @@ impl Numbering {
 
     fn request(&self, method: &str, lines: &str) -> String {
         let address = self.address;
-        format!("{method} http://{address}/ HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n")
+        format!(
+            "{method} http://{address}/ HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n"
+        )
     }
 }
 
@@ -97,7 +100,9 @@ fn what_a_reload_found_a_newer_one_of_stays_away_from_the_head_on() {
         let foxy = with_a_stored_page(folder.path(), scheme, &origin);
         let mut client = TcpStream::connect(foxy.proxy).expect("connected");
         client.set_read_timeout(Some(support::PATIENCE)).expect("set");
-        client.write_all(origin.request("GET", "Cache-Control: no-cache\r\n").as_bytes()).expect("sent");
+        client
+            .write_all(origin.request("GET", "Cache-Control: no-cache\r\n").as_bytes())
+            .expect("sent");
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
@@ -110,8 +115,8 @@ fn what_a_reload_found_a_newer_one_of_stays_away_from_the_head_on() {
     }
 }
 
-/// Starts a foxy for each of these, one after the other; in all but the first the page is changed by a POST. What the first
-/// one stored and did not see change must not come back in the last.
+/// Starts a foxy for each of these, one after the other; in all but the first the page is changed
+/// by a POST. What the first one stored and did not see change must not come back in the last.
 fn does_not_come_back(folder: &std::path::Path, uses: &[&[&str]]) {
     let origin = Numbering::start();
     for (number, flags) in uses.iter().enumerate() {
@@ -142,7 +147,8 @@ fn what_was_invalidated_while_another_scheme_had_the_folder_does_not_come_back()
 fn what_was_invalidated_while_a_store_was_away_does_not_come_back() {
     // The page belongs to either of the two.
     for _ in 0..4 {
-        let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let (one, other) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let both = ["--store", other.path().to_str().expect("UTF-8")];
         does_not_come_back(one.path(), &[&both, &[], &both]);
         let turned = ["--store-selection", "round-robin", both[0], both[1]];

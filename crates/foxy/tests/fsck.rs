@@ -1,4 +1,5 @@
-//! `foxy fsck` and `foxy store inspect`: what they say of stores that are sound, killed, damaged, in use or none.
+//! `foxy fsck` and `foxy store inspect`: what they say of stores that are sound, killed, damaged,
+//! in use or none.
 
 mod support;
 
@@ -6,14 +7,17 @@ use foxy_base::Instant;
 use foxy_device::threads::DirectIo;
 use foxy_device::{Blocking, Root, RootError};
 use foxy_store::superblock::Superblock;
-use foxy_store::{Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings};
+use foxy_store::{
+    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use support::commands::{command, ended};
 use tempfile::TempDir;
 
-/// A store of a scheme with twenty small records and five larger ones, all written; closed or left as by a kill.
+/// A store of a scheme with twenty small records and five larger ones, all written; closed or left
+/// as by a kill.
 fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = StoreSettings { seed: 5, ..StoreSettings::with_size(1 << 20) };
@@ -105,7 +109,10 @@ fn a_path_that_is_no_stores_is_answered_in_one_line_and_left_as_it_is() {
         for path in [folder.path(), &stranger, &missing, foreign.path()] {
             let (code, out, err) = foxy(command, path);
             assert_eq!((code, out.as_str(), err.lines().count()), (Some(2), "", 1), "{err}");
-            assert!(err.starts_with("foxy: store ") && err.contains(&*path.to_string_lossy()), "{err}");
+            assert!(
+                err.starts_with("foxy: store ") && err.contains(&*path.to_string_lossy()),
+                "{err}"
+            );
         }
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 1);
@@ -138,7 +145,10 @@ fn of_other_schemes_the_beginning_is_looked_at_and_that_is_said() {
         let (_folder, path) = store(scheme, true);
         let (code, out, err) = foxy(&["fsck"], &path);
         assert_eq!(code, Some(0), "{out}{err}");
-        assert!(out.contains(scheme.row().text) && out.contains("only when they are read"), "{out}");
+        assert!(
+            out.contains(scheme.row().text) && out.contains("only when they are read"),
+            "{out}"
+        );
         let (code, out, _) = foxy(&["store", "inspect"], &path);
         assert!(code == Some(0) && out.contains("superblock"), "{out}");
         flip(&path.join(scheme.row().control.expect("one")), 30);
@@ -162,7 +172,10 @@ fn a_store_is_shown_part_by_part() {
     let (code, _, err) = foxy(&["store", "inspect", "--segment", "99"], &path);
     assert!(code == Some(2) && err.contains("there is no segment 99"), "{err}");
     let (_, shown) = json(&["store", "inspect"], &path);
-    assert_eq!((&shown["records"], &shown["schemes"][0]), (&Value::from(25), &Value::from("webcosm")));
+    assert_eq!(
+        (&shown["records"], &shown["schemes"][0]),
+        (&Value::from(25), &Value::from("webcosm"))
+    );
     assert_eq!(shown["segments"].as_array().map(Vec::len), Some(7));
 }
 
@@ -175,7 +188,9 @@ fn both(path: &Path, scheme: SchemeName) -> [(Option<i32>, String); 2] {
 
 #[test]
 fn what_serve_refuses_is_damage_or_no_store_to_fsck_in_the_same_words() {
-    for scheme in [SchemeName::Webcosm, SchemeName::StreamPacketizer, SchemeName::Coss, SchemeName::Ufs] {
+    for scheme in
+        [SchemeName::Webcosm, SchemeName::StreamPacketizer, SchemeName::Coss, SchemeName::Ufs]
+    {
         let (_folder, path) = store(scheme, true);
         let file = path.join(scheme.row().control.expect("one"));
         let sound = std::fs::read(&file).expect("readable");
@@ -183,7 +198,8 @@ fn what_serve_refuses_is_damage_or_no_store_to_fsck_in_the_same_words() {
         let forged = |size: u64| {
             let mut bytes = sound.clone();
             let page =
-                Superblock { size, generation: 99, requested: 64 << 20, ..Superblock::default() }.encode();
+                Superblock { size, generation: 99, requested: 64 << 20, ..Superblock::default() }
+                    .encode();
             bytes[..4096].copy_from_slice(&page);
             bytes
         };
@@ -215,7 +231,8 @@ fn what_serve_refuses_is_damage_or_no_store_to_fsck_in_the_same_words() {
 fn an_empty_file_is_a_store_never_begun_to_both() {
     for scheme in [SchemeName::Webcosm, SchemeName::StreamPacketizer, SchemeName::Coss] {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join(scheme.row().control.expect("one")), "").expect("written");
+        std::fs::write(folder.path().join(scheme.row().control.expect("one")), "")
+            .expect("written");
         let (code, out, err) = foxy(&["fsck"], folder.path());
         assert!(code == Some(0) && out.contains("never begun"), "{scheme}: {out}{err}");
         let foxy = support::Foxy::start(folder.path(), &["--scheme", scheme.row().text]);
@@ -226,8 +243,10 @@ fn an_empty_file_is_a_store_never_begun_to_both() {
 #[test]
 fn a_cut_store_that_goes_on_with_the_rest_is_damage_and_says_so() {
     let (_folder, path) = store(SchemeName::StreamPacketizer, true);
-    let file =
-        std::fs::OpenOptions::new().write(true).open(path.join("stream-packetizer.foxy")).expect("there");
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(path.join("stream-packetizer.foxy"))
+        .expect("there");
     file.set_len(600_000).expect("cut");
     let (code, _, err) = foxy(&["fsck"], &path);
     assert!(code == Some(1) && err.contains("448576 bytes are missing at its end"), "{err}");

@@ -1,8 +1,9 @@
-//! `h2spec`, the conformance checks for HTTP/2, against a running foxy in front of a small origin: over plain TCP by prior
-//! knowledge, and over TLS. What it may find is what docs/conformance.md says, no more and no less.
+//! `h2spec`, the conformance checks for HTTP/2, against a running foxy in front of a small origin:
+//! over plain TCP by prior knowledge, and over TLS. What it may find is what docs/conformance.md
+//! says, no more and no less.
 //!
-//! `cargo xtask tools` puts the program under the target directory. Another one is run by naming it:
-//! `FOXY_H2SPEC=/path/to/h2spec cargo test -p foxy --test h2spec`.
+//! `cargo xtask tools` puts the program under the target directory. Another one is run by naming
+//! it: `FOXY_H2SPEC=/path/to/h2spec cargo test -p foxy --test h2spec`.
 
 mod support;
 
@@ -14,7 +15,8 @@ use support::{Foxy, Origin};
 
 const DOCUMENT: &str = include_str!("../../../docs/conformance.md");
 
-/// Times a check that failed gets another chance: some wait for a second to pass, on a machine that may be busy.
+/// Times a check that failed gets another chance: some wait for a second to pass, on a machine that
+/// may be busy.
 const CHANCES: u32 = 2;
 
 #[test]
@@ -42,7 +44,9 @@ fn h2spec_finds_what_the_documentation_says() {
     );
     let secure = foxy.welcome.split_once("https://127.0.0.1:").expect("a line about TLS").1;
     let secure = secure.split(' ').next().and_then(|port| port.parse().ok()).expect("a port");
-    for (over, port, more) in [("plain TCP", foxy.proxy.port(), &[][..]), ("TLS", secure, &["-t", "-k"])] {
+    for (over, port, more) in
+        [("plain TCP", foxy.proxy.port(), &[][..]), ("TLS", secure, &["-t", "-k"])]
+    {
         check(&program, over, port, more);
     }
 }
@@ -56,7 +60,10 @@ fn check(program: &Path, over: &str, port: u16, more: &[&str]) {
         }
         failed = run(program, port, more, over);
     }
-    assert_eq!(failed, documented, "over {over}: checks that fail, and those docs/conformance.md says do");
+    assert_eq!(
+        failed, documented,
+        "over {over}: checks that fail, and those docs/conformance.md says do"
+    );
 }
 
 /// Runs all checks; gives the names of those that failed, as `section/number`.
@@ -76,7 +83,8 @@ fn run(program: &Path, port: u16, more: &[&str], over: &str) -> BTreeSet<String>
     failed
 }
 
-/// Reads a JUnit report: how many checks there are, and which failed. Their names are the section and a number within it.
+/// Reads a JUnit report: how many checks there are, and which failed. Their names are the section
+/// and a number within it.
 fn results(report: &str) -> (usize, BTreeSet<String>) {
     let (mut count, mut failed, mut package, mut number) = (0, BTreeSet::new(), String::new(), 0);
     for line in report.lines().map(str::trim) {
@@ -99,12 +107,14 @@ fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
 
 /// The checks that docs/conformance.md gives a reason for: rows of check, transports and reason.
 fn documented(over: &str) -> BTreeSet<String> {
-    let is_check =
-        |line: &&str| ["| `generic/", "| `http2/", "| `hpack/"].iter().any(|suite| line.starts_with(suite));
+    let is_check = |line: &&str| {
+        ["| `generic/", "| `http2/", "| `hpack/"].iter().any(|suite| line.starts_with(suite))
+    };
     let rows = DOCUMENT.lines().filter(is_check);
     let columns = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
-    let here = columns
-        .filter(|columns| columns.get(1).is_some_and(|named| named.split(", ").any(|one| one == over)));
+    let here = columns.filter(|columns| {
+        columns.get(1).is_some_and(|named| named.split(", ").any(|one| one == over))
+    });
     here.filter_map(|columns| columns[0].split('`').nth(1).map(str::to_owned)).collect()
 }
 
@@ -117,10 +127,12 @@ fn program() -> Option<PathBuf> {
     installed.exists().then_some(installed)
 }
 
-/// Says on the terminal, past the capture of passing tests, that nothing was checked; where all must be checked, fails.
+/// Says on the terminal, past the capture of passing tests, that nothing was checked; where all
+/// must be checked, fails.
 fn not_run() {
     let reason = "h2spec is not installed; `cargo xtask tools` does that where Go is";
     assert!(std::env::var_os("CI").is_none(), "h2spec was not run: {reason}");
-    let text = format!("\nNOT RUN: the checks of HTTP/2 by h2spec (docs/conformance.md): {reason}\n");
+    let text =
+        format!("\nNOT RUN: the checks of HTTP/2 by h2spec (docs/conformance.md): {reason}\n");
     std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
 }

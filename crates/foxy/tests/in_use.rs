@@ -1,4 +1,5 @@
-//! What happens to a store's files while foxy uses them is said, and costs misses: never a wrong byte, never a crash.
+//! What happens to a store's files while foxy uses them is said, and costs misses: never a wrong
+//! byte, never a crash.
 
 mod support;
 
@@ -22,7 +23,8 @@ fn a_store_file_that_is_removed_replaced_or_cut_in_use_is_said_at_once() {
         ("ufs", "foxy-ufs-ledger"),
     ] {
         let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
-        let (flags, file, url) = (["--scheme", scheme], folder.path().join(name), origin.url("page"));
+        let (flags, file, url) =
+            (["--scheme", scheme], folder.path().join(name), origin.url("page"));
         type Change = fn(&Path);
         let cut: Change = |file| {
             let open = std::fs::OpenOptions::new().write(true).open(file).expect("a store");
@@ -49,7 +51,10 @@ fn a_store_file_that_is_removed_replaced_or_cut_in_use_is_said_at_once() {
             assert!(health.status == 503 && health.body.contains(said), "{scheme}: {health:?}");
             for page in ["page", "page", "other", "other"] {
                 let answer = foxy.get(&origin.url(page));
-                assert!(answer.body.starts_with(&format!("the page /{page}")), "{scheme}: {answer:?}");
+                assert!(
+                    answer.body.starts_with(&format!("the page /{page}")),
+                    "{scheme}: {answer:?}"
+                );
             }
             foxy.signal("TERM");
             assert_eq!(foxy.wait().0.code(), Some(0), "{scheme}");
@@ -68,7 +73,10 @@ fn a_purge_holds_although_its_list_was_removed_and_is_refused_without_a_folder()
     let url = origin.url("page");
     let mut foxy = with_a_stored_page(&folder, &[], &url);
     let purge = |foxy: &Foxy| {
-        request(foxy.admin, &format!("POST /purge?hard&url={url} HTTP/1.1\r\nHost: {}\r\n\r\n", foxy.admin))
+        request(
+            foxy.admin,
+            &format!("POST /purge?hard&url={url} HTTP/1.1\r\nHost: {}\r\n\r\n", foxy.admin),
+        )
     };
     std::fs::remove_file(folder.join("foxy.purges")).expect("a list");
     assert_eq!(purge(&foxy).status, 200);
@@ -77,7 +85,10 @@ fn a_purge_holds_although_its_list_was_removed_and_is_refused_without_a_folder()
     assert!(refused.status == 503 && refused.body.contains("purge-not-durable"), "{refused:?}");
     foxy.report_containing("foxy.purges cannot be written");
     let health = foxy.admin("/healthz");
-    assert!(health.status == 503 && health.body.contains("foxy.purges cannot be written"), "{health:?}");
+    assert!(
+        health.status == 503 && health.body.contains("foxy.purges cannot be written"),
+        "{health:?}"
+    );
     std::fs::rename(&away, &folder).expect("moved back");
     foxy.report_containing("over: ");
     foxy.kill();

@@ -7,7 +7,8 @@ use std::process::Stdio;
 use support::commands::{Serving, command, ended, foxy, records, run_workload, signal, value};
 
 fn load(address: &str, more: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = command(&["load", "--proxy", address, "--reverse", "--origin", "origin.test"]);
+    let mut command =
+        command(&["load", "--proxy", address, "--reverse", "--origin", "origin.test"]);
     command.args(["--workload", "zipf", "--objects", "20", "--size", "1K", "--requests", "100"]);
     ended(command.args(["--clients", "4"]).args(more))
 }
@@ -72,16 +73,28 @@ fn a_bar_on_what_a_command_does_not_measure_is_refused_before_anything_is_starte
     let check = |arguments: &[&str], expected: &str| {
         let (code, text, err) = foxy(arguments);
         assert_eq!((code, text.as_str()), (Some(2), ""), "{arguments:?}: {err}");
-        assert!(err.lines().next().is_some_and(|line| line.contains(expected)), "{arguments:?}: {err}");
+        assert!(
+            err.lines().next().is_some_and(|line| line.contains(expected)),
+            "{arguments:?}: {err}"
+        );
     };
     let leap = ["leap", "--proxy", "p=127.0.0.1:1", "--listen", nobody, "--fail-if"];
-    check(&[&leap[..], &["verdict_stail>0"]].concat(), "write verdict_stale, or another of these names");
+    check(
+        &[&leap[..], &["verdict_stail>0"]].concat(),
+        "write verdict_stale, or another of these names",
+    );
     check(
         &[&leap[..], &["q/verdict_stale>0"]].concat(),
         "not measured of q here; leave q/ out, or write one of direct, p",
     );
-    check(&["leap", "--check", "fairness", "--fail-if", "false_alarm>0"], "write false_alarm_share");
-    check(&["collector", "--listen", nobody, "--fail-if", "colapse_factor<2"], "write collapse_factor");
+    check(
+        &["leap", "--check", "fairness", "--fail-if", "false_alarm>0"],
+        "write false_alarm_share",
+    );
+    check(
+        &["collector", "--listen", nobody, "--fail-if", "colapse_factor<2"],
+        "write collapse_factor",
+    );
     check(&["passthrough", "--listen", nobody, "--fail-if", "error>0"], "write errors");
     check(&["load", "--proxy", nobody, "--fail-if", "error>0"], "write errors");
     check(&["wpb", "--proxy", nobody, "--fail-if", "wpb-8/errors>0"], "not measured of wpb-8 here");
@@ -130,7 +143,8 @@ fn hits_come_over_every_protocol() {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = support::Foxy::start(folder.path(), &[]);
     for protocol in ["1.0", "1.0-keep-alive", "1.1", "1.1-close", "2"] {
-        let mut load = command(&["load", "--proxy", &foxy.proxy.to_string(), "--protocol", protocol]);
+        let mut load =
+            command(&["load", "--proxy", &foxy.proxy.to_string(), "--protocol", protocol]);
         load.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "4"]);
         load.args(["--fail-if", "errors>0", "--fail-if", "hit_ratio<1"]);
         let (code, out, err) = ended(&mut load);
@@ -144,7 +158,8 @@ fn what_an_earlier_run_stored_counts_as_hits() {
     let foxy = support::Foxy::start(folder.path(), &[]);
     let origin = Serving::origin();
     for bar in ["hit_ratio>0.9", "hit_ratio<1"] {
-        let mut load = command(&["load", "--proxy", &foxy.proxy.to_string(), "--origin", &origin.address]);
+        let mut load =
+            command(&["load", "--proxy", &foxy.proxy.to_string(), "--origin", &origin.address]);
         load.args(["--objects", "20", "--size", "1K", "--requests", "100", "--clients", "1"]);
         let (code, out, err) = ended(load.args(["--no-warm-up", "--fail-if", bar]));
         assert_eq!(code, Some(0), "{bar}: {out}{err}");
@@ -153,8 +168,7 @@ fn what_an_earlier_run_stored_counts_as_hits() {
 
 #[test]
 fn table_3_comes_at_random_times_from_a_file() {
-    let lines =
-        "model = \"table3/1\"\nabout = \"x\"\nclients = 5\nservers = 1\nthink-time = \"1 ms\"\nrate = 900\n";
+    let lines = "model = \"table3/1\"\nabout = \"x\"\nclients = 5\nservers = 1\nthink-time = \"1 ms\"\nrate = 900\n";
     let records = run_workload("load", lines, &["--requests", "300"]);
     assert_eq!((value(&records, "requests"), value(&records, "errors")), (300.0, 0.0));
     assert!((0.3..0.5).contains(&value(&records, "offered_hit_ratio")));
@@ -168,7 +182,10 @@ fn polymix_goes_through_its_phases() {
     assert_eq!((value(&records, "errors"), value(&records, "wrong_bytes")), (0.0, 0.0));
     assert!((0.5..0.6).contains(&value(&records, "offered_hit_ratio")));
     let phases: Vec<&str> = records.iter().filter_map(|record| record["class"].as_str()).collect();
-    assert_eq!(phases, ["framp", "fill", "fexit", "inc1", "top1", "dec1", "idle", "inc2", "top2", "dec2"]);
+    assert_eq!(
+        phases,
+        ["framp", "fill", "fexit", "inc1", "top1", "dec1", "idle", "inc2", "top2", "dec2"]
+    );
     assert_eq!(records[0]["scale"], 1.0 / 20_000.0);
 }
 
@@ -188,13 +205,17 @@ fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
         }
     });
     let file = folder.path().join("run.jsonl");
-    let mut load = command(&["load", "--proxy", &address, "--origin", &origin.address, "--no-warm-up"]);
-    load.args(["--protocol", "1.1-close", "--clients", "1", "--requests", "9", "--json"]).arg(&file);
+    let mut load =
+        command(&["load", "--proxy", &address, "--origin", &origin.address, "--no-warm-up"]);
+    load.args(["--protocol", "1.1-close", "--clients", "1", "--requests", "9", "--json"])
+        .arg(&file);
     let (code, _, err) = ended(&mut load);
     lives.join().expect("no panic");
     assert_eq!(code, Some(3), "{err}");
     assert!(
-        err.contains("6 of 9 requests failed, most of them by connect; nobody listens there any more"),
+        err.contains(
+            "6 of 9 requests failed, most of them by connect; nobody listens there any more"
+        ),
         "{err}"
     );
     let records = records(&file);
@@ -206,21 +227,35 @@ fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
 
 #[test]
 fn recorded_times_are_those_of_a_trace() {
-    let (code, _, err) =
-        ended(&mut command(&["load", "--proxy", "127.0.0.1:1", "--workload", "zipf", "--recorded", "5"]));
+    let (code, _, err) = ended(&mut command(&[
+        "load",
+        "--proxy",
+        "127.0.0.1:1",
+        "--workload",
+        "zipf",
+        "--recorded",
+        "5",
+    ]));
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("--recorded: only a trace has recorded times; name one with --trace"), "{err}");
+    assert!(
+        err.contains("--recorded: only a trace has recorded times; name one with --trace"),
+        "{err}"
+    );
 }
 
 #[test]
 fn numbers_that_a_load_or_a_peak_cannot_use_are_refused_in_one_line() {
     let check = |arguments: &[&str], expected: &str| {
-        let (code, _, err) = foxy(&[&[arguments[0], "--proxy", "127.0.0.1:1"], &arguments[1..]].concat());
+        let (code, _, err) =
+            foxy(&[&[arguments[0], "--proxy", "127.0.0.1:1"], &arguments[1..]].concat());
         assert_eq!(code, Some(2), "{arguments:?}: {err}");
         assert!(err.contains(expected) && err.lines().count() == 1, "{arguments:?}: {err}");
     };
     for count in ["18446744073709551615", "1000000000000"] {
-        check(&["load", "--objects", count], "more than 100000000 cannot have a popularity of their own");
+        check(
+            &["load", "--objects", count],
+            "more than 100000000 cannot have a popularity of their own",
+        );
     }
     check(&["peak", "--cache-size", "0"], "--cache-size: 0 cannot be");
     let expected = "--first-rate 1000: is above --most-rate 10, what the robots suffice for";
@@ -244,7 +279,11 @@ fn too_few_open_files_are_said_with_how_many_it_takes_and_what_asks_for_them() {
         &format!("--workload table3: 100 clients: takes up to 268 {may}"),
     );
     let given = [&load[..], &["table3", "--clients", "9"]].concat();
-    check(&[&given[..], &["--requests", "1"]].concat(), 2, "--clients 9: takes up to 86 open files");
+    check(
+        &[&given[..], &["--requests", "1"]].concat(),
+        2,
+        "--clients 9: takes up to 86 open files",
+    );
     check(&[&load[..], &["zipf"]].concat(), 2, "--clients 64: takes up to 193 open files");
     let origin = ["origin", "--servers", "100", "--listen", "127.0.0.1:0"];
     check(&origin, 2, &format!("--servers 100: takes up to 164 {may}"));

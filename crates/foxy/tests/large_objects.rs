@@ -29,7 +29,8 @@ fn is_hit(foxy: &Foxy, url: &str) -> bool {
 fn an_object_of_an_eighth_of_a_full_store_is_a_hit_once_it_was_fetched() {
     let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
     let foxy = full(folder.path(), &origin);
-    let hits = (0..5).filter(|number| is_hit(&foxy, &origin.url(&format!("large{number}?bytes=8000000"))));
+    let hits =
+        (0..5).filter(|number| is_hit(&foxy, &origin.url(&format!("large{number}?bytes=8000000"))));
     assert_eq!(hits.count(), 5);
 }
 
@@ -68,7 +69,8 @@ fn without_a_store_the_limits_of_memory_are_those_of_objects() {
     std::fs::write(&config, "memory-object-limit = \"3M\"\n").expect("written");
     let file = config.to_str().expect("UTF-8");
     for (memory, larger_than_a_mebibyte) in [("64M", true), ("8M", false)] {
-        let foxy = Foxy::start(folder.path(), &["--scheme", "null", "--memory", memory, "--config", file]);
+        let foxy =
+            Foxy::start(folder.path(), &["--scheme", "null", "--memory", memory, "--config", file]);
         let url = origin.url("a?bytes=2000000");
         let said = foxy.get(&url).cache_status().contains("stored");
         let hit = foxy.get(&url).cache_status().contains("foxy; hit");

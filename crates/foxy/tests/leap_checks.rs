@@ -1,5 +1,5 @@
-//! `foxy leap --check` and `--passthrough` as users run them: what they start, what they say, what they record. How large the values are
-//! is the business of a quiet machine.
+//! `foxy leap --check` and `--passthrough` as users run them: what they start, what they say, what
+//! they record. How large the values are is the business of a quiet machine.
 
 mod support;
 
@@ -8,7 +8,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use support::commands::{foxy, records};
 
-/// Runs `foxy leap` with these arguments and records; gives what it said, and what it measured of a subject.
+/// Runs `foxy leap` with these arguments and records; gives what it said, and what it measured of a
+/// subject.
 fn leap(arguments: &[&str]) -> (String, impl Fn(&str, &str) -> Option<f64> + use<>) {
     let folder = tempfile::tempdir().expect("a folder");
     let json = folder.path().join("json");
@@ -32,7 +33,8 @@ fn overhead_is_measured_by_leap_within_leap() {
 
 #[test]
 fn fairness_compares_four_proxies_with_a_noise_floor_and_counts_false_alarms() {
-    let (out, value) = leap(&["--check", "fairness", "--requests", "30", "--rate", "30", "--repeats", "2"]);
+    let (out, value) =
+        leap(&["--check", "fairness", "--requests", "30", "--rate", "30", "--repeats", "2"]);
     for name in [
         "identical_proxies_max_difference_ms",
         "noise_floor_ms",
@@ -60,9 +62,13 @@ fn replay_compares_hits_with_their_misses_in_each_case() {
 /// Three free ports, one after the other; the first of them.
 fn three_free_ports() -> u16 {
     let free = || {
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+        TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a port")
+            .port()
     };
-    let all_free = |&port: &u16| (port..port + 3).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    let all_free =
+        |&port: &u16| (port..port + 3).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
     std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three")
 }
 
@@ -73,7 +79,9 @@ fn prefetching(parent: u16) -> String {
     std::thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
             let (mut request, mut byte) = (Vec::new(), [0]);
-            while !request.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1) {
+            while !request.ends_with(b"\r\n\r\n")
+                && client.read(&mut byte).is_ok_and(|read| read == 1)
+            {
                 request.push(byte[0]);
             }
             let text = String::from_utf8(request).expect("text");
@@ -88,7 +96,10 @@ fn prefetching(parent: u16) -> String {
                 parent.read_to_end(&mut answer).expect("an answer");
                 if to_client {
                     // Before the thing more, or the client would wait for it.
-                    client.write_all(&answer).and_then(|()| client.shutdown(Shutdown::Write)).expect("sent");
+                    client
+                        .write_all(&answer)
+                        .and_then(|()| client.shutdown(Shutdown::Write))
+                        .expect("sent");
                 }
             }
         }
@@ -102,8 +113,16 @@ fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
     let collector = format!("127.0.0.1:{first}");
     let (eager, honest) = (prefetching(first + 1), format!("honest=127.0.0.1:{}", first + 2));
     let eager = format!("eager={eager}");
-    let (out, value) =
-        leap(&["--collector", &collector, "--proxy", &eager, "--proxy", &honest, "--requests", "10"]);
+    let (out, value) = leap(&[
+        "--collector",
+        &collector,
+        "--proxy",
+        &eager,
+        "--proxy",
+        &honest,
+        "--requests",
+        "10",
+    ]);
     // Two more are for the probes; the last may not have come when the run ends.
     let prefetches = value("eager", "prefetches").expect("counted");
     assert!((11.0..=12.0).contains(&prefetches), "{prefetches}: {out}");

@@ -69,7 +69,8 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     for number in 0..6 {
         for target in [format!("http://{origin}/o/{number}/9/1"), format!("/o/{number}/9/1")] {
             let host = if target.starts_with('/') { &leap.address } else { origin };
-            let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            let request =
+                format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
             let answer = ask(&leap.address, &request);
             assert!(
                 answer.starts_with("HTTP/1.1 200 ") && answer.contains("Content-Length: 9\r\n"),
@@ -86,8 +87,10 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     assert!(said.contains("refused no_authority: 1: "), "{said}");
     let records = records(Path::new(&json));
     // A client that has its answer may ask again before a slower proxy has stored its own.
-    let hits = records.iter().find(|record| record["subject"] == "a" && record["name"] == "hit_ratio");
-    let hits = hits.and_then(|record| record["value"].as_f64()).expect("the origin's numbers show hits");
+    let hits =
+        records.iter().find(|record| record["subject"] == "a" && record["name"] == "hit_ratio");
+    let hits =
+        hits.and_then(|record| record["value"].as_f64()).expect("the origin's numbers show hits");
     assert!((0.0..=0.5).contains(&hits), "{said}");
     assert_eq!(std::fs::read_to_string(log).expect("a log").lines().count(), 36);
 }
@@ -97,7 +100,8 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
 fn lesson_6_no_request_waits_for_a_thread_to_be_made() {
     let leap = Leap::start(&["--proxy", "closed=127.0.0.1:1"]);
     let threads = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", leap.child.id())).expect("it runs");
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", leap.child.id())).expect("it runs");
         status.lines().find(|line| line.starts_with("Threads:")).expect("counted").to_owned()
     };
     let before = threads();

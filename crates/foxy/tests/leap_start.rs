@@ -1,4 +1,5 @@
-//! `foxy leap --start` as users run it: the proxies that it starts, what it finds of them, and that nothing of them is left.
+//! `foxy leap --start` as users run it: the proxies that it starts, what it finds of them, and that
+//! nothing of them is left.
 
 mod support;
 
@@ -19,7 +20,8 @@ fn work(folder: &Path) -> PathBuf {
 }
 
 fn command(folder: &Path, start: &str, more: &[&str]) -> Command {
-    let mut command = commands::command(&["leap", "--start", start, "--disk", "64MiB", "--memory", "8MiB"]);
+    let mut command =
+        commands::command(&["leap", "--start", start, "--disk", "64MiB", "--memory", "8MiB"]);
     command.arg("--folder").arg(work(folder)).arg("--json").arg(folder.join("json")).args(more);
     command
 }
@@ -55,19 +57,30 @@ fn proxies_are_started_behind_a_collector_and_one_that_is_named_twice_shows_what
     for class in ["hits", "misses"] {
         let beside = value(&records, "foxy", &format!("requests_beside_foxy-2_of_{class}"));
         assert!(beside.is_some_and(|requests| requests >= 50.0), "{class}: {out}");
-        assert!(value(&records, "leap", &format!("noise_floor_us_of_{class}")).is_some(), "{class}: {out}");
+        assert!(
+            value(&records, "leap", &format!("noise_floor_us_of_{class}")).is_some(),
+            "{class}: {out}"
+        );
     }
     let beside = value(&records, "foxy", "latency_difference_p50_us_to_passthrough_of_first_hits");
     assert!(beside.is_some(), "{out}");
-    let row =
-        |line: &str| line.starts_with("hits on the first alone ") && line.contains("foxy less passthrough");
+    let row = |line: &str| {
+        line.starts_with("hits on the first alone ") && line.contains("foxy less passthrough")
+    };
     assert!(out.lines().any(row), "{out}");
-    let set_up = records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
+    let set_up =
+        records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
     let command = set_up["command"].as_str().expect("text");
-    assert!(command.contains("--store FOLDER/cache") && command.contains("--memory 8388608"), "{command}");
+    assert!(
+        command.contains("--store FOLDER/cache") && command.contains("--memory 8388608"),
+        "{command}"
+    );
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("<summary>foxy-2 ") && page.contains("What the proxies used"));
-    assert!(!out.contains("prefetches"), "nobody is accused of what was asked for until it was up: {out}");
+    assert!(
+        !out.contains("prefetches"),
+        "nobody is accused of what was asked for until it was up: {out}"
+    );
     assert!(is_empty(&folder.path().join("work")));
 }
 
@@ -80,21 +93,33 @@ fn proxies_that_are_started_speak_tls_on_both_sides_by_an_authority_of_the_run()
         assert_eq!(code, Some(0), "HTTP/{protocol}: {out}{err}");
         let found = records(&folder.path().join("json"));
         for path in ["direct", "foxy", "foxy-2", "passthrough"] {
-            assert_eq!(value(&found, path, "verdict_ok"), Some(60.0), "HTTP/{protocol}: {path}: {out}");
+            assert_eq!(
+                value(&found, path, "verdict_ok"),
+                Some(60.0),
+                "HTTP/{protocol}: {path}: {out}"
+            );
         }
         for path in ["foxy", "foxy-2"] {
-            assert!(value(&found, path, "hit_ratio").is_some_and(|hits| hits > 0.0), "{path}: {out}");
+            assert!(
+                value(&found, path, "hit_ratio").is_some_and(|hits| hits > 0.0),
+                "{path}: {out}"
+            );
         }
         assert!(!out.contains("prefetches"), "{out}");
-        let set_up = found.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
+        let set_up =
+            found.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
         let command = set_up["command"].as_str().expect("text");
-        for part in
-            ["--listen-tls 127.0.0.1:", "--origin https://127.0.0.1:", "--origin-ca FOLDER/authority.pem"]
-        {
+        for part in [
+            "--listen-tls 127.0.0.1:",
+            "--origin https://127.0.0.1:",
+            "--origin-ca FOLDER/authority.pem",
+        ] {
             assert!(command.contains(part), "{command}");
         }
         assert!(
-            !std::fs::read_to_string(folder.path().join("json")).expect("records").contains("PRIVATE KEY")
+            !std::fs::read_to_string(folder.path().join("json"))
+                .expect("records")
+                .contains("PRIVATE KEY")
         );
         assert!(is_empty(&folder.path().join("work")), "the certificates go with the proxies");
     }
@@ -103,13 +128,16 @@ fn proxies_that_are_started_speak_tls_on_both_sides_by_an_authority_of_the_run()
 #[test]
 fn an_authority_that_is_given_must_vouch_for_where_proxies_and_their_origin_are() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (hosts, expected) in
-        [(&["127.0.0.0/8", "localhost"][..], Some(0)), (&["127.0.0.0/8"], Some(2)), (&["localhost"], Some(2))]
-    {
+    for (hosts, expected) in [
+        (&["127.0.0.0/8", "localhost"][..], Some(0)),
+        (&["127.0.0.0/8"], Some(2)),
+        (&["localhost"], Some(2)),
+    ] {
         let place = folder.path().join(hosts.join("-").replace('/', "-"));
         let place = place.to_str().expect("UTF-8");
         let allowed = hosts.iter().flat_map(|host| ["--allow", *host]);
-        let made = foxy(&["ca", "init", "--dir", place].into_iter().chain(allowed).collect::<Vec<_>>());
+        let made =
+            foxy(&["ca", "init", "--dir", place].into_iter().chain(allowed).collect::<Vec<_>>());
         assert_eq!(made.0, Some(0), "{made:?}");
         let more = ["--tls", "--ca-dir", place, "--requests", "10"];
         let (code, out, err) = ended(&mut command(folder.path(), "foxy", &more));
@@ -138,9 +166,13 @@ fn a_signal_ends_what_was_started_and_keeps_what_was_measured() {
     }
     signal(child.id(), "INT");
     let output = child.wait_with_output().expect("it ends");
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{out}{err}");
-    assert!(err.contains("stopped by a signal") && out.contains("foxy less passthrough"), "{out}{err}");
+    assert!(
+        err.contains("stopped by a signal") && out.contains("foxy less passthrough"),
+        "{out}{err}"
+    );
     assert!(is_empty(&folder.path().join("work")), "its folder goes when the proxy has ended");
 }
 
@@ -167,7 +199,10 @@ fn a_proxy_that_does_not_come_up_costs_only_its_own_row() {
 fn what_cannot_be_started_is_refused_in_one_line() {
     for (more, expected) in [
         (vec!["--start", "coffee"], "coffee: no such proxy; there are foxy, squid"),
-        (vec!["--start", "varnish", "--tls"], "varnish: it ends no TLS itself; going on without it"),
+        (
+            vec!["--start", "varnish", "--tls"],
+            "varnish: it ends no TLS itself; going on without it",
+        ),
         (
             vec!["--start", "squid", "--tls", "--protocol", "2"],
             "squid: it speaks no HTTP/2 with clients; going on",

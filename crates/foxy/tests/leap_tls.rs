@@ -1,5 +1,5 @@
-//! LEAP over TLS from end to end: clients through the Multiplier to a foxy that intercepts, behind it the Collector and an origin that
-//! speaks TLS, all with one authority of `foxy ca init`.
+//! LEAP over TLS from end to end: clients through the Multiplier to a foxy that intercepts, behind
+//! it the Collector and an origin that speaks TLS, all with one authority of `foxy ca init`.
 
 mod support;
 
@@ -50,12 +50,14 @@ impl Drop for Running {
 /// The folder of an authority for this machine, and its certificate.
 fn authority(folder: &Path) -> (String, String) {
     let place = folder.join("lab-ca").to_str().expect("UTF-8").to_owned();
-    let made = foxy(&["ca", "init", "--allow", "127.0.0.0/8", "--allow", "localhost", "--dir", &place]);
+    let made =
+        foxy(&["ca", "init", "--allow", "127.0.0.0/8", "--allow", "localhost", "--dir", &place]);
     assert_eq!(made.0, Some(0), "{made:?}");
     (place.clone(), format!("{place}/ca.pem"))
 }
 
-/// A foxy that intercepts what is asked of this machine, at this port, and trusts this authority there.
+/// A foxy that intercepts what is asked of this machine, at this port, and trusts this authority
+/// there.
 fn intercepting(folder: &Path, own: &str, port: &str, trusted: &str) -> Foxy {
     let hosts = ["--intercept-ca", own, "--intercept-host", "127.0.0.1"];
     Foxy::start(
@@ -69,15 +71,26 @@ fn port(address: &str) -> &str {
 }
 
 fn value(records: &[serde_json::Value], subject: &str, name: &str) -> Option<f64> {
-    let of_it = |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
+    let of_it =
+        |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
     records.iter().find(of_it).and_then(|record| record["value"].as_f64())
 }
 
 /// Clients check every byte of what they get.
 fn clients(multiplier: &str, origin: &str, trusted: &str, protocol: &str) {
-    let mut load = command(&["load", "--proxy", multiplier, "--tls", "--origin", origin, "--ca", trusted]);
+    let mut load =
+        command(&["load", "--proxy", multiplier, "--tls", "--origin", origin, "--ca", trusted]);
     load.args(["--protocol", protocol, "--objects", "10", "--size", "3K", "--no-warm-up"]);
-    load.args(["--requests", "40", "--clients", "4", "--fail-if", "errors>0", "--fail-if", "wrong_bytes>0"]);
+    load.args([
+        "--requests",
+        "40",
+        "--clients",
+        "4",
+        "--fail-if",
+        "errors>0",
+        "--fail-if",
+        "wrong_bytes>0",
+    ]);
     let (code, out, err) = ended(&mut load);
     assert_eq!(code, Some(0), "HTTP/{protocol}: {out}{err}");
 }
@@ -91,13 +104,28 @@ fn a_replay_judges_a_proxy_that_intercepts_beside_the_origin_over_tls() {
     let origin = Serving::secure_origin(&trusted);
     let proxy = intercepting(folder.path(), &own, port(&origin.address), &trusted);
     let named = format!("foxy={}", proxy.proxy);
-    let paths = ["--tls", "--proxy", &named, "--direct", &origin.address, "--ca", &trusted, "--ca-dir", &own];
+    let paths = [
+        "--tls",
+        "--proxy",
+        &named,
+        "--direct",
+        &origin.address,
+        "--ca",
+        &trusted,
+        "--ca-dir",
+        &own,
+    ];
     let more = ["--requests", "60", "--json", &json, "--fail-if", "verdict_ok<60"];
     let (code, out, err) = foxy(&[&["leap"], &paths[..], &more].concat());
     assert_eq!(code, Some(0), "{out}{err}");
     let records = records(Path::new(&json));
-    let found = |subject| (value(&records, subject, "verdict_ok"), value(&records, subject, "errors"));
-    assert_eq!((found("direct"), found("foxy")), ((Some(60.0), Some(0.0)), (Some(60.0), Some(0.0))), "{out}");
+    let found =
+        |subject| (value(&records, subject, "verdict_ok"), value(&records, subject, "errors"));
+    assert_eq!(
+        (found("direct"), found("foxy")),
+        ((Some(60.0), Some(0.0)), (Some(60.0), Some(0.0))),
+        "{out}"
+    );
     assert!(value(&records, "foxy", "hit_ratio").expect("known") > 0.0, "{out}");
     let (code, out, _) = foxy(&[&["leap"], &paths[..7], &["--requests", "3"]].concat());
     assert_eq!(code, Some(3), "{out}");
@@ -125,7 +153,8 @@ fn end_to_end(protocol: &str) {
     let proxy = intercepting(folder.path(), &own, port(parent), &certificate);
     let named = format!("foxy={}", proxy.proxy);
     let front = ["leap", "--listen", "127.0.0.1:0", "--tls", "--ca-dir", &own, "--direct", direct];
-    let more = ["--proxy", &named, "--json", &json, "--fail-if", "verdict_ok<80", "--protocol", protocol];
+    let more =
+        ["--proxy", &named, "--json", &json, "--fail-if", "verdict_ok<80", "--protocol", protocol];
     let multiplier = Running::start(&[&front[..], &more].concat(), 1);
     clients(&multiplier.places[0], parent, &certificate, "1.1");
     clients(&multiplier.places[0], parent, &certificate, "2");

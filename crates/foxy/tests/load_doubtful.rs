@@ -1,4 +1,5 @@
-//! `foxy load` on proxies of which it cannot say all, or that stop answering: what it ends with, and what its records say.
+//! `foxy load` on proxies of which it cannot say all, or that stop answering: what it ends with,
+//! and what its records say.
 
 mod support;
 
@@ -6,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use support::commands::{Serving, command, ended, records, value};
 
-/// A proxy that carries so many exchanges, one a connection, with requests as `changed` leaves them, and takes what comes after that
-/// without a word.
+/// A proxy that carries so many exchanges, one a connection, with requests as `changed` leaves
+/// them, and takes what comes after that without a word.
 fn proxy(origin: &str, exchanges: usize, changed: fn(String) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let (address, origin) = (listener.local_addr().expect("bound").to_string(), origin.to_owned());
@@ -24,17 +25,23 @@ fn proxy(origin: &str, exchanges: usize, changed: fn(String) -> String) -> Strin
     address
 }
 
-fn carry(mut client: TcpStream, origin: &str, changed: fn(String) -> String) -> std::io::Result<u64> {
+fn carry(
+    mut client: TcpStream,
+    origin: &str,
+    changed: fn(String) -> String,
+) -> std::io::Result<u64> {
     let mut request = [0; 4096];
     let length = client.read(&mut request)?;
     let mut server = TcpStream::connect(origin)?;
-    server.write_all(changed(String::from_utf8_lossy(&request[..length]).into_owned()).as_bytes())?;
+    server
+        .write_all(changed(String::from_utf8_lossy(&request[..length]).into_owned()).as_bytes())?;
     std::io::copy(&mut server, &mut client)
 }
 
 /// The arguments of a load on it; one exchange a connection.
 fn load<'a>(proxy: &'a str, origin: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let load = ["load", "--proxy", proxy, "--origin", origin, "--no-warm-up", "--protocol", "1.1-close"];
+    let load =
+        ["load", "--proxy", proxy, "--origin", origin, "--no-warm-up", "--protocol", "1.1-close"];
     [&load[..], more].concat()
 }
 
@@ -65,7 +72,8 @@ fn a_proxy_that_falls_silent_makes_the_run_incomplete_in_time() {
 #[test]
 fn the_hit_ratio_of_a_proxy_that_drops_the_number_of_a_request_is_not_known() {
     let origin = Serving::origin();
-    let proxy = proxy(&origin.address, usize::MAX, |request| request.replace("X-Foxy-Request", "X-Other"));
+    let proxy =
+        proxy(&origin.address, usize::MAX, |request| request.replace("X-Foxy-Request", "X-Other"));
     let bar = ["--requests", "20", "--clients", "1", "--fail-if", "hit_ratio<0.9"];
     let (code, out, err) = ended(&mut command(&load(&proxy, &origin.address, &bar)));
     assert_eq!(code, Some(2), "{out}{err}");

@@ -1,4 +1,5 @@
-//! `foxy load --tls` on a real foxy: through tunnels that it opens, and through its interception; and what keeps it from answers.
+//! `foxy load --tls` on a real foxy: through tunnels that it opens, and through its interception;
+//! and what keeps it from answers.
 
 mod support;
 
@@ -32,7 +33,8 @@ fn tunnels_carry_every_byte_and_no_hits() {
     let foxy = proxy(folder.path(), &origin, &[]);
     let (address, file) = (foxy.proxy.to_string(), folder.path().join("run.jsonl"));
     let bars = ["--fail-if", "errors>0", "--fail-if", "wrong_bytes>0", "--fail-if", "hit_ratio>0"];
-    let more = ["--origin", &origin.address, "--ca", &authority, "--json", file.to_str().expect("UTF-8")];
+    let more =
+        ["--origin", &origin.address, "--ca", &authority, "--json", file.to_str().expect("UTF-8")];
     let (code, out, err) = load(&address, &[&bars[..], &more[..]].concat());
     assert_eq!(code, Some(0), "{out}{err}");
     let found = records(&file);
@@ -47,12 +49,14 @@ fn hits_come_through_interception_over_every_protocol() {
     let own = folder.path().join("ca");
     let own = own.to_str().expect("UTF-8");
     assert_eq!(foxy(&["ca", "init", "--allow", "127.0.0.0/8", "--dir", own]).0, Some(0));
-    let intercepting = ["--intercept-ca", own, "--intercept-host", "127.0.0.1", "--origin-ca", &authority];
+    let intercepting =
+        ["--intercept-ca", own, "--intercept-host", "127.0.0.1", "--origin-ca", &authority];
     let foxy = proxy(folder.path(), &origin, &intercepting);
     let trusted = format!("{own}/ca.pem");
     for protocol in ["1.0", "1.0-keep-alive", "1.1", "1.1-close", "2"] {
         let more = ["--origin", &origin.address, "--ca", &trusted, "--protocol", protocol];
-        let bars = ["--fail-if", "errors>0", "--fail-if", "wrong_bytes>0", "--fail-if", "hit_ratio<1"];
+        let bars =
+            ["--fail-if", "errors>0", "--fail-if", "wrong_bytes>0", "--fail-if", "hit_ratio<1"];
         let (code, out, err) = load(&foxy.proxy.to_string(), &[&more[..], &bars[..]].concat());
         assert_eq!(code, Some(0), "{protocol}: {out}{err}");
     }
@@ -120,7 +124,9 @@ fn a_proxy_that_refuses_connect_is_told_from_one_that_is_not_there() {
         "{gone}"
     );
     assert!(
-        err.contains("no request was answered rightly (tunnel_refused); the proxy refuses CONNECT; allow "),
+        err.contains(
+            "no request was answered rightly (tunnel_refused); the proxy refuses CONNECT; allow "
+        ),
         "{err}"
     );
 }
@@ -170,7 +176,8 @@ fn without_tls(authority: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn an_authority_that_cannot_be_written_is_said() {
-    let (code, _, err) = foxy(&["origin", "--listen", "127.0.0.1:0", "--write-ca", "/nowhere/at/all.pem"]);
+    let (code, _, err) =
+        foxy(&["origin", "--listen", "127.0.0.1:0", "--write-ca", "/nowhere/at/all.pem"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("--write-ca /nowhere/at/all.pem: cannot be written: "), "{err}");
 }

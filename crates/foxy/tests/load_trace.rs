@@ -1,4 +1,5 @@
-//! `foxy load --trace`: a log on a real foxy, its hits known beforehand, and logs of which nothing can be made.
+//! `foxy load --trace`: a log on a real foxy, its hits known beforehand, and logs of which nothing
+//! can be made.
 
 mod support;
 
@@ -31,7 +32,8 @@ fn packed(text: &str) -> Vec<u8> {
 fn a_trace_on_foxy_hits_what_it_offers_at_every_pace_and_broken_lines_are_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let gets = [("a/", 100), ("b/", 5000), ("a/", 100), ("a/", 150), ("a/", 100), ("a/", 150)];
-    let text = log(&gets) + "this is no line of a log\n" + &log(&[("a/", 9)]).replace("GET", "POST");
+    let text =
+        log(&gets) + "this is no line of a log\n" + &log(&[("a/", 9)]).replace("GET", "POST");
     let plain = written(folder.path(), "access.log", text.as_bytes());
     let gzip = written(folder.path(), "access.log.gz", &packed(&text));
     let jsonl = folder.path().join("run.jsonl");
@@ -58,13 +60,18 @@ fn a_trace_on_foxy_hits_what_it_offers_at_every_pace_and_broken_lines_are_counte
         let (code, out, err) = ended(&mut load);
         assert_eq!(code, Some(0), "{pace:?}: {out}{err}");
         assert!(
-            err.contains("load: line 7: ") && err.contains("8 lines read as squid, 6 gets of 2 URLs"),
+            err.contains("load: line 7: ")
+                && err.contains("8 lines read as squid, 6 gets of 2 URLs"),
             "{err}"
         );
         let records = records(&jsonl);
         for (name, value) in expected {
             let found = records.iter().find(|record| record["name"] == name);
-            assert_eq!(found.unwrap_or_else(|| panic!("no {name}"))["value"], value, "{pace:?} {name}");
+            assert_eq!(
+                found.unwrap_or_else(|| panic!("no {name}"))["value"],
+                value,
+                "{pace:?} {name}"
+            );
         }
         assert_eq!(records[0]["scale"], if number == 2 { 0.5 } else { 1.0 });
     }

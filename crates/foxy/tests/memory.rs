@@ -38,7 +38,8 @@ fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount(
     let foxy = start(folder.path());
     // Just above one and two pages: the sizes whose reads are largest beside them.
     let sizes = [4_200, 4_600, 5_000, 8_300, 8_800];
-    let url = |number: usize| origin.url(&format!("{number}?bytes={}", sizes[number % sizes.len()]));
+    let url =
+        |number: usize| origin.url(&format!("{number}?bytes={}", sizes[number % sizes.len()]));
     let urls: Vec<_> = (0..8_000).map(url).collect();
     get(&foxy, &urls);
     get(&foxy, &urls);
@@ -83,5 +84,11 @@ fn what_a_peak_took_goes_back_within_ten_seconds() {
     drop(clients);
     let limit = before + PEAK / 4;
     let after = held(&foxy, Duration::from_secs(10), |memory| memory <= limit);
-    assert!(after <= limit, "{} MiB before, {} at the peak, {} after", before >> 20, peak >> 20, after >> 20);
+    assert!(
+        after <= limit,
+        "{} MiB before, {} at the peak, {} after",
+        before >> 20,
+        peak >> 20,
+        after >> 20
+    );
 }

@@ -1,4 +1,5 @@
-//! Several stores in one foxy, as its users see them: small objects in one, large ones in another, or all alike.
+//! Several stores in one foxy, as its users see them: small objects in one, large ones in another,
+//! or all alike.
 
 mod support;
 
@@ -62,8 +63,9 @@ fn objects_are_spread_over_equal_stores_and_the_loss_of_one_costs_only_what_it_h
     let start = || Foxy::start(&disks[0], &["--store", others[0], "--store", others[1]]);
     let origin = Origin::start();
     let pages: Vec<_> = (0..PAGES).map(|number| origin.url(&format!("page{number}"))).collect();
-    let hits =
-        |foxy: &Foxy| pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count();
+    let hits = |foxy: &Foxy| {
+        pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count()
+    };
     let foxy = start();
     assert_eq!((hits(&foxy), hits(&foxy)), (0, PAGES));
     let held = disks.each_ref().map(|disk| records(&foxy, disk) as usize);

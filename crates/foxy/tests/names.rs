@@ -28,8 +28,9 @@ struct Named {
 
 impl Named {
     fn start(more: &[&str]) -> Self {
-        let mut command =
-            command(&[&["origin", "--listen", "127.0.0.1:0", "--dns", "127.0.0.1:0"], more].concat());
+        let mut command = command(
+            &[&["origin", "--listen", "127.0.0.1:0", "--dns", "127.0.0.1:0"], more].concat(),
+        );
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         Self { child, lines }
@@ -59,8 +60,9 @@ impl Drop for Named {
 fn an_origin_is_the_name_server_of_its_names_and_says_at_its_end_what_was_asked() {
     let mut named = Named::start(&["--dns-cost", "1ms"]);
     let [_, line] = [named.line(), named.line()];
-    let place =
-        line.strip_prefix("origin: its names end with origin.test; the name server is at ").expect(&line);
+    let place = line
+        .strip_prefix("origin: its names end with origin.test; the name server is at ")
+        .expect(&line);
     let client = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     client.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
     client.connect(place).expect("connected");
@@ -70,7 +72,12 @@ fn an_origin_is_the_name_server_of_its_names_and_says_at_its_end_what_was_asked(
     assert!(packet[..length].ends_with(&[0, 4, 127, 0, 0, 1]), "{:?}", &packet[..length]);
     client.send(&question(["example", "org"])).expect("sent");
     let length = client.recv(&mut packet).expect("an answer");
-    assert_eq!((packet[3] & 15, packet[7]), (5, 0), "refused, nothing in it: {:?}", &packet[..length]);
+    assert_eq!(
+        (packet[3] & 15, packet[7]),
+        (5, 0),
+        "refused, nothing in it: {:?}",
+        &packet[..length]
+    );
     assert_eq!(
         named.end(),
         "origin: name server: questions for addresses 1, for other things 0, refused 1, dropped 0"
@@ -96,7 +103,11 @@ fn a_proxy_asks_the_name_servers_that_it_is_told_and_one_that_refuses_stops_no_o
     let mut named = Named::start(&[]);
     let [origin, names] = [named.line(), named.line()];
     let server = names.rsplit(' ').next().expect("an address");
-    let port = origin.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split_once('/')).expect("a port").0;
+    let port = origin
+        .split_once("127.0.0.1:")
+        .and_then(|(_, rest)| rest.split_once('/'))
+        .expect("a port")
+        .0;
     let folder = tempfile::tempdir().expect("a folder");
     let refusing = refusing().to_string();
     let foxy = Foxy::start(folder.path(), &["--name-server", &refusing, "--name-server", server]);
@@ -115,7 +126,10 @@ fn a_proxy_asks_the_name_servers_that_it_is_told_and_one_that_refuses_stops_no_o
 #[test]
 fn names_are_refused_where_nobody_would_ask_for_them() {
     for (arguments, expected) in [
-        (&["origin", "--listen", "0.0.0.0:0", "--dns", "127.0.0.1:0"][..], "names get the origin's address"),
+        (
+            &["origin", "--listen", "0.0.0.0:0", "--dns", "127.0.0.1:0"][..],
+            "names get the origin's address",
+        ),
         (&["origin", "--dns-cost", "1ms"], "--dns <ADDRESS:PORT>"),
         (&["load", "--proxy", "127.0.0.1:1", "--hosts", "2", "--reverse"], "--reverse"),
         (&["load", "--proxy", "127.0.0.1:1", "--hosts", "2", "--tls"], "--tls"),

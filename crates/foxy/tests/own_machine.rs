@@ -1,5 +1,6 @@
-//! A forward proxy and the other services of its machine: their public address leads to nobody. The test runs inside a
-//! network namespace with public addresses of its own; where there is none it says that it did not run.
+//! A forward proxy and the other services of its machine: their public address leads to nobody. The
+//! test runs inside a network namespace with public addresses of its own; where there is none it
+//! says that it did not run.
 
 mod support;
 
@@ -13,8 +14,9 @@ const SIX: &str = "2606:4700::1111";
 
 /// Runs the test of that name inside a namespace; false where there is none.
 fn inside(name: &str) -> bool {
-    let set_up =
-        format!("ip link set lo up && ip addr add {FOUR}/32 dev lo && ip addr add {SIX}/128 dev lo nodad");
+    let set_up = format!(
+        "ip link set lo up && ip addr add {FOUR}/32 dev lo && ip addr add {SIX}/128 dev lo nodad"
+    );
     let namespace = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--map-root-user", "--net", "--", "sh", "-c", script]);
@@ -24,7 +26,8 @@ fn inside(name: &str) -> bool {
         return false;
     }
     let mut test = namespace(&format!("{set_up} && exec \"$0\" --ignored --exact {name}"));
-    let output = test.arg(std::env::current_exe().expect("a program")).output().expect("it ran before");
+    let output =
+        test.arg(std::env::current_exe().expect("a program")).output().expect("it ran before");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
     true
@@ -59,11 +62,16 @@ fn service() -> u16 {
 fn inside_a_namespace() {
     let port = service();
     let folder = tempfile::tempdir().expect("a folder");
-    let hosts =
-        [FOUR.to_owned(), format!("[{SIX}]"), format!("[::ffff:{FOUR}]"), "[64:ff9b::808:404]".to_owned()];
+    let hosts = [
+        FOUR.to_owned(),
+        format!("[{SIX}]"),
+        format!("[::ffff:{FOUR}]"),
+        "[64:ff9b::808:404]".to_owned(),
+    ];
     let ask = |foxy: &Foxy, host: &str| {
-        let text =
-            format!("GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
+        let text = format!(
+            "GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
+        );
         request(foxy.proxy, &text)
     };
     let mut foxy = Foxy::start(folder.path(), &[]);

@@ -1,4 +1,5 @@
-//! Purges of a running foxy, as an operator gives them, and what a hard kill right after them brings back: nothing.
+//! Purges of a running foxy, as an operator gives them, and what a hard kill right after them
+//! brings back: nothing.
 
 mod support;
 
@@ -27,7 +28,8 @@ fn hit(foxy: &Foxy, url: &str) -> bool {
     page.cache_status().contains("foxy; hit")
 }
 
-/// Stores a page and waits until it comes from the cache after a clean stop, so that the store has it for good.
+/// Stores a page and waits until it comes from the cache after a clean stop, so that the store has
+/// it for good.
 fn stored(folder: &Path, flags: &[&str], urls: &[String]) -> Foxy {
     let foxy = Foxy::start(folder, flags);
     for url in urls {
@@ -75,7 +77,8 @@ fn what_was_purged_stays_purged_after_a_kill_at_once_in_every_kind_of_store() {
 
 #[test]
 fn a_purge_of_everything_holds_for_every_store_and_a_lost_list_forgets_everything() {
-    let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (one, other) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let origin = Origin::start();
     let flags = ["--store", other.path().to_str().expect("UTF-8")];
     let urls = ["a", "b", "c", "d"].map(|page| origin.url(page));
@@ -90,7 +93,10 @@ fn a_purge_of_everything_holds_for_every_store_and_a_lost_list_forgets_everythin
         std::fs::remove_file(folder.path().join("foxy.purges")).expect("a list in each folder");
     }
     let foxy = Foxy::start(one.path(), &flags);
-    assert!(urls.iter().all(|url| !hit(&foxy, url)), "purges may be missing, so nothing is believed");
+    assert!(
+        urls.iter().all(|url| !hit(&foxy, url)),
+        "purges may be missing, so nothing is believed"
+    );
 }
 
 #[test]
@@ -123,7 +129,11 @@ fn a_purge_says_what_is_wrong_with_it_and_who_may() {
 /// The status of an explanation that is asked for under this name.
 fn asked(foxy: &Foxy, name: &str) -> u16 {
     let host = format!("{name}:{}", foxy.admin.port());
-    request(foxy.admin, &format!("GET /explain?url=http://a.test/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).status
+    request(
+        foxy.admin,
+        &format!("GET /explain?url=http://a.test/ HTTP/1.1\r\nHost: {host}\r\n\r\n"),
+    )
+    .status
 }
 
 #[test]
@@ -162,7 +172,8 @@ fn explain_says_what_is_stored_and_what_follows() {
     let explained = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
         command.env_clear().stdin(Stdio::null()).arg("explain").args(arguments);
-        let output = command.args(["--admin", &foxy.admin.to_string()]).output().expect("the binary runs");
+        let output =
+            command.args(["--admin", &foxy.admin.to_string()]).output().expect("the binary runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
@@ -176,6 +187,9 @@ fn explain_says_what_is_stored_and_what_follows() {
     let json = explained(&[&url, "--json", "--field", "Cache-Control: no-cache"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let last = json["steps"].as_array().and_then(|steps| steps.last()).expect("steps");
-    assert_eq!((last["rule"].as_str(), json["stored"]["where"].as_str()), (Some("fetch"), Some("memory")));
+    assert_eq!(
+        (last["rule"].as_str(), json["stored"]["where"].as_str()),
+        (Some("fetch"), Some("memory"))
+    );
     assert_eq!(origin.asked(), 1);
 }

@@ -1,5 +1,6 @@
-//! The README's first five minutes, as a newcomer pastes them: each step in order, beside what earlier steps still run.
-//! Ports, the temporary folder and the page of example.com are replaced by others of this machine; all else is as it stands.
+//! The README's first five minutes, as a newcomer pastes them: each step in order, beside what
+//! earlier steps still run. Ports, the temporary folder and the page of example.com are replaced by
+//! others of this machine; all else is as it stands.
 
 mod support;
 
@@ -18,7 +19,8 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The fenced blocks of `sh` in a section, in order; those that need the network have another word behind `sh`.
+/// The fenced blocks of `sh` in a section, in order; those that need the network have another word
+/// behind `sh`.
 fn blocks(text: &str, section: &str) -> Vec<String> {
     let (_, section) = text.split_once(&format!("\n## {section}\n")).expect("the section is there");
     let section = section.split("\n## ").next().expect("a section");
@@ -42,7 +44,8 @@ fn port(text: &str) -> Option<u16> {
     text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// What stands for what the README names: a free port for each of its ports, a folder for `/tmp`, and a page.
+/// What stands for what the README names: a free port for each of its ports, a folder for `/tmp`,
+/// and a page.
 struct Stage {
     folder: tempfile::TempDir,
     ports: BTreeMap<u16, u16>,
@@ -52,11 +55,13 @@ struct Stage {
 impl Stage {
     fn set(readme: &str) -> Self {
         let named = readme.split(HOST).skip(1).filter_map(port);
-        let held: BTreeMap<u16, TcpListener> =
-            named.map(|port| (port, TcpListener::bind("127.0.0.1:0").expect("a free port"))).collect();
+        let held: BTreeMap<u16, TcpListener> = named
+            .map(|port| (port, TcpListener::bind("127.0.0.1:0").expect("a free port")))
+            .collect();
         let number = |listener: &TcpListener| listener.local_addr().expect("an address").port();
         let ports = held.iter().map(|(&port, listener)| (port, number(listener))).collect();
-        let stage = Self { folder: tempfile::tempdir().expect("a folder"), ports, page: Serving::origin() };
+        let stage =
+            Self { folder: tempfile::tempdir().expect("a folder"), ports, page: Serving::origin() };
         for folder in ["checkout/target/release", "settings/foxy", "tmp"] {
             std::fs::create_dir_all(stage.path(folder)).expect("made");
         }
@@ -98,13 +103,17 @@ impl Stage {
     fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         command.args(["-c", script]).current_dir(self.path("checkout")).process_group(0);
-        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.folder.path());
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.folder.path());
         command.env("XDG_CONFIG_HOME", self.path("settings")).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    /// Runs a script to its end and gives what it wrote; it fails with the first command that fails.
+    /// Runs a script to its end and gives what it wrote; it fails with the first command that
+    /// fails.
     fn paste(&self, script: &str) -> String {
         let output = self.path("output");
         let script = format!("exec >'{}' 2>&1; set -exo pipefail\n{script}", output.display());
@@ -122,7 +131,8 @@ struct Terminal(Child);
 impl Drop for Terminal {
     fn drop(&mut self) {
         let group = format!("-{}", self.0.id());
-        let _none_left = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _none_left =
+            Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
         let _ended_already = self.0.wait();
     }
 }
@@ -147,7 +157,10 @@ fn each_step_of_the_readme_works_when_it_is_pasted_in_order() {
     let mut reports = BufReader::new(first.0.stderr.take().expect("piped"));
     let mut welcome = String::new();
     while !welcome.contains("\n  curl ") {
-        assert!(reports.read_line(&mut welcome).expect("text") > 0, "foxy did not start: {welcome}");
+        assert!(
+            reports.read_line(&mut welcome).expect("text") > 0,
+            "foxy did not start: {welcome}"
+        );
     }
     // Its port is said in the README, and what to type next in its message.
     let proxy = format!("  proxy       {}", stage.played("http://127.0.0.1:3128"));

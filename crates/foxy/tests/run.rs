@@ -61,7 +61,10 @@ fn a_command_downloads_through_the_cache_and_the_last_line_says_what_came_from_i
         fetch(&origin, &waiting.said);
         let (code, reports) = waiting.end();
         assert_eq!(code, Some(5), "{reports}");
-        assert!(reports.lines().last().is_some_and(|line| line.contains(expected)), "{expected}: {reports}");
+        assert!(
+            reports.lines().last().is_some_and(|line| line.contains(expected)),
+            "{expected}: {reports}"
+        );
     }
     assert_eq!(origin.asked(), 1);
 }
@@ -75,7 +78,10 @@ fn a_command_trusts_the_authority_of_its_run_and_no_key_is_written_down() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let mut lines = said.lines();
-    assert!(lines.next().and_then(|count| count.parse().ok()).is_some_and(|count: u32| count >= 1), "{said}");
+    assert!(
+        lines.next().and_then(|count| count.parse().ok()).is_some_and(|count: u32| count >= 1),
+        "{said}"
+    );
     let trusted = lines.next().expect("a folder");
     assert!(trusted.starts_with(folder.path().to_str().expect("UTF-8")), "{trusted}");
     assert!(!Path::new(trusted).exists(), "removed at the end");
@@ -97,12 +103,19 @@ fn a_run_beside_another_has_a_store_of_its_own_and_keeps_it_for_the_next() {
     let origin = Origin::start();
     let first = Waiting::start(foxy_run(folder.path(), &[], "echo ready; read line; exit 0"));
     for (expected, is_new) in [("1 request, 0 of them", true), ("1 request, 1 of them", false)] {
-        let second = Waiting::start(foxy_run(folder.path(), &[], "echo $http_proxy; read line; exit 0"));
+        let second =
+            Waiting::start(foxy_run(folder.path(), &[], "echo $http_proxy; read line; exit 0"));
         fetch(&origin, &second.said);
         let (code, reports) = second.end();
         assert_eq!(code, Some(0), "{reports}");
-        assert!(reports.lines().last().is_some_and(|line| line.contains(expected)), "{expected}: {reports}");
-        let said = format!("foxy: keeps what it fetches in {}/.cache/foxy-run-2, ", folder.path().display());
+        assert!(
+            reports.lines().last().is_some_and(|line| line.contains(expected)),
+            "{expected}: {reports}"
+        );
+        let said = format!(
+            "foxy: keeps what it fetches in {}/.cache/foxy-run-2, ",
+            folder.path().display()
+        );
         assert_eq!(reports.contains(&said), is_new, "{reports}");
     }
     let (_, reports) = first.end();
@@ -149,7 +162,10 @@ fn what_cannot_be_run_is_named_with_the_code_of_a_shell() {
 #[test]
 fn a_proxy_that_does_not_answer_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound");
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .expect("a free port")
+        .local_addr()
+        .expect("bound");
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     command.env("HOME", folder.path()).args(["run", "--proxy", &free.to_string(), "--", "true"]);
     let output = command.output().expect("the binary runs");

@@ -1,4 +1,5 @@
-//! The program as its users see it: pages from the cache, before and after a hard kill, logs, counters, a clean stop.
+//! The program as its users see it: pages from the cache, before and after a hard kill, logs,
+//! counters, a clean stop.
 
 mod support;
 
@@ -135,7 +136,8 @@ fn idle_clients_do_not_delay_a_stop_and_a_second_signal_does_not_wait_at_all() {
 
 #[test]
 fn the_mapping_of_ufs_decides_where_its_files_lie() {
-    for (mapping, second) in [("consecutive", "00/00/00000001"), ("round-robin", "01/00/00000001")] {
+    for (mapping, second) in [("consecutive", "00/00/00000001"), ("round-robin", "01/00/00000001")]
+    {
         let folder = tempfile::tempdir().expect("a folder");
         let (origin, config) = (Origin::start(), folder.path().join("foxy.toml"));
         std::fs::write(&config, format!("[ufs]\nmapping = \"{mapping}\"\n")).expect("written");
@@ -178,7 +180,8 @@ fn each_request_is_a_line_and_the_log_is_opened_anew_on_sighup() {
     foxy.get(&origin.url("a"));
     foxy.get(&origin.url("a"));
     let text = lines(&log, 2);
-    let fields: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let fields: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
     let url = origin.url("a");
     assert_eq!(fields[0][2..4], ["127.0.0.1", "TCP_MISS/200"], "{text}");
     assert_eq!(fields[0][5..], ["GET", &url, "-", "HIER_DIRECT/127.0.0.1", "text/plain"], "{text}");
@@ -196,15 +199,22 @@ fn each_request_is_a_line_and_the_log_is_opened_anew_on_sighup() {
 fn a_disk_that_fills_up_is_told_by_health_metrics_and_log_while_clients_are_served() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
-    // Room for two folders and three files of one page each: then the file system has no names left.
+    // Room for two folders and three files of one page each: then the file system has no names
+    // left.
     let flags = ["--scheme", "ufs", "--size", "32M"];
-    let Some(mut foxy) = Foxy::start_on("size=40m,nr_inodes=8", folder.path(), &flags) else { return };
+    let Some(mut foxy) = Foxy::start_on("size=40m,nr_inodes=8", folder.path(), &flags) else {
+        return;
+    };
     assert_eq!(foxy.admin("/healthz").status, 200);
     for page in 0..12 {
         assert_eq!(foxy.get(&origin.url(&format!("{page}"))).status, 200);
     }
-    let health = until("trouble", || Some(foxy.admin("/healthz")).filter(|health| health.status == 503));
-    assert!(health.body.contains("the disk is full, so new responses are not stored"), "{health:?}");
+    let health =
+        until("trouble", || Some(foxy.admin("/healthz")).filter(|health| health.status == 503));
+    assert!(
+        health.body.contains("the disk is full, so new responses are not stored"),
+        "{health:?}"
+    );
     assert!(counter(&foxy, "foxy_store_no_room_total") > 0.0);
     assert!(counter(&foxy, "foxy_store_refused_no_space_total") > 0.0);
     foxy.report_containing("the disk is full, so new responses are not stored; free some space");
@@ -226,12 +236,19 @@ fn a_helper_that_is_killed_is_started_again_and_what_was_stored_is_found() {
             (counter(&foxy, "foxy_store_helper_restarts_total") >= f64::from(round)).then_some(())
         });
         assert!(foxy.children() != [old]);
-        let hits = || pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count();
+        let hits = || {
+            pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count()
+        };
         until("hits", || (hits() >= 39).then_some(()));
     }
     let asked = origin.asked();
-    let hits = pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count();
-    assert_eq!((hits, origin.asked()), (40, asked), "all of them, once what was lost is stored anew");
+    let hits =
+        pages.iter().filter(|page| foxy.get(page).cache_status().contains("foxy; hit")).count();
+    assert_eq!(
+        (hits, origin.asked()),
+        (40, asked),
+        "all of them, once what was lost is stored anew"
+    );
 }
 
 #[test]
@@ -258,7 +275,10 @@ fn a_reverse_proxy_answers_for_its_origin() {
     let url = format!("http://{}", origin.address);
     let foxy = Foxy::start(folder.path(), &["--origin", &url]);
     let ask = || {
-        support::request(foxy.proxy, "GET /page HTTP/1.1\r\nHost: www.example\r\nConnection: close\r\n\r\n")
+        support::request(
+            foxy.proxy,
+            "GET /page HTTP/1.1\r\nHost: www.example\r\nConnection: close\r\n\r\n",
+        )
     };
     assert!(ask().cache_status().contains("stored"));
     assert!(ask().cache_status().contains("foxy; hit"));

@@ -55,11 +55,15 @@ fn a_file_that_may_not_grow_counts_as_a_full_disk() {
         assert_eq!(foxy.get(&origin.url("b?bytes=9000")).status, 200);
         Some(foxy.admin("/healthz")).filter(|health| health.status == 503)
     });
-    assert!(health.body.contains("the disk is full, so new responses are not stored"), "{health:?}");
+    assert!(
+        health.body.contains("the disk is full, so new responses are not stored"),
+        "{health:?}"
+    );
     until("counting", || {
         let metrics = foxy.admin("/metrics").body;
-        let lost =
-            metrics.lines().find_map(|line| line.strip_prefix("foxy_access_log_lines_unwritten_total "));
+        let lost = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("foxy_access_log_lines_unwritten_total "));
         lost.is_none_or(|lost| lost != "0").then_some(())
     });
     foxy.signal("TERM");
@@ -70,7 +74,12 @@ fn a_file_that_may_not_grow_counts_as_a_full_disk() {
 fn a_store_larger_than_a_file_may_be_is_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", "ulimit -f 16384 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_foxy"), "serve"]);
+    command.args([
+        "-c",
+        "ulimit -f 16384 && exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_foxy"),
+        "serve",
+    ]);
     command
         .args(["--listen", "127.0.0.1:0", "--admin", "off", "--size", "64M", "--store"])
         .arg(folder.path());

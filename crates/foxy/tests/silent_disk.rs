@@ -1,4 +1,5 @@
-//! A disk that hangs: it fails nothing and says nothing. Here it is the process that a store's disk is read by, stopped.
+//! A disk that hangs: it fails nothing and says nothing. Here it is the process that a store's disk
+//! is read by, stopped.
 
 mod support;
 

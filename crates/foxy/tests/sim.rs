@@ -20,7 +20,8 @@ fn measured(folder: &Path, arguments: &[&str]) -> (String, Vec<serde_json::Value
 }
 
 fn value(measures: &[serde_json::Value], name: &str, subject: &str) -> f64 {
-    let found = measures.iter().find(|measure| measure["name"] == name && measure["subject"] == subject);
+    let found =
+        measures.iter().find(|measure| measure["name"] == name && measure["subject"] == subject);
     let found = found.unwrap_or_else(|| panic!("no {name} of {subject} in {measures:?}"));
     found["value"].as_f64().expect("a number")
 }
@@ -36,7 +37,8 @@ fn check_unusable(arguments: &[&str], expected: &[&str]) {
 /// Six gets of three URLs and two lines that are broken.
 fn log(folder: &Path) -> String {
     let path = folder.join("log.csv");
-    let lines = "time,url,bytes\n1,a,100\n2,b,300\n3,a,100\nx,c,1\n4,c,600\n5,b,300\n6,a,\n7,a,100\n";
+    let lines =
+        "time,url,bytes\n1,a,100\n2,b,300\n3,a,100\nx,c,1\n4,c,600\n5,b,300\n6,a,\n7,a,100\n";
     std::fs::write(&path, lines).expect("written");
     path.to_str().expect("UTF-8").into()
 }
@@ -47,7 +49,10 @@ fn a_log_gives_a_row_and_measures_for_each_policy_and_size() {
     let log = log(folder.path());
     let arguments = ["--trace", &log, "--policy", "lru,belady", "--cache-size", "40%", "infinite"];
     let (out, measures) = measured(folder.path(), &arguments);
-    assert!(out.contains("8 lines read as csv, 6 gets of 3 URLs, 1 left out: no valid time"), "{out}");
+    assert!(
+        out.contains("8 lines read as csv, 6 gets of 3 URLs, 1 left out: no valid time"),
+        "{out}"
+    );
     assert!(out.contains("line 4: no valid time: x,c,1"), "{out}");
     let rows: Vec<&str> = out.lines().filter(|line| line.starts_with(['l', 'b'])).collect();
     assert_eq!(rows.len(), 4, "{out}");
@@ -64,20 +69,32 @@ fn a_log_gives_a_row_and_measures_for_each_policy_and_size() {
 #[test]
 fn seeds_of_a_workload_are_runs_of_their_own() {
     let folder = tempfile::tempdir().expect("a folder");
-    let arguments = ["--workload", "bu95", "--requests", "4000", "--scale", "0.5", "--seed", "1", "2", "3"];
-    let (out, measures) = measured(folder.path(), &[&arguments[..], &["--policy", "gdsf"]].concat());
+    let arguments =
+        ["--workload", "bu95", "--requests", "4000", "--scale", "0.5", "--seed", "1", "2", "3"];
+    let (out, measures) =
+        measured(folder.path(), &[&arguments[..], &["--policy", "gdsf"]].concat());
     assert!(out.contains("workload bu95, synthetic: 2000 gets"), "{out}");
-    let found = measures.iter().find(|measure| measure["subject"] == "gdsf@10%").expect("a measure");
+    let found =
+        measures.iter().find(|measure| measure["subject"] == "gdsf@10%").expect("a measure");
     assert_eq!(found["repeats"], 3);
     assert!(found["low"].as_f64() < found["value"].as_f64(), "{found}");
 }
 
 #[test]
 fn an_unknown_name_is_answered_with_those_there_are() {
-    check_unusable(&["--workload", "dev"], &["--workload dev", "there are table1, dec, bu95, ircache"]);
-    check_unusable(&["--workload", "dec", "--policy", "mru"], &["--policy mru", "lru, ", "sieve", "belady"]);
+    check_unusable(
+        &["--workload", "dev"],
+        &["--workload dev", "there are table1, dec, bu95, ircache"],
+    );
+    check_unusable(
+        &["--workload", "dec", "--policy", "mru"],
+        &["--policy mru", "lru, ", "sieve", "belady"],
+    );
     check_unusable(&["--workload", "dec", "--scale", "0"], &["above 0"]);
-    check_unusable(&["--trace", "/nonexistent/log"], &["--trace /nonexistent/log: cannot be opened"]);
+    check_unusable(
+        &["--trace", "/nonexistent/log"],
+        &["--trace /nonexistent/log: cannot be opened"],
+    );
     check_unusable(&[], &["--trace <FILE>|--workload <NAME>"]);
 }
 
@@ -106,13 +123,19 @@ fn saved_operations_replayed_give_the_same_counts() {
     let schemes = ["--scheme", "ufs,stream", "--utilization", "50,75"];
     let saving = [&SMALL[..], &schemes, &["--save-operations", file]].concat();
     let (out, made) = measured(folder.path(), &saving);
-    assert!(out.contains("4233 gets become") && out.contains("On memory (counts only, no time)"), "{out}");
+    assert!(
+        out.contains("4233 gets become") && out.contains("On memory (counts only, no time)"),
+        "{out}"
+    );
     let replaying = [&["--operations", file, "--seed", "5"][..], &schemes].concat();
     let (_, replayed) = measured(folder.path(), &replaying);
     assert_eq!(made, replayed);
     assert!(value(&made, "creates_per_get", "ufs") > 0.3);
     assert!(value(&made, "seeks_per_get", "stream@50%") < value(&made, "seeks_per_get", "ufs"));
-    assert!(!made.iter().any(|measure| measure["name"] == "url_gets_per_second"), "memory has no time");
+    assert!(
+        !made.iter().any(|measure| measure["name"] == "url_gets_per_second"),
+        "memory has no time"
+    );
 }
 
 #[test]
@@ -139,7 +162,9 @@ fn a_store_that_does_not_fit_the_modelled_disk_has_no_rate_but_a_reason() {
     assert!(out.contains("4233 gets") && out.contains("does not fit the modelled disk"), "{out}");
     let records = std::fs::read_to_string(&file).expect("written");
     assert!(
-        records.contains(r#"{"kind":"failed-run","subject":"stream@2%","reason":"failed: its store of"#),
+        records.contains(
+            r#"{"kind":"failed-run","subject":"stream@2%","reason":"failed: its store of"#
+        ),
         "{records}"
     );
     assert!(!records.contains("url_gets_per_second"), "{records}");
@@ -149,10 +174,14 @@ fn a_store_that_does_not_fit_the_modelled_disk_has_no_rate_but_a_reason() {
 fn operations_of_none_have_no_rate() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = log(folder.path());
-    let arguments = ["--trace", &log, "--scheme", "stream", "--device", "mechanical", "--disk", "1"];
+    let arguments =
+        ["--trace", &log, "--scheme", "stream", "--device", "mechanical", "--disk", "1"];
     let (out, measures) = measured(folder.path(), &arguments);
     assert!(out.contains("nothing reached the disk"), "{out}");
-    assert!(!measures.iter().any(|measure| measure["name"] == "url_gets_per_second"), "{measures:?}");
+    assert!(
+        !measures.iter().any(|measure| measure["name"] == "url_gets_per_second"),
+        "{measures:?}"
+    );
 }
 
 #[test]
@@ -168,7 +197,10 @@ fn the_mapping_of_ufs_decides_how_many_folders_are_made() {
 #[test]
 fn more_gets_than_memory_holds_are_refused() {
     let most = u64::MAX.to_string();
-    check_unusable(&["--workload", "table1", "--requests", &most], &["--requests", "at most 100000000"]);
+    check_unusable(
+        &["--workload", "table1", "--requests", &most],
+        &["--requests", "at most 100000000"],
+    );
 }
 
 #[test]
@@ -186,7 +218,8 @@ fn a_folder_is_left_as_it_was_found() {
     let device = folder.path().join("disk");
     std::fs::create_dir(&device).expect("made");
     let name = device.to_str().expect("UTF-8");
-    let arguments = [&SMALL[..], &["--scheme", "single-directory,packetizer", "--device", name]].concat();
+    let arguments =
+        [&SMALL[..], &["--scheme", "single-directory,packetizer", "--device", name]].concat();
     let (out, measures) = measured(folder.path(), &arguments);
     assert!(out.contains(&format!("On {name}, measured")), "{out}");
     assert!(value(&measures, "completion_seconds", "single-directory") > 0.0);
@@ -200,7 +233,10 @@ fn a_folder_in_use_is_said_in_the_row() {
     let name = folder.path().to_str().expect("UTF-8");
     let (code, out, err) = sim(&[&SMALL[..], &["--scheme", "stream", "--device", name]].concat());
     assert_eq!(code, Some(3), "{err}");
-    assert!(out.lines().any(|line| line.starts_with("stream ") && line.contains("in use")), "{out}");
+    assert!(
+        out.lines().any(|line| line.starts_with("stream ") && line.contains("in use")),
+        "{out}"
+    );
     assert!(err.contains("no run came to anything"), "{err}");
 }
 
@@ -208,7 +244,10 @@ fn a_folder_in_use_is_said_in_the_row() {
 fn schemes_devices_and_files_that_cannot_be_used_are_refused() {
     let scheme = |name, more: &[&'static str]| [&SMALL[..], &["--scheme", name], more].concat();
     check_unusable(&scheme("coffee", &[]), &["--scheme coffee", "stream", "ufs"]);
-    check_unusable(&scheme("ufs", &["--device", "tape"]), &["--device tape", "memory, null, mechanical"]);
+    check_unusable(
+        &scheme("ufs", &["--device", "tape"]),
+        &["--device tape", "memory, null, mechanical"],
+    );
     check_unusable(&scheme("ufs", &["--policy", "belady"]), &["--policy belady", "lru, "]);
     check_unusable(&scheme("ufs", &["--policy", "lru,fifo"]), &["give one"]);
     check_unusable(&scheme("ufs", &["--utilization", "100"]), &["from 1 to 99"]);
@@ -217,6 +256,12 @@ fn schemes_devices_and_files_that_cannot_be_used_are_refused() {
     let file = folder.path().join("operations");
     std::fs::write(&file, "foxy-operations 2 5 2 900 2\nw 1 2 300\nd 7 2 300\n").expect("written");
     let file = file.to_str().expect("UTF-8");
-    check_unusable(&["--operations", file, "--scheme", "ufs"], &["operations: line 3: must read or delete"]);
-    check_unusable(&["--operations", "/none", "--scheme", "ufs"], &["--operations /none: cannot be opened"]);
+    check_unusable(
+        &["--operations", file, "--scheme", "ufs"],
+        &["operations: line 3: must read or delete"],
+    );
+    check_unusable(
+        &["--operations", "/none", "--scheme", "ufs"],
+        &["--operations /none: cannot be opened"],
+    );
 }

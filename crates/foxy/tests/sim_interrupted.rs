@@ -1,4 +1,5 @@
-//! `foxy sim` in a real folder that is ended by a signal: it removes what it made, and the next run what a killed one left.
+//! `foxy sim` in a real folder that is ended by a signal: it removes what it made, and the next run
+//! what a killed one left.
 
 mod support;
 
@@ -10,7 +11,11 @@ use support::commands;
 
 fn command(folder: &Path, scale: &str, schemes: &str) -> Command {
     let mut command = commands::command(&["sim", "--workload", "table1", "--scale", scale]);
-    command.args(["--scheme", schemes, "--device"]).arg(folder).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args(["--scheme", schemes, "--device"])
+        .arg(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -22,7 +27,9 @@ fn begun(folder: &Path) -> (Child, PathBuf) {
     loop {
         assert!(child.try_wait().expect("a child").is_none(), "it ended before anything was made");
         let made = entries(folder).into_iter().find(|path| {
-            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&prefix))
+            path.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.starts_with(&prefix))
         });
         match made {
             Some(made) => return (child, made),
@@ -64,7 +71,10 @@ fn what_a_killed_run_left_is_removed_by_the_next_one_and_what_a_running_one_has_
     let (mut killed, left) = begun(folder.path());
     let next = || end(command(folder.path(), "0.001", "stream").spawn().expect("the binary runs"));
     let (code, text) = next();
-    assert!(code == Some(3) && left.exists() && text.contains("in use"), "beside a running one: {text}");
+    assert!(
+        code == Some(3) && left.exists() && text.contains("in use"),
+        "beside a running one: {text}"
+    );
     killed.kill().expect("it runs");
     killed.wait().expect("ends");
     assert!(left.exists(), "nobody could remove it");

@@ -1,5 +1,5 @@
-//! Memory that clients make foxy hold which ask and take nothing, against the bound in docs/operation.md, as the system
-//! counts it.
+//! Memory that clients make foxy hold which ask and take nothing, against the bound in
+//! docs/operation.md, as the system counts it.
 
 mod support;
 
@@ -41,7 +41,9 @@ fn large_origin() -> SocketAddr {
 /// Answers requests until the client leaves.
 fn serve(mut stream: TcpStream) {
     let mut lines = BufReader::new(stream.try_clone().expect("cloned")).lines();
-    let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {LENGTH}\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {LENGTH}\r\n\r\n"
+    );
     let answer = [head.as_bytes(), &[b'x'; LENGTH]].concat();
     while let Some(Ok(line)) = lines.next() {
         if line.is_empty() && stream.write_all(&answer).is_err() {
@@ -58,9 +60,14 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 /// Asks for an object as HTTP/2, with fields that are not compressed.
 fn ask(stream: u32, origin: SocketAddr, object: usize) -> Vec<u8> {
     let (authority, path) = (origin.to_string(), format!("/{object}"));
-    let fields =
-        [(":method", "GET"), (":scheme", "http"), (":authority", &authority[..]), (":path", &path[..])];
-    let text = |text: &str| [&[u8::try_from(text.len()).expect("short")][..], text.as_bytes()].concat();
+    let fields = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":authority", &authority[..]),
+        (":path", &path[..]),
+    ];
+    let text =
+        |text: &str| [&[u8::try_from(text.len()).expect("short")][..], text.as_bytes()].concat();
     let block = fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat());
     frame(1, 5, stream, &block.collect::<Vec<u8>>())
 }
@@ -80,7 +87,8 @@ fn stall(foxy: &Foxy, origin: SocketAddr, first: usize) -> TcpStream {
         let mut header = [0; 9];
         client.read_exact(&mut header).expect("a frame");
         let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
-        std::io::copy(&mut (&client).take(length.into()), &mut std::io::sink()).expect("its payload");
+        std::io::copy(&mut (&client).take(length.into()), &mut std::io::sink())
+            .expect("its payload");
         // A head, or the word that there is no room for the request.
         answered += u32::from(header[3] == 1 || header[3] == 3);
     }
@@ -99,7 +107,12 @@ fn clients_that_take_nothing_keep_foxy_within_its_stated_memory() {
     let stalled: Vec<_> =
         (0..CONNECTIONS).map(|number| stall(&foxy, origin, number * STREAMS as usize)).collect();
     let peak = foxy.peak_memory();
-    assert!(peak <= begun + bound(), "{} MB at most, {} MB stated", peak >> 20, (begun + bound()) >> 20);
+    assert!(
+        peak <= begun + bound(),
+        "{} MB at most, {} MB stated",
+        peak >> 20,
+        (begun + bound()) >> 20
+    );
     let answer = foxy.get(&format!("http://{origin}/0"));
     assert_eq!((answer.status, answer.body.len()), (200, LENGTH), "others are served");
     drop(stalled);

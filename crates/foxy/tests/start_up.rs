@@ -1,4 +1,5 @@
-//! What stops foxy from starting: each case ends with code 2 and one message that says what would be right.
+//! What stops foxy from starting: each case ends with code 2 and one message that says what would
+//! be right.
 
 mod support;
 
@@ -28,7 +29,8 @@ fn an_address_in_use_names_the_flag() {
 
 #[test]
 fn a_second_foxy_on_one_address_or_store_is_refused() {
-    let (folder, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (folder, other) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let first = Foxy::start(folder.path(), &[]);
     check(folder.path(), &[], &["in use by another foxy", "--store"]);
     check(other.path(), &["--listen", &first.proxy.to_string()], &["(--listen)"]);
@@ -36,7 +38,9 @@ fn a_second_foxy_on_one_address_or_store_is_refused() {
 
 #[test]
 fn a_store_is_one_foxys_without_the_folders_lock_and_by_another_name_of_its_file() {
-    for (scheme, name) in [("webcosm", "webcosm.foxy"), ("coss", "coss.foxy"), ("diskd", "foxy-ufs-ledger")] {
+    for (scheme, name) in
+        [("webcosm", "webcosm.foxy"), ("coss", "coss.foxy"), ("diskd", "foxy-ufs-ledger")]
+    {
         let (folder, other) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let flags = ["--scheme", scheme];
@@ -151,7 +155,11 @@ fn an_access_log_that_cannot_be_opened_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("none/access.log");
     let log = log.to_str().expect("UTF-8");
-    check(folder.path(), &["--access-log", log], &["cannot open the access log", log, "(--access-log)"]);
+    check(
+        folder.path(),
+        &["--access-log", log],
+        &["cannot open the access log", log, "(--access-log)"],
+    );
 }
 
 #[test]
@@ -177,7 +185,9 @@ fn a_size_that_the_disk_does_not_have_is_refused_whatever_the_scheme() {
     for scheme in ["webcosm", "stream-packetizer", "ufs", "buddy"] {
         let folder = tempfile::tempdir().expect("a folder");
         let options = ["--size", "2T", "--scheme", scheme];
-        let Some((code, report)) = refused_with("size=40m", folder.path(), &options) else { return };
+        let Some((code, report)) = refused_with("size=40m", folder.path(), &options) else {
+            return;
+        };
         assert_eq!(code, Some(2), "{scheme}: {report}");
         assert!(
             report.contains("2 TiB was asked for and the disk has room for 41943040"),

@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use support::commands::{command, ended, records};
 
-/// A folder with a stand-in for nginx, which is foxy. At its first start it says where it is to listen, waits until
-/// that is taken, and then does `loser`.
+/// A folder with a stand-in for nginx, which is foxy. At its first start it says where it is to
+/// listen, waits until that is taken, and then does `loser`.
 struct StandIn {
     folder: tempfile::TempDir,
 }
@@ -41,7 +41,8 @@ impl StandIn {
              --store \"$6/cache\" --size 64M --memory 16M --access-log off\n"
         );
         std::fs::write(path("programs/nginx"), script).expect("written");
-        for (name, mode) in [("work", 0o755), ("programs", 0o755), ("foxy", 0o755), ("programs/nginx", 0o755)]
+        for (name, mode) in
+            [("work", 0o755), ("programs", 0o755), ("foxy", 0o755), ("programs/nginx", 0o755)]
         {
             open(&path(name), mode);
         }
@@ -102,7 +103,8 @@ impl Drop for Other {
 #[test]
 fn a_proxy_of_a_comparison_whose_port_is_taken_is_started_at_another() {
     let stand_in = StandIn::new("");
-    let mut command = command(&["compare", "nginx", "--quick", "--workload", "memory-hit", "--seconds", "1"]);
+    let mut command =
+        command(&["compare", "nginx", "--quick", "--workload", "memory-hit", "--seconds", "1"]);
     command.args(["--clients", "2", "--folder"]).arg(stand_in.path("work"));
     command.arg("--out").arg(stand_in.path("out"));
     let (code, out, err, _listener) =
@@ -110,14 +112,18 @@ fn a_proxy_of_a_comparison_whose_port_is_taken_is_started_at_another() {
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(err.contains(&stand_in.said()), "{err}");
     let records = records(&stand_in.path("out/records.jsonl"));
-    assert!(records.iter().any(|record| record["subject"] == "nginx" && record["name"] == "hit_ratio"));
+    assert!(
+        records.iter().any(|record| record["subject"] == "nginx" && record["name"] == "hit_ratio")
+    );
 }
 
 #[test]
 fn a_program_that_answers_rightly_in_the_place_of_a_proxy_is_not_taken_for_it() {
     let stand_in = StandIn::new("exec sleep 600");
     let mut command = command(&["wpb", "--start", "nginx", "--clients", "4", "--requests", "20"]);
-    command.args(["--latency", "1ms", "--fail-if", "hit_ratio<0.01", "--folder"]).arg(stand_in.path("work"));
+    command
+        .args(["--latency", "1ms", "--fail-if", "hit_ratio<0.01", "--folder"])
+        .arg(stand_in.path("work"));
     let (code, out, err, _origin) = stand_in.run(command, |place| {
         let mut origin = support::commands::command(&["origin", "--listen", place]);
         let child = origin.stdout(Stdio::null()).spawn().expect("the binary runs");

@@ -33,8 +33,9 @@ fn stats_say_what_a_log_holds_and_what_was_left_out() {
     assert_eq!(value(&out, "LRU 1 MiB"), "1048576      0.375           0.037");
     assert!(value(&out, "infinite").ends_with("0.375           0.037"), "{out}");
     let records = std::fs::read_to_string(&json).expect("written");
-    let found =
-        records.lines().any(|line| line.contains(r#""name":"hit_ratio","subject":"infinite","value":0.375"#));
+    let found = records
+        .lines()
+        .any(|line| line.contains(r#""name":"hit_ratio","subject":"infinite","value":0.375"#));
     assert!(found, "{records}");
 }
 
@@ -61,7 +62,8 @@ fn a_generated_trace_is_compared_and_reads_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("like.csv.gz");
     let path = path.to_str().expect("UTF-8");
-    let (code, out, err) = trace(&["generate", "--like", "table1", "--requests", "5000", "--out", path]);
+    let (code, out, err) =
+        trace(&["generate", "--like", "table1", "--requests", "5000", "--out", path]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("synthetic, like table1: 5000 gets of "), "{out}");
     assert!(value(&out, "hits in memory, share of gets").starts_with("0.320"), "{out}");
@@ -91,6 +93,9 @@ fn what_cannot_be_used_ends_with_code_2_and_one_line_that_says_why() {
     for (arguments, expected) in cases {
         let (code, _, err) = trace(arguments);
         assert_eq!(code, Some(2), "{arguments:?}: {err}");
-        assert!(err.contains(expected) && err.trim_end().lines().count() == 1, "{arguments:?}: {err}");
+        assert!(
+            err.contains(expected) && err.trim_end().lines().count() == 1,
+            "{arguments:?}: {err}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! One of two stores on a device that begins to fail: it is taken out of use, and the other takes its URLs. The device is a loop device; where there is none the test says that it did not run.
+//! One of two stores on a device that begins to fail: it is taken out of use, and the other takes
+//! its URLs. The device is a loop device; where there is none the test says that it did not run.
 
 mod support;
 
@@ -30,14 +31,20 @@ fn a_store_whose_device_fails_is_taken_out_of_use_and_the_other_takes_its_urls()
     device.make_read_only(true);
     let (begun, mut number) = (clock::monotonic(), 0);
     while !out(&foxy) {
-        assert!(clock::monotonic().since(begun) < Duration::from_secs(100), "{:?}", foxy.admin("/healthz"));
+        assert!(
+            clock::monotonic().since(begun) < Duration::from_secs(100),
+            "{:?}",
+            foxy.admin("/healthz")
+        );
         for _ in 0..50 {
             number += 1;
             assert!(foxy.get(&origin.url(&format!("large{number}"))).status == 200);
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    foxy.report_containing(&format!("store {failing}: out of use, as reads and writes fail again and again"));
+    foxy.report_containing(&format!(
+        "store {failing}: out of use, as reads and writes fail again and again"
+    ));
     let taken = format!("foxy_store_puts_total{{store=\"{}\"}}", folder.path().display());
     let before = value(&foxy, &taken);
     (0..40).for_each(|number| drop(foxy.get(&origin.url(&format!("page{number}")))));
@@ -51,8 +58,10 @@ fn a_store_whose_device_fails_is_taken_out_of_use_and_the_other_takes_its_urls()
     device.make_read_only(false);
     let foxy = Foxy::start_plain(folder.path(), &flags);
     for path in [folder.path(), other.path()] {
-        let forgotten =
-            format!("store {}: the disk of a store failed and the others were used", path.display());
+        let forgotten = format!(
+            "store {}: the disk of a store failed and the others were used",
+            path.display()
+        );
         assert!(foxy.welcome.contains(&forgotten), "{}", foxy.welcome);
     }
 }
@@ -71,8 +80,9 @@ fn what_a_failing_device_did_not_forget_does_not_come_back_when_it_works_again()
     let mut foxy = Foxy::start_plain(folder.path(), &flags);
     device.make_read_only(true);
     for url in &urls[..19] {
-        let head =
-            format!("POST {url} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let head = format!(
+            "POST {url} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
         assert_eq!(request(foxy.proxy, &head).status, 200);
     }
     foxy.signal("TERM");

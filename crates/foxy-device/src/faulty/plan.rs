@@ -1,15 +1,17 @@
-//! Which faults a faulty device injects and how often, and how many it has injected. Each field says what the fault
-//! does, and so what its user must survive.
+//! Which faults a faulty device injects and how often, and how many it has injected. Each field
+//! says what the fault does, and so what its user must survive.
 
 use foxy_base::Random;
 use std::time::Duration;
 
-/// How likely each fault is, as a probability for each operation it can befall; at most one befalls an operation, drawn
-/// in the order of the fields. The default is a device without faults that takes no time.
+/// How likely each fault is, as a probability for each operation it can befall; at most one befalls
+/// an operation, drawn in the order of the fields. The default is a device without faults that
+/// takes no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPlan {
-    /// Any operation but `Close` fails with EIO. A failed write may have been carried out up to any byte; any other
-    /// failed operation has changed nothing, and a failed `Sync` has made nothing durable.
+    /// Any operation but `Close` fails with EIO. A failed write may have been carried out up to any
+    /// byte; any other failed operation has changed nothing, and a failed `Sync` has made nothing
+    /// durable.
     pub errors: f64,
     /// A `Write` or `Create` fails with ENOSPC; the write may have been carried out up to any byte.
     pub no_space: f64,
@@ -17,17 +19,19 @@ pub struct FaultPlan {
     pub short_reads: f64,
     /// A `Write` writes fewer bytes than asked, and says how many.
     pub short_writes: f64,
-    /// One bit of what a `Write` writes is flipped on its way, for good; the write is said to have succeeded.
+    /// One bit of what a `Write` writes is flipped on its way, for good; the write is said to have
+    /// succeeded.
     pub flips_written: f64,
     /// One bit of what a `Read` gives is flipped; the medium is sound, and the next read may be.
     pub flips_read: f64,
     /// A `Write` is said to have succeeded and never happens.
     pub lost_writes: f64,
-    /// A `Write` is said to have succeeded and happens up to 64 sectors beside its place, in the same file.
+    /// A `Write` is said to have succeeded and happens up to 64 sectors beside its place, in the
+    /// same file.
     pub misdirected_writes: f64,
-    /// Every operation takes between these two times, evenly drawn, so that completions change their order. It is
-    /// carried out at the beginning or at the end of that time; a `Sync` at the beginning, so that it covers no more
-    /// than it must.
+    /// Every operation takes between these two times, evenly drawn, so that completions change
+    /// their order. It is carried out at the beginning or at the end of that time; a `Sync` at the
+    /// beginning, so that it covers no more than it must.
     pub latency: (Duration, Duration),
 }
 

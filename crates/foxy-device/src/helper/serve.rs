@@ -1,4 +1,5 @@
-//! The helper's side: takes operations from the socket, carries each out, answers it. Nothing runs beside that.
+//! The helper's side: takes operations from the socket, carries each out, answers it. Nothing runs
+//! beside that.
 
 use super::wire::{self, Answer};
 use crate::blocking::Blocking;
@@ -10,7 +11,8 @@ use std::io::{BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Serves the operations that come over `socket`, on the files in `folder`, until the other end is closed.
+/// Serves the operations that come over `socket`, on the files in `folder`, until the other end is
+/// closed.
 ///
 /// # Errors
 /// When the folder cannot be opened, or the other end does not keep to the protocol.

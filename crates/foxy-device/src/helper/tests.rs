@@ -1,5 +1,5 @@
-//! Tests of the helper device: what a dying helper costs, where submitting blocks, and messages that are none. What
-//! every device promises is tested elsewhere.
+//! Tests of the helper device: what a dying helper costs, where submitting blocks, and messages
+//! that are none. What every device promises is tested elsewhere.
 
 use super::*;
 use crate::io::{FileId, StorePath};
@@ -128,7 +128,10 @@ fn submitting_blocks_while_too_much_is_unanswered() {
     go.send(()).expect("it waits");
     let (id, op) = open(2);
     device.submit(id, op, Instant::ZERO);
-    assert!(!device.running.shared.lock().finished.is_empty(), "the third waited for an answer to another");
+    assert!(
+        !device.running.shared.lock().finished.is_empty(),
+        "the third waited for an answer to another"
+    );
     assert_eq!(reap_all(&mut device).len(), 3);
 }
 

@@ -1,5 +1,6 @@
-//! Operations and answers as messages: a length, the operation's number, a tag, its fields, little-endian, with the
-//! bytes of a transfer at the end. What comes from the other process is not trusted to be sound.
+//! Operations and answers as messages: a length, the operation's number, a tag, its fields,
+//! little-endian, with the bytes of a transfer at the end. What comes from the other process is not
+//! trusted to be sound.
 
 use crate::buffer::IoBuffer;
 use crate::io::{DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
@@ -125,9 +126,13 @@ pub(super) fn operation(id: IoId, op: &IoOp) -> Vec<u8> {
     let on = |tag, file: FileId| start(tag).number(file.0.into());
     match op {
         IoOp::Open { file, path } => on(0, *file).bytes(path.as_str().as_bytes()),
-        IoOp::Create { file, path, size } => on(1, *file).number(*size).bytes(path.as_str().as_bytes()),
+        IoOp::Create { file, path, size } => {
+            on(1, *file).number(*size).bytes(path.as_str().as_bytes())
+        }
         IoOp::Close { file } => on(2, *file),
-        IoOp::Read { file, offset, buffer } => on(3, *file).number(*offset).number(buffer.len() as u64),
+        IoOp::Read { file, offset, buffer } => {
+            on(3, *file).number(*offset).number(buffer.len() as u64)
+        }
         IoOp::Write { file, offset, buffer } => on(4, *file).number(*offset).bytes(buffer.as_ref()),
         IoOp::Sync { file } => on(5, *file),
         IoOp::Remove { path } => named(6, path),
@@ -212,12 +217,17 @@ pub(super) fn read_answer(from: &mut impl Read) -> Result<Answer> {
         1 => Ok(IoOutput::Opened { size: rest.number()? }),
         2 => {
             let count = rest.size()?;
-            return Ok(Answer { id, result: Ok(IoOutput::Moved { count }), content: rest.0.to_vec() });
+            return Ok(Answer {
+                id,
+                result: Ok(IoOutput::Moved { count }),
+                content: rest.0.to_vec(),
+            });
         }
         3 => {
             let mut entries = Vec::new();
             while !rest.0.is_empty() {
-                let (is_directory, size, length) = (rest.number()? != 0, rest.number()?, rest.size()?);
+                let (is_directory, size, length) =
+                    (rest.number()? != 0, rest.number()?, rest.size()?);
                 entries.push(DirectoryEntry { name: rest.text(length)?, is_directory, size });
             }
             Ok(IoOutput::Listing(entries))

@@ -1,4 +1,5 @@
-//! What was changed in memory and is written to the disk once it is old enough. It knows ages, not disks.
+//! What was changed in memory and is written to the disk once it is old enough. It knows ages, not
+//! disks.
 
 use crate::memory::FileNumber;
 use foxy_base::Instant;
@@ -16,7 +17,8 @@ pub(super) enum Aged {
 
 #[derive(Debug)]
 pub(super) struct Aging {
-    /// In the order they are due; one that is no longer to be found with that time was written for another reason.
+    /// In the order they are due; one that is no longer to be found with that time was written for
+    /// another reason.
     queue: VecDeque<(Instant, Aged)>,
     due: HashMap<Aged, Instant>,
     age: Duration,

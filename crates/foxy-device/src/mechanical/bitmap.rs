@@ -1,4 +1,5 @@
-//! Which of a cylinder group's fragments, or inodes, are taken. Searches go on from where the last one ended.
+//! Which of a cylinder group's fragments, or inodes, are taken. Searches go on from where the last
+//! one ended.
 
 #[derive(Debug)]
 pub(super) struct Bitmap {
@@ -85,7 +86,8 @@ impl Bitmap {
         }
     }
 
-    /// The first bit from `from` on that is set in the words, each combined with `flip` by exclusive or.
+    /// The first bit from `from` on that is set in the words, each combined with `flip` by
+    /// exclusive or.
     fn next(&self, from: u32, flip: u64) -> Option<u32> {
         let mut index = from as usize / 64;
         let mut word = (*self.words.get(index)? ^ flip) & (u64::MAX << (from % 64));
@@ -144,7 +146,9 @@ mod tests {
                 && let Some(start) = bitmap.take_run(count)
             {
                 assert!(start + count <= 1000);
-                assert!(taken.iter().all(|&(at, length)| at + length <= start || start + count <= at));
+                assert!(
+                    taken.iter().all(|&(at, length)| at + length <= start || start + count <= at)
+                );
                 taken.push((start, count));
             } else if !taken.is_empty() {
                 let index = usize::try_from(random.below(taken.len() as u64)).expect("small");

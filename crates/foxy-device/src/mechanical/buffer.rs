@@ -1,5 +1,6 @@
-//! The disk's own memory: what it has read, and what it goes on reading behind a read until it is sent elsewhere. Which
-//! sectors there are and when; how long the head takes is the geometry's matter.
+//! The disk's own memory: what it has read, and what it goes on reading behind a read until it is
+//! sent elsewhere. Which sectors there are and when; how long the head takes is the geometry's
+//! matter.
 
 use super::profile::DiskProfile;
 use foxy_base::Instant;
@@ -12,7 +13,8 @@ struct Segment {
     to: u64,
 }
 
-/// Where the head is reading ahead: from the sector `next` on, which it met at `since`, up to `until` at most.
+/// Where the head is reading ahead: from the sector `next` on, which it met at `since`, up to
+/// `until` at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) since: Instant,
@@ -76,7 +78,8 @@ impl DiskBuffer {
         }
     }
 
-    /// Notes that the head leaves; by now it has read `sectors` ahead, if that many were to be. Gives the sector it is at.
+    /// Notes that the head leaves; by now it has read `sectors` ahead, if that many were to be.
+    /// Gives the sector it is at.
     pub(super) fn leave(&mut self, sectors: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
         let reached = (ahead.next + sectors).min(ahead.until);
@@ -99,8 +102,10 @@ impl DiskBuffer {
         }
         self.segments.truncate(self.limit - 1);
         let end = address + sectors;
-        self.segments.push_front(Segment { from: address.max(end.saturating_sub(self.length)), to: end });
-        self.ahead = Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
+        self.segments
+            .push_front(Segment { from: address.max(end.saturating_sub(self.length)), to: end });
+        self.ahead =
+            Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
     }
 
     /// Forgets what is written over; of a piece that goes on behind it, the rest stays.

@@ -1,4 +1,5 @@
-//! What the model measures on itself before any figure is drawn with it (R3), each line with the range it must lie in.
+//! What the model measures on itself before any figure is drawn with it (R3), each line with the
+//! range it must lie in.
 
 use super::geometry::Geometry;
 use super::profile::{DiskProfile, SECTOR, SystemProfile};
@@ -84,8 +85,8 @@ impl fmt::Display for Calibration {
     }
 }
 
-/// Measures a profile on one disk. The ranges are those of the default profile; another disk may well lie outside.
-/// Takes some 0.1 s of processor time in a release build.
+/// Measures a profile on one disk. The ranges are those of the default profile; another disk may
+/// well lie outside. Takes some 0.1 s of processor time in a release build.
 #[must_use]
 pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     let sequential = sequential_write(profile, seed);
@@ -96,16 +97,35 @@ pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     let lines = vec![
         line("random 512 B", "ms", milliseconds(random_access(profile, seed, 512)), 12.7, 13.4),
         line("sequential write", "MB/s", sequential, 4.6, 4.8),
-        line("random 10 KB", "ms", milliseconds(random_access(profile, seed, 10 << 10)), 15.1, 15.7),
+        line(
+            "random 10 KB",
+            "ms",
+            milliseconds(random_access(profile, seed, 10 << 10)),
+            15.1,
+            15.7,
+        ),
         line("create an empty file", "ms", milliseconds(create), 16.0, 24.0),
         line("remove an empty file", "ms", milliseconds(remove), 8.0, 12.0),
-        line("look at a name of a directory", "ns", search(profile, seed).as_secs_f64() * 1e9, 150.0, 160.0),
-        line("ceiling, every URL-write at the sequential rate", "URL-gets/s", ceiling, 680.0, 710.0),
+        line(
+            "look at a name of a directory",
+            "ns",
+            search(profile, seed).as_secs_f64() * 1e9,
+            150.0,
+            160.0,
+        ),
+        line(
+            "ceiling, every URL-write at the sequential rate",
+            "URL-gets/s",
+            ceiling,
+            680.0,
+            710.0,
+        ),
     ];
     Calibration { lines }
 }
 
-/// The mean time of a request of `bytes` anywhere on the disk, one after the other, without a file system.
+/// The mean time of a request of `bytes` anywhere on the disk, one after the other, without a file
+/// system.
 fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     let mut random = Random::new(seed);
     let mut spindle = Spindle::new(0, profile, Arc::new(Geometry::new(profile)), random.next_u64());
@@ -134,7 +154,11 @@ impl Driver {
             self.now = self.device.next_completion().unwrap_or(self.now);
             self.device.reap(self.now, &mut done);
         }
-        assert!(done[0].result.is_ok(), "calibration needs an empty disk with room: {:?}", done[0].result);
+        assert!(
+            done[0].result.is_ok(),
+            "calibration needs an empty disk with room: {:?}",
+            done[0].result
+        );
     }
 }
 

@@ -1,5 +1,5 @@
-//! Operations in steps and the requests they wait for, in the order of time. What an operation needs is decided
-//! elsewhere.
+//! Operations in steps and the requests they wait for, in the order of time. What an operation
+//! needs is decided elsewhere.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -21,7 +21,8 @@ pub(super) enum Step {
     Await(Vec<RequestId>),
     /// Brings a block of inodes or of a directory into memory.
     Need(u64),
-    /// Brings a directory's blocks into memory, one after the other, and has the processor look at its entries.
+    /// Brings a directory's blocks into memory, one after the other, and has the processor look at
+    /// its entries.
     Search(Search),
     /// Writes such a block.
     WriteBlock(u64),
@@ -124,7 +125,12 @@ impl Mechanical {
             Some(Aged::File(file)) => self.send_collected(file),
             Some(Aged::Block { volume, block }) => {
                 if self.volumes[volume].written_back.insert(block) {
-                    self.issue_block(volume, RequestKind::MetadataWrite, block, Purpose::Block(block));
+                    self.issue_block(
+                        volume,
+                        RequestKind::MetadataWrite,
+                        block,
+                        Purpose::Block(block),
+                    );
                 } else {
                     // It is on its way as it was before the last change.
                     self.change_block(volume, block);
@@ -134,7 +140,13 @@ impl Mechanical {
         }
     }
 
-    fn issue_block(&mut self, volume: usize, kind: RequestKind, block: u64, purpose: Purpose) -> RequestId {
+    fn issue_block(
+        &mut self,
+        volume: usize,
+        kind: RequestKind,
+        block: u64,
+        purpose: Purpose,
+    ) -> RequestId {
         self.issue(volume, kind, block, u64::from(self.profile.system.page_size) / SECTOR, purpose)
     }
 
@@ -212,8 +224,12 @@ impl Mechanical {
             Step::Need(block) => self.need(id, volume, block),
             Step::Search(search) => self.search_on(id, volume, search),
             Step::WriteBlock(block) => {
-                let request =
-                    self.issue_block(volume, RequestKind::MetadataWrite, block, Purpose::Foreground);
+                let request = self.issue_block(
+                    volume,
+                    RequestKind::MetadataWrite,
+                    block,
+                    Purpose::Foreground,
+                );
                 self.aging.remove(Aged::Block { volume, block });
                 self.wait_for(id, &[request])
             }
@@ -240,7 +256,8 @@ impl Mechanical {
             Some(request) if !self.requests.contains_key(&request) => return false,
             Some(request) => request,
             None => {
-                let request = self.issue_block(volume, RequestKind::MetadataRead, block, Purpose::Foreground);
+                let request =
+                    self.issue_block(volume, RequestKind::MetadataRead, block, Purpose::Foreground);
                 self.volumes[volume].blocks.insert(block, request);
                 request
             }
@@ -256,7 +273,8 @@ impl Mechanical {
                 return true;
             }
         }
-        let (rate, bytes) = (self.profile.system.search_rate, u64::from(search.entries) * u64::from(ENTRY));
+        let (rate, bytes) =
+            (self.profile.system.search_rate, u64::from(search.entries) * u64::from(ENTRY));
         let work = Duration::from_nanos((bytes * 1_000_000_000).checked_div(rate).unwrap_or(0));
         if work.is_zero() {
             return false;

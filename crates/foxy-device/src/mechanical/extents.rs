@@ -35,7 +35,8 @@ impl Extents {
         Some((extent.start + before, (extent.fragments - before).min(page_fragments)))
     }
 
-    /// Adds pages that have no place yet; they join an extent that they continue in the file and on the disk.
+    /// Adds pages that have no place yet; they join an extent that they continue in the file and on
+    /// the disk.
     pub(super) fn insert(&mut self, new: Extent, page_fragments: u32) {
         let index = self.0.partition_point(|extent| extent.page < new.page);
         if let Some(before) = index.checked_sub(1).map(|before| &mut self.0[before]) {
@@ -85,6 +86,9 @@ mod tests {
         extents.insert(Extent { page: 6, start: 116, fragments: 11 }, 8);
         assert_eq!(extents.all().len(), 2);
         let found = [0, 1, 4, 5, 7, 8].map(|page| extents.find(page, 8));
-        assert_eq!(found, [Some((32, 8)), None, Some((100, 8)), Some((108, 8)), Some((124, 3)), None]);
+        assert_eq!(
+            found,
+            [Some((32, 8)), None, Some((100, 8)), Some((108, 8)), Some((124, 3)), None]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Where sectors are and how long the head takes to them: seek, rotation, transfer. Pure arithmetic in nanoseconds; the
-//! queue is the spindle's.
+//! Where sectors are and how long the head takes to them: seek, rotation, transfer. Pure arithmetic
+//! in nanoseconds; the queue is the spindle's.
 
 use super::profile::DiskProfile;
 use std::time::Duration;
@@ -27,7 +27,8 @@ pub(crate) struct Geometry {
     sectors_per_track: u64,
     track_skew: u64,
     cylinder_shift: u64,
-    /// A whole number, so that a turn is a whole number of sectors and what follows on the disk is met exactly.
+    /// A whole number, so that a turn is a whole number of sectors and what follows on the disk is
+    /// met exactly.
     sector_time: u64,
     turn: u64,
     head_switch: u64,
@@ -41,7 +42,8 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 impl Geometry {
     pub(crate) fn new(profile: &DiskProfile) -> Self {
         let sectors_per_track = u64::from(profile.sectors_per_track);
-        let sector_time = 60_000_000_000 / (u64::from(profile.turns_per_minute) * sectors_per_track);
+        let sector_time =
+            60_000_000_000 / (u64::from(profile.turns_per_minute) * sectors_per_track);
         let (heads, track_skew) = (u64::from(profile.heads), u64::from(profile.track_skew));
         Self {
             heads,
@@ -70,8 +72,8 @@ impl Geometry {
         track / self.heads
     }
 
-    /// How long the head takes, from a track and a time (with the start angle added), to have moved `sectors` from
-    /// `first` on.
+    /// How long the head takes, from a track and a time (with the start angle added), to have moved
+    /// `sectors` from `first` on.
     pub(crate) fn service(&self, track: u64, start: u64, first: u64, sectors: u64) -> Parts {
         let mut at = self.track_of(first);
         let seek = self.travel(track, at);
@@ -93,7 +95,8 @@ impl Geometry {
         }
     }
 
-    /// How many sectors pass under the head in a time, switches between tracks included in the mean.
+    /// How many sectors pass under the head in a time, switches between tracks included in the
+    /// mean.
     pub(crate) fn sectors_in(&self, time: Duration) -> u64 {
         let tracks = self.heads * self.sectors_per_track;
         nanoseconds(time) / self.sector_time * tracks / (tracks + self.cylinder_shift)
@@ -104,19 +107,24 @@ impl Geometry {
         if distance == 0 && from != to {
             return self.head_switch;
         }
-        usize::try_from(distance).ok().and_then(|distance| self.seek.get(distance)).copied().unwrap_or(0)
+        usize::try_from(distance)
+            .ok()
+            .and_then(|distance| self.seek.get(distance))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Until the start of a track's sector comes by.
     const fn wait(&self, now: u64, track: u64, sector: u64) -> u64 {
-        let skew = self.cylinder_of(track) * self.cylinder_shift + track % self.heads * self.track_skew;
+        let skew =
+            self.cylinder_of(track) * self.cylinder_shift + track % self.heads * self.track_skew;
         let angle = (sector + skew) % self.sectors_per_track * self.sector_time;
         (angle + self.turn - now % self.turn) % self.turn
     }
 }
 
-/// Seek times by distance, in nanoseconds: the square root's curve up to the bend and a line from there, through the
-/// shortest and the longest, with the height of the bend that gives the mean.
+/// Seek times by distance, in nanoseconds: the square root's curve up to the bend and a line from
+/// there, through the shortest and the longest, with the height of the bend that gives the mean.
 fn seek_table(profile: &DiskProfile) -> Vec<u64> {
     let cylinders = f64::from(profile.cylinders);
     let shares: Vec<f64> = (0..profile.cylinders)
@@ -129,12 +137,15 @@ fn seek_table(profile: &DiskProfile) -> Vec<u64> {
     let (flat, unit) = (mean_at(0.0), mean_at(1.0));
     let height = (profile.seek_mean.as_secs_f64() - flat) / (unit - flat);
     let time = |distance| Duration::from_secs_f64(seek_time(profile, height, distance).max(0.0));
-    std::iter::once(0).chain((1..profile.cylinders).map(|distance| nanoseconds(time(distance)))).collect()
+    std::iter::once(0)
+        .chain((1..profile.cylinders).map(|distance| nanoseconds(time(distance))))
+        .collect()
 }
 
 /// In seconds; linear in `height`, the time at the bend.
 fn seek_time(profile: &DiskProfile, height: f64, distance: u32) -> f64 {
-    let (shortest, longest) = (profile.seek_shortest.as_secs_f64(), profile.seek_longest.as_secs_f64());
+    let (shortest, longest) =
+        (profile.seek_shortest.as_secs_f64(), profile.seek_longest.as_secs_f64());
     let (bend, last) = (f64::from(profile.seek_bend), f64::from(profile.cylinders - 1));
     let distance = f64::from(distance);
     if distance <= bend {
@@ -156,8 +167,10 @@ mod tests {
         assert_eq!((seek[0], seek[1]), (0, 1_100_000));
         assert!(seek[4644].abs_diff(19_000_000) <= 1);
         let count = f64::from(profile.cylinders);
-        let sum: f64 =
-            (1u32..).zip(&seek[1..]).map(|(d, &time)| 2.0 * (count - f64::from(d)) * time as f64).sum();
+        let sum: f64 = (1u32..)
+            .zip(&seek[1..])
+            .map(|(d, &time)| 2.0 * (count - f64::from(d)) * time as f64)
+            .sum();
         assert!((sum / count / count - 9e6).abs() < 10.0, "mean {}", sum / count / count);
     }
 
@@ -169,7 +182,11 @@ mod tests {
         assert_eq!(start, track);
         for tracks in [2, 21, 22, 100] {
             let whole = geometry.service(0, 0, 0, tracks * 86);
-            assert!(whole.transfer < tracks * track * 8 / 7, "{tracks} tracks in {}", whole.transfer);
+            assert!(
+                whole.transfer < tracks * track * 8 / 7,
+                "{tracks} tracks in {}",
+                whole.transfer
+            );
             let first = geometry.service(0, 0, 0, tracks * 86 - 40);
             let rest = geometry.service(tracks - 1, first.total(), tracks * 86 - 40, 40);
             assert_eq!((rest.seek, rest.rotation), (0, 0));

@@ -1,5 +1,6 @@
-//! Where an FFS-like file system puts inodes and pages on one disk: cylinder groups, each with its inodes and its data.
-//! Directories are spread over groups; a file's inode and pages lie in its directory's group while there is room.
+//! Where an FFS-like file system puts inodes and pages on one disk: cylinder groups, each with its
+//! inodes and its data. Directories are spread over groups; a file's inode and pages lie in its
+//! directory's group while there is room.
 
 use super::bitmap::Bitmap;
 use super::extents::{Extent, Extents};
@@ -70,7 +71,10 @@ impl Layout {
         let inodes = group_bytes / system.bytes_per_inode;
         let data_start = HEADER + small((inodes * INODE).next_multiple_of(page_size) / FRAGMENT);
         let group_fragments = small(group_bytes / FRAGMENT);
-        assert!(group_fragments > data_start, "a cylinder group needs room for data beside its inodes");
+        assert!(
+            group_fragments > data_start,
+            "a cylinder group needs room for data beside its inodes"
+        );
         let group = || Group {
             inodes: Bitmap::new(small(inodes)),
             data: Bitmap::new(group_fragments - data_start),
@@ -93,7 +97,8 @@ impl Layout {
     /// The sector of the block with an inode.
     pub(super) fn inode_block(&self, inode: Inode) -> u64 {
         let block = u64::from(inode.index) / (self.page_size / INODE);
-        let fragment = inode.group * self.group_fragments + HEADER + small(block) * self.page_fragments;
+        let fragment =
+            inode.group * self.group_fragments + HEADER + small(block) * self.page_fragments;
         sector_of(fragment)
     }
 
@@ -112,8 +117,8 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// An inode for a new directory: of the groups with at least the mean number of free inodes, in the one with the
-    /// fewest directories, as FFS has it.
+    /// An inode for a new directory: of the groups with at least the mean number of free inodes, in
+    /// the one with the fewest directories, as FFS has it.
     pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
         let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
         let mean = free / self.groups.len() as u64;
@@ -129,8 +134,8 @@ impl Layout {
         self.groups[inode.group as usize].inodes.give(inode.index, 1);
     }
 
-    /// Gives every page of `first..=last` that has none a place, near the file's other pages or in `group`. What it took
-    /// before it found the disk full stays with the file.
+    /// Gives every page of `first..=last` that has none a place, near the file's other pages or in
+    /// `group`. What it took before it found the disk full stays with the file.
     pub(super) fn grow(
         &mut self,
         extents: &mut Extents,
@@ -158,7 +163,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Gives a file without pages all of `size` bytes, in runs as long as the groups have them, from `group` on.
+    /// Gives a file without pages all of `size` bytes, in runs as long as the groups have them,
+    /// from `group` on.
     pub(super) fn preallocate(
         &mut self,
         extents: &mut Extents,
@@ -220,7 +226,8 @@ impl Layout {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Makes the last page whole where pages up to `last` are to be written: in place, or by leaving it without one.
+    /// Makes the last page whole where pages up to `last` are to be written: in place, or by
+    /// leaving it without one.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;
@@ -244,7 +251,8 @@ impl Layout {
         page: u64,
         pages: u32,
     ) -> Result<(u32, u32), DiskFull> {
-        let before = page.checked_sub(1).and_then(|before| extents.find(before, self.page_fragments));
+        let before =
+            page.checked_sub(1).and_then(|before| extents.find(before, self.page_fragments));
         let Some((start, _)) = before else { return self.search(group, pages) };
         let behind = start + self.page_fragments;
         let (group, at) = self.locate(start);
@@ -259,7 +267,9 @@ impl Layout {
         for group in self.from(group) {
             let mut wanted = pages;
             while wanted > 0 {
-                if let Some(start) = self.groups[group as usize].data.take_run(wanted * self.page_fragments) {
+                if let Some(start) =
+                    self.groups[group as usize].data.take_run(wanted * self.page_fragments)
+                {
                     return Ok((self.fragment(group, start), wanted));
                 }
                 wanted /= 2;

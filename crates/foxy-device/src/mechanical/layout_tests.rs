@@ -54,7 +54,8 @@ fn files_that_come_grow_and_go_never_share_a_fragment() {
                     Ok(()) => *size = end,
                     Err(DiskFull) => full += 1,
                 }
-                let found = (0..*size / PAGE).all(|page| extents.find(page, PAGE_FRAGMENTS).is_some());
+                let found =
+                    (0..*size / PAGE).all(|page| extents.find(page, PAGE_FRAGMENTS).is_some());
                 assert!(found, "every page below {size} has a place, step {step}");
             }
             _ => {}
@@ -75,13 +76,15 @@ fn files_that_come_grow_and_go_never_share_a_fragment() {
 #[test]
 fn directories_spread_and_their_files_stay_with_them() {
     let mut layout = layout();
-    let groups: Vec<u32> = (0..10).map(|_| layout.take_directory_inode().expect("room").group).collect();
+    let groups: Vec<u32> =
+        (0..10).map(|_| layout.take_directory_inode().expect("room").group).collect();
     assert_eq!(groups, (0..10).collect::<Vec<u32>>());
     let inode = layout.take_inode(7).expect("room");
     let mut extents = Extents::default();
     layout.grow(&mut extents, inode.group, 0, 2).expect("room");
-    let distance =
-        extents.all()[0].start.abs_diff(u32::try_from(layout.inode_block(inode) / 2).expect("small"));
+    let distance = extents.all()[0]
+        .start
+        .abs_diff(u32::try_from(layout.inode_block(inode) / 2).expect("small"));
     assert_eq!((inode.group, extents.all().len()), (7, 1));
     assert!(distance < 1000, "{distance} fragments between inode and data");
 }
@@ -99,7 +102,8 @@ fn small_files_end_in_fragments_and_become_whole_when_they_grow() {
     }
     for extents in &mut files {
         layout.grow(extents, 0, 1, 2).expect("room");
-        let fragments = [1, 2].map(|page| extents.find(page, PAGE_FRAGMENTS).map(|(_, count)| count));
+        let fragments =
+            [1, 2].map(|page| extents.find(page, PAGE_FRAGMENTS).map(|(_, count)| count));
         assert_eq!(fragments, [Some(8), Some(8)]);
     }
     assert_eq!(check_disjoint(files.iter()), 3 * 24);

@@ -1,5 +1,5 @@
-//! Which directories and files there are on the modelled disks, and what of them waits to be written. It mirrors the
-//! tree that holds the content, and adds places.
+//! Which directories and files there are on the modelled disks, and what of them waits to be
+//! written. It mirrors the tree that holds the content, and adds places.
 
 use super::extents::Extents;
 use super::layout::{DiskFull, Inode, Layout, sector_of};
@@ -201,7 +201,8 @@ impl Directories {
         Some((self.next_file - 1) % self.volumes)
     }
 
-    /// The directory a new directory's name goes to: in the root, that of one volume after the other.
+    /// The directory a new directory's name goes to: in the root, that of one volume after the
+    /// other.
     pub(super) fn for_directory(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {

@@ -1,4 +1,5 @@
-//! What operations on names cost: the blocks of inodes and directories they read, write and leave to be written back.
+//! What operations on names cost: the blocks of inodes and directories they read, write and leave
+//! to be written back.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -16,10 +17,13 @@ impl Mechanical {
         let (replaced, found) = (self.inner.number(file).ok(), self.inner.find(&path).ok());
         let done = self.apply(id, IoOp::Open { file, path });
         self.forget_unless_used(replaced);
-        let Some((number, placed)) = found.and_then(|number| Some((number, self.files.get(&number)?))) else {
+        let Some((number, placed)) =
+            found.and_then(|number| Some((number, self.files.get(&number)?)))
+        else {
             return self.finish(done);
         };
-        let (volume, inode) = (placed.volume, self.volumes[placed.volume].layout.inode_block(placed.inode));
+        let (volume, inode) =
+            (placed.volume, self.volumes[placed.volume].layout.inode_block(placed.inode));
         let mut steps = self.look_up(number);
         self.names.insert(number, ());
         steps.push_back(Step::Need(inode));
@@ -49,7 +53,8 @@ impl Mechanical {
                 let done = self.apply(id, op(path));
                 self.forget_unless_used(replaced);
                 let Some(number) = placed else { return self.finish(done) };
-                let steps = if existing.is_ok() { self.truncation(number) } else { self.creation(number) };
+                let steps =
+                    if existing.is_ok() { self.truncation(number) } else { self.creation(number) };
                 self.begin(done, self.files[&number].volume, steps);
             }
         }
@@ -58,7 +63,9 @@ impl Mechanical {
     pub(super) fn remove(&mut self, id: IoId, path: StorePath) {
         let found = self.inner.find(&path).ok();
         let done = self.apply(id, IoOp::Remove { path });
-        let Some(placed) = found.and_then(|number| self.files.get(&number)) else { return self.finish(done) };
+        let Some(placed) = found.and_then(|number| self.files.get(&number)) else {
+            return self.finish(done);
+        };
         let (volume, directory, entry) = (placed.volume, placed.directory, placed.entry);
         let inode = self.volumes[volume].layout.inode_block(placed.inode);
         let block = self.directories.get(directory).entry_sector(entry);
@@ -73,7 +80,8 @@ impl Mechanical {
     }
 
     pub(super) fn make_directory(&mut self, id: IoId, path: StorePath) {
-        let free = self.inner.find(&path) == Err(IoError::NotFound) && self.directories.find(&path).is_none();
+        let free = self.inner.find(&path) == Err(IoError::NotFound)
+            && self.directories.find(&path).is_none();
         let Some(parent) = free.then(|| self.directories.for_directory(&path)).flatten() else {
             let done = self.apply(id, IoOp::MakeDir { path });
             return self.finish(done);
@@ -81,7 +89,9 @@ impl Mechanical {
         let volume = self.directories.get(parent).volume;
         let layout = &mut self.volumes[volume].layout;
         let entry = self.directories.get_mut(parent).take_entry(layout);
-        let Ok((entry, made)) = entry.and_then(|entry| Ok((entry, Directory::new(volume, layout)?))) else {
+        let Ok((entry, made)) =
+            entry.and_then(|entry| Ok((entry, Directory::new(volume, layout)?)))
+        else {
             return self.fail(id, IoOp::MakeDir { path }, IoError::NoSpace);
         };
         let (inode, first_block) = (layout.inode_block(made.inode), made.sector(0));
@@ -105,7 +115,9 @@ impl Mechanical {
 
     /// Frees the place of a file that no name and no id leads to any more.
     pub(super) fn forget_unless_used(&mut self, number: Option<FileNumber>) {
-        let Some(number) = number.filter(|&number| self.inner.size_of(number).is_none()) else { return };
+        let Some(number) = number.filter(|&number| self.inner.size_of(number).is_none()) else {
+            return;
+        };
         if let Some(mut placed) = self.files.remove(&number) {
             self.aging.remove(Aged::File(number));
             let layout = &mut self.volumes[placed.volume].layout;
@@ -188,7 +200,8 @@ impl Mechanical {
         looks.then_some(Step::Search(search)).into_iter().chain([Step::Need(block)]).collect()
     }
 
-    /// Marks what follows from a change in a directory and is never waited for: its inode, and its group's bitmaps.
+    /// Marks what follows from a change in a directory and is never waited for: its inode, and its
+    /// group's bitmaps.
     fn change_directory(&mut self, directory: DirectoryId) {
         let Directory { volume, inode, .. } = *self.directories.get(directory);
         let layout = &self.volumes[volume].layout;
@@ -198,9 +211,15 @@ impl Mechanical {
         }
     }
 
-    /// Adds the steps that read an inode's block where it is not in memory, and write blocks one after the other, or leave
-    /// them to be written back.
-    fn read_then_write(&mut self, volume: usize, inode: u64, writes: &[u64], steps: &mut VecDeque<Step>) {
+    /// Adds the steps that read an inode's block where it is not in memory, and write blocks one
+    /// after the other, or leave them to be written back.
+    fn read_then_write(
+        &mut self,
+        volume: usize,
+        inode: u64,
+        writes: &[u64],
+        steps: &mut VecDeque<Step>,
+    ) {
         steps.push_back(Step::Need(inode));
         match self.profile.system.metadata {
             MetadataMode::Synchronous => steps.extend(writes.iter().copied().map(Step::WriteBlock)),

@@ -1,4 +1,5 @@
-//! What operations on open files cost: the steps they take through the page cache and the disk. Names are elsewhere.
+//! What operations on open files cost: the steps they take through the page cache and the disk.
+//! Names are elsewhere.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -39,7 +40,8 @@ impl Mechanical {
 
     fn read(&mut self, id: IoId, file: FileId, offset: u64, op: IoOp) {
         let done = self.apply(id, op);
-        let (Ok(IoOutput::Moved { count }), Ok(number)) = (&done.result, self.inner.number(file)) else {
+        let (Ok(IoOutput::Moved { count }), Ok(number)) = (&done.result, self.inner.number(file))
+        else {
             return self.finish(done);
         };
         if *count == 0 {
@@ -75,7 +77,8 @@ impl Mechanical {
         let placed = self.files.get_mut(&number).expect("an open file has a place");
         let volume = placed.volume;
         placed.settled &= !lengthens || self.profile.system.metadata == MetadataMode::Synchronous;
-        let grown = self.volumes[volume].layout.grow(&mut placed.extents, placed.inode.group, first, last);
+        let grown =
+            self.volumes[volume].layout.grow(&mut placed.extents, placed.inode.group, first, last);
         if grown.is_err() {
             return self.fail(id, op, IoError::NoSpace);
         }
@@ -114,8 +117,9 @@ impl Mechanical {
             let name = self.directories.get(placed.directory).entry_sector(placed.entry);
             let blocks = [self.volumes[volume].layout.inode_block(placed.inode), name];
             let (aging, written_back) = (&self.aging, &self.volumes[volume].written_back);
-            let waits =
-                |&block: &u64| aging.contains(Aged::Block { volume, block }) || written_back.contains(&block);
+            let waits = |&block: &u64| {
+                aging.contains(Aged::Block { volume, block }) || written_back.contains(&block)
+            };
             steps.extend(blocks.into_iter().filter(waits).map(Step::WriteBlock));
         }
         self.begin(done, volume, steps);

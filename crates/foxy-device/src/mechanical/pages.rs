@@ -1,4 +1,5 @@
-//! Pages of files between the page cache and the disk: what has to be read, what is collected for a write, what goes out.
+//! Pages of files between the page cache and the disk: what has to be read, what is collected for a
+//! write, what goes out.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -31,8 +32,8 @@ impl Mechanical {
         self.inner.size_of(number).unwrap_or(0)
     }
 
-    /// Reads what is missing of these pages, and gives the requests that bring them. Neighbours come in one
-    /// request; before a write, each page comes in its own.
+    /// Reads what is missing of these pages, and gives the requests that bring them. Neighbours
+    /// come in one request; before a write, each page comes in its own.
     pub(super) fn read_pages(
         &mut self,
         number: FileNumber,
@@ -58,8 +59,13 @@ impl Mechanical {
             }
         }
         for run in self.runs(number, missing.into_iter(), kind == RequestKind::Read) {
-            let request =
-                self.issue(volume, kind, sector_of(run.start), sector_of(run.fragments), Purpose::Foreground);
+            let request = self.issue(
+                volume,
+                kind,
+                sector_of(run.start),
+                sector_of(run.fragments),
+                Purpose::Foreground,
+            );
             for page in run.page..run.page + run.pages {
                 self.pages.insert((content, page), request);
             }
@@ -68,8 +74,15 @@ impl Mechanical {
         requests
     }
 
-    /// The last page to read when a read of `first..=last` goes on from the last one, or from the file's start.
-    pub(super) fn read_ahead(&mut self, number: FileNumber, offset: u64, end: u64, last: u64) -> u64 {
+    /// The last page to read when a read of `first..=last` goes on from the last one, or from the
+    /// file's start.
+    pub(super) fn read_ahead(
+        &mut self,
+        number: FileNumber,
+        offset: u64,
+        end: u64,
+        last: u64,
+    ) -> u64 {
         let (ahead, page_size) = (self.profile.system.read_ahead, self.page_size());
         let Some(file) = self.files.get_mut(&number) else { return last };
         let goes_on = offset == 0 || offset == file.next_read;
@@ -138,7 +151,11 @@ impl Mechanical {
                 continue;
             }
             match runs.last_mut() {
-                Some(run) if join && run.page + run.pages == page && run.start + run.fragments == start => {
+                Some(run)
+                    if join
+                        && run.page + run.pages == page
+                        && run.start + run.fragments == start =>
+                {
                     run.pages += 1;
                     run.fragments += fragments;
                 }
@@ -148,9 +165,15 @@ impl Mechanical {
         runs
     }
 
-    /// Whether a page must be read before the bytes `from..to` of the file are written into it: it holds others, and is
-    /// not in memory.
-    pub(super) fn must_be_read(&mut self, number: FileNumber, page: u64, from: u64, to: u64) -> bool {
+    /// Whether a page must be read before the bytes `from..to` of the file are written into it: it
+    /// holds others, and is not in memory.
+    pub(super) fn must_be_read(
+        &mut self,
+        number: FileNumber,
+        page: u64,
+        from: u64,
+        to: u64,
+    ) -> bool {
         let start = page * self.page_size();
         let held_to = self.file_size(number).min(start + self.page_size());
         if held_to <= start || (from <= start && to >= held_to) {

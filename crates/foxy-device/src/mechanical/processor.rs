@@ -1,4 +1,5 @@
-//! The one processor, for what takes it long enough to count: searching directories, one operation after the other.
+//! The one processor, for what takes it long enough to count: searching directories, one operation
+//! after the other.
 
 use super::volume::OperationId;
 use foxy_base::Instant;

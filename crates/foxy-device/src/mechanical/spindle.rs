@@ -1,4 +1,5 @@
-//! One disk arm: its position and how long each request takes. What the requests are for, it does not know.
+//! One disk arm: its position and how long each request takes. What the requests are for, it does
+//! not know.
 
 use super::buffer::{DiskBuffer, Lookup};
 use super::counts::{MechanicalCounts, ServiceRecord, bytes_of};
@@ -28,8 +29,14 @@ pub(super) struct Spindle {
 }
 
 impl Spindle {
-    /// A disk at rest at its first cylinder; `angle` is any number, of which what is over whole turns counts.
-    pub(super) fn new(number: usize, profile: &DiskProfile, geometry: Arc<Geometry>, angle: u64) -> Self {
+    /// A disk at rest at its first cylinder; `angle` is any number, of which what is over whole
+    /// turns counts.
+    pub(super) fn new(
+        number: usize,
+        profile: &DiskProfile,
+        geometry: Arc<Geometry>,
+        angle: u64,
+    ) -> Self {
         Self {
             number,
             overhead: profile.controller_overhead,
@@ -68,8 +75,8 @@ impl Spindle {
         self.current.as_ref().map(|(_, record)| record.finish)
     }
 
-    /// Ends the request being served. The next one starts with [`Spindle::resume`], so that what the end of this one
-    /// brings to the queue can be chosen.
+    /// Ends the request being served. The next one starts with [`Spindle::resume`], so that what
+    /// the end of this one brings to the queue can be chosen.
     pub(super) fn finish(&mut self) -> Option<(RequestId, ServiceRecord)> {
         let (id, record) = self.current.take()?;
         self.free_at = record.finish;
@@ -175,7 +182,10 @@ mod tests {
     fn run(spindle: &mut Spindle) -> (Vec<RequestId>, Instant) {
         let (mut order, mut end) = (Vec::new(), Instant::ZERO);
         while let Some((id, record)) = spindle.finish() {
-            assert_eq!(record.finish, record.start + record.seek + record.rotation + record.transfer);
+            assert_eq!(
+                record.finish,
+                record.start + record.seek + record.rotation + record.transfer
+            );
             assert!(record.start >= end, "one at a time");
             order.push(id);
             end = record.finish;
@@ -196,7 +206,9 @@ mod tests {
     #[test]
     fn the_elevator_goes_up_and_starts_again_at_the_lowest() {
         let mut spindle = spindle(Scheduling::CLook, 1);
-        for (id, address) in [(0, 5_000_000), (1, 10), (2, 7_000_000), (3, 6_000_000), (4, 4_000_000)] {
+        for (id, address) in
+            [(0, 5_000_000), (1, 10), (2, 7_000_000), (3, 6_000_000), (4, 4_000_000)]
+        {
             spindle.push(request(id, address, 2));
         }
         assert_eq!(run(&mut spindle).0, [0, 3, 2, 1, 4]);

@@ -1,5 +1,5 @@
-//! One disk with its file system: the arm, the layout, and the blocks of inodes and directories on their way. Which
-//! operation waits for what is the device's matter.
+//! One disk with its file system: the arm, the layout, and the blocks of inodes and directories on
+//! their way. Which operation waits for what is the device's matter.
 
 use super::geometry::Geometry;
 use super::layout::Layout;
@@ -28,7 +28,12 @@ pub(super) struct Volume {
 }
 
 impl Volume {
-    pub(super) fn new(number: usize, profile: &DiskProfile, geometry: Arc<Geometry>, angle: u64) -> Self {
+    pub(super) fn new(
+        number: usize,
+        profile: &DiskProfile,
+        geometry: Arc<Geometry>,
+        angle: u64,
+    ) -> Self {
         let system = &profile.system;
         let blocks = system.metadata_cache / u64::from(system.page_size);
         Self {

@@ -1,4 +1,5 @@
-//! The bytes of one file in memory: sparse, in shared pages. It knows nothing of names or durability.
+//! The bytes of one file in memory: sparse, in shared pages. It knows nothing of names or
+//! durability.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,8 +29,11 @@ fn pieces(offset: u64, length: usize) -> impl Iterator<Item = Piece> {
         let at = offset + done as u64;
         let start = usize::try_from(at % PAGE as u64).expect("below a page");
         let count = (PAGE - start).min(length - done);
-        let piece =
-            Piece { page: at / PAGE as u64, within: start..start + count, of_range: done..done + count };
+        let piece = Piece {
+            page: at / PAGE as u64,
+            within: start..start + count,
+            of_range: done..done + count,
+        };
         done += count;
         Some(piece)
     })
@@ -82,8 +86,11 @@ impl Content {
             return;
         }
         let page_size = PAGE as u64;
-        let touched: Vec<u64> =
-            self.pages.range(offset / page_size..end.div_ceil(page_size)).map(|(&page, _)| page).collect();
+        let touched: Vec<u64> = self
+            .pages
+            .range(offset / page_size..end.div_ceil(page_size))
+            .map(|(&page, _)| page)
+            .collect();
         for page in touched {
             let start = page * page_size;
             if offset <= start && end >= start + page_size {

@@ -2,14 +2,14 @@
 
 use foxy_base::Random;
 
-/// How likely each change that was not durable survives a crash; each is drawn on its own, so that a later change may
-/// survive an earlier one.
+/// How likely each change that was not durable survives a crash; each is drawn on its own, so that
+/// a later change may survive an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrashPolicy {
     /// Probability that a write, truncation or trim survives whole.
     pub keep_write: f64,
-    /// Probability that it is torn: of a write, each 512-byte sector then survives with probability one half. What is
-    /// neither kept nor torn is lost.
+    /// Probability that it is torn: of a write, each 512-byte sector then survives with probability
+    /// one half. What is neither kept nor torn is lost.
     pub tear_write: f64,
     /// Probability that a name made or removed stays so.
     pub keep_name: f64,

@@ -97,7 +97,8 @@ impl MemoryFile {
         &self.current
     }
 
-    /// Writes; `limit` is how many bytes of changes may wait to become durable, 0 to make this durable at once.
+    /// Writes; `limit` is how many bytes of changes may wait to become durable, 0 to make this
+    /// durable at once.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8], limit: u64) {
         self.current.write(offset, bytes);
         if limit > 0 {
@@ -156,7 +157,8 @@ impl MemoryFile {
         }
     }
 
-    /// Remembers a change; the oldest beyond the limit are written back, as a kernel does by itself.
+    /// Remembers a change; the oldest beyond the limit are written back, as a kernel does by
+    /// itself.
     fn note(&mut self, change: Change, limit: u64) {
         self.pending_weight += change.weight();
         self.pending.push_back(change);

@@ -1,4 +1,5 @@
-//! Names and files in memory: what is there now, what is durable, and what a crash makes of it. No ids, no queues.
+//! Names and files in memory: what is there now, what is durable, and what a crash makes of it. No
+//! ids, no queues.
 
 use super::crash::CrashPolicy;
 use super::file::MemoryFile;
@@ -37,7 +38,8 @@ pub(crate) struct Tree {
     removed: VecDeque<StorePath>,
     files: BTreeMap<FileNumber, MemoryFile>,
     next: FileNumber,
-    /// Bytes of changes a file that may wait to become durable; 0 when everything is durable at once.
+    /// Bytes of changes a file that may wait to become durable; 0 when everything is durable at
+    /// once.
     pub(crate) limit: u64,
 }
 
@@ -134,7 +136,8 @@ impl Tree {
 
     pub(crate) fn list(&self, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
         self.require_directory(path)?;
-        let prefix = if *path == StorePath::root() { String::new() } else { format!("{}/", path.as_str()) };
+        let prefix =
+            if *path == StorePath::root() { String::new() } else { format!("{}/", path.as_str()) };
         let mut entries: Vec<DirectoryEntry> = self
             .names
             .range(path..)
@@ -188,7 +191,8 @@ impl Tree {
         let mut left = BTreeMap::new();
         for path in paths {
             let (now, durable) = (named.get(path), self.durable.get(path));
-            let found = if now == durable || random.chance(policy.keep_name) { now } else { durable };
+            let found =
+                if now == durable || random.chance(policy.keep_name) { now } else { durable };
             left.extend(found.map(|&number| (path.clone(), number)));
         }
         self.names.retain(|_, node| *node == Node::Directory);

@@ -37,9 +37,11 @@ impl Bell {
         }
     }
 
-    /// Readies the bell for the next ring. What was done before a ring that this swallows is visible afterwards.
+    /// Readies the bell for the next ring. What was done before a ring that this swallows is
+    /// visible afterwards.
     pub(super) fn silence(&self) {
-        // It has nothing to read when the ring saw it before the ringer was done: that ring then ends a wait too many.
+        // It has nothing to read when the ring saw it before the ringer was done: that ring then
+        // ends a wait too many.
         let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
         self.rung.swap(false, Ordering::AcqRel);
     }
@@ -52,7 +54,8 @@ mod tests {
     fn is_audible(bell: &Bell) -> bool {
         let audible = rustix::io::read(&bell.descriptor, &mut [0; 8]).is_ok();
         if audible {
-            rustix::io::write(&bell.descriptor, &1u64.to_ne_bytes()).expect("an eventfd takes a write");
+            rustix::io::write(&bell.descriptor, &1u64.to_ne_bytes())
+                .expect("an eventfd takes a write");
         }
         audible
     }

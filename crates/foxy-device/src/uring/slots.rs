@@ -1,5 +1,5 @@
-//! Transfers under way on a ring, each in a numbered slot that owns its buffer and descriptor. No ring here: it says
-//! what to ask the kernel next and what an answer means.
+//! Transfers under way on a ring, each in a numbered slot that owns its buffer and descriptor. No
+//! ring here: it says what to ask the kernel next and what an answer means.
 
 use super::{File, target};
 use crate::buffer::IoBuffer;
@@ -54,17 +54,18 @@ impl Transfer {
         Self { id, file, work, buffer, moved: 0, direct: false }
     }
 
-    /// The next thing to ask the kernel for. It points into the buffer: the transfer must stay in its slot until the
-    /// answer.
+    /// The next thing to ask the kernel for. It points into the buffer: the transfer must stay in
+    /// its slot until the answer.
     pub(super) fn entry(&mut self) -> squeue::Entry {
-        let rest = self.buffer.as_mut().map_or(&mut [][..], |buffer| &mut buffer.as_mut()[self.moved..]);
+        let rest =
+            self.buffer.as_mut().map_or(&mut [][..], |buffer| &mut buffer.as_mut()[self.moved..]);
         let length = rest.len().min(LARGEST);
         let at = |offset: u64| offset + self.moved as u64;
         let asked = u32::try_from(length).expect("LARGEST fits 32 bits");
         match self.work {
-            Work::Sync => {
-                opcode::Fsync::new(target(&self.file.buffered)).flags(types::FsyncFlags::DATASYNC).build()
-            }
+            Work::Sync => opcode::Fsync::new(target(&self.file.buffered))
+                .flags(types::FsyncFlags::DATASYNC)
+                .build(),
             Work::Read { offset } => {
                 let direct = self.file.direct_for(at(offset), length);
                 self.direct = direct.is_some();
@@ -95,7 +96,9 @@ impl Transfer {
         let whole = self.buffer.as_ref().map_or(0, IoBuffer::len);
         match self.work {
             Work::Sync => After::Done(Ok(0)),
-            Work::Write { .. } if count == 0 && self.moved < whole => After::Done(Err(IoError::Device)),
+            Work::Write { .. } if count == 0 && self.moved < whole => {
+                After::Done(Err(IoError::Device))
+            }
             _ if count == 0 || self.moved >= whole => After::Done(Ok(self.moved)),
             _ => After::Again,
         }
@@ -161,7 +164,8 @@ mod tests {
     fn transfer(work: Work) -> Transfer {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = Root::open(folder.path()).expect("a new folder");
-        let file = tree::create(&root.directory(), &StorePath::new("a"), 1 << 20, true).expect("created");
+        let file =
+            tree::create(&root.directory(), &StorePath::new("a"), 1 << 20, true).expect("created");
         let buffer = (work != Work::Sync).then(|| IoBuffer::zeroed(LENGTH));
         Transfer::new(IoId(1), Arc::new(file), work, buffer)
     }
@@ -173,7 +177,11 @@ mod tests {
             assert_eq!(transfer.advance(answer), after, "{work:?} after {answers:?}");
         }
         let buffer = transfer.finish(Ok(0)).buffer;
-        assert_eq!(buffer.map(|buffer| buffer.len()), (work != Work::Sync).then_some(LENGTH), "{work:?}");
+        assert_eq!(
+            buffer.map(|buffer| buffer.len()),
+            (work != Work::Sync).then_some(LENGTH),
+            "{work:?}"
+        );
     }
 
     fn refused(errno: Errno) -> i32 {
@@ -190,7 +198,11 @@ mod tests {
     #[test]
     fn a_read_ends_at_the_end_of_the_file_and_a_write_that_moves_nothing_has_failed() {
         check(Work::Read { offset: 0 }, &[100, 0], &[After::Again, After::Done(Ok(100))]);
-        check(Work::Write { offset: 0 }, &[100, 0], &[After::Again, After::Done(Err(IoError::Device))]);
+        check(
+            Work::Write { offset: 0 },
+            &[100, 0],
+            &[After::Again, After::Done(Err(IoError::Device))],
+        );
     }
 
     #[test]

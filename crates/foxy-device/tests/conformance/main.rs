@@ -1,5 +1,5 @@
-//! One suite for every device that keeps what it is given: the promises of `io::Device`, operation by operation, and
-//! random sequences on which all devices must agree.
+//! One suite for every device that keeps what it is given: the promises of `io::Device`, operation
+//! by operation, and random sequences on which all devices must agree.
 
 mod subject;
 
@@ -13,7 +13,11 @@ fn what_is_written_is_read_and_the_end_of_the_file_is_short() {
     for mut subject in subjects() {
         let name = subject.name;
         subject.create(0, "data", 2 << 20).expect(name);
-        assert_eq!(subject.read(0, 0, 4096), Ok(vec![0; 4096]), "{name}: preallocated bytes read as zero");
+        assert_eq!(
+            subject.read(0, 0, 4096),
+            Ok(vec![0; 4096]),
+            "{name}: preallocated bytes read as zero"
+        );
         let bytes: Vec<u8> = (0..20_000).map(|number: u32| number.to_le_bytes()[0]).collect();
         assert_eq!(subject.write(0, 5, &bytes), Ok(20_000), "{name}");
         assert_eq!(subject.write(0, 65_536, &bytes[..8192]), Ok(8192), "{name}");
@@ -36,9 +40,13 @@ fn names_are_made_listed_and_removed() {
         subject.create(0, "a/b", 0).expect(name);
         subject.write(0, 0, b"12345").expect(name);
         let done = subject.run(IoOp::List { path: StorePath::new("a") });
-        let Ok(IoOutput::Listing(entries)) = done.result else { panic!("{name}: {:?}", done.result) };
-        let found: Vec<_> =
-            entries.iter().map(|entry| (entry.name.as_str(), entry.is_directory, entry.size)).collect();
+        let Ok(IoOutput::Listing(entries)) = done.result else {
+            panic!("{name}: {:?}", done.result)
+        };
+        let found: Vec<_> = entries
+            .iter()
+            .map(|entry| (entry.name.as_str(), entry.is_directory, entry.size))
+            .collect();
         assert_eq!(found, [("b", false, 5)], "{name}");
         assert!(subject.run(IoOp::Remove { path: StorePath::new("a/b") }).result.is_ok(), "{name}");
         assert_eq!(
@@ -55,7 +63,8 @@ fn names_are_made_listed_and_removed() {
 fn a_file_that_is_not_open_is_an_error_and_the_buffer_comes_back() {
     for mut subject in subjects() {
         let name = subject.name;
-        let done = subject.run(IoOp::Write { file: FileId(9), offset: 0, buffer: IoBuffer::zeroed(10) });
+        let done =
+            subject.run(IoOp::Write { file: FileId(9), offset: 0, buffer: IoBuffer::zeroed(10) });
         assert_eq!(
             (done.result.err(), done.buffer.map(|buffer| buffer.len())),
             (Some(IoError::NotOpen), Some(10)),
@@ -119,8 +128,14 @@ fn more_work_than_the_device_takes_at_once_is_all_done() {
         let mut ids: Vec<u64> = done.iter().map(|done| done.id.0).collect();
         ids.sort_unstable();
         assert!(ids.into_iter().eq(0..40), "{name}: each once");
-        assert!(subject.run(IoOp::Sync { file: FileId(0) }).result.is_ok(), "{name}: the name is new");
-        assert!(subject.run(IoOp::Sync { file: FileId(0) }).result.is_ok(), "{name}: the name is known");
+        assert!(
+            subject.run(IoOp::Sync { file: FileId(0) }).result.is_ok(),
+            "{name}: the name is new"
+        );
+        assert!(
+            subject.run(IoOp::Sync { file: FileId(0) }).result.is_ok(),
+            "{name}: the name is known"
+        );
         for number in 0..40 {
             let read = subject.read(0, number * BLOCK as u64, BLOCK);
             assert!(read.as_deref() == Ok(&block(number)[..]), "{name}: block {number}");
@@ -191,7 +206,8 @@ fn what_was_submitted_is_done_when_the_device_is_dropped() {
     for mut subject in subjects() {
         let name = subject.name;
         subject.create(0, "x", 0).expect(name);
-        let op = IoOp::Write { file: FileId(0), offset: 1, buffer: IoBuffer::copy_of(&[7; 300_000]) };
+        let op =
+            IoOp::Write { file: FileId(0), offset: 1, buffer: IoBuffer::copy_of(&[7; 300_000]) };
         subject.device.submit(IoId(7), op, Instant::ZERO);
         for number in 0..9 {
             let op = IoOp::Read { file: FileId(0), offset: 0, buffer: IoBuffer::zeroed(200_000) };
@@ -214,16 +230,21 @@ fn all_devices_agree_on_random_work() {
         let mut log = Vec::new();
         for step in 0..600 {
             let file = u32::try_from(random.below(3)).expect("small");
-            let offset = random.below(4) * 4096 + if random.chance(0.5) { random.below(5000) } else { 0 };
-            let length = usize::try_from(random.below(3) * 4096 + random.below(2) * 77).expect("small");
+            let offset =
+                random.below(4) * 4096 + if random.chance(0.5) { random.below(5000) } else { 0 };
+            let length =
+                usize::try_from(random.below(3) * 4096 + random.below(2) * 77).expect("small");
             let path = StorePath::new(format!("f{file}"));
-            let folder =
-                StorePath::new(["f0", "d", "d/e", "x/y"][usize::try_from(random.below(4)).expect("small")]);
+            let folder = StorePath::new(
+                ["f0", "d", "d/e", "x/y"][usize::try_from(random.below(4)).expect("small")],
+            );
             let outcome = match random.below(12) {
                 0 => format!("{:?}", subject.create(file, path.as_str(), (random.below(2)) << 21)),
                 1 => format!("{:?}", subject.run(IoOp::Open { file: FileId(file), path }).result),
                 2 => format!("{:?}", subject.run(IoOp::Remove { path }).result),
-                3..=5 => format!("{:?}", subject.read(file, offset, length).map(|bytes| xor(&bytes))),
+                3..=5 => {
+                    format!("{:?}", subject.read(file, offset, length).map(|bytes| xor(&bytes)))
+                }
                 6 => format!("{:?}", subject.run(IoOp::MakeDir { path: folder }).result),
                 7 => format!("{:?}", subject.listing(folder)),
                 8 => format!("{:?}", subject.listing(StorePath::root())),
@@ -238,12 +259,15 @@ fn all_devices_agree_on_random_work() {
         }
         match &seen {
             None => seen = Some(log),
-            Some(first) => assert_eq!(&log, first, "{} differs from memory, seed {seed}", subject.name),
+            Some(first) => {
+                assert_eq!(&log, first, "{} differs from memory, seed {seed}", subject.name)
+            }
         }
     }
 }
 
 fn xor(bytes: &[u8]) -> (usize, u64) {
-    let sum = bytes.iter().enumerate().fold(0, |sum, (at, byte)| sum ^ (u64::from(*byte) << (at % 57)));
+    let sum =
+        bytes.iter().enumerate().fold(0, |sum, (at, byte)| sum ^ (u64::from(*byte) << (at % 57)));
     (bytes.len(), sum)
 }

@@ -2,9 +2,9 @@
 
 use foxy_base::Instant;
 use foxy_device::{
-    Blocking, BlockingDevice, DirectIo, DirectoryEntry, DiskProfile, FaultPlan, Faulty, FileId, Helper,
-    IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Mechanical, Memory, Root, StorePath, Threads, Traced,
-    Uring,
+    Blocking, BlockingDevice, DirectIo, DirectoryEntry, DiskProfile, FaultPlan, Faulty, FileId,
+    Helper, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Mechanical, Memory, Root, StorePath,
+    Threads, Traced, Uring,
 };
 use tempfile::TempDir;
 
@@ -34,7 +34,8 @@ fn modelled() -> impl BlockingDevice {
     Mechanical::new(DiskProfile::default(), 2, 1)
 }
 
-/// Its helper is a thread here, as far away as a process would be: nothing is shared but the socket.
+/// Its helper is a thread here, as far away as a process would be: nothing is shared but the
+/// socket.
 fn helper(root: &Root, direct: DirectIo) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
@@ -55,10 +56,15 @@ pub fn subjects() -> Vec<Subject> {
     ];
     for (direct, names) in [
         (DirectIo::Off, ["blocking", "threads", "uring", "helper"]),
-        (DirectIo::WhenAligned, ["blocking, direct", "threads, direct", "uring, direct", "helper, direct"]),
+        (
+            DirectIo::WhenAligned,
+            ["blocking, direct", "threads, direct", "uring, direct", "helper, direct"],
+        ),
     ] {
         subjects.extend(real(names[0], |root| Some(Blocking::new(root, direct))));
-        subjects.extend(real(names[1], |root| Some(Threads::new(root, 2, direct).expect("threads start"))));
+        subjects.extend(real(names[1], |root| {
+            Some(Threads::new(root, 2, direct).expect("threads start"))
+        }));
         subjects.extend(real(names[2], |root| Uring::new(root, 4, direct).ok()));
         subjects.extend(real(names[3], |root| Some(helper(root, direct))));
     }
@@ -86,12 +92,14 @@ impl Subject {
     }
 
     pub fn write(&mut self, file: u32, offset: u64, bytes: &[u8]) -> Result<usize, IoError> {
-        let done = self.run(IoOp::Write { file: FileId(file), offset, buffer: IoBuffer::copy_of(bytes) });
+        let done =
+            self.run(IoOp::Write { file: FileId(file), offset, buffer: IoBuffer::copy_of(bytes) });
         moved(&done)
     }
 
     pub fn read(&mut self, file: u32, offset: u64, length: usize) -> Result<Vec<u8>, IoError> {
-        let done = self.run(IoOp::Read { file: FileId(file), offset, buffer: IoBuffer::zeroed(length) });
+        let done =
+            self.run(IoOp::Read { file: FileId(file), offset, buffer: IoBuffer::zeroed(length) });
         let count = moved(&done)?;
         Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
     }
@@ -107,7 +115,9 @@ impl Subject {
     }
 
     pub fn create(&mut self, file: u32, path: &str, size: u64) -> Result<(), IoError> {
-        self.run(IoOp::Create { file: FileId(file), path: StorePath::new(path), size }).result.map(|_| ())
+        self.run(IoOp::Create { file: FileId(file), path: StorePath::new(path), size })
+            .result
+            .map(|_| ())
     }
 }
 

@@ -1,4 +1,5 @@
-//! The modelled disks: calibrated times (R3), names and disks side by side, and the same content as memory.
+//! The modelled disks: calibrated times (R3), names and disks side by side, and the same content as
+//! memory.
 
 mod disk;
 mod names;
@@ -7,7 +8,9 @@ mod pages;
 use disk::{Disk, FILE, MIB, create, directory, open, read, write};
 use foxy_base::{Instant, Random};
 use foxy_device::mechanical::{AccessTimes, MetadataMode, RequestKind};
-use foxy_device::{Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Memory, StorePath, calibrate};
+use foxy_device::{
+    Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Memory, StorePath, calibrate,
+};
 use std::time::Duration;
 
 #[test]
@@ -190,7 +193,12 @@ fn content_is_what_memory_has() {
                 disk.device.reap(at, &mut seen.1);
             }
             let show = |done: &foxy_device::IoDone| {
-                format!("{:?} {:?} {:?}", done.id, done.result, done.buffer.as_ref().map(AsRef::as_ref))
+                format!(
+                    "{:?} {:?} {:?}",
+                    done.id,
+                    done.result,
+                    done.buffer.as_ref().map(AsRef::as_ref)
+                )
             };
             let shown: (String, String) =
                 (seen.0.iter().map(show).collect(), seen.1.iter().map(show).collect());

@@ -5,7 +5,8 @@ use foxy_device::mechanical::MetadataMode;
 use foxy_device::{DiskProfile, FileId, IoOp, StorePath};
 use std::time::Duration;
 
-/// A disk that is not waited for where its blocks are in memory, and a processor that looks at a name in a microsecond.
+/// A disk that is not waited for where its blocks are in memory, and a processor that looks at a
+/// name in a microsecond.
 fn profile() -> DiskProfile {
     let mut profile = DiskProfile::st15150w();
     profile.system.metadata = MetadataMode::Asynchronous;
@@ -45,7 +46,11 @@ fn a_directory_is_searched_from_front_to_back_for_each_name() {
     assert_eq!(disk.time(remove("d/newer")), first, "the first free entry was taken");
     disk.time(create(FILE, "x", 0));
     let of_three = microseconds(2 * 3);
-    assert_eq!(disk.time(create(FILE, "y", 0)), of_three, "d, x and y: other directories are not searched");
+    assert_eq!(
+        disk.time(create(FILE, "y", 0)),
+        of_three,
+        "d, x and y: other directories are not searched"
+    );
 }
 
 #[test]
@@ -53,7 +58,11 @@ fn a_look_up_goes_on_from_the_last_one() {
     let mut disk = filled(profile(), 1000);
     assert_eq!(disk.time(open(FILE, "d/99")), microseconds(100));
     assert_eq!(disk.time(open(FILE, "d/101")), microseconds(3));
-    assert_eq!(disk.time(create(FILE, "d/103", 0)), microseconds(3), "one that is there is looked up");
+    assert_eq!(
+        disk.time(create(FILE, "d/103", 0)),
+        microseconds(3),
+        "one that is there is looked up"
+    );
     assert_eq!(disk.time(open(FILE, "d/100")), microseconds(1000 - 103 + 101));
 }
 

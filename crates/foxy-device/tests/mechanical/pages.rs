@@ -1,4 +1,5 @@
-//! Pages between the page cache and the disk: reads before writes (R24), what is found in memory, writes that wait.
+//! Pages between the page cache and the disk: reads before writes (R24), what is found in memory,
+//! writes that wait.
 
 use crate::disk::{Disk, FILE, MIB, create, open, read, write};
 use foxy_base::{Instant, Random};
@@ -7,7 +8,8 @@ use std::time::Duration;
 
 #[test]
 fn writes_of_parts_of_pages_read_first_and_whole_pages_do_not() {
-    /// Offset and length of a write into a file that fills its places, and how many pages are read for it.
+    /// Offset and length of a write into a file that fills its places, and how many pages are read
+    /// for it.
     const CASES: [(u64, usize, u64); 8] = [
         (0, 8192, 0),
         (8192, 16_384, 0),
@@ -26,9 +28,17 @@ fn writes_of_parts_of_pages_read_first_and_whole_pages_do_not() {
         disk.settle();
         let counts = disk.device.counts();
         let reads = counts.device_reads - before.device_reads;
-        assert_eq!((counts.read_modify_writes, reads), (expected, expected), "{length} at {offset}");
+        assert_eq!(
+            (counts.read_modify_writes, reads),
+            (expected, expected),
+            "{length} at {offset}"
+        );
         disk.time(write(FILE, offset, length));
-        assert_eq!(disk.device.counts().read_modify_writes, expected, "the pages are in memory by now");
+        assert_eq!(
+            disk.device.counts().read_modify_writes,
+            expected,
+            "the pages are in memory by now"
+        );
     }
 }
 
@@ -65,7 +75,11 @@ fn a_page_at_the_end_of_a_file_is_read_only_for_what_it_holds() {
         disk.time(write(FILE, offset, 300));
     }
     disk.settle();
-    assert_eq!(disk.device.counts().read_modify_writes, 0, "new pages hold nothing that is not in memory");
+    assert_eq!(
+        disk.device.counts().read_modify_writes,
+        0,
+        "new pages hold nothing that is not in memory"
+    );
 }
 
 #[test]
@@ -99,7 +113,11 @@ fn a_small_file_read_in_pieces_from_its_start_is_read_ahead() {
         disk.time(open(FILE, "small"));
         let reads = disk.device.counts().device_reads;
         for offset in [0, 8192, 16_384, 24_576] {
-            disk.time(read(FILE, offset, 8192.min(30_000 - usize::try_from(offset).expect("small"))));
+            disk.time(read(
+                FILE,
+                offset,
+                8192.min(30_000 - usize::try_from(offset).expect("small")),
+            ));
         }
         assert_eq!(disk.device.counts().device_reads - reads, expected, "{ahead} bytes ahead");
     }
@@ -117,7 +135,10 @@ fn a_writer_is_held_when_the_disk_falls_behind_and_a_sync_waits_for_all() {
     }
     assert!((3..150).contains(&held), "{held} of 200 writes had to wait");
     assert!(disk.time(IoOp::Sync { file: FILE }) > Duration::from_millis(100));
-    assert_eq!(disk.device.counts().bytes_written - disk.device.counts().metadata_writes * 8192, 200 * 8192);
+    assert_eq!(
+        disk.device.counts().bytes_written - disk.device.counts().metadata_writes * 8192,
+        200 * 8192
+    );
     assert_eq!(disk.time(IoOp::Sync { file: FILE }), Duration::ZERO);
 }
 

@@ -1,4 +1,5 @@
-//! Makes request and response bytes: valid messages in all the usual shapes, then a little damage where it hurts.
+//! Makes request and response bytes: valid messages in all the usual shapes, then a little damage
+//! where it hurts.
 
 use foxy_base::Random;
 
@@ -54,7 +55,8 @@ const SPICE: [&str; 48] = [
     "[::1]",
 ];
 
-const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "OPTIONS", "DELETE", "PURGE", "M-SEARCH", "get"];
+const METHODS: [&str; 9] =
+    ["GET", "HEAD", "POST", "PUT", "OPTIONS", "DELETE", "PURGE", "M-SEARCH", "get"];
 
 const TARGETS: [&str; 14] = [
     "/",
@@ -169,7 +171,8 @@ fn body(random: &mut Random, out: &mut Vec<u8>) {
 }
 
 fn chunks(random: &mut Random, data: &[u8], out: &mut Vec<u8>) {
-    let name = if random.chance(0.2) { "transfer-encoding:CHUNKED" } else { "Transfer-Encoding: chunked" };
+    let name =
+        if random.chance(0.2) { "transfer-encoding:CHUNKED" } else { "Transfer-Encoding: chunked" };
     out.extend_from_slice(format!("{name}\r\n\r\n").as_bytes());
     for chunk in data.chunks(1 + random.below(12) as usize) {
         let extension = pick(random, &["", "", "", ";a", " ;a=b", ";a=\"b;c\"", "  "]);
@@ -178,12 +181,15 @@ fn chunks(random: &mut Random, data: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(chunk);
         out.extend_from_slice(b"\r\n");
     }
-    let trailers =
-        pick(random, &["", "", "X-Sum: 1\r\n", "A: b\r\na: c\r\n", "Content-Length: 9\r\n", "X:\r\n"]);
+    let trailers = pick(
+        random,
+        &["", "", "X-Sum: 1\r\n", "A: b\r\na: c\r\n", "Content-Length: 9\r\n", "X:\r\n"],
+    );
     out.extend_from_slice(format!("0\r\n{trailers}\r\n").as_bytes());
 }
 
-/// None to three changes: a byte removed, changed or doubled, spice put in, a line doubled, the end cut off.
+/// None to three changes: a byte removed, changed or doubled, spice put in, a line doubled, the end
+/// cut off.
 fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..random.below(4) {
         let place = random.below(bytes.len().max(1) as u64) as usize;
@@ -210,8 +216,10 @@ fn line_start(bytes: &[u8], place: usize) -> usize {
 
 fn double_line(bytes: &mut Vec<u8>, place: usize) {
     let start = line_start(bytes, place);
-    let end =
-        bytes[place..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| place + end + 1);
+    let end = bytes[place..]
+        .iter()
+        .position(|&byte| byte == b'\n')
+        .map_or(bytes.len(), |end| place + end + 1);
     let line = bytes[start..end].to_vec();
     drop(bytes.splice(start..start, line));
 }

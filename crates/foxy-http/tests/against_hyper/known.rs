@@ -44,9 +44,13 @@ impl RequestKind {
         Some(match error {
             DecodeError::LengthAndTransferEncoding => Self::LengthAndTransferEncoding,
             DecodeError::RepeatedContentLength => Self::RepeatedEqualLength,
-            DecodeError::UnsupportedTransferCoding | DecodeError::RepeatedChunked => Self::OtherCodings,
+            DecodeError::UnsupportedTransferCoding | DecodeError::RepeatedChunked => {
+                Self::OtherCodings
+            }
             DecodeError::BareLineFeed => Self::BareLineFeed,
-            DecodeError::MissingHost | DecodeError::RepeatedHost | DecodeError::InvalidHost => Self::Host,
+            DecodeError::MissingHost | DecodeError::RepeatedHost | DecodeError::InvalidHost => {
+                Self::Host
+            }
             DecodeError::InvalidTarget | DecodeError::InvalidAuthority => Self::Target,
             DecodeError::InvalidChunkLine | DecodeError::InvalidChunkSize => Self::ChunkLine,
             DecodeError::InvalidRequestLine => Self::EmptyLines,
@@ -64,11 +68,13 @@ pub enum ResponseKind {
     EmptyLines,
     /// hyper takes a 101 that was not asked for.
     UnexpectedSwitch,
-    /// hyper reads on until the close after a coding it does not know, and ignores codings before chunked.
+    /// hyper reads on until the close after a coding it does not know, and ignores codings before
+    /// chunked.
     OtherCodings,
     /// hyper takes other bytes in chunk extensions, and sizes of more than 16 digits.
     ChunkLine,
-    /// hyper does not look at Content-Length beside Transfer-Encoding, nor at any framing header after HEAD.
+    /// hyper does not look at Content-Length beside Transfer-Encoding, nor at any framing header
+    /// after HEAD.
     UnusedFraming,
 }
 
@@ -93,7 +99,9 @@ impl ResponseKind {
             | DecodeError::RepeatedChunked
             | DecodeError::UnsupportedTransferCoding => Self::OtherCodings,
             DecodeError::InvalidChunkLine | DecodeError::InvalidChunkSize => Self::ChunkLine,
-            DecodeError::InvalidContentLength | DecodeError::RepeatedContentLength => Self::UnusedFraming,
+            DecodeError::InvalidContentLength | DecodeError::RepeatedContentLength => {
+                Self::UnusedFraming
+            }
             DecodeError::TransferEncodingInHttp10 if *method == Method::Head => Self::UnusedFraming,
             _ => return None,
         })

@@ -4,8 +4,8 @@ use crate::known::RequestKind;
 use crate::{Verdict, dropped_from_trailers, generate, run};
 use bytes::{Bytes, BytesMut};
 use foxy_http::{
-    CloseReason, DecodeError, Headers, Method, Persistence, RequestDecoder, RequestEvent, RequestHead,
-    Version,
+    CloseReason, DecodeError, Headers, Method, Persistence, RequestDecoder, RequestEvent,
+    RequestHead, Version,
 };
 use http_body_util::{BodyExt, Empty};
 use hyper::service::service_fn;
@@ -52,15 +52,19 @@ fn judge(runtime: &tokio::runtime::Runtime, input: &[u8]) -> Verdict<RequestKind
             };
         };
         if request != other {
-            return Err(format!("request {index} is read in two ways\nours:  {request:?}\nhyper: {other:?}"));
+            return Err(format!(
+                "request {index} is read in two ways\nours:  {request:?}\nhyper: {other:?}"
+            ));
         }
     }
     match end {
         End::Refused(error) if theirs.len() > ours.len() => match RequestKind::stricter(error) {
             Some(kind) => Ok(Some(kind)),
-            None => {
-                Err(format!("only hyper accepts request {}: {error:?}, {:?}", ours.len(), theirs[ours.len()]))
-            }
+            None => Err(format!(
+                "only hyper accepts request {}: {error:?}, {:?}",
+                ours.len(),
+                theirs[ours.len()]
+            )),
         },
         End::Clean if theirs.len() > ours.len() => {
             Err(format!("hyper sees more requests: {:?}", theirs[ours.len()]))
@@ -70,11 +74,14 @@ fn judge(runtime: &tokio::runtime::Runtime, input: &[u8]) -> Verdict<RequestKind
 }
 
 fn our_reading(input: &[u8]) -> (Vec<Seen>, End) {
-    let (mut decoder, mut buffer, mut seen) = (RequestDecoder::default(), BytesMut::from(input), Vec::new());
+    let (mut decoder, mut buffer, mut seen) =
+        (RequestDecoder::default(), BytesMut::from(input), Vec::new());
     let mut current = None;
     loop {
         match decoder.next(&mut buffer) {
-            Ok(Some(RequestEvent::Head(head, _))) => current = Some((head, Vec::new(), Headers::new())),
+            Ok(Some(RequestEvent::Head(head, _))) => {
+                current = Some((head, Vec::new(), Headers::new()))
+            }
             Ok(Some(RequestEvent::Body(bytes))) => parts(&mut current).1.extend_from_slice(&bytes),
             Ok(Some(RequestEvent::Trailers(trailers))) => parts(&mut current).2 = trailers,
             Ok(Some(RequestEvent::End)) => {
@@ -85,7 +92,9 @@ fn our_reading(input: &[u8]) -> (Vec<Seen>, End) {
                     return (seen, End::LastRequest);
                 }
             }
-            Ok(None) => return (seen, decoder.eof(&buffer).map_or_else(End::Refused, |()| End::Clean)),
+            Ok(None) => {
+                return (seen, decoder.eof(&buffer).map_or_else(End::Refused, |()| End::Clean));
+            }
             Err(error) => return (seen, End::Refused(error)),
         }
     }
@@ -98,7 +107,11 @@ fn parts<T>(current: &mut Option<T>) -> &mut T {
 /// Whether hyper may stop reading after this request.
 fn is_last(head: &RequestHead) -> bool {
     let persistence = Persistence::of(head.version, &head.headers);
-    assert_ne!(persistence, Persistence::Close(CloseReason::Tunnel), "a request alone opens no tunnel");
+    assert_ne!(
+        persistence,
+        Persistence::Close(CloseReason::Tunnel),
+        "a request alone opens no tunnel"
+    );
     persistence != Persistence::KeepAlive
         || head.method == Method::Connect
         || head.headers.contains("upgrade")
@@ -116,7 +129,9 @@ fn our_request(head: &RequestHead, body: Vec<u8>, trailers: &Headers) -> Seen {
         },
         headers: sorted(headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_vec()))),
         body,
-        trailers: sorted(trailers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.to_vec()))),
+        trailers: sorted(
+            trailers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.to_vec())),
+        ),
     }
 }
 
@@ -151,7 +166,10 @@ async fn hyper_reading(input: &[u8]) -> Vec<Seen> {
                 version: head.version,
                 headers,
                 body: body.to_bytes().to_vec(),
-                trailers: trailers.into_iter().filter(|(name, _)| !dropped_from_trailers(name)).collect(),
+                trailers: trailers
+                    .into_iter()
+                    .filter(|(name, _)| !dropped_from_trailers(name))
+                    .collect(),
             });
             Ok::<_, hyper::Error>(Response::new(Empty::<Bytes>::new()))
         }

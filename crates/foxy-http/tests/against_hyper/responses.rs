@@ -9,7 +9,8 @@ use hyper::Request;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A whole response as one side read it, without the framing headers: the body shows how they were understood.
+/// A whole response as one side read it, without the framing headers: the body shows how they were
+/// understood.
 #[derive(Debug, PartialEq)]
 struct Seen {
     status: u16,
@@ -30,12 +31,18 @@ fn judge(runtime: &tokio::runtime::Runtime, input: &[u8]) -> Verdict<ResponseKin
         let theirs = runtime.block_on(hyper_reading(&method, input));
         match (ours, theirs) {
             (Ok(ours), Some(theirs)) if ours != theirs => {
-                return Err(format!("read in two ways for {method}\nours:  {ours:?}\nhyper: {theirs:?}"));
+                return Err(format!(
+                    "read in two ways for {method}\nours:  {ours:?}\nhyper: {theirs:?}"
+                ));
             }
             (Ok(ours), None) => return Err(format!("only we accept it for {method}: {ours:?}")),
             (Err(error), Some(theirs)) => match ResponseKind::stricter(error, &method) {
                 Some(kind) => return Ok(Some(kind)),
-                None => return Err(format!("only hyper accepts it for {method}: {error:?}, {theirs:?}")),
+                None => {
+                    return Err(format!(
+                        "only hyper accepts it for {method}: {error:?}, {theirs:?}"
+                    ));
+                }
             },
             (Ok(_), Some(_)) | (Err(_), None) => {}
         }
@@ -55,7 +62,8 @@ fn our_reading(method: &Method, input: &[u8]) -> Result<Seen, DecodeError> {
         match event {
             ResponseEvent::Interim(_) => {}
             ResponseEvent::Trailers(trailers) => {
-                seen.as_mut().expect("a head comes first").trailers = without_framing(trailers.iter());
+                seen.as_mut().expect("a head comes first").trailers =
+                    without_framing(trailers.iter());
             }
             ResponseEvent::Head(head, _) => {
                 let version = match head.version {
@@ -80,12 +88,15 @@ fn our_reading(method: &Method, input: &[u8]) -> Result<Seen, DecodeError> {
     }
 }
 
-/// Names in lower case and sorted, values with every run of blanks as one SP (folds become blanks of some number).
+/// Names in lower case and sorted, values with every run of blanks as one SP (folds become blanks
+/// of some number).
 fn without_framing<'a>(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<(String, Vec<u8>)> {
     let mut lines: Vec<(String, Vec<u8>)> = lines
         .map(|(name, value)| {
-            let words: Vec<&[u8]> =
-                value.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty()).collect();
+            let words: Vec<&[u8]> = value
+                .split(|byte| matches!(byte, b' ' | b'\t'))
+                .filter(|word| !word.is_empty())
+                .collect();
             (name.to_ascii_lowercase(), words.join(&b' '))
         })
         .filter(|(name, _)| name != "content-length" && name != "transfer-encoding")
@@ -103,18 +114,24 @@ async fn hyper_reading(method: &Method, input: &[u8]) -> Option<Seen> {
         .handshake(TokioIo::new(client))
         .await
         .expect("a handshake sends nothing");
-    let request =
-        Request::builder().method(method.as_str()).uri("/").body(Empty::<Bytes>::new()).expect("valid");
+    let request = Request::builder()
+        .method(method.as_str())
+        .uri("/")
+        .body(Empty::<Bytes>::new())
+        .expect("valid");
     let exchange = async {
         let (head, body) = sender.send_request(request).await.ok()?.into_parts();
         let body = body.collect().await.ok()?;
+        let trailers = body
+            .trailers()
+            .map(|map| map.iter().filter(|(name, _)| !dropped_from_trailers(name.as_str())));
         let trailers =
-            body.trailers().map(|map| map.iter().filter(|(name, _)| !dropped_from_trailers(name.as_str())));
-        let trailers = trailers.into_iter().flatten().map(|(name, value)| (name.as_str(), value.as_bytes()));
+            trailers.into_iter().flatten().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let trailers = without_framing(trailers);
         let body = body.to_bytes().to_vec();
-        let headers =
-            without_framing(head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+        let headers = without_framing(
+            head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())),
+        );
         drop(sender);
         Some(Seen { status: head.status.as_u16(), version: head.version, headers, body, trailers })
     };

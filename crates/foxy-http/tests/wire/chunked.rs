@@ -16,7 +16,10 @@ fn check(body: &str, expected: &str) {
 
 #[test]
 fn sizes_are_hexadecimal_in_either_case_with_leading_zeros() {
-    check("a\r\n0123456789\r\n000A\r\n0123456789\r\n000\r\n\r\n", "body 01234567890123456789 | end");
+    check(
+        "a\r\n0123456789\r\n000A\r\n0123456789\r\n000\r\n\r\n",
+        "body 01234567890123456789 | end",
+    );
 }
 
 #[test]
@@ -72,7 +75,8 @@ fn data_longer_or_shorter_than_its_size_is_refused() {
 #[test]
 fn extensions_beyond_the_limit_are_refused() {
     check(&format!("1;{}\r\nx\r\n0\r\n\r\n", "a".repeat(5000)), "400 ChunkExtensionsTooLarge");
-    let shown = show_request(format!("{HEAD}{}0\r\n\r\n", "1;aaaaaaaaa\r\nx\r\n".repeat(1000)).as_bytes());
+    let shown =
+        show_request(format!("{HEAD}{}0\r\n\r\n", "1;aaaaaaaaa\r\nx\r\n".repeat(1000)).as_bytes());
     assert!(shown.ends_with("400 ChunkExtensionsTooLarge"), "{shown}");
     check(&format!("1;{}\r\nx\r\n0\r\n\r\n", "a".repeat(4095)), "body x | end");
 }
@@ -107,5 +111,8 @@ fn responses_are_read_as_strictly_but_for_padded_sizes() {
     let shown = |body: &str| show_response(&Method::Get, format!("{head}{body}").as_bytes());
     assert_eq!(shown("1\nx\r\n0\r\n\r\n"), "200 chunked | InvalidChunkLine");
     assert_eq!(shown("1\r\nx\r\n"), "200 chunked | body x | TruncatedBody");
-    assert_eq!(shown("1  \t\r\nx\r\n0 \r\nA: b\r\n\r\n"), "200 chunked | body x | trailers A: b | end");
+    assert_eq!(
+        shown("1  \t\r\nx\r\n0 \r\nA: b\r\n\r\n"),
+        "200 chunked | body x | trailers A: b | end"
+    );
 }

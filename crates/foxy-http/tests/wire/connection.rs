@@ -55,7 +55,10 @@ fn persistence_follows_version_and_connection() {
         Persistence::of(head.version, &head.headers)
     };
     assert_eq!(of("HTTP/1.1", ""), Persistence::KeepAlive);
-    assert_eq!(of("HTTP/1.1", "Connection: foo, CLOSE\r\n"), Persistence::Close(CloseReason::Asked));
+    assert_eq!(
+        of("HTTP/1.1", "Connection: foo, CLOSE\r\n"),
+        Persistence::Close(CloseReason::Asked)
+    );
     assert_eq!(of("HTTP/1.0", ""), Persistence::Close(CloseReason::Http10));
     assert_eq!(of("HTTP/1.0", "Connection: Keep-Alive\r\n"), Persistence::KeepAlive);
     assert_eq!(
@@ -70,7 +73,10 @@ fn an_upgrade_must_be_named_in_connection_and_needs_1_1() {
         let head = head(version, lines);
         upgrade_protocol(head.version, &head.headers).map(<[u8]>::to_vec)
     };
-    assert_eq!(of("HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket\r\n"), Some(b"websocket".to_vec()));
+    assert_eq!(
+        of("HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket\r\n"),
+        Some(b"websocket".to_vec())
+    );
     assert_eq!(of("HTTP/1.1", "Upgrade: websocket\r\n"), None);
     assert_eq!(of("HTTP/1.1", "Connection: Upgrade\r\n"), None);
     assert_eq!(of("HTTP/1.0", "Connection: Upgrade\r\nUpgrade: websocket\r\n"), None);

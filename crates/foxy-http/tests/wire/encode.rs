@@ -49,7 +49,8 @@ fn chunks_are_written_with_hexadecimal_sizes() {
 #[test]
 fn a_body_length_sets_exactly_its_headers() {
     let set = |length| {
-        let mut headers = headers(&[("content-length", "1"), ("transfer-encoding", "gzip"), ("A", "b")]);
+        let mut headers =
+            headers(&[("content-length", "1"), ("transfer-encoding", "gzip"), ("A", "b")]);
         framing::set_body_length(&mut headers, length);
         crate::support::lines(&headers)
     };

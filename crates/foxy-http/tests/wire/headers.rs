@@ -3,7 +3,8 @@
 use crate::support::lines;
 use bytes::BytesMut;
 use foxy_http::{
-    HeadText, Headers, InvalidHeader, Method, OwnName, ResponseDecoder, ResponseEvent, ResponseHead, encode,
+    HeadText, Headers, InvalidHeader, Method, OwnName, ResponseDecoder, ResponseEvent,
+    ResponseHead, encode,
 };
 
 fn list(text: &str) -> Headers {
@@ -99,7 +100,8 @@ fn lines_of_several_names_are_removed_at_once_in_any_case() {
 
 #[test]
 fn a_line_is_written_in_one_way_however_it_came() {
-    let text = "HTTP/1.1 200 OK\r\nA: 1\r\nB:2\r\nC:  3\r\nD: 4 \r\nE:\r\nF: 5\r\n 6\r\nG: 7\r\n\r\n";
+    let text =
+        "HTTP/1.1 200 OK\r\nA: 1\r\nB:2\r\nC:  3\r\nD: 4 \r\nE:\r\nF: 5\r\n 6\r\nG: 7\r\n\r\n";
     let mut decoder = ResponseDecoder::default();
     decoder.expect(&Method::Get);
     let Ok(Some(ResponseEvent::Head(mut head, _))) = decoder.next(&mut BytesMut::from(text)) else {

@@ -5,8 +5,12 @@ use foxy_http::{BodyLength, DecodeError, Limits, RequestHead, Version};
 
 type Fields<'a> = &'a [(&'a str, &'a [u8])];
 
-const GET: PseudoFields<'_> =
-    PseudoFields { method: "GET", scheme: Some("https"), authority: Some("h:1"), path: Some("/p?q") };
+const GET: PseudoFields<'_> = PseudoFields {
+    method: "GET",
+    scheme: Some("https"),
+    authority: Some("h:1"),
+    path: Some("/p?q"),
+};
 
 fn read(
     pseudo: PseudoFields<'_>,
@@ -18,13 +22,22 @@ fn read(
 
 #[track_caller]
 fn check_refused(pseudo: PseudoFields<'_>, fields: Fields<'_>, expected: DecodeError) {
-    assert_eq!(read(pseudo, fields, Content::None).expect_err("refused"), expected, "{pseudo:?} {fields:?}");
+    assert_eq!(
+        read(pseudo, fields, Content::None).expect_err("refused"),
+        expected,
+        "{pseudo:?} {fields:?}"
+    );
 }
 
 #[test]
 fn a_request_is_as_one_to_a_proxy() {
-    let fields: Fields<'_> =
-        &[("cookie", b"a=1"), ("accept", b"*/*"), ("host", b"H:1"), ("cookie", b"b=2"), ("te", b"trailers")];
+    let fields: Fields<'_> = &[
+        ("cookie", b"a=1"),
+        ("accept", b"*/*"),
+        ("host", b"H:1"),
+        ("cookie", b"b=2"),
+        ("te", b"trailers"),
+    ];
     let (head, length) = read(GET, fields, Content::None).expect("a request");
     assert_eq!((head.version, length), (Version::Http2, BodyLength::None));
     assert_eq!(head.target.raw(), "https://h:1/p?q");
@@ -53,7 +66,11 @@ fn options_of_a_whole_server_and_connect_have_their_forms() {
     let connect = PseudoFields { method: "CONNECT", scheme: None, path: None, ..GET };
     let (head, length) = read(connect, &[], Content::Some).expect("a request");
     assert_eq!((head.authority(), length), (Some(&b"h:1"[..]), BodyLength::None));
-    check_refused(PseudoFields { authority: Some("h"), ..connect }, &[], DecodeError::InvalidAuthority);
+    check_refused(
+        PseudoFields { authority: Some("h"), ..connect },
+        &[],
+        DecodeError::InvalidAuthority,
+    );
     check_refused(PseudoFields { path: Some("/"), ..connect }, &[], DecodeError::InvalidTarget);
     check_refused(connect, &[("content-length", b"1")], DecodeError::ConnectWithContent);
 }
@@ -98,7 +115,9 @@ fn what_no_line_of_http_1_1_may_be_is_refused() {
 
 #[test]
 fn fields_of_a_connection_and_another_host_are_refused() {
-    for name in ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "te"] {
+    for name in
+        ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "te"]
+    {
         check_refused(GET, &[(name, b"x")], DecodeError::ConnectionField);
     }
     check_refused(GET, &[("host", b"other")], DecodeError::HostDiffers);
@@ -120,7 +139,8 @@ fn limits_are_those_of_http_1_1() {
 #[test]
 fn trailers_lose_what_they_must_not_say() {
     let found = |fields: Fields<'_>| trailers(fields.iter().copied(), &Limits::default());
-    let kept = found(&[("x-sum", b"1"), ("host", b"other"), ("content-length", b"5")]).expect("trailers");
+    let kept =
+        found(&[("x-sum", b"1"), ("host", b"other"), ("content-length", b"5")]).expect("trailers");
     assert_eq!(kept.iter().collect::<Vec<_>>(), [("x-sum", &b"1"[..])]);
     assert_eq!(found(&[("transfer-encoding", b"chunked")]), Err(DecodeError::ConnectionField));
     let long = vec![b'y'; Limits::default().trailers];

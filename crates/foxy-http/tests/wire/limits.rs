@@ -7,9 +7,11 @@ use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 #[track_caller]
 fn decode(limits: Limits, input: &str) -> Result<bool, DecodeError> {
     let mut whole = RequestDecoder::new(limits);
-    let at_once =
-        whole.next(&mut BytesMut::from(input)).map(|event| matches!(event, Some(RequestEvent::Head(..))));
-    let (mut slow, mut buffer, mut outcome) = (RequestDecoder::new(limits), BytesMut::new(), Ok(false));
+    let at_once = whole
+        .next(&mut BytesMut::from(input))
+        .map(|event| matches!(event, Some(RequestEvent::Head(..))));
+    let (mut slow, mut buffer, mut outcome) =
+        (RequestDecoder::new(limits), BytesMut::new(), Ok(false));
     for byte in input.bytes() {
         buffer.extend_from_slice(&[byte]);
         outcome = slow.next(&mut buffer).map(|event| matches!(event, Some(RequestEvent::Head(..))));
@@ -50,7 +52,8 @@ fn a_request_line_over_its_limit_is_refused() {
 
 #[test]
 fn more_header_lines_than_allowed_are_refused() {
-    let with = |count: usize| format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(count - 1));
+    let with =
+        |count: usize| format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(count - 1));
     assert_eq!(decode(Limits::default(), &with(256)), Ok(true));
     assert_eq!(decode(Limits::default(), &with(257)), Err(DecodeError::TooManyHeaders));
     assert_eq!(decode(Limits { headers: 1, ..Limits::default() }, &with(1)), Ok(true));
@@ -59,7 +62,10 @@ fn more_header_lines_than_allowed_are_refused() {
 
 #[test]
 fn endless_empty_lines_are_refused() {
-    assert_eq!(decode(Limits::default(), &"\r\n".repeat(100)), Err(DecodeError::InvalidRequestLine));
+    assert_eq!(
+        decode(Limits::default(), &"\r\n".repeat(100)),
+        Err(DecodeError::InvalidRequestLine)
+    );
 }
 
 #[test]

@@ -41,8 +41,11 @@ fn empty_lines_before_a_request_are_skipped() {
 
 #[test]
 fn headers_keep_case_order_and_duplicates() {
-    let (events, end) = request_events(b"GET / HTTP/1.1\r\nhOsT: h\r\nB: 1\r\na:2  \r\nB:\r\n\r\n", 7);
-    let Some(foxy_http::RequestEvent::Head(head, _)) = events.first() else { panic!("{events:?}, {end:?}") };
+    let (events, end) =
+        request_events(b"GET / HTTP/1.1\r\nhOsT: h\r\nB: 1\r\na:2  \r\nB:\r\n\r\n", 7);
+    let Some(foxy_http::RequestEvent::Head(head, _)) = events.first() else {
+        panic!("{events:?}, {end:?}")
+    };
     assert_eq!(lines(&head.headers), "hOsT: h\nB: 1\na: 2\nB: \n");
 }
 
@@ -58,7 +61,11 @@ fn a_response_body_ends_by_length_by_last_chunk_or_by_close() {
         "HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
         "200 chunked | body hi | end",
     );
-    check_response(Method::Get, "HTTP/1.0 200 OK\r\n\r\nhi there", "200 until-close | body hi there | end");
+    check_response(
+        Method::Get,
+        "HTTP/1.0 200 OK\r\n\r\nhi there",
+        "200 until-close | body hi there | end",
+    );
 }
 
 #[test]
@@ -66,7 +73,9 @@ fn a_response_to_head_has_no_body_but_keeps_its_length_header() {
     let input = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
     check_response(Method::Head, std::str::from_utf8(input).expect("ASCII"), "200 none | end");
     let (events, _) = response_events(&Method::Head, input, 1);
-    let Some(foxy_http::ResponseEvent::Head(head, _)) = events.first() else { panic!("{events:?}") };
+    let Some(foxy_http::ResponseEvent::Head(head, _)) = events.first() else {
+        panic!("{events:?}")
+    };
     assert_eq!(head.headers.get("content-length"), Some(&b"9"[..]));
 }
 

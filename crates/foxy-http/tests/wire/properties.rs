@@ -1,8 +1,11 @@
-//! Laws over generated messages: where the bytes are split does not matter, and what is written is read again.
+//! Laws over generated messages: where the bytes are split does not matter, and what is written is
+//! read again.
 
 use crate::support::{request_events, response_events};
 use bytes::Bytes;
-use foxy_http::{BodyLength, Headers, Method, RequestEvent, ResponseEvent, ResponseHead, encode, framing};
+use foxy_http::{
+    BodyLength, Headers, Method, RequestEvent, ResponseEvent, ResponseHead, encode, framing,
+};
 use proptest::prelude::*;
 
 fn method() -> impl Strategy<Value = Method> {
@@ -72,8 +75,14 @@ fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-fn request_bytes(method: &Method, target: &str, mut headers: Headers, body: &Body) -> (Headers, Vec<u8>) {
-    let host = target.strip_prefix("http://").and_then(|rest| rest.split('/').next()).unwrap_or("h");
+fn request_bytes(
+    method: &Method,
+    target: &str,
+    mut headers: Headers,
+    body: &Body,
+) -> (Headers, Vec<u8>) {
+    let host =
+        target.strip_prefix("http://").and_then(|rest| rest.split('/').next()).unwrap_or("h");
     headers.append("Host", host);
     framing::set_body_length(&mut headers, body.length());
     let mut out = Vec::new();

@@ -1,4 +1,5 @@
-//! What two parsers could read differently in a request is refused, each case as docs/http-hazards.md says.
+//! What two parsers could read differently in a request is refused, each case as
+//! docs/http-hazards.md says.
 
 use crate::support::show_request;
 
@@ -37,7 +38,9 @@ fn a_content_length_given_twice_is_refused_even_if_equal() {
 
 #[test]
 fn a_content_length_that_is_no_plain_number_is_refused() {
-    for value in ["+5", "-5", "0x5", "5 5", "5;", "", "5.0", "1e1", "18446744073709551616", "\u{ff15}"] {
+    for value in
+        ["+5", "-5", "0x5", "5 5", "5;", "", "5.0", "1e1", "18446744073709551616", "\u{ff15}"]
+    {
         check(&post(&format!("Content-Length: {value}\r\n")), "400 InvalidContentLength");
     }
 }
@@ -84,7 +87,10 @@ fn a_coding_before_chunked_is_not_implemented() {
 #[test]
 fn chunked_twice_is_refused() {
     check(&post("Transfer-Encoding: chunked, chunked\r\n"), "400 RepeatedChunked");
-    check(&post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), "400 RepeatedChunked");
+    check(
+        &post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+        "400 RepeatedChunked",
+    );
 }
 
 #[test]
@@ -149,8 +155,8 @@ fn two_hosts_are_refused_even_if_equal() {
 #[test]
 fn a_host_that_is_no_authority_is_refused() {
     for host in [
-        "", "a b", "a, b", "user@h", "h:x", "h:65536", "h:1:2", "[::1", "[::g]", "::1", "h/", "h?", "h#",
-        "\u{e9}",
+        "", "a b", "a, b", "user@h", "h:x", "h:65536", "h:1:2", "[::1", "[::g]", "::1", "h/", "h?",
+        "h#", "\u{e9}",
     ] {
         check(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"), "400 InvalidHost");
     }
@@ -160,7 +166,10 @@ fn a_host_that_is_no_authority_is_refused() {
 fn odd_bytes_in_a_target_are_kept_as_they_came() {
     for path in ["/\"{}|^`\\<>", "/a?b=[c]&d={e}", "/%zz%00", "//double//slash", "/\u{e9}"] {
         let shown = path.as_bytes().escape_ascii();
-        check(&format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"), &format!("GET {shown} none | end"));
+        check(
+            &format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"),
+            &format!("GET {shown} none | end"),
+        );
     }
 }
 
@@ -193,7 +202,9 @@ fn other_versions_are_refused() {
 
 #[test]
 fn a_first_line_of_another_protocol_is_known_as_that() {
-    for line in ["INVALID CONNECTION PREFACE", "OPTIONS * RTSP/1.0", "INVITE sip:a@b SIP/2.0", "GET / FTP"] {
+    for line in
+        ["INVALID CONNECTION PREFACE", "OPTIONS * RTSP/1.0", "INVITE sip:a@b SIP/2.0", "GET / FTP"]
+    {
         check(&format!("{line}\r\nHost: h\r\n\r\n"), "400 OtherProtocol");
     }
 }

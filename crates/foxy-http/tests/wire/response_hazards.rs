@@ -1,8 +1,11 @@
-//! Responses that could desynchronise an origin connection or a client: refused, repaired, or the connection ends.
+//! Responses that could desynchronise an origin connection or a client: refused, repaired, or the
+//! connection ends.
 
 use crate::support::{lines, response_events, show_response};
 use bytes::BytesMut;
-use foxy_http::{CloseReason, DecodeError, Limits, Method, NotReusable, ResponseDecoder, ResponseEvent};
+use foxy_http::{
+    CloseReason, DecodeError, Limits, Method, NotReusable, ResponseDecoder, ResponseEvent,
+};
 
 #[track_caller]
 fn check(input: &str, expected: &str) {
@@ -27,11 +30,12 @@ fn headers_and_reuse(method: Method, input: &str) -> (String, Result<(), NotReus
 
 #[test]
 fn transfer_encoding_wins_over_content_length_which_is_removed_and_the_connection_ends() {
-    let input =
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+    let input = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
     check(input, "200 chunked | body x | end");
-    let expected =
-        ("Transfer-Encoding: chunked\n".to_owned(), Err(NotReusable::Closing(CloseReason::AmbiguousLength)));
+    let expected = (
+        "Transfer-Encoding: chunked\n".to_owned(),
+        Err(NotReusable::Closing(CloseReason::AmbiguousLength)),
+    );
     assert_eq!(headers_and_reuse(Method::Get, input), expected);
 }
 
@@ -43,19 +47,29 @@ fn equal_content_lengths_become_one() {
 
 #[test]
 fn lengths_that_differ_or_are_no_numbers_are_refused() {
-    check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", "RepeatedContentLength");
+    check(
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
+        "RepeatedContentLength",
+    );
     for value in ["+2", "", "2,", "0x2", "2 2"] {
-        check(&format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nabc"), "InvalidContentLength");
+        check(
+            &format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nabc"),
+            "InvalidContentLength",
+        );
     }
 }
 
 #[test]
 fn transfer_encodings_but_one_chunked_are_refused() {
-    let with = |value: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {value}\r\n\r\n0\r\n\r\n");
+    let with =
+        |value: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {value}\r\n\r\n0\r\n\r\n");
     check(&with("gzip"), "ChunkedNotLast");
     check(&with("gzip, chunked"), "UnsupportedTransferCoding");
     check(&with("chunked, chunked"), "RepeatedChunked");
-    check("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "TransferEncodingInHttp10");
+    check(
+        "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "TransferEncodingInHttp10",
+    );
 }
 
 #[test]
@@ -74,20 +88,28 @@ fn a_body_announced_where_none_may_be_ends_the_connection() {
     let announced = Err(NotReusable::Closing(CloseReason::BodyNotAllowed));
     let reuse = |status: &str, line: &str| {
         let head = format!("HTTP/1.1 {status} x\r\n{line}X: y\r\n\r\n");
-        let later = if status == "204" { "" } else { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" };
+        let later =
+            if status == "204" { "" } else { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" };
         headers_and_reuse(Method::Get, &format!("{head}{later}")).1
     };
     for status in ["204", "100", "103"] {
-        for line in
-            ["Content-Length: 2", "Content-Length: 0, 2", "Content-Length: x", "Transfer-Encoding: chunked"]
-        {
+        for line in [
+            "Content-Length: 2",
+            "Content-Length: 0, 2",
+            "Content-Length: x",
+            "Transfer-Encoding: chunked",
+        ] {
             assert_eq!(reuse(status, &format!("{line}\r\n")), announced, "{status} with {line}");
         }
         assert_eq!(reuse(status, "Content-Length: 0\r\n"), Ok(()), "{status} with a length of 0");
         assert_eq!(reuse(status, ""), Ok(()), "{status}");
     }
     let length = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
-    assert_eq!(headers_and_reuse(Method::Head, length).1, Ok(()), "the length of what a GET would give");
+    assert_eq!(
+        headers_and_reuse(Method::Head, length).1,
+        Ok(()),
+        "the length of what a GET would give"
+    );
 }
 
 #[test]
@@ -150,8 +172,7 @@ fn bare_line_ends_and_nul_bytes_are_refused() {
 
 #[test]
 fn a_101_is_refused_unless_an_upgrade_was_asked_for() {
-    let input =
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n\x01\x02";
+    let input = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n\x01\x02";
     check(input, "UnexpectedSwitch");
     let (mut decoder, mut buffer) = (ResponseDecoder::default(), BytesMut::from(input));
     decoder.expect_upgrade(&Method::Get);
@@ -167,7 +188,10 @@ fn a_101_is_refused_unless_an_upgrade_was_asked_for() {
 #[test]
 fn endless_interim_responses_are_refused() {
     let input = "HTTP/1.1 102 Processing\r\n\r\n".repeat(Limits::default().interim_responses + 1);
-    assert!(show_response(&Method::Get, input.as_bytes()).ends_with("interim 102 | TooManyInterimResponses"));
+    assert!(
+        show_response(&Method::Get, input.as_bytes())
+            .ends_with("interim 102 | TooManyInterimResponses")
+    );
 }
 
 #[test]
@@ -175,7 +199,10 @@ fn an_origin_that_closes_early_is_noticed() {
     check("", "TruncatedHead");
     check("HTTP/1.1 200 OK\r\nContent-", "TruncatedHead");
     check("HTTP/1.1 100 Continue\r\n\r\n", "interim 100 | TruncatedHead");
-    check("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", "200 length=3 | body ab | TruncatedBody");
+    check(
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+        "200 length=3 | body ab | TruncatedBody",
+    );
 }
 
 #[test]

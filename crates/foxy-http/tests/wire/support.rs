@@ -2,7 +2,8 @@
 
 use bytes::BytesMut;
 use foxy_http::{
-    BodyLength, DecodeError, Headers, Method, RequestDecoder, RequestEvent, ResponseDecoder, ResponseEvent,
+    BodyLength, DecodeError, Headers, Method, RequestDecoder, RequestEvent, ResponseDecoder,
+    ResponseEvent,
 };
 use std::fmt::Write;
 
@@ -14,9 +15,11 @@ pub fn lines(headers: &Headers) -> String {
     })
 }
 
-/// Every event of a connection's request bytes, fed in pieces of `step` bytes, body pieces joined; then the end.
+/// Every event of a connection's request bytes, fed in pieces of `step` bytes, body pieces joined;
+/// then the end.
 pub fn request_events(input: &[u8], step: usize) -> (Vec<RequestEvent>, Result<(), DecodeError>) {
-    let (mut decoder, mut buffer, mut events) = (RequestDecoder::default(), BytesMut::new(), Vec::new());
+    let (mut decoder, mut buffer, mut events) =
+        (RequestDecoder::default(), BytesMut::new(), Vec::new());
     for piece in input.chunks(step.max(1)) {
         buffer.extend_from_slice(piece);
         loop {
@@ -40,13 +43,15 @@ fn push_request_event(events: &mut Vec<RequestEvent>, event: RequestEvent) {
     }
 }
 
-/// Every event of the response bytes to one request, fed in pieces of `step` bytes, body pieces joined; then the end.
+/// Every event of the response bytes to one request, fed in pieces of `step` bytes, body pieces
+/// joined; then the end.
 pub fn response_events(
     method: &Method,
     input: &[u8],
     step: usize,
 ) -> (Vec<ResponseEvent>, Result<(), DecodeError>) {
-    let (mut decoder, mut buffer, mut events) = (ResponseDecoder::default(), BytesMut::new(), Vec::new());
+    let (mut decoder, mut buffer, mut events) =
+        (ResponseDecoder::default(), BytesMut::new(), Vec::new());
     decoder.expect(method);
     for piece in input.chunks(step.max(1)) {
         buffer.extend_from_slice(piece);
@@ -71,14 +76,20 @@ fn push_response_event(events: &mut Vec<ResponseEvent>, event: ResponseEvent) {
     }
 }
 
-/// The events of request bytes as short text: `head GET / None | body "abc" | end`, then the error if there is one.
+/// The events of request bytes as short text: `head GET / None | body "abc" | end`, then the error
+/// if there is one.
 pub fn show_request(input: &[u8]) -> String {
     let (events, end) = request_events(input, input.len());
     let mut parts: Vec<String> = events
         .iter()
         .map(|event| match event {
             RequestEvent::Head(head, length) => {
-                format!("{} {} {}", head.method, head.target.raw().escape_ascii(), show_length(*length))
+                format!(
+                    "{} {} {}",
+                    head.method,
+                    head.target.raw().escape_ascii(),
+                    show_length(*length)
+                )
             }
             RequestEvent::Body(bytes) => format!("body {}", bytes.escape_ascii()),
             RequestEvent::Trailers(trailers) => format!("trailers {}", lines(trailers).trim_end()),
@@ -96,7 +107,9 @@ pub fn show_response(method: &Method, input: &[u8]) -> String {
         .iter()
         .map(|event| match event {
             ResponseEvent::Interim(head) => format!("interim {}", head.status),
-            ResponseEvent::Head(head, length) => format!("{} {}", head.status, show_length(*length)),
+            ResponseEvent::Head(head, length) => {
+                format!("{} {}", head.status, show_length(*length))
+            }
             ResponseEvent::Body(bytes) => format!("body {}", bytes.escape_ascii()),
             ResponseEvent::Trailers(trailers) => format!("trailers {}", lines(trailers).trim_end()),
             ResponseEvent::End => "end".to_owned(),

@@ -16,7 +16,11 @@ fn routed(request: &str) -> (String, String, String) {
     let Some(RequestEvent::Head(head, _)) = events.first() else { panic!("{request:?}: {end:?}") };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let origin = head.origin_form().map(|target| text(&target)).unwrap_or_default();
-    (text(head.authority().unwrap_or_default()), origin, text(head.headers.get("host").unwrap_or_default()))
+    (
+        text(head.authority().unwrap_or_default()),
+        origin,
+        text(head.headers.get("host").unwrap_or_default()),
+    )
 }
 
 #[track_caller]
@@ -33,7 +37,10 @@ fn each_form_has_its_parts() {
     let absolute = parse(&Method::Get, "HTTP://h:80/p?q").expect("an absolute form");
     let parts = TargetForm::Absolute { scheme: b"HTTP", authority: b"h:80", path: b"/p?q" };
     assert_eq!(absolute.form(), parts);
-    assert_eq!(parse(&Method::Get, "/p?q").expect("an origin form").form(), TargetForm::Origin(b"/p?q"));
+    assert_eq!(
+        parse(&Method::Get, "/p?q").expect("an origin form").form(),
+        TargetForm::Origin(b"/p?q")
+    );
     assert_eq!(
         parse(&Method::Connect, "h:443").expect("an authority").form(),
         TargetForm::Authority(b"h:443")
@@ -43,11 +50,17 @@ fn each_form_has_its_parts() {
 
 #[test]
 fn a_form_its_method_does_not_allow_is_refused() {
-    for (method, raw) in [(Method::Get, "*"), (Method::Get, "h:443"), (Method::Get, "p"), (Method::Get, "")] {
+    for (method, raw) in
+        [(Method::Get, "*"), (Method::Get, "h:443"), (Method::Get, "p"), (Method::Get, "")]
+    {
         assert_eq!(parse(&method, raw), Err(DecodeError::InvalidTarget), "{method} {raw}");
     }
     for raw in ["/", "http://h/", "*", "h", "h:", "h:x", "u@h:443", "[::1]"] {
-        assert_eq!(parse(&Method::Connect, raw), Err(DecodeError::InvalidAuthority), "CONNECT {raw}");
+        assert_eq!(
+            parse(&Method::Connect, raw),
+            Err(DecodeError::InvalidAuthority),
+            "CONNECT {raw}"
+        );
     }
 }
 
@@ -85,9 +98,10 @@ fn an_authority_is_a_host_and_perhaps_a_port() {
     assert_eq!(parse("127.0.0.1:8080"), Some(("127.0.0.1", Some(8080))));
     assert_eq!(parse("[::1]:443"), Some(("[::1]", Some(443))));
     assert_eq!(parse("h:"), Some(("h", None)));
-    for text in
-        ["", ":80", "h:65536", "h:+1", "[::1", "[::1]x", "[]", "::1", "a%20b", "h:1:2", "h,g", "\u{e9}"]
-    {
+    for text in [
+        "", ":80", "h:65536", "h:+1", "[::1", "[::1]x", "[]", "::1", "a%20b", "h:1:2", "h,g",
+        "\u{e9}",
+    ] {
         assert_eq!(parse(text), None, "{text}");
     }
 }

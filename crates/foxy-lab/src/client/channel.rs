@@ -11,7 +11,8 @@ use tokio::net::TcpStream;
 /// # Errors
 /// How far it came.
 pub async fn open(wire: &Wire, request: &Request) -> Result<Channel, ErrorCause> {
-    let mut stream = TcpStream::connect(wire.target).await.map_err(|error| ErrorCause::of_connect(&error))?;
+    let mut stream =
+        TcpStream::connect(wire.target).await.map_err(|error| ErrorCause::of_connect(&error))?;
     stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
     let Some(config) = &wire.tls else { return Ok(Channel::Left(stream)) };
     let authority = wire.authority(request);

@@ -1,4 +1,5 @@
-//! The same client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one connection, one stream at a time.
+//! The same client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one connection, one
+//! stream at a time.
 
 use super::reading::Reading;
 use super::wire::{POSTED, Wire, fields, method};
@@ -69,7 +70,8 @@ pub async fn ask(
     Ok(reading.finish().ok_or(ErrorCause::Protocol)?)
 }
 
-/// What an exchange failed of whose answer has `begun` or not: bytes that are not HTTP/2 as it should be, or a lost connection.
+/// What an exchange failed of whose answer has `begun` or not: bytes that are not HTTP/2 as it
+/// should be, or a lost connection.
 fn cause(error: &h2::Error, begun: bool) -> ErrorCause {
     match error.get_io().map(io::Error::kind) {
         _ if error.is_library() => ErrorCause::Protocol,

@@ -28,7 +28,8 @@ impl Reading {
     pub fn begin<'a>(&mut self, status: u16, field: impl Fn(&str) -> Option<&'a str>) {
         let reply_to = field(REQUEST_ID).and_then(|id| id.parse().ok());
         let object = field(OBJECT_ID).and_then(|text| text.split_once('.'));
-        let object = object.and_then(|(key, version)| Some((key.parse().ok()?, version.parse().ok()?)));
+        let object =
+            object.and_then(|(key, version)| Some((key.parse().ok()?, version.parse().ok()?)));
         let body = match self.content {
             Content::Object(object, _) => Some(BodyStream::new(object.id, object.version)),
             Content::Document(document) => object.map(|(_, version)| document.body(version)),

@@ -40,13 +40,15 @@ enum By {
 }
 
 impl Wire {
-    /// For the requests of a run: server n is at the port of the first plus n. Through a reverse proxy there is one name for all.
+    /// For the requests of a run: server n is at the port of the first plus n. Through a reverse
+    /// proxy there is one name for all.
     pub fn new(options: &LoadOptions) -> Self {
         let (forward, first) = match &options.mode {
             Mode::Forward { origin } => (true, origin),
             Mode::Reverse { host } => (false, host),
         };
-        let (servers, hosts) = (options.workload.model.servers(), options.hosts.filter(|_| forward));
+        let (servers, hosts) =
+            (options.workload.model.servers(), options.hosts.filter(|_| forward));
         let (by, authorities) = match hosts {
             Some(hosts) if servers == 1 => (By::Object, hosts),
             _ => (By::Server, servers),
@@ -57,12 +59,16 @@ impl Wire {
             let below = hosts.map(|hosts| format!("h{}.", number % hosts + 1)).unwrap_or_default();
             Some(format!("{below}{host}:{port}"))
         };
-        let name = |number| if forward { at(number) } else { None }.unwrap_or_else(|| first.clone());
+        let name =
+            |number| if forward { at(number) } else { None }.unwrap_or_else(|| first.clone());
         Self {
             target: options.target,
             protocol: options.protocol,
             time_limit: options.time_limit,
-            tls: options.tls.as_ref().map(|trust| trust.client(options.protocol == Protocol::Http2)),
+            tls: options
+                .tls
+                .as_ref()
+                .map(|trust| trust.client(options.protocol == Protocol::Http2)),
             forward,
             authorities: (0..authorities).map(name).collect(),
             by,
@@ -90,9 +96,17 @@ impl Wire {
     }
 
     /// Writes a request of HTTP/1 to `text`; `last` when it is the last one on its connection.
-    pub fn write(&self, request: &Request, number: u64, now: WallTime, last: bool, text: &mut String) {
+    pub fn write(
+        &self,
+        request: &Request,
+        number: u64,
+        now: WallTime,
+        last: bool,
+        text: &mut String,
+    ) {
         text.clear();
-        let (method, content, version) = (method(request.manner), request.content, self.protocol.version());
+        let (method, content, version) =
+            (method(request.manner), request.content, self.protocol.version());
         let authority = self.authority(request);
         let written = if self.forward && !self.tunnels() {
             write!(text, "{method} http://{authority}{content} {version}\r\nHost: {authority}\r\n")

@@ -1,5 +1,5 @@
-//! An answer, from the moment somebody asks for it: one exchange with the origin writes it, and everybody who asked reads it, each
-//! at a pace of its own. It does no IO but that of the spool.
+//! An answer, from the moment somebody asks for it: one exchange with the origin writes it, and
+//! everybody who asked reads it, each at a pace of its own. It does no IO but that of the spool.
 
 use super::failure::Failure;
 use super::marks::{Mark, Marks};
@@ -149,10 +149,11 @@ impl Answer {
         Ok(())
     }
 
-    /// Takes over the body of an older answer, whole as it is: the origin says that it still holds. Its transfer costs what it
-    /// cost then (seed 002, §3.3).
+    /// Takes over the body of an older answer, whole as it is: the origin says that it still holds.
+    /// Its transfer costs what it cost then (seed 002, §3.3).
     pub fn take_over(&self, start: Start, older: &Self) {
-        let (body, marks, end) = older.see(|older| (Rc::clone(&older.body), older.marks.clone(), older.end));
+        let (body, marks, end) =
+            older.see(|older| (Rc::clone(&older.body), older.marks.clone(), older.end));
         self.change(|progress| {
             (progress.body, progress.marks, progress.end) = (body, marks, end);
             progress.start = Some(Rc::new(start));

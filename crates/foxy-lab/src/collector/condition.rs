@@ -1,9 +1,11 @@
-//! Whether a conditional request is answered by an answer at hand with 304, and what that 304 says (RFC 9110 §13). Pure.
+//! Whether a conditional request is answered by an answer at hand with 304, and what that 304 says
+//! (RFC 9110 §13). Pure.
 
 use foxy_http::{Headers, Method, ResponseHead};
 use std::time::SystemTime;
 
-/// Whether the request's own copy is as good as this answer: a weak comparison of tags, else of times.
+/// Whether the request's own copy is as good as this answer: a weak comparison of tags, else of
+/// times.
 #[must_use]
 pub fn is_unchanged(method: &Method, request: &Headers, answer: &ResponseHead) -> bool {
     if !matches!(method, Method::Get | Method::Head) || answer.status != 200 {
@@ -23,7 +25,8 @@ pub fn is_unchanged(method: &Method, request: &Headers, answer: &ResponseHead) -
     else {
         return false;
     };
-    since == modified || time(since).zip(time(modified)).is_some_and(|(since, modified)| modified <= since)
+    since == modified
+        || time(since).zip(time(modified)).is_some_and(|(since, modified)| modified <= since)
 }
 
 fn without_weakness(tag: &[u8]) -> &[u8] {
@@ -62,8 +65,8 @@ pub fn has_validator(headers: &Headers) -> bool {
     headers.contains("etag") || headers.contains("last-modified")
 }
 
-/// The answer as a 304 has confirmed it (RFC 9111 §3.2): fields of the 304 take the place of older ones, but for those that
-/// describe the body.
+/// The answer as a 304 has confirmed it (RFC 9111 §3.2): fields of the 304 take the place of older
+/// ones, but for those that describe the body.
 #[must_use]
 pub fn confirmed(answer: &ResponseHead, confirmation: &ResponseHead) -> ResponseHead {
     let mut head = answer.clone();
@@ -95,7 +98,11 @@ mod tests {
     fn tags_come_before_times_and_a_copy_as_new_as_the_answer_is_unchanged() {
         let stored = answer(&[("ETag", "\"a\""), ("Last-Modified", OLD)]);
         let check = |request: &[(&str, &str)], expected| {
-            assert_eq!(is_unchanged(&Method::Get, &fields(request), &stored), expected, "{request:?}");
+            assert_eq!(
+                is_unchanged(&Method::Get, &fields(request), &stored),
+                expected,
+                "{request:?}"
+            );
         };
         check(&[("If-None-Match", "\"a\"")], true);
         check(&[("If-None-Match", "\"b\", W/\"a\"")], true);
@@ -114,14 +121,22 @@ mod tests {
 
     #[test]
     fn a_304_describes_no_body_and_confirms_what_was_known() {
-        let stored =
-            answer(&[("ETag", "\"a\""), ("Content-Length", "5"), ("Content-Type", "x/y"), ("Age", "9")]);
+        let stored = answer(&[
+            ("ETag", "\"a\""),
+            ("Content-Length", "5"),
+            ("Content-Type", "x/y"),
+            ("Age", "9"),
+        ]);
         let short = not_modified(&stored);
         assert_eq!((short.status, short.headers.len()), (304, 2));
-        let news = ResponseHead { headers: fields(&[("Date", NEW), ("Content-Type", "z")]), ..short };
+        let news =
+            ResponseHead { headers: fields(&[("Date", NEW), ("Content-Type", "z")]), ..short };
         let now = confirmed(&stored, &news);
         assert_eq!((now.status, now.headers.get_str("date")), (200, Some(NEW)));
-        assert_eq!((now.headers.get_str("content-type"), now.headers.get("age")), (Some("x/y"), None));
+        assert_eq!(
+            (now.headers.get_str("content-type"), now.headers.get("age")),
+            (Some("x/y"), None)
+        );
     }
 
     #[test]

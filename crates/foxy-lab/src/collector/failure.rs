@@ -2,7 +2,8 @@
 
 use crate::tls::outbound::Obstacle;
 
-/// Why there is no whole answer of an origin. It is kept and passed on like an answer, once to each proxy (R121).
+/// Why there is no whole answer of an origin. It is kept and passed on like an answer, once to each
+/// proxy (R121).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The name has no address.
@@ -133,7 +134,9 @@ impl Failure {
             Self::ClosedEarly => "the origin closed the connection within the body",
             Self::Hung => "the origin stopped within the body",
             Self::BrokenBody => "the origin broke the framing of its body",
-            Self::NoRoom => "the body is larger than what bodies are held in; start with a higher --spool",
+            Self::NoRoom => {
+                "the body is larger than what bodies are held in; start with a higher --spool"
+            }
             Self::SpoolFailed => {
                 "the file that bodies are held in cannot be used; start with --spool-dir elsewhere"
             }
@@ -157,7 +160,8 @@ mod tests {
     #[test]
     fn every_failure_has_its_place_a_name_of_its_own_and_a_status() {
         assert!(Failure::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
-        let names: std::collections::BTreeSet<_> = Failure::ALL.iter().map(|reason| reason.name()).collect();
+        let names: std::collections::BTreeSet<_> =
+            Failure::ALL.iter().map(|reason| reason.name()).collect();
         assert_eq!(names.len(), Failure::ALL.len());
         for failure in Failure::ALL {
             assert!(failure.status() >= 400 && !failure.proxy_status().is_empty(), "{failure:?}");

@@ -1,5 +1,6 @@
-//! One exchange with an origin, on a connection of its own (R120), asked once whatever comes of it (R121). It writes an answer;
-//! who reads that is not its business, and it goes on when nobody does. What is asked over HTTP/2 stands in `http2`.
+//! One exchange with an origin, on a connection of its own (R120), asked once whatever comes of it
+//! (R121). It writes an answer; who reads that is not its business, and it goes on when nobody
+//! does. What is asked over HTTP/2 stands in `http2`.
 
 mod http2;
 
@@ -46,15 +47,20 @@ pub struct Errand {
 
 /// Asks, and writes the answer until it ends.
 pub async fn run(shared: Rc<Shared>, errand: Errand) {
-    let mut exchange =
-        Exchange { shared: &shared, errand: &errand, began: clock::monotonic(), connect: Duration::ZERO };
+    let mut exchange = Exchange {
+        shared: &shared,
+        errand: &errand,
+        began: clock::monotonic(),
+        connect: Duration::ZERO,
+    };
     if let Err(failure) = exchange.run().await {
         shared.fail(failure);
         exchange.fail(failure).await;
     }
     let (now, request) = (clock::monotonic(), &errand.request);
     let start = errand.answer.see(|progress| progress.start.clone());
-    let broken = errand.answer.see(|progress| progress.end.is_some_and(|end| end.failure.is_some()));
+    let broken =
+        errand.answer.see(|progress| progress.end.is_some_and(|end| end.failure.is_some()));
     shared.fetches.set(shared.fetches.get() - 1);
     let Some(start) = start else { return shared.table.borrow_mut().remove(errand.slot) };
     let mut lifetime = lifetime::of(&request.head, &start.head);
@@ -129,8 +135,10 @@ impl Exchange<'_> {
         let to = &self.errand.request.to;
         let port = options.origin.map_or(to.port, |origin| origin.port());
         self.shared.alarm.until(self.began + self.errand.turn + options.round_trip).await;
-        let connected = timeout(options.time_limit, TcpStream::connect(SocketAddr::new(address, port))).await;
-        let stream = connected.map_err(|_| Failure::ConnectTimeout)?.map_err(|_| Failure::NoConnection)?;
+        let connected =
+            timeout(options.time_limit, TcpStream::connect(SocketAddr::new(address, port))).await;
+        let stream =
+            connected.map_err(|_| Failure::ConnectTimeout)?.map_err(|_| Failure::NoConnection)?;
         stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
         let stream = match to.scheme {
             Scheme::Http => Channel::Left(stream),
@@ -140,18 +148,20 @@ impl Exchange<'_> {
         Ok(stream)
     }
 
-    /// The handshake, which takes another round trip and is part of the connection. An origin that is every host shows a
-    /// certificate for its own address.
+    /// The handshake, which takes another round trip and is part of the connection. An origin that
+    /// is every host shows a certificate for its own address.
     async fn secure(&self, stream: TcpStream) -> Result<Channel, Failure> {
         let options = &self.shared.options;
         self.shared.alarm.until(clock::monotonic() + options.round_trip).await;
         let own = options.origin.map(|origin| Destination::at(Scheme::Https, origin).host);
         let name = own.as_ref().unwrap_or(&self.errand.request.to.host);
-        let secured = timeout(options.time_limit, outbound::secure(stream, name, &self.shared.tls)).await;
+        let secured =
+            timeout(options.time_limit, outbound::secure(stream, name, &self.shared.tls)).await;
         Ok(secured.map_err(|_| Failure::HandshakeTimeout)??)
     }
 
-    /// Sends the request. An origin that takes it no further may have answered already, so that is not a failure by itself.
+    /// Sends the request. An origin that takes it no further may have answered already, so that is
+    /// not a failure by itself.
     async fn send(&self, stream: &mut Channel) {
         let request = &self.errand.request;
         let mut headers = self.fields();
@@ -244,7 +254,8 @@ impl Exchange<'_> {
     /// Ends the answer where it is; if it has no head yet, it becomes one that says what happened.
     async fn fail(&self, failure: Failure) {
         let now = clock::monotonic();
-        let started = self.errand.answer.see(|progress| progress.start.as_ref().map(|start| start.at));
+        let started =
+            self.errand.answer.see(|progress| progress.start.as_ref().map(|start| start.at));
         if let Some(first) = started {
             let end = End { at: now.since(first), failure: Some(failure) };
             return self.errand.answer.change(|progress| progress.end = Some(end));
@@ -254,7 +265,8 @@ impl Exchange<'_> {
     }
 }
 
-/// Makes of an answer that has no head yet the Collector's own, which says why the origin gave none.
+/// Makes of an answer that has no head yet the Collector's own, which says why the origin gave
+/// none.
 pub async fn failed(
     answer: &Answer,
     failure: Failure,
@@ -265,7 +277,8 @@ pub async fn failed(
     let text = Bytes::from(format!("foxy collector: {}\n", failure.description()));
     let mut head = ResponseHead::new(failure.status());
     head.headers.append("Content-Type", "text/plain");
-    head.headers.append("Proxy-Status", format!("foxy-collector; error={}", failure.proxy_status()));
+    head.headers
+        .append("Proxy-Status", format!("foxy-collector; error={}", failure.proxy_status()));
     let length = BodyLength::Length(text.len() as u64);
     framing::set_body_length(&mut head.headers, length);
     let (depends, confirms, failure) = (Vec::new(), false, Some(failure));

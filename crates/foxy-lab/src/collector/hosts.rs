@@ -1,5 +1,6 @@
-//! Who has paid for which name (R117; seed 002, §3.1): each proxy pays each host's resolution once, and as much as it took the
-//! first time. A request that comes while its proxy is paying pays the rest. Pure: it resolves nothing and takes `now`.
+//! Who has paid for which name (R117; seed 002, §3.1): each proxy pays each host's resolution once,
+//! and as much as it took the first time. A request that comes while its proxy is paying pays the
+//! rest. Pure: it resolves nothing and takes `now`.
 
 use super::ProxyId;
 use super::failure::Failure;
@@ -46,7 +47,8 @@ impl Hosts {
     /// A proxy asks for a name.
     pub fn ask(&mut self, name: &str, proxy: ProxyId, now: Instant) -> Lookup {
         if let Some(host) = self.hosts.get_mut(name) {
-            let failed_long_ago = matches!(host.found, Some((Err(_), _, at)) if now.since(at) >= FAILED_FOR);
+            let failed_long_ago =
+                matches!(host.found, Some((Err(_), _, at)) if now.since(at) >= FAILED_FOR);
             if failed_long_ago {
                 *host = Host { found: None, asked: HashMap::from([(proxy, now)]) };
                 return Lookup::Resolve;
@@ -91,14 +93,26 @@ mod tests {
         let mut hosts = Hosts::default();
         assert_eq!(hosts.ask("a.test", ProxyId(0), at(0)), Lookup::Resolve);
         hosts.resolved("a.test", HERE, Duration::from_millis(40), at(40));
-        assert_eq!(hosts.ask("a.test", ProxyId(0), at(40)), Lookup::Known(HERE, at(40)), "paid by resolving");
+        assert_eq!(
+            hosts.ask("a.test", ProxyId(0), at(40)),
+            Lookup::Known(HERE, at(40)),
+            "paid by resolving"
+        );
         assert_eq!(
             hosts.ask("a.test", ProxyId(1), at(1000)),
             Lookup::Known(HERE, at(1040)),
             "pays all of it"
         );
-        assert_eq!(hosts.ask("a.test", ProxyId(1), at(1030)), Lookup::Known(HERE, at(1040)), "pays the rest");
-        assert_eq!(hosts.ask("a.test", ProxyId(1), at(9000)), Lookup::Known(HERE, at(1040)), "has paid");
+        assert_eq!(
+            hosts.ask("a.test", ProxyId(1), at(1030)),
+            Lookup::Known(HERE, at(1040)),
+            "pays the rest"
+        );
+        assert_eq!(
+            hosts.ask("a.test", ProxyId(1), at(9000)),
+            Lookup::Known(HERE, at(1040)),
+            "has paid"
+        );
     }
 
     #[test]
@@ -119,7 +133,10 @@ mod tests {
         let failed = Err(Failure::NoSuchHost);
         hosts.resolved("no.test", failed, Duration::from_secs(5), at(5000));
         assert_eq!(hosts.ask("no.test", ProxyId(1), at(6000)), Lookup::Known(failed, at(11_000)));
-        assert_eq!(hosts.ask("no.test", ProxyId(1), at(184_999)), Lookup::Known(failed, at(11_000)));
+        assert_eq!(
+            hosts.ask("no.test", ProxyId(1), at(184_999)),
+            Lookup::Known(failed, at(11_000))
+        );
         assert_eq!(hosts.ask("no.test", ProxyId(1), at(185_000)), Lookup::Resolve);
     }
 

@@ -1,5 +1,6 @@
-//! What makes two requests the same to the Collector (R115): method, URL, body, cookies, and what else an origin answers by.
-//! Pure. Fields that an answer's Vary names are compared apart, in `table`, once there is an answer.
+//! What makes two requests the same to the Collector (R115): method, URL, body, cookies, and what
+//! else an origin answers by. Pure. Fields that an answer's Vary names are compared apart, in
+//! `table`, once there is an answer.
 
 use crate::Scheme;
 use foxy_http::{Authority, Headers, RequestHead, TargetForm};
@@ -9,7 +10,8 @@ use xxhash_rust::xxh3::Xxh3;
 /// Fields whose values are part of the key: whose answer it is, and which part of it.
 const IN_KEY: [&str; 5] = ["cookie", "authorization", "range", "if-range", "content-type"];
 /// Fields that make a request conditional (RFC 9110 §13.1).
-const CONDITIONS: [&str; 4] = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"];
+const CONDITIONS: [&str; 4] =
+    ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"];
 
 /// Whom a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +36,8 @@ pub struct Asked {
 }
 
 impl Destination {
-    /// Where a request goes, of `scheme` where it names none; `None` for schemes other than `http` and `https`, and where no host
-    /// is named. A CONNECT is for a server of `https`.
+    /// Where a request goes, of `scheme` where it names none; `None` for schemes other than `http`
+    /// and `https`, and where no host is named. A CONNECT is for a server of `https`.
     #[must_use]
     pub fn of(head: &RequestHead, scheme: Scheme) -> Option<Self> {
         let scheme = match head.target.form() {
@@ -58,10 +60,12 @@ impl Destination {
         Self { scheme, host, port: address.port() }
     }
 
-    /// All that an address of this machine may be called: `localhost` is the loopback interface (RFC 6761 §6.3).
+    /// All that an address of this machine may be called: `localhost` is the loopback interface
+    /// (RFC 6761 §6.3).
     pub fn names_of(address: SocketAddr) -> impl Iterator<Item = Self> {
         let own = Self::at(Scheme::Http, address);
-        let local = address.ip().is_loopback().then(|| Self { host: "localhost".into(), ..own.clone() });
+        let local =
+            address.ip().is_loopback().then(|| Self { host: "localhost".into(), ..own.clone() });
         std::iter::once(own).chain(local)
     }
 
@@ -119,7 +123,8 @@ impl Asked {
             }
         }
         let control = |name: &str| head.headers.has_token("cache-control", name);
-        let old = head.headers.get("cache-control").is_none() && head.headers.has_token("pragma", "no-cache");
+        let old = head.headers.get("cache-control").is_none()
+            && head.headers.has_token("pragma", "no-cache");
         Self { key, conditional, reload: control("no-cache") || control("max-age=0") || old }
     }
 }
@@ -136,7 +141,8 @@ pub(super) mod tests {
     use foxy_http::{RequestDecoder, RequestEvent};
 
     pub fn head(text: &str) -> RequestHead {
-        let mut buffer = BytesMut::from(format!("{}\r\n\r\n", text.replace('\n', "\r\n")).as_bytes());
+        let mut buffer =
+            BytesMut::from(format!("{}\r\n\r\n", text.replace('\n', "\r\n")).as_bytes());
         match RequestDecoder::default().next(&mut buffer) {
             Ok(Some(RequestEvent::Head(head, _))) => head,
             other => panic!("no head in {text:?}: {other:?}"),
@@ -197,17 +203,32 @@ pub(super) mod tests {
     #[test]
     fn an_address_is_a_destination() {
         let at = |text: &str| Destination::at(Scheme::Http, text.parse().expect("an address"));
-        assert_eq!((at("127.0.0.1:81").host.as_str(), at("[::1]:81").host.as_str()), ("127.0.0.1", "[::1]"));
+        assert_eq!(
+            (at("127.0.0.1:81").host.as_str(), at("[::1]:81").host.as_str()),
+            ("127.0.0.1", "[::1]")
+        );
     }
 
     #[test]
     fn http_and_https_have_a_destination_and_a_tunnel_is_for_https() {
         for (text, expected) in [
-            ("GET http://a.test:81/x HTTP/1.1\nHost: a.test:81", Some(("a.test", 81, "http://a.test:81/x"))),
+            (
+                "GET http://a.test:81/x HTTP/1.1\nHost: a.test:81",
+                Some(("a.test", 81, "http://a.test:81/x")),
+            ),
             ("GET http://[::1]?y HTTP/1.1\nHost: [::1]", Some(("[::1]", 80, "http://[::1]/?y"))),
-            ("GET https://a.test/x HTTP/1.1\nHost: a.test", Some(("a.test", 443, "https://a.test/x"))),
-            ("GET https://a.test:80/x HTTP/1.1\nHost: a.test", Some(("a.test", 80, "https://a.test:80/x"))),
-            ("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443", Some(("a.test", 443, "https://a.test"))),
+            (
+                "GET https://a.test/x HTTP/1.1\nHost: a.test",
+                Some(("a.test", 443, "https://a.test/x")),
+            ),
+            (
+                "GET https://a.test:80/x HTTP/1.1\nHost: a.test",
+                Some(("a.test", 80, "https://a.test:80/x")),
+            ),
+            (
+                "CONNECT a.test:443 HTTP/1.1\nHost: a.test:443",
+                Some(("a.test", 443, "https://a.test")),
+            ),
             ("GET ftp://a.test/x HTTP/1.1\nHost: a.test", None),
             ("GET /x HTTP/1.0", None),
         ] {

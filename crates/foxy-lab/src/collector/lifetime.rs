@@ -1,5 +1,5 @@
-//! How long the Collector answers from what it has (R114): as long as the origin allows, and three minutes at least, so that
-//! what nobody may keep is still one answer for all proxies. Pure.
+//! How long the Collector answers from what it has (R114): as long as the origin allows, and three
+//! minutes at least, so that what nobody may keep is still one answer for all proxies. Pure.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
@@ -61,8 +61,10 @@ fn allowed(headers: &Headers) -> Option<Duration> {
         Some(expires.duration_since(date).unwrap_or_default())
     };
     let lifetime = seconds("s-maxage").or_else(|| seconds("max-age")).or_else(until)?;
-    let age =
-        headers.get_str("age").and_then(|age| age.parse().ok()).map_or(Duration::ZERO, Duration::from_secs);
+    let age = headers
+        .get_str("age")
+        .and_then(|age| age.parse().ok())
+        .map_or(Duration::ZERO, Duration::from_secs);
     Some(lifetime.saturating_sub(age))
 }
 
@@ -84,7 +86,13 @@ mod tests {
     fn what_may_be_kept_is_kept_as_long_as_the_origin_says_and_three_minutes_at_least() {
         let tag = ("ETag", "\"1\"");
         check(GET, 200, &[("Cache-Control", "max-age=3600"), tag], 3600, true);
-        check(GET, 200, &[("Cache-Control", "max-age=3600, s-maxage=900"), ("Age", "100"), tag], 800, true);
+        check(
+            GET,
+            200,
+            &[("Cache-Control", "max-age=3600, s-maxage=900"), ("Age", "100"), tag],
+            800,
+            true,
+        );
         check(GET, 200, &[("Cache-Control", "max-age=5")], 180, false);
         check(GET, 200, &[tag], 180, true);
         check(GET, 404, &[("Cache-Control", "max-age=900")], 900, false);
@@ -98,7 +106,9 @@ mod tests {
     fn what_may_not_be_kept_is_kept_three_minutes_and_forgotten() {
         let tag = ("ETag", "\"1\"");
         let long = ("Cache-Control", "max-age=3600");
-        for refused in ["no-store, max-age=3600", "private=\"x\", max-age=3600", "no-cache", "PRIVATE"] {
+        for refused in
+            ["no-store, max-age=3600", "private=\"x\", max-age=3600", "no-cache", "PRIVATE"]
+        {
             check(GET, 200, &[("Cache-Control", refused), tag], 180, false);
         }
         check("POST http://a.test/x HTTP/1.1\nHost: a.test", 200, &[long, tag], 180, false);

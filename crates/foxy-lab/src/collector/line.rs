@@ -110,7 +110,8 @@ impl fmt::Display for Line {
 /// A field of the line: its first word without parameters, never empty.
 fn word(text: &str) -> String {
     let end = text.find([';', ' ', '\t']).filter(|_| !text.contains("://")).unwrap_or(text.len());
-    let clean: String = text[..end].chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect();
+    let clean: String =
+        text[..end].chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect();
     if clean.is_empty() { "-".into() } else { clean }
 }
 
@@ -142,7 +143,16 @@ mod tests {
                 Some("208.236.11.57"),
                 "image/jpeg",
             ),
-            (1_083_714_577_243, 406, "192.168.0.201", Source::Memory, 3112, image, None, "image/jpeg"),
+            (
+                1_083_714_577_243,
+                406,
+                "192.168.0.201",
+                Source::Memory,
+                3112,
+                image,
+                None,
+                "image/jpeg",
+            ),
             (
                 1_083_714_640_398,
                 416,
@@ -180,7 +190,8 @@ mod tests {
     }
 
     fn gets(text: &str) -> (usize, u64) {
-        let (trace, report) = read(text.as_bytes(), Some(Format::Squid), &mut |_| {}).expect("a log");
+        let (trace, report) =
+            read(text.as_bytes(), Some(Format::Squid), &mut |_| {}).expect("a log");
         (trace.gets.len(), report.lines - trace.gets.len() as u64)
     }
 
@@ -201,6 +212,9 @@ mod tests {
             assert_eq!(gets(&format!("{}\n{line}\n", SAMPLES[0])), (1, 1), "{line}");
         }
         let bare = Line { url: String::new(), media: Some(String::new()), status: 0, ..sample(0) };
-        assert!(bare.to_string().ends_with("TCP_MISS/000 3108 GET - - DIRECT/208.236.11.57 -"), "{bare}");
+        assert!(
+            bare.to_string().ends_with("TCP_MISS/000 3108 GET - - DIRECT/208.236.11.57 -"),
+            "{bare}"
+        );
     }
 }

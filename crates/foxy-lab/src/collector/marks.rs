@@ -14,8 +14,8 @@ pub struct Mark {
     pub at: Duration,
 }
 
-/// The marks of one body. When there are too many, neighbours become one: some bytes are then replayed later than they came,
-/// by a 64th of the transfer at most, and none earlier.
+/// The marks of one body. When there are too many, neighbours become one: some bytes are then
+/// replayed later than they came, by a 64th of the transfer at most, and none earlier.
 #[derive(Clone, Debug)]
 pub struct Marks {
     marks: Vec<Mark>,
@@ -98,6 +98,9 @@ mod tests {
             let mark = marks.after((piece - 1) * 1448).expect("it came");
             assert!(mark.at >= ms(piece) && mark.at <= ms(piece + 16_384), "{piece}: {mark:?}");
         }
-        assert_eq!(marks.after(999_999 * 1448), Some(Mark { end: 1_000_000 * 1448, at: ms(1_000_000) }));
+        assert_eq!(
+            marks.after(999_999 * 1448),
+            Some(Mark { end: 1_000_000 * 1448, at: ms(1_000_000) })
+        );
     }
 }

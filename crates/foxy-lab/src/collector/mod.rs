@@ -1,9 +1,11 @@
-//! LEAP's Collector (seed 002, §2.3; R114–R121): the parent of all proxies under comparison. It asks an origin once for all of
-//! them, whatever it is they ask for, and lets each pay what the first paid: for the name, the connection, the first byte and the
-//! transfer. It judges nothing, reads no arguments and opens no file.
+//! LEAP's Collector (seed 002, §2.3; R114–R121): the parent of all proxies under comparison. It
+//! asks an origin once for all of them, whatever it is they ask for, and lets each pay what the
+//! first paid: for the name, the connection, the first byte and the transfer. It judges nothing,
+//! reads no arguments and opens no file.
 //!
-//! What it decides is in `table`, `hosts`, `lifetime`, `condition`, `marks` and `reach`, which take `now`; `serve`
-//! carries a client's connection, `request` reads from it, `fetch` one exchange with an origin, and `reply` an answer at its pace.
+//! What it decides is in `table`, `hosts`, `lifetime`, `condition`, `marks` and `reach`, which take
+//! `now`; `serve` carries a client's connection, `request` reads from it, `fetch` one exchange with
+//! an origin, and `reply` an answer at its pace.
 
 mod answer;
 mod condition;
@@ -58,7 +60,8 @@ pub const LARGEST_REQUEST: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProxyId(pub usize);
 
-/// Where proxies connect to. Proxies of one machine are told apart by it, those of several by their addresses too.
+/// Where proxies connect to. Proxies of one machine are told apart by it, those of several by their
+/// addresses too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// What its proxy is called in logs and reports, instead of by its address.
@@ -83,7 +86,8 @@ pub struct CollectorOptions {
     pub origin: Option<SocketAddr>,
     /// What a name costs beside what its resolution takes.
     pub name_cost: Duration,
-    /// What a round trip to the origin costs beside what it takes: one for the connection, one for the first byte.
+    /// What a round trip to the origin costs beside what it takes: one for the connection, one for
+    /// the first byte.
     pub round_trip: Duration,
     /// For how long nothing may happen in an exchange.
     pub time_limit: Duration,
@@ -91,9 +95,11 @@ pub struct CollectorOptions {
     pub most_connections: usize,
     /// Exchanges with origins at once.
     pub most_fetches: usize,
-    /// Bytes of memory that heads and bodies take together; exchanges under way take a block each besides.
+    /// Bytes of memory that heads and bodies take together; exchanges under way take a block each
+    /// besides.
     pub memory: usize,
-    /// Whose certificates proxies are shown that speak TLS with it, or open tunnels; without them neither is possible.
+    /// Whose certificates proxies are shown that speak TLS with it, or open tunnels; without them
+    /// neither is possible.
     pub certificates: Option<Certificates>,
     /// Whose certificates origins may show.
     pub trust: Trust,
@@ -133,6 +139,9 @@ impl CollectorOptions {
 
 impl fmt::Debug for CollectorOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("CollectorOptions").field("listen", &self.listen).finish_non_exhaustive()
+        formatter
+            .debug_struct("CollectorOptions")
+            .field("listen", &self.listen)
+            .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
-//! Whom the Collector asks: synthetic origins on this machine and in private networks, unless it was told that it may ask live
-//! ones, and those at a limited rate (R132). Pure.
+//! Whom the Collector asks: synthetic origins on this machine and in private networks, unless it
+//! was told that it may ask live ones, and those at a limited rate (R132). Pure.
 
 use super::failure::Failure;
 use super::hosts::Resolved;
@@ -33,7 +33,9 @@ impl Reach {
     /// [`Refusal::MethodNotAllowed`].
     pub fn allows(self, method: &Method) -> Result<(), Refusal> {
         match self {
-            Self::Live { any_method: false, .. } if *method != Method::Get => Err(Refusal::MethodNotAllowed),
+            Self::Live { any_method: false, .. } if *method != Method::Get => {
+                Err(Refusal::MethodNotAllowed)
+            }
             Self::Live { .. } | Self::Offline => Ok(()),
         }
     }
@@ -44,8 +46,8 @@ impl Reach {
         self != Self::Offline || is_near(address)
     }
 
-    /// What a host is without looking anything up: an address, or what an offline Collector makes of a name. `None` when the
-    /// name has to be looked up.
+    /// What a host is without looking anything up: an address, or what an offline Collector makes
+    /// of a name. `None` when the name has to be looked up.
     #[must_use]
     pub fn literal(self, host: &str) -> Option<Resolved> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -98,7 +100,15 @@ mod tests {
 
     #[test]
     fn offline_only_what_is_near_is_asked_and_no_name_is_looked_up() {
-        let near = ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.2", "[::1]", "[fd00::1]", "localhost"];
+        let near = [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.0.2",
+            "[::1]",
+            "[fd00::1]",
+            "localhost",
+        ];
         for host in near {
             assert!(matches!(Reach::Offline.literal(host), Some(Ok(_))), "{host}");
         }

@@ -113,7 +113,9 @@ impl Refusal {
             Self::TooManyConnections => {
                 "too many connections are open; start with a higher --most-connections"
             }
-            Self::TooManyProxies => "more than 64 proxies have asked; only so many can be told apart",
+            Self::TooManyProxies => {
+                "more than 64 proxies have asked; only so many can be told apart"
+            }
             Self::Stranger => "only this machine and private networks may ask",
             Self::TooManyFetches => {
                 "too many exchanges with origins are under way; start with a higher --most-fetches"
@@ -123,16 +125,24 @@ impl Refusal {
                 "live origins are asked for GET only; start with --any-method to send others"
             }
             Self::NotHttp => "this is not an HTTP/1 request that is accepted",
-            Self::OtherScheme => "only http and https URLs can be asked for, and a host must be named",
+            Self::OtherScheme => {
+                "only http and https URLs can be asked for, and a host must be named"
+            }
             Self::NoAuthority => {
                 "TLS is ended here only with an authority; start with --ca-dir and a folder of foxy ca init"
             }
             Self::NotVouched => NotEntered::NotVouched.description(),
             Self::TunnelWithin => "a tunnel within TLS is not opened; open it without",
             Self::Misdirected => "a tunnel to one server carries no requests for another",
-            Self::BodyTooLarge => "the request's body is larger than 1 MiB, which is what is held of one",
-            Self::Loop => "this request has been here already; a Collector must not be its own parent",
-            Self::OptionsHere => "OPTIONS may not be passed on and ends here; every method is passed on",
+            Self::BodyTooLarge => {
+                "the request's body is larger than 1 MiB, which is what is held of one"
+            }
+            Self::Loop => {
+                "this request has been here already; a Collector must not be its own parent"
+            }
+            Self::OptionsHere => {
+                "OPTIONS may not be passed on and ends here; every method is passed on"
+            }
             Self::TraceHere => "TRACE may not be passed on; it ends here and is not answered",
         }
     }
@@ -156,7 +166,8 @@ mod tests {
     #[test]
     fn every_reason_has_its_place_and_a_name_of_its_own() {
         assert!(Refusal::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
-        let names: std::collections::BTreeSet<_> = Refusal::ALL.iter().map(|reason| reason.name()).collect();
+        let names: std::collections::BTreeSet<_> =
+            Refusal::ALL.iter().map(|reason| reason.name()).collect();
         assert_eq!(names.len(), Refusal::ALL.len());
     }
 }

@@ -1,5 +1,6 @@
-//! Sends an answer to one proxy: to the initiator as it comes, to followers when the same would have come to them had they asked the
-//! origin themselves, and never before the initiator (R116, R118).
+//! Sends an answer to one proxy: to the initiator as it comes, to followers when the same would
+//! have come to them had they asked the origin themselves, and never before the initiator (R116,
+//! R118).
 
 use super::answer::{Answer, End, Initiator, Start};
 use super::condition;
@@ -126,9 +127,11 @@ struct Sending<'a> {
 impl Sending<'_> {
     /// The head as this proxy gets it, and whether its connection goes on.
     fn head(&mut self, request: &Request, start: &Start, unchanged: bool) -> (ResponseHead, bool) {
-        let mut head = if unchanged { condition::not_modified(&start.head) } else { start.head.clone() };
+        let mut head =
+            if unchanged { condition::not_modified(&start.head) } else { start.head.clone() };
         let length = if unchanged { BodyLength::None } else { start.length };
-        let (text, old) = (request.head.version != Version::Http2, request.head.version == Version::Http10);
+        let (text, old) =
+            (request.head.version != Version::Http2, request.head.version == Version::Http10);
         self.chunked = text && length == BodyLength::Chunked && !old;
         let ends = matches!(length, BodyLength::UntilClose | BodyLength::Tunnel)
             || (length == BodyLength::Chunked && old);
@@ -137,7 +140,8 @@ impl Sending<'_> {
         }
         let waited = self.base.map_or(Duration::ZERO, |base| base.since(start.at));
         if self.role == Role::Later && waited >= Duration::from_secs(1) && start.failure.is_none() {
-            let age: u64 = head.headers.get_str("age").and_then(|age| age.parse().ok()).unwrap_or(0);
+            let age: u64 =
+                head.headers.get_str("age").and_then(|age| age.parse().ok()).unwrap_or(0);
             head.headers.set("Age", (age + waited.as_secs()).to_string());
         }
         // An origin that repeats the number of the request would have repeated this one's.
@@ -147,7 +151,8 @@ impl Sending<'_> {
             head.headers.set(REQUEST_ID, number);
         }
         head.headers.append("Via", &self.shared.via);
-        let kept = Persistence::of(request.head.version, &request.head.headers) == Persistence::KeepAlive;
+        let kept =
+            Persistence::of(request.head.version, &request.head.headers) == Persistence::KeepAlive;
         let persistent = kept && !ends;
         say_persistence(&mut head.headers, persistent, old);
         (head, persistent)
@@ -250,7 +255,9 @@ impl Sending<'_> {
                         self.answer.change(|progress| progress.initiator = Initiator::Left);
                     }
                     let limit = self.shared.options.time_limit;
-                    timeout(limit, write).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                    timeout(limit, write)
+                        .await
+                        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
                 }
             }
         }

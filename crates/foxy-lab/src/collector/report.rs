@@ -39,7 +39,8 @@ pub struct CollectorReport {
     pub refused: [u64; Refusal::ALL.len()],
     /// Handshakes of proxies that did not come about, by [`NotEntered`].
     pub not_entered: [u64; NotEntered::ALL.len()],
-    /// Answers that did not come to their end at the proxy, because it went or because the origin's did not.
+    /// Answers that did not come to their end at the proxy, because it went or because the origin's
+    /// did not.
     pub aborted: u64,
     /// Until there was a connection to the origin.
     pub connect: Latencies,
@@ -47,13 +48,15 @@ pub struct CollectorReport {
     pub first_byte: Latencies,
     /// Body bytes that origins sent.
     pub bytes_in: u64,
-    /// Initiators that took no more of an answer for so long that nobody waited for them any longer.
+    /// Initiators that took no more of an answer for so long that nobody waited for them any
+    /// longer.
     pub stalled: u64,
     /// Exchanges after whose answer the origin sent more, such as a second one.
     pub surplus: u64,
     /// Answers that were forgotten for want of room, after which the origin is asked again.
     pub evicted: u64,
-    /// Between what whole answers took that came from what is held, and what they took the first time: without sign.
+    /// Between what whole answers took that came from what is held, and what they took the first
+    /// time: without sign.
     pub differences: Latencies,
     /// Of these, the largest by which one was faster.
     pub fastest_lead: Duration,
@@ -179,14 +182,24 @@ impl CollectorReport {
             add(&name, own, self.sources[source as usize] as f64, "answers");
         }
         for refusal in Refusal::ALL {
-            add(&format!("refused_{}", refusal.name()), own, self.refused(refusal) as f64, "requests");
+            add(
+                &format!("refused_{}", refusal.name()),
+                own,
+                self.refused(refusal) as f64,
+                "requests",
+            );
         }
         for reason in NotEntered::ALL {
             let count = self.not_entered[reason as usize];
             add(&format!("not_entered_{}", reason.name()), own, count as f64, "connections");
         }
         for failure in Failure::ALL {
-            add(&format!("failed_{}", failure.name()), own, self.failed(failure) as f64, "requests");
+            add(
+                &format!("failed_{}", failure.name()),
+                own,
+                self.failed(failure) as f64,
+                "requests",
+            );
         }
         add("aborted", own, self.aborted as f64, "answers");
         add("stalled_initiators", own, self.stalled as f64, "answers");

@@ -1,4 +1,5 @@
-//! The requests of a proxy, read whole from its connection, and what each is: whose, and whether it may be asked.
+//! The requests of a proxy, read whole from its connection, and what each is: whose, and whether it
+//! may be asked.
 
 use super::LARGEST_REQUEST;
 use super::key::{Asked, Destination};
@@ -94,7 +95,8 @@ pub async fn read(
                 }
                 let body = (length != BodyLength::None, body.freeze(), digest.digest128());
                 return Ok(Some(
-                    accept(shared, head, body, within).map(|request| Came::Request(Rc::new(request))),
+                    accept(shared, head, body, within)
+                        .map(|request| Came::Request(Rc::new(request))),
                 ));
             }
             Ok(None) => {
@@ -112,11 +114,13 @@ pub async fn of_stream(
     request: http::Request<RecvStream>,
     within: &Within,
 ) -> Result<Rc<Request>, Refused> {
-    let (head, length) = streams::head_of(&request).map_err(|_| Refused::unread(Refusal::NotHttp))?;
+    let (head, length) =
+        streams::head_of(&request).map_err(|_| Refused::unread(Refusal::NotHttp))?;
     if head.method == Method::Connect {
         return Err(Refused::of(&head, Refusal::TunnelWithin));
     }
-    let body = streams::whole(request.into_body(), LARGEST_REQUEST, shared.options.time_limit).await;
+    let body =
+        streams::whole(request.into_body(), LARGEST_REQUEST, shared.options.time_limit).await;
     let body = body.map_err(|reason| match reason {
         NotWhole::TooLarge => Refused::of(&head, Refusal::BodyTooLarge),
         NotWhole::Broken => Refused::of(&head, Refusal::NotHttp),
@@ -138,7 +142,8 @@ fn accept(
         (Some(0), _) => return Err(refused(Refusal::OptionsHere)),
         _ => {}
     }
-    let named = Destination::of(&head, within.scheme()).ok_or_else(|| refused(Refusal::OtherScheme))?;
+    let named =
+        Destination::of(&head, within.scheme()).ok_or_else(|| refused(Refusal::OtherScheme))?;
     if !within.takes(&named) {
         return Err(refused(Refusal::Misdirected));
     }
@@ -146,7 +151,9 @@ fn accept(
     let meant = shared.options.origin.filter(|_| shared.is_own(&named));
     let to = meant.map(|origin| Destination::at(named.scheme, origin)).unwrap_or(named);
     shared.options.reach.allows(&head.method).map_err(refused)?;
-    if head.headers.tokens("via").any(|via| via.starts_with(shared.via.as_bytes())) || shared.is_own(&to) {
+    if head.headers.tokens("via").any(|via| via.starts_with(shared.via.as_bytes()))
+        || shared.is_own(&to)
+    {
         return Err(refused(Refusal::Loop));
     }
     let (asked, url) = (Asked::new(&head, &to, digest), to.url(&head));

@@ -1,4 +1,5 @@
-//! One connection of a proxy: finds what each of its requests is answered by, has it sent, and logs it.
+//! One connection of a proxy: finds what each of its requests is answered by, has it sent, and logs
+//! it.
 
 use super::ProxyId;
 use super::answer::Answer;
@@ -74,8 +75,11 @@ impl House for Asking {
             shared.answering.set(shared.answering.get() - 1);
             match answered {
                 Err(reason) => {
-                    let refused =
-                        Refused { reason, method: request.head.method.clone(), url: request.url.clone() };
+                    let refused = Refused {
+                        reason,
+                        method: request.head.method.clone(),
+                        url: request.url.clone(),
+                    };
                     return refuse(shared, client, proxy, &refused).await;
                 }
                 // What ends with the connection would look whole if that ended as usual.
@@ -88,7 +92,12 @@ impl House for Asking {
         }
     }
 
-    async fn stream(&self, request: http::Request<RecvStream>, mut frames: Frames, within: &Within) {
+    async fn stream(
+        &self,
+        request: http::Request<RecvStream>,
+        mut frames: Frames,
+        within: &Within,
+    ) {
         let Self { shared, proxy } = self;
         let refused = match request::of_stream(shared, request, within).await {
             Err(refused) => refused,
@@ -169,7 +178,11 @@ struct Found {
 }
 
 /// Finds what a request is answered by, and has the origin asked where nothing is at hand.
-async fn find(shared: &Rc<Shared>, request: &Rc<Request>, address: IpAddr) -> Result<(Found, Role), Refusal> {
+async fn find(
+    shared: &Rc<Shared>,
+    request: &Rc<Request>,
+    address: IpAddr,
+) -> Result<(Found, Role), Refusal> {
     for _ in 0..TRIES {
         let now = clock::monotonic();
         let make = || Rc::new(Answer::new(&shared.spool));
@@ -190,7 +203,8 @@ async fn find(shared: &Rc<Shared>, request: &Rc<Request>, address: IpAddr) -> Re
         };
         let turn = turn(shared, slot, now)?;
         let found = Found { own: Rc::clone(&own), asked_about: older.is_some() };
-        let errand = Errand { slot, answer: own, request: Rc::clone(request), address, turn, older };
+        let errand =
+            Errand { slot, answer: own, request: Rc::clone(request), address, turn, older };
         tokio::task::spawn_local(fetch::run(Rc::clone(shared), errand));
         return Ok((found, Role::Initiator));
     }

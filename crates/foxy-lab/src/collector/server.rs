@@ -43,20 +43,24 @@ impl Collector {
     pub fn start(options: CollectorOptions) -> io::Result<Self> {
         let mut listeners = Vec::new();
         for listen in &options.listen {
-            let listener = TcpListener::bind(listen.address)
-                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", listen.address)))?;
+            let listener = TcpListener::bind(listen.address).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", listen.address))
+            })?;
             listener.set_nonblocking(true)?;
             listeners.push(listener);
         }
-        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+        let addresses =
+            listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         let places = addresses.clone();
         let report = Arc::new(Mutex::new(CollectorReport::default()));
         let counted = Arc::clone(&report);
         let (stop, stopped) = oneshot::channel();
         let (say, said) = std::sync::mpsc::channel();
         let run = move || {
-            let started =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+            let started = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .and_then(|runtime| {
                     let shared = {
                         let _inside = runtime.enter();
                         Rc::new(Shared::new(options, &places, counted)?)
@@ -97,7 +101,8 @@ impl Collector {
         }
     }
 
-    /// What it has counted so far. An answer is counted when it has been sent, which may be after it has come.
+    /// What it has counted so far. An answer is counted when it has been sent, which may be after
+    /// it has come.
     #[must_use]
     pub fn report(&self) -> CollectorReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -110,7 +115,11 @@ impl Drop for Collector {
     }
 }
 
-async fn serve_all(listeners: Vec<TcpListener>, shared: Rc<Shared>, stopped: oneshot::Receiver<()>) {
+async fn serve_all(
+    listeners: Vec<TcpListener>,
+    shared: Rc<Shared>,
+    stopped: oneshot::Receiver<()>,
+) {
     let alarmed = Rc::clone(&shared);
     let alarm = tokio::task::spawn_local(async move { alarmed.alarm.run().await });
     for (number, listener) in listeners.into_iter().enumerate() {
@@ -157,7 +166,8 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
                 let shared = Rc::clone(&shared);
                 tokio::task::spawn_local(async move {
                     // A proxy that goes away ends its connection, and nothing else.
-                    let _ = entrance::serve(&Asking { shared: Rc::clone(&shared), proxy }, client).await;
+                    let _ = entrance::serve(&Asking { shared: Rc::clone(&shared), proxy }, client)
+                        .await;
                     shared.connections.set(shared.connections.get() - 1);
                 });
             }

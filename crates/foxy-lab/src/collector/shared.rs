@@ -75,7 +75,8 @@ impl Shared {
         })
     }
 
-    /// Which proxy connects from this address to the listener of this number; `None` when there are too many.
+    /// Which proxy connects from this address to the listener of this number; `None` when there are
+    /// too many.
     pub fn proxy(&self, listener: usize, address: IpAddr) -> Option<ProxyId> {
         let mut proxies = self.proxies.borrow_mut();
         let known = proxies.iter().position(|proxy| *proxy == (listener, address));
@@ -100,8 +101,9 @@ impl Shared {
     /// Whether no client has asked for this, so that the proxy asks for it by itself.
     pub fn is_unasked(&self, request: &Request) -> bool {
         let path = request.head.origin_form().unwrap_or_default();
-        let may_be =
-            |wanted: &Arc<Wanted>| wanted.may_be(&request.to.authority(), &String::from_utf8_lossy(&path));
+        let may_be = |wanted: &Arc<Wanted>| {
+            wanted.may_be(&request.to.authority(), &String::from_utf8_lossy(&path))
+        };
         self.options.wanted.as_ref().is_some_and(|wanted| !may_be(wanted))
     }
 
@@ -133,7 +135,8 @@ impl Shared {
         self.table.borrow_mut().evict()
     }
 
-    /// Where a host is, and when the proxy that has asked since `arrival` has paid for its name (R117).
+    /// Where a host is, and when the proxy that has asked since `arrival` has paid for its name
+    /// (R117).
     pub async fn pay_for_name(
         &self,
         to: &Destination,

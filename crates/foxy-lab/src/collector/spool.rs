@@ -1,5 +1,5 @@
-//! Where bodies are held: in memory up to a limit, then in a file that is handed in, in blocks of one size. It opens nothing and
-//! knows no HTTP.
+//! Where bodies are held: in memory up to a limit, then in a file that is handed in, in blocks of
+//! one size. It opens nothing and knows no HTTP.
 
 use super::SpoolFile;
 use super::failure::Failure;
@@ -140,7 +140,8 @@ impl Body {
         self.held.borrow().length
     }
 
-    /// Adds bytes; `evict` frees some room, or says that there is none to free. Only one caller adds.
+    /// Adds bytes; `evict` frees some room, or says that there is none to free. Only one caller
+    /// adds.
     ///
     /// # Errors
     /// No room, or a file that cannot be written.

@@ -1,8 +1,10 @@
-//! What the Collector knows, and what it does with a request: answer from an answer, join the exchange that is under way, ask the
-//! origin whether an answer still holds, or ask it for one. Pure: it takes `now`, and what it holds is the caller's.
+//! What the Collector knows, and what it does with a request: answer from an answer, join the
+//! exchange that is under way, ask the origin whether an answer still holds, or ask it for one.
+//! Pure: it takes `now`, and what it holds is the caller's.
 //!
-//! A slot begins under way ([`Table::find`] makes it), learns which fields its answer depends on ([`Table::head`]), and stands
-//! from its end on ([`Table::stands`]) until its lifetime is over; then it is forgotten, or kept to be asked about.
+//! A slot begins under way ([`Table::find`] makes it), learns which fields its answer depends on
+//! ([`Table::head`]), and stands from its end on ([`Table::stands`]) until its lifetime is over;
+//! then it is forgotten, or kept to be asked about.
 
 use super::key::Asked;
 use super::lifetime::{self, Lifetime};
@@ -29,7 +31,8 @@ pub enum Decision<T> {
 struct Known<T> {
     answer: T,
     key: u128,
-    /// The fields that the answer depends on, with the values that its request had; none known before its head.
+    /// The fields that the answer depends on, with the values that its request had; none known
+    /// before its head.
     depends: Vec<(String, Vec<u8>)>,
     /// When the origin was heard last, and what follows from it; `None` while under way.
     stands: Option<(Instant, Lifetime)>,
@@ -89,13 +92,20 @@ impl<T: Clone> Table<T> {
         if let Some(slot) = usable.or_else(short) {
             return Decision::Answer(self.touch(slot));
         }
-        let stale = whole.filter(|slot| asked.conditional.is_none() && self.can_be_asked_about(*slot));
+        let stale =
+            whole.filter(|slot| asked.conditional.is_none() && self.can_be_asked_about(*slot));
         let stale = stale.map(|slot| self.touch(slot));
         let (answer, slot) = (make(), Slot(self.clock));
         self.clock += 1;
         let key = asked.conditional.unwrap_or(asked.key);
-        let known =
-            Known { answer: answer.clone(), key, depends: Vec::new(), stands: None, weight: 0, used: 0 };
+        let known = Known {
+            answer: answer.clone(),
+            key,
+            depends: Vec::new(),
+            stands: None,
+            weight: 0,
+            used: 0,
+        };
         self.slots.insert(slot, known);
         self.by_key.entry(key).or_default().push(slot);
         match stale {
@@ -110,10 +120,12 @@ impl<T: Clone> Table<T> {
         slots.iter().rev().copied().find(|slot| depends_alike(&self.slots[slot].depends, fields))
     }
 
-    /// Whether requests are answered from a slot; `strict` ones only if the origin was heard within the last three minutes.
+    /// Whether requests are answered from a slot; `strict` ones only if the origin was heard within
+    /// the last three minutes.
     fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
         self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
-            let fresh = if strict { lifetime.fresh.min(lifetime::AT_LEAST) } else { lifetime.fresh };
+            let fresh =
+                if strict { lifetime.fresh.min(lifetime::AT_LEAST) } else { lifetime.fresh };
             now.since(heard) < fresh
         })
     }
@@ -133,9 +145,17 @@ impl<T: Clone> Table<T> {
         known.answer.clone()
     }
 
-    /// The head of a slot's answer has come: it depends on the fields that Vary names, as `request` has them. When it is the
-    /// whole answer to a request that had conditions, requests without them are answered from it too.
-    pub fn head(&mut self, slot: Slot, asked: &Asked, request: &Headers, answer: &Headers, whole: bool) {
+    /// The head of a slot's answer has come: it depends on the fields that Vary names, as `request`
+    /// has them. When it is the whole answer to a request that had conditions, requests without
+    /// them are answered from it too.
+    pub fn head(
+        &mut self,
+        slot: Slot,
+        asked: &Asked,
+        request: &Headers,
+        answer: &Headers,
+        whole: bool,
+    ) {
         let Some(known) = self.slots.get_mut(&slot) else { return };
         known.depends = depends(request, answer);
         if whole && known.key != asked.key {
@@ -145,8 +165,8 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// A slot's answer has come to its end. Older answers to the same requests go, and what was unused longest when there is too
-    /// much.
+    /// A slot's answer has come to its end. Older answers to the same requests go, and what was
+    /// unused longest when there is too much.
     pub fn stands(&mut self, slot: Slot, lifetime: Lifetime, weight: usize, now: Instant) {
         let Some(known) = self.slots.get_mut(&slot) else { return };
         (known.stands, known.weight) = (Some((now, lifetime)), weight);
@@ -230,8 +250,8 @@ fn value(fields: &Headers, name: &str) -> Vec<u8> {
     fields.get_all(name).collect::<Vec<_>>().join(&b',')
 }
 
-/// Whether a request with these fields is answered by an answer that depends on those. `*` cannot be compared, and an answer that
-/// says it is shared like any other (R114).
+/// Whether a request with these fields is answered by an answer that depends on those. `*` cannot
+/// be compared, and an answer that says it is shared like any other (R114).
 #[must_use]
 pub fn depends_alike(depends: &[(String, Vec<u8>)], fields: &Headers) -> bool {
     depends.iter().all(|(name, expected)| name == "*" || value(fields, name) == *expected)

@@ -50,7 +50,11 @@ fn requests_of_all_proxies_are_one_fetch_whether_it_is_under_way_or_over() {
     let slot = fetch(find(&mut table, &PLAIN, at(0), "a"));
     assert_eq!(find(&mut table, &PLAIN, at(0), "b"), Decision::Answer("a"));
     table.head(slot, &PLAIN, &Headers::new(), &Headers::new(), true);
-    assert_eq!(find(&mut table, &PLAIN, at(500), "b"), Decision::Answer("a"), "however long it takes");
+    assert_eq!(
+        find(&mut table, &PLAIN, at(500), "b"),
+        Decision::Answer("a"),
+        "however long it takes"
+    );
     table.stands(slot, UNCACHABLE, 10, at(600));
     assert_eq!(find(&mut table, &PLAIN, at(601), "b"), Decision::Answer("a"));
 }
@@ -73,7 +77,10 @@ fn what_may_be_kept_is_asked_about_when_its_lifetime_is_over() {
     };
     assert_eq!(find(&mut table, &PLAIN, at(3600), "c"), Decision::Answer("b"), "one asks for all");
     table.stands(slot, HOUR, 10, at(3601));
-    assert_eq!((table.slots(), find(&mut table, &PLAIN, at(3700), "c")), (1, Decision::Answer("b")));
+    assert_eq!(
+        (table.slots(), find(&mut table, &PLAIN, at(3700), "c")),
+        (1, Decision::Answer("b"))
+    );
 }
 
 #[test]

@@ -7,7 +7,9 @@ use super::trial::{Trial, TrialResult};
 use crate::sim::pace::{Pace, Virtual};
 use foxy_base::Instant;
 use foxy_device::mechanical::SystemProfile;
-use foxy_device::{Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Mechanical, StorePath};
+use foxy_device::{
+    Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Mechanical, StorePath,
+};
 use foxy_report::figure::{FigureRow, judge_order, within};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -62,12 +64,13 @@ pub fn figure_2(lab: &Lab) -> Figure {
 fn create_and_delete(size: usize, seed: u64) -> (f64, f64) {
     let system = SystemProfile { write_behind: 0, ..SystemProfile::solaris() };
     let mut device = Mechanical::new(DiskProfile { system, ..DiskProfile::st15150w() }, 1, seed);
-    file_times(size, 4, &mut device, &mut Virtual::default()).expect("a model has no reason to fail")
+    file_times(size, 4, &mut device, &mut Virtual::default())
+        .expect("a model has no reason to fail")
 }
 
-/// Milliseconds to create, and to delete, a file of that size: 64 files in a new directory, deleted in reverse, in so many
-/// directories one after the other. In one directory again and again the next files would have inodes further on, which the model
-/// meets at another angle.
+/// Milliseconds to create, and to delete, a file of that size: 64 files in a new directory, deleted
+/// in reverse, in so many directories one after the other. In one directory again and again the
+/// next files would have inodes further on, which the model meets at another angle.
 ///
 /// # Errors
 /// The first operation that failed.
@@ -162,7 +165,8 @@ pub fn figure_9(lab: &Lab) -> Figure {
     head_plot(lab, "stream", "Fig 9: disk head positions under STREAM", "001-fig9")
 }
 
-/// STREAM-PACKETIZER without and with locality buffers, at the utilization of the paper's comparison.
+/// STREAM-PACKETIZER without and with locality buffers, at the utilization of the paper's
+/// comparison.
 fn without_and_with(lab: &Lab) -> [Vec<Arc<TrialResult>>; 2] {
     ["packetizer", "lazy-reads-loc"]
         .map(|scheme| followed(lab, Trial { utilization: 0.76, ..Trial::of(scheme, 1) }))
@@ -223,11 +227,13 @@ pub fn figure_14(lab: &Lab) -> Figure {
             .shape(larger)
             .with_note("larger with buffers in the paper; no number is quoted"),
     ];
-    let series =
-        both.iter().zip(["without locality buffers", "128 locality buffers"]).map(|(results, name)| {
-            let points = results.first().map(|result| result.observed.chunks.clone()).unwrap_or_default();
+    let series = both.iter().zip(["without locality buffers", "128 locality buffers"]).map(
+        |(results, name)| {
+            let points =
+                results.first().map(|result| result.observed.chunks.clone()).unwrap_or_default();
             Series { name: name.into(), points }
-        });
+        },
+    );
     let pictures = vec![Picture::Plot {
         title: "Fig 14: mean size of free chunks".into(),
         x: "URL-gets, thousands".into(),
@@ -253,7 +259,9 @@ pub fn figure_15(lab: &Lab) -> Figure {
     let next = [611.0 / 420.85, 1885.0 / 420.85];
     let near = [6.0, 17.0];
     let mut rows = Vec::new();
-    for (what, blocks, quoted) in [("within ten blocks", NEAR, near), ("of the next block", 1, next)] {
+    for (what, blocks, quoted) in
+        [("within ten blocks", NEAR, near), ("of the next block", 1, next)]
+    {
         let mut pair: Vec<FigureRow> = both
             .iter()
             .zip(["without", "128 locality buffers"])
@@ -267,13 +275,15 @@ pub fn figure_15(lab: &Lab) -> Figure {
         judge_order(&mut pair);
         rows.append(&mut pair);
     }
-    let series =
-        both.iter().zip(["without locality buffers", "128 locality buffers"]).map(|(results, name)| {
+    let series = both.iter().zip(["without locality buffers", "128 locality buffers"]).map(
+        |(results, name)| {
             let distances =
                 results.first().map(|result| &result.observed.distances[..30]).unwrap_or_default();
-            let points = (0..).map(f64::from).zip(distances.iter().map(|&count| count as f64)).collect();
+            let points =
+                (0..).map(f64::from).zip(distances.iter().map(|&count| count as f64)).collect();
             Series { name: name.into(), points }
-        });
+        },
+    );
     let pictures = vec![Picture::Plot {
         title: "Fig 15: distances of reads from the one before".into(),
         x: "distance from the end of the read before, blocks of 8 KiB".into(),
@@ -291,7 +301,8 @@ mod tests {
     #[test]
     fn an_empty_file_takes_as_long_in_figure_2_as_in_the_calibration() {
         let calibration = foxy_device::calibrate(&DiskProfile::st15150w(), 1);
-        let value = |name| calibration.lines.iter().find(|line| line.name == name).expect("a line").value;
+        let value =
+            |name| calibration.lines.iter().find(|line| line.name == name).expect("a line").value;
         let (create, delete) = create_and_delete(0, 1);
         assert!((create - value("create an empty file")).abs() < 0.5, "{create} ms");
         assert!((delete - value("remove an empty file")).abs() < 0.5, "{delete} ms");

@@ -1,6 +1,7 @@
-//! Throughput over the fill, as seed 000's appendix D plots it for each scheme (R78): schemes of a file each start high and fall, those
-//! that append to one file stay as they began. On the model, so that the disk is the limit, and with misses alone, so that what is asked
-//! does not change over the fill. Each store evicts by itself. The seed gives no numbers.
+//! Throughput over the fill, as seed 000's appendix D plots it for each scheme (R78): schemes of a
+//! file each start high and fall, those that append to one file stay as they began. On the model,
+//! so that the disk is the limit, and with misses alone, so that what is asked does not change over
+//! the fill. Each store evicts by itself. The seed gives no numbers.
 
 use super::Figure;
 use super::lab::Lab;
@@ -40,7 +41,8 @@ const SCHEMES: [(&str, usize, Course); 5] = [
     ("webcosm", 1, Course::Flat),
 ];
 
-/// The windows that are compared, in fills of the cache: while nothing is evicted yet, and where the seed takes its figures (R77).
+/// The windows that are compared, in fills of the cache: while nothing is evicted yet, and where
+/// the seed takes its figures (R77).
 const EARLY: (f64, f64) = (0.25, 0.75);
 const LATE: (f64, f64) = (1.5, 2.0);
 
@@ -49,8 +51,10 @@ pub fn over_the_fill(lab: &Lab) -> Figure {
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     let (mix, eviction) = (Mix { repeats: 0.0, ..Mix::PAPER }, Eviction::ByItself);
     for (scheme, writes_at_once, course) in SCHEMES {
-        let results = lab.over_seeds(Trial { writes_at_once, mix, eviction, ..Trial::of(scheme, 1) });
-        let within = |window| -> Vec<f64> { results.iter().map(|result| rate(result, window)).collect() };
+        let results =
+            lab.over_seeds(Trial { writes_at_once, mix, eviction, ..Trial::of(scheme, 1) });
+        let within =
+            |window| -> Vec<f64> { results.iter().map(|result| rate(result, window)).collect() };
         let (early, late) = (within(EARLY), within(LATE));
         let ratios: Vec<f64> = late.iter().zip(&early).map(|(late, early)| late / early).collect();
         let shown = ratios.iter().all(|&ratio| course.is_shown_by(ratio));

@@ -1,4 +1,5 @@
-//! The trials that figures share, each run once: traces and URL operations by seed, results by trial, on all cores.
+//! The trials that figures share, each run once: traces and URL operations by seed, results by
+//! trial, on all cores.
 
 use super::observe::Observer;
 use super::trial::{self, Eviction, Mix, Trial, TrialResult};
@@ -114,10 +115,12 @@ impl<'a> Lab<'a> {
             trials.iter().filter(|trial| self.find(trial, follow_requests).is_none()).collect();
         self.all(&todo, |trial| self.run(trial, follow_requests));
         let found = trials.iter().map(|trial| self.find(trial, follow_requests));
-        let found: Vec<Arc<TrialResult>> = found.collect::<Option<_>>().expect("every trial was run");
+        let found: Vec<Arc<TrialResult>> =
+            found.collect::<Option<_>>().expect("every trial was run");
         let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
         for (trial, result) in trials.iter().zip(&found) {
-            // What a store evicted by itself, or is too small a part of its work, is none left undone.
+            // What a store evicted by itself, or is too small a part of its work, is none left
+            // undone.
             let counts = |shortfall: &Shortfall| match trial.eviction {
                 Eviction::AsTold => true,
                 Eviction::ByItself => Shortfall { lost: 0, ..*shortfall }.is_failure(),
@@ -148,7 +151,8 @@ impl<'a> Lab<'a> {
     /// The results of a trial for every seed.
     #[must_use]
     pub fn over_seeds(&self, trial: Trial) -> Vec<Arc<TrialResult>> {
-        let trials: Vec<_> = self.extent.seeds.iter().map(|&seed| Trial { seed, ..trial }).collect();
+        let trials: Vec<_> =
+            self.extent.seeds.iter().map(|&seed| Trial { seed, ..trial }).collect();
         self.results(&trials, false)
     }
 
@@ -160,7 +164,8 @@ impl<'a> Lab<'a> {
 
     fn run(&self, trial: &Trial, follow_requests: bool) {
         let stream = self.stream(trial.seed, trial.mix);
-        let eye = if follow_requests { Observer::following_requests() } else { Observer::default() };
+        let eye =
+            if follow_requests { Observer::following_requests() } else { Observer::default() };
         let result = trial::run(trial, &self.profile(), &stream.operations, eye);
         let result = result.unwrap_or_else(|error| panic!("{trial:?}: {error}"));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

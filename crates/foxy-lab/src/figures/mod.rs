@@ -1,5 +1,5 @@
-//! The seeds' tables and figures, reproduced: each as rows against what was quoted, and as pictures of the data. Adding
-//! one touches its function and the table here.
+//! The seeds' tables and figures, reproduced: each as rows against what was quoted, and as pictures
+//! of the data. Adding one touches its function and the table here.
 
 pub mod disk;
 mod fill;
@@ -77,28 +77,64 @@ pub const FIGURES: &[FigureEntry] = &[
     },
     FigureEntry { name: "001-fig6", title: "file management overhead", make: webcosm::figure_6 },
     FigureEntry { name: "001-fig7", title: "BUDDY over its threshold", make: webcosm::figure_7 },
-    FigureEntry { name: "001-fig8", title: "the disk head's way under BUDDY", make: disk::figure_8 },
-    FigureEntry { name: "001-fig9", title: "the disk head's way under STREAM", make: disk::figure_9 },
-    FigureEntry { name: "001-fig10", title: "BUDDY and STREAM over utilization", make: webcosm::figure_10 },
+    FigureEntry {
+        name: "001-fig8",
+        title: "the disk head's way under BUDDY",
+        make: disk::figure_8,
+    },
+    FigureEntry {
+        name: "001-fig9",
+        title: "the disk head's way under STREAM",
+        make: disk::figure_9,
+    },
+    FigureEntry {
+        name: "001-fig10",
+        title: "BUDDY and STREAM over utilization",
+        make: webcosm::figure_10,
+    },
     FigureEntry {
         name: "001-fig11",
         title: "STREAM and PACKETIZER over utilization",
         make: webcosm::figure_11,
     },
-    FigureEntry { name: "001-fig12", title: "LAZY-READS over utilization", make: webcosm::figure_12 },
+    FigureEntry {
+        name: "001-fig12",
+        title: "LAZY-READS over utilization",
+        make: webcosm::figure_12,
+    },
     FigureEntry { name: "001-fig13", title: "the map of free space", make: disk::figure_13 },
-    FigureEntry { name: "001-fig14", title: "the mean free chunk over time", make: disk::figure_14 },
+    FigureEntry {
+        name: "001-fig14",
+        title: "the mean free chunk over time",
+        make: disk::figure_14,
+    },
     FigureEntry { name: "001-fig15", title: "distances between reads", make: disk::figure_15 },
-    FigureEntry { name: "001-fig16", title: "LAZY-READS-LOC over utilization", make: webcosm::figure_16 },
-    FigureEntry { name: "001-table2", title: "URL-get operations a second", make: table_2::table_2 },
-    FigureEntry { name: "001-r44", title: "LAZY-READS as reads become more", make: reads::gain_over_reads },
+    FigureEntry {
+        name: "001-fig16",
+        title: "LAZY-READS-LOC over utilization",
+        make: webcosm::figure_16,
+    },
+    FigureEntry {
+        name: "001-table2",
+        title: "URL-get operations a second",
+        make: table_2::table_2,
+    },
+    FigureEntry {
+        name: "001-r44",
+        title: "LAZY-READS as reads become more",
+        make: reads::gain_over_reads,
+    },
     FigureEntry {
         name: "001-recovery",
         title: "opening after a stop and after a crash",
         make: recovery::recovery,
     },
     FigureEntry { name: "000-fill", title: "throughput over the fill", make: fill::over_the_fill },
-    FigureEntry { name: "000-d6", title: "one, two and three disks under aufs", make: spindles::table_d6 },
+    FigureEntry {
+        name: "000-d6",
+        title: "one, two and three disks under aufs",
+        make: spindles::table_d6,
+    },
 ];
 
 /// The figure of that name.
@@ -129,7 +165,9 @@ mod tests {
     #[test]
     fn rows_of_unequal_work_have_no_verdict_and_say_why() {
         let row = |place| {
-            FigureRow::of("001-table2", "BUDDY", "URL-get/s", &[133.0]).from_place(place).with_note("n")
+            FigureRow::of("001-table2", "BUDDY", "URL-get/s", &[133.0])
+                .from_place(place)
+                .with_note("n")
         };
         let mut rows = [row(Place::Simulated).against(133.0, 100.0..=150.0), row(Place::Derived)];
         disown(&mut rows, "stream: reads that found nothing: 3 of 4");

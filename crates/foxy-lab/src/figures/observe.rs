@@ -1,5 +1,5 @@
-//! What figures look at while a trial runs: how far it has come, free chunks (Figs 13, 14), distances between reads (Fig 15), the head's way
-//! (Figs 8, 9).
+//! What figures look at while a trial runs: how far it has come, free chunks (Figs 13, 14),
+//! distances between reads (Fig 15), the head's way (Figs 8, 9).
 
 use crate::sim::drive::Drive;
 use crate::sim::pace::Pace;
@@ -24,9 +24,11 @@ pub struct Observed {
     pub chunks: Vec<(f64, f64)>,
     /// The free runs of slots at the end: first slot, length.
     pub free_runs: Vec<(u32, u32)>,
-    /// Reads, by the distance in blocks from the end of the one before; the last counts those further than that.
+    /// Reads, by the distance in blocks from the end of the one before; the last counts those
+    /// further than that.
     pub distances: Vec<u64>,
-    /// Seconds, megabytes from the disk's start, and whether it read: the head's way late in the run.
+    /// Seconds, megabytes from the disk's start, and whether it read: the head's way late in the
+    /// run.
     pub heads: Vec<(f64, f64, bool)>,
 }
 
@@ -72,7 +74,11 @@ impl Observer {
         (asked, fills): (u64, f64),
         drive: &mut Drive<Mechanical, P>,
     ) {
-        self.observed.progress.push(Progress { asked, fills, seconds: drive.elapsed().as_secs_f64() });
+        self.observed.progress.push(Progress {
+            asked,
+            fills,
+            seconds: drive.elapsed().as_secs_f64(),
+        });
         let runs = drive.scheme().free_runs();
         if !runs.is_empty() {
             let free: f64 = runs.iter().map(|run| f64::from(run.1)).sum();

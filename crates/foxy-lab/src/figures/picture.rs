@@ -91,7 +91,8 @@ fn plot(style: Style, unit: &str, series: &[Series]) -> Plot {
     match style {
         Style::Lines => Plot::Lines(series.iter().map(Series::line).collect()),
         Style::Dots => {
-            let dots = |series: &Series| Dots { name: series.name.clone(), points: series.points.clone() };
+            let dots =
+                |series: &Series| Dots { name: series.name.clone(), points: series.points.clone() };
             Plot::Dots(series.iter().map(dots).collect())
         }
         Style::Bars => Plot::Bars {

@@ -1,5 +1,6 @@
-//! Recovery compared (R38–R41): how long a store takes to open after a clean stop and after a crash, what is found again,
-//! and what it costs while it serves. The seed describes the ways and gives no numbers (its section 6.1).
+//! Recovery compared (R38–R41): how long a store takes to open after a clean stop and after a
+//! crash, what is found again, and what it costs while it serves. The seed describes the ways and
+//! gives no numbers (its section 6.1).
 
 use super::Figure;
 use super::lab::Lab;
@@ -30,7 +31,11 @@ struct Way {
 }
 
 const WAYS: [Way; 4] = [
-    Way { name: "stream-packetizer", scheme: SchemeName::StreamPacketizer, recovery: Recovery::AfterCrash },
+    Way {
+        name: "stream-packetizer",
+        scheme: SchemeName::StreamPacketizer,
+        recovery: Recovery::AfterCrash,
+    },
     Way { name: "packetizer", scheme: SchemeName::Packetizer, recovery: Recovery::AfterCleanStop },
     Way { name: "ufs", scheme: SchemeName::Ufs, recovery: Recovery::AfterCrash },
     Way { name: "ufs without ledger", scheme: SchemeName::Ufs, recovery: Recovery::AfterCleanStop },
@@ -91,8 +96,9 @@ impl Life {
     }
 }
 
-/// Nine tenths of the URL-reads and URL-writes, a clean stop, the rest, and a crash, with the machine started again in
-/// between. The store itself decides what goes, as one that serves does: what it drops need not be made durable.
+/// Nine tenths of the URL-reads and URL-writes, a clean stop, the rest, and a crash, with the
+/// machine started again in between. The store itself decides what goes, as one that serves does:
+/// what it drops need not be made durable.
 fn run(way: &Way, lab: &Lab, share: f64, seed: u64) -> Result<Course, DriveError> {
     let stream = lab.stream(seed, Mix::sized(share));
     let mut list = stream.operations.list.clone();
@@ -122,7 +128,8 @@ fn run(way: &Way, lab: &Lab, share: f64, seed: u64) -> Result<Course, DriveError
         ..Course::default()
     };
     let asked = life.drive.elapsed();
-    let (outcome, mut device) = life.drive.close(|| course.records = statistics.records.get() as f64);
+    let (outcome, mut device) =
+        life.drive.close(|| course.records = statistics.records.get() as f64);
     course.close = (outcome.took.saturating_sub(asked)).as_secs_f64();
     let now = device.restart(Instant::ZERO);
     let mut life = Life::begin(&subject, device, now)?;
@@ -163,8 +170,9 @@ pub fn recovery(lab: &Lab) -> Figure {
             courses
                 .chunks(seeds.len())
                 .map(|courses| {
-                    let mean_of =
-                        |value: fn(&Course) -> f64| mean(&courses.iter().map(value).collect::<Vec<_>>());
+                    let mean_of = |value: fn(&Course) -> f64| {
+                        mean(&courses.iter().map(value).collect::<Vec<_>>())
+                    };
                     (mean_of(|course| course.records) / 1000.0, mean_of(value))
                 })
                 .collect()
@@ -202,8 +210,9 @@ fn rows_of(name: &str, courses: &[Course]) -> Vec<FigureRow> {
         row("found again after a clean stop", "%", |course| course.clean.1),
         row("opening after a crash", "s", |course| course.crash.0)
             .with_note("what the killed process had handed to the system is on the disk"),
-        row("found again after a crash", "%", |course| course.crash.1)
-            .with_note("of what it had; above 100 where dropped records lay still whole on the disk"),
+        row("found again after a crash", "%", |course| course.crash.1).with_note(
+            "of what it had; above 100 where dropped records lay still whole on the disk",
+        ),
         row("stopping", "s", |course| course.close),
         row("while serving", RATE, |course| course.rate),
         row("syncs for a URL-write", "1", |course| course.syncs),

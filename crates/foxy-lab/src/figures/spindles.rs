@@ -1,5 +1,5 @@
-//! Table D-6 of seed 000: what a second and a third disk add under aufs (R85), what coss does with one (R87), and three machines with
-//! a disk each beside one with three (R88), on the model.
+//! Table D-6 of seed 000: what a second and a third disk add under aufs (R85), what coss does with
+//! one (R87), and three machines with a disk each beside one with three (R88), on the model.
 
 use super::Figure;
 use super::lab::Lab;
@@ -13,7 +13,8 @@ const NAME: &str = "000-d6";
 /// Threads of aufs for each disk.
 const THREADS: usize = 16;
 
-/// What is quoted without a disk, with one to three under aufs, and with one under coss (table D-1).
+/// What is quoted without a disk, with one to three under aufs, and with one under coss (table
+/// D-1).
 const NO_DISK: f64 = 332.1;
 const AUFS: [f64; 3] = [66.0, 85.3, 109.6];
 const COSS: f64 = 326.3;
@@ -25,7 +26,8 @@ const MIX: Mix = Mix { gets: 0.4, disk: 0.4, ..Mix::PAPER };
 const NO_TIME: &str = "without a disk nothing takes time on the model, which has no processor but to search directories and no network; \
 the 2003 machine was at the end of these";
 
-/// aufs on so many disks of one machine. Squid deals objects to its disks in turn, so does the model with the directories they lie in.
+/// aufs on so many disks of one machine. Squid deals objects to its disks in turn, so does the
+/// model with the directories they lie in.
 fn aufs(disks: usize) -> Trial {
     Trial { spindles: disks, writes_at_once: THREADS * disks, mix: MIX, ..Trial::of("aufs", 1) }
 }
@@ -33,7 +35,8 @@ fn aufs(disks: usize) -> Trial {
 /// Table D-6.
 pub fn table_d6(lab: &Lab) -> Figure {
     let (coss, left_out) = coss(lab);
-    let of: Vec<Vec<f64>> = (1..=AUFS.len()).map(|disks| rates(&lab.over_seeds(aufs(disks)))).collect();
+    let of: Vec<Vec<f64>> =
+        (1..=AUFS.len()).map(|disks| rates(&lab.over_seeds(aufs(disks)))).collect();
     let row = |name: &str, unit: &str, values: &[f64]| FigureRow::of(NAME, name, unit, values);
     let unit = "quoted in transactions/s of PolyMix, ours in gets of the synthetic trace";
     let mut rows = vec![without_disk("aufs, disks: 0", RATE, NO_DISK)];
@@ -48,9 +51,10 @@ pub fn table_d6(lab: &Lab) -> Figure {
     );
     judge_order(&mut rows);
     let why = "the model has no processor to wait for, the 2003 machine had";
-    for (name, disks, quoted, band) in
-        [("two disks over one", 2, 1.29, 1.15..=1.45), ("three disks over one", 3, 1.66, 1.45..=1.9)]
-    {
+    for (name, disks, quoted, band) in [
+        ("two disks over one", 2, 1.29, 1.15..=1.45),
+        ("three disks over one", 3, 1.66, 1.45..=1.9),
+    ] {
         let values = ratios(&of[disks - 1], &of[0]);
         rows.push(row(name, "times", &values).against(quoted, band).gain().with_note(why));
     }
@@ -59,7 +63,9 @@ pub fn table_d6(lab: &Lab) -> Figure {
         row("coss on one disk over aufs on three", "times", &ratios(&coss, &of[2]))
             .against(COSS / AUFS[2], within(COSS / AUFS[2]))
             .gain()
-            .with_note("of tables D-1 and D-6; the seed's account of coss: the disk is not what limits it"),
+            .with_note(
+                "of tables D-1 and D-6; the seed's account of coss: the disk is not what limits it",
+            ),
     );
     rows.push(three_machines(lab, &of[2]));
     let points = (1..).map(f64::from).zip(of.iter().map(|values| mean(values)));
@@ -77,7 +83,8 @@ fn without_disk(name: &str, unit: &str, quoted: f64) -> FigureRow {
     FigureRow::impossible(NAME, name, unit, Some(quoted), NO_TIME).from_place(Place::Simulated)
 }
 
-/// coss on one disk; and what it did not take or keep, which its row says: it takes no object above its limit.
+/// coss on one disk; and what it did not take or keep, which its row says: it takes no object above
+/// its limit.
 fn coss(lab: &Lab) -> (Vec<f64>, String) {
     let results = lab.over_seeds(Trial { mix: MIX, ..Trial::of("coss", 1) });
     if results.iter().all(|result| result.failure().is_none()) {
@@ -87,8 +94,8 @@ fn coss(lab: &Lab) -> (Vec<f64>, String) {
     (rates(&results), left_out.map_or_else(String::new, |left_out| format!("; {left_out}")))
 }
 
-/// Three machines, each with a disk and a third of trace and caches: as many gets as one with three disks, in the time that one of
-/// them takes.
+/// Three machines, each with a disk and a third of trace and caches: as many gets as one with three
+/// disks, in the time that one of them takes.
 fn three_machines(lab: &Lab, one_of_three: &[f64]) -> FigureRow {
     let third = Mix { gets: MIX.gets / 3.0, disk: MIX.disk / 3.0, memory: MIX.memory / 3.0, ..MIX };
     let each = rates(&lab.over_seeds(Trial { mix: third, ..aufs(1) }));

@@ -1,4 +1,5 @@
-//! Table 2 of seed 001: the best of each technique, and what R3, R34 and R35 ask of the table as a whole.
+//! Table 2 of seed 001: the best of each technique, and what R3, R34 and R35 ask of the table as a
+//! whole.
 
 use super::Figure;
 use super::lab::Lab;
@@ -89,7 +90,8 @@ fn runs_of(results: &Techniques, name: &str) -> Vec<Arc<TrialResult>> {
     found.map(|(.., results)| results.clone()).unwrap_or_default()
 }
 
-/// The best of the work cited (R37), on another machine in the seed, so only its gain is to be compared.
+/// The best of the work cited (R37), on another machine in the seed, so only its gain is to be
+/// compared.
 fn cited(lab: &Lab, results: &Techniques) -> FigureRow {
     let squidmla = rates(&lab.over_seeds(Trial::of("squidmla", 1)));
     let gains = ratios(&squidmla, &rates(&runs_of(results, "SQUID")));
@@ -109,9 +111,14 @@ fn account(results: &Techniques) -> [FigureRow; 4] {
         .collect();
     let highest = results.iter().flat_map(|(.., results)| rates(results)).fold(0.0, f64::max);
     [
-        FigureRow::of("001-table2", "best over SQUID", "times", &ratios(&rates(&loc), &rates(&squid)))
-            .against(18.0, 12.0..=25.0)
-            .gain(),
+        FigureRow::of(
+            "001-table2",
+            "best over SQUID",
+            "times",
+            &ratios(&rates(&loc), &rates(&squid)),
+        )
+        .against(18.0, 12.0..=25.0)
+        .gain(),
         FigureRow::of(
             "001-table2",
             "BUDDY over SQUID",

@@ -1,5 +1,5 @@
-//! One trial: a scheme, with all that a figure varies, driven with the paper's stream of URL operations on the model of
-//! its disk, in virtual time.
+//! One trial: a scheme, with all that a figure varies, driven with the paper's stream of URL
+//! operations on the model of its disk, in virtual time.
 
 use super::observe::{Observed, Observer as Eye};
 use crate::sim::drive::{Drive, Outcome, Subject};
@@ -96,7 +96,8 @@ impl Trial {
         }
     }
 
-    /// The store and how it is asked, as in every run on the paper's stream, with what the figure varies.
+    /// The store and how it is asked, as in every run on the paper's stream, with what the figure
+    /// varies.
     fn subject(&self, operations: &Operations) -> Result<Subject, RunError> {
         let Self { utilization, ufs_mapping, seed, .. } = *self;
         let scheme = self.scheme.parse().expect("figures name schemes there are");
@@ -182,8 +183,8 @@ pub fn run(
     let subject = trial.subject(operations)?;
     runs::fits(&subject, profile)?;
     let observer = Observer::default();
-    let mut drive =
-        Drive::start(subject, device, Virtual::default(), observer.clone()).map_err(RunError::Drive)?;
+    let mut drive = Drive::start(subject, device, Virtual::default(), observer.clone())
+        .map_err(RunError::Drive)?;
     let total = operations.list.len().max(1);
     let (mut asked, mut written, cache) = (0, 0, operations.disk.max(1) as f64);
     for (count, &operation) in operations.list.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Throughput and completion time of seed 001: Table 1, Figures 6, 7, 10, 11, 12 and 16 (R13, R21, R23,
-//! R29).
+//! Throughput and completion time of seed 001: Table 1, Figures 6, 7, 10, 11, 12 and 16 (R13, R21,
+//! R23, R29).
 
 use super::Figure;
 use super::lab::Lab;
@@ -32,8 +32,11 @@ pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<(f64, Vec<Arc<TrialResult>>)
 }
 
 fn minutes(name: &str, sweep: &[(f64, Vec<Arc<TrialResult>>)]) -> Series {
-    let mean = |results: &[Arc<TrialResult>]| mean(&results.iter().map(|r| r.minutes()).collect::<Vec<_>>());
-    let points = sweep.iter().map(|(utilization, results)| (utilization * 100.0, mean(results))).collect();
+    let mean = |results: &[Arc<TrialResult>]| {
+        mean(&results.iter().map(|r| r.minutes()).collect::<Vec<_>>())
+    };
+    let points =
+        sweep.iter().map(|(utilization, results)| (utilization * 100.0, mean(results))).collect();
     Series { name: name.into(), points }
 }
 
@@ -60,7 +63,8 @@ pub(super) fn ratios(upper: &[f64], lower: &[f64]) -> Vec<f64> {
 
 /// Table 1: what the two cache levels make of the trace.
 pub fn table_1(lab: &Lab) -> Figure {
-    let streams: Vec<_> = lab.extent().seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER)).collect();
+    let streams: Vec<_> =
+        lab.extent().seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER)).collect();
     let row = |name: &str, quoted: f64, count: &dyn Fn(&super::lab::Stream) -> u64| {
         let share = |stream: &Arc<super::lab::Stream>| {
             count(stream) as f64 / stream.counts.memory.gets as f64 * 100.0
@@ -73,7 +77,9 @@ pub fn table_1(lab: &Lab) -> Figure {
     };
     let mut rows = vec![
         row("URL-read", 42_085.0 / 10_582.06, &|stream| stream.counts.disk.hits),
-        row("URL-write", 678_040.0 / 10_582.06, &|stream| stream.counts.disk.gets - stream.counts.disk.hits),
+        row("URL-write", 678_040.0 / 10_582.06, &|stream| {
+            stream.counts.disk.gets - stream.counts.disk.hits
+        }),
         row("memory hits", 336_081.0 / 10_582.06, &|stream| stream.counts.memory.hits),
     ];
     judge_order(&mut rows);
@@ -107,7 +113,8 @@ fn shares(rows: &[FigureRow]) -> Vec<Picture> {
 pub fn figure_6(lab: &Lab) -> Figure {
     const SHARE: f64 = 398_034.0 / super::lab::GETS;
     let of = |scheme| {
-        let trial = Trial { mix: Mix { gets: SHARE, disk: 0.5, ..Mix::PAPER }, ..Trial::of(scheme, 1) };
+        let trial =
+            Trial { mix: Mix { gets: SHARE, disk: 0.5, ..Mix::PAPER }, ..Trial::of(scheme, 1) };
         let results = lab.over_seeds(trial);
         results.iter().map(|result| result.minutes()).collect::<Vec<f64>>()
     };
@@ -118,9 +125,11 @@ pub fn figure_6(lab: &Lab) -> Figure {
             .against(40.0 * scale, within(40.0 * scale)),
     ];
     let mut bars = vec![("BUDDY", mean(&buddy))];
-    for (name, scheme) in
-        [("SINGLE-DIRECTORY", "single-directory"), ("SQUID", "ufs"), ("MULTIPLE-DIRS", "multiple-dirs")]
-    {
+    for (name, scheme) in [
+        ("SINGLE-DIRECTORY", "single-directory"),
+        ("SQUID", "ufs"),
+        ("MULTIPLE-DIRS", "multiple-dirs"),
+    ] {
         let values = of(scheme);
         bars.push((name, mean(&values)));
         let row = format!("{name} over BUDDY");
@@ -154,7 +163,10 @@ pub fn figure_7(lab: &Lab) -> Figure {
         points.push((f64::from(threshold) / 2.0, values));
     }
     let time = |kilobytes: f64| {
-        points.iter().find(|(other, _)| (other - kilobytes).abs() < 0.1).map_or(&[][..], |(_, values)| values)
+        points
+            .iter()
+            .find(|(other, _)| (other - kilobytes).abs() < 0.1)
+            .map_or(&[][..], |(_, values)| values)
     };
     let rows = vec![
         FigureRow::of(
@@ -195,11 +207,21 @@ pub fn figure_10(lab: &Lab) -> Figure {
     let flat = UTILIZATIONS.map(|utilization| (utilization, buddy.clone()));
     let buddy = rates(&buddy);
     let rows = vec![
-        FigureRow::of("001-fig10", "STREAM over BUDDY at 70 %", "times", &ratios(&at(&stream, 0.70), &buddy))
-            .against(2.0, 1.6..=2.4)
-            .gain(),
-        FigureRow::of("001-fig10", "STREAM over BUDDY at 95 %", "times", &ratios(&at(&stream, 0.95), &buddy))
-            .against(1.0, 0.8..=1.25),
+        FigureRow::of(
+            "001-fig10",
+            "STREAM over BUDDY at 70 %",
+            "times",
+            &ratios(&at(&stream, 0.70), &buddy),
+        )
+        .against(2.0, 1.6..=2.4)
+        .gain(),
+        FigureRow::of(
+            "001-fig10",
+            "STREAM over BUDDY at 95 %",
+            "times",
+            &ratios(&at(&stream, 0.95), &buddy),
+        )
+        .against(1.0, 0.8..=1.25),
     ];
     let series = vec![minutes("BUDDY", &flat), minutes("STREAM", &stream)];
     Figure { rows, pictures: over_utilization("Fig 10: BUDDY and STREAM", series) }
@@ -237,7 +259,8 @@ pub fn figure_12(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 12: LAZY-READS", series) }
 }
 
-/// Figure 16: locality buffers over utilization, and how sensitive they are to which one is emptied (R29).
+/// Figure 16: locality buffers over utilization, and how sensitive they are to which one is emptied
+/// (R29).
 pub fn figure_16(lab: &Lab) -> Figure {
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
     let lazy = sweep(lab, Trial::of("lazy-reads", 1));
@@ -255,11 +278,13 @@ pub fn figure_16(lab: &Lab) -> Figure {
         });
     }
     for (name, choice) in [("fullest", BufferChoice::Fullest), ("random", BufferChoice::Random)] {
-        let trial = Trial { utilization: 0.76, locality_choice: choice, ..Trial::of("lazy-reads-loc", 1) };
+        let trial =
+            Trial { utilization: 0.76, locality_choice: choice, ..Trial::of("lazy-reads-loc", 1) };
         let row = format!("LOC-128 emptying the {name} over LAZY-READS");
         let gain = ratios(&rates(&lab.over_seeds(trial)), &reference);
         rows.push(
-            FigureRow::of("001-fig16", &row, "times", &gain).with_note("the paper does not say which (R29)"),
+            FigureRow::of("001-fig16", &row, "times", &gain)
+                .with_note("the paper does not say which (R29)"),
         );
     }
     Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }

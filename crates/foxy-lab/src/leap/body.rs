@@ -1,4 +1,5 @@
-//! The digest of a body, taken as it comes in constant memory (R110): a content coding is undone first where it can be.
+//! The digest of a body, taken as it comes in constant memory (R110): a content coding is undone
+//! first where it can be.
 
 use super::Answer;
 use super::fields::Difference;
@@ -41,7 +42,8 @@ pub enum Decoding {
     Undone,
     /// It is one that is not undone, or several: the digest is of the bytes as they came.
     Kept,
-    /// The bytes are not of the coding that they are said to be: the digest is of them as they came.
+    /// The bytes are not of the coding that they are said to be: the digest is of them as they
+    /// came.
     Broken,
 }
 
@@ -66,14 +68,17 @@ pub struct Digested {
 }
 
 impl BodyDigest {
-    /// A body with these header fields. One `gzip` or `deflate` is undone; `br`, `zstd` and several codings at once are not.
+    /// A body with these header fields. One `gzip` or `deflate` is undone; `br`, `zstd` and several
+    /// codings at once are not.
     #[must_use]
     pub fn new(headers: &Headers) -> Self {
         let mut codings = codings(headers);
         let (first, second) = (codings.next(), codings.next());
         let (coding, decoding) = match (first.as_deref(), second) {
             (None, _) => (Coding::None(Sink::default()), Decoding::Undone),
-            (Some("gzip"), None) => (Coding::Gzip(MultiGzDecoder::new(Sink::default())), Decoding::Undone),
+            (Some("gzip"), None) => {
+                (Coding::Gzip(MultiGzDecoder::new(Sink::default())), Decoding::Undone)
+            }
             (Some("deflate"), None) => (Coding::Deflate, Decoding::Undone),
             _ => (Coding::None(Sink::default()), Decoding::Kept),
         };
@@ -128,14 +133,17 @@ impl BodyDigest {
     }
 }
 
-/// Whether a decoder was at its end, by how much it took of what came behind: it does not say so when data breaks off.
+/// Whether a decoder was at its end, by how much it took of what came behind: it does not say so
+/// when data breaks off.
 fn ended(taken: io::Result<usize>) -> io::Result<()> {
     if taken? == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// The content codings that these fields name, in the order in which they were applied; names of one coding are one name.
+/// The content codings that these fields name, in the order in which they were applied; names of
+/// one coding are one name.
 pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
-    let lines = headers.get_all("content-encoding").flat_map(|line| line.split(|&byte| byte == b','));
+    let lines =
+        headers.get_all("content-encoding").flat_map(|line| line.split(|&byte| byte == b','));
     let names = lines.map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase());
     names.filter(|name| !name.is_empty() && name != "identity").map(|name| match name.as_str() {
         "x-gzip" => "gzip".to_owned(),
@@ -191,7 +199,11 @@ mod tests {
         for (coding, bytes) in coded {
             for piece in [1, 2, 70, 1000] {
                 let found = digest(coding, &bytes, piece);
-                assert_eq!((found.digest, found.decoding), (plain, Decoding::Undone), "{coding} by {piece}");
+                assert_eq!(
+                    (found.digest, found.decoding),
+                    (plain, Decoding::Undone),
+                    "{coding} by {piece}"
+                );
                 assert_eq!(found.length, bytes.len() as u64);
                 for wrong in [&bytes[..bytes.len() - 1], &[&bytes[..], b"more"].concat()] {
                     assert_eq!(
@@ -216,7 +228,11 @@ mod tests {
         ] {
             for piece in [1, 10, 1000] {
                 let found = digest(coding, TEXT, piece);
-                assert_eq!((found.digest, found.decoding), (plain, decoding), "{coding} by {piece}");
+                assert_eq!(
+                    (found.digest, found.decoding),
+                    (plain, decoding),
+                    "{coding} by {piece}"
+                );
             }
         }
         assert_eq!(digest("X-GZip", b"", 1).decoding, Decoding::Undone);

@@ -1,4 +1,5 @@
-//! A copy that goes out as HTTP/2 (RFC 9113), as the one stream of a connection of its own or of a kept one.
+//! A copy that goes out as HTTP/2 (RFC 9113), as the one stream of a connection of its own or of a
+//! kept one.
 
 use super::Failure;
 use super::exchange::{Copying, Reading};
@@ -8,7 +9,8 @@ use crate::one_stream::{self, OneStream};
 use crate::streams::fields_of;
 use foxy_base::clock;
 
-/// Asks on a kept connection where there is one, else on a new one, and keeps it where that is wanted.
+/// Asks on a kept connection where there is one, else on a new one, and keeps it where that is
+/// wanted.
 pub async fn exchange(reading: &mut Reading, copying: Copying<'_>) -> Result<(), Failure> {
     let Copying { means, place, path, asked, .. } = copying;
     let keep = may_keep(&means.run, asked);
@@ -25,8 +27,11 @@ pub async fn exchange(reading: &mut Reading, copying: Copying<'_>) -> Result<(),
             }
         };
         match converse(reading, &mut stream, copying).await {
-            // It was closed while it waited, or as the request came: nobody's fault, and nothing is done yet.
-            Err(Failure::Unanswered) if reading.carriage == Carriage::Kept && reading.first.is_none() => {
+            // It was closed while it waited, or as the request came: nobody's fault, and nothing is
+            // done yet.
+            Err(Failure::Unanswered)
+                if reading.carriage == Carriage::Kept && reading.first.is_none() =>
+            {
                 reading.carriage = Carriage::KeptThenNew;
             }
             Ok(()) if keep => {

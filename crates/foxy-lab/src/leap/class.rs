@@ -1,4 +1,5 @@
-//! The classes that requests fall into for two paths: by whether each of them answered from its cache, and by size. Pure.
+//! The classes that requests fall into for two paths: by whether each of them answered from its
+//! cache, and by size. Pure.
 
 use super::report::Sample;
 
@@ -7,7 +8,8 @@ const SMALL: u64 = 4 << 10;
 /// Bodies beyond this are large: their transfer shows.
 const LARGE: u64 = 64 << 10;
 
-/// A class of requests. Each request is of at most one of the first four, and of one of the last three.
+/// A class of requests. Each request is of at most one of the first four, and of one of the last
+/// three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Both paths answered from their cache: what a hit costs beside another.
@@ -28,8 +30,15 @@ pub enum Class {
 
 impl Class {
     /// Every class, in the order of tables.
-    pub const ALL: [Self; 7] =
-        [Self::Hits, Self::Misses, Self::FirstHits, Self::SecondHits, Self::Small, Self::Medium, Self::Large];
+    pub const ALL: [Self; 7] = [
+        Self::Hits,
+        Self::Misses,
+        Self::FirstHits,
+        Self::SecondHits,
+        Self::Small,
+        Self::Medium,
+        Self::Large,
+    ];
 
     /// Its name in records.
     #[must_use]
@@ -59,7 +68,8 @@ impl Class {
         }
     }
 
-    /// Whether one path had from its cache what the other one had not, so that they differ with reason.
+    /// Whether one path had from its cache what the other one had not, so that they differ with
+    /// reason.
     #[must_use]
     pub const fn is_uneven(self) -> bool {
         matches!(self, Self::FirstHits | Self::SecondHits)
@@ -88,7 +98,8 @@ mod tests {
     fn a_request_is_of_one_class_by_hits_where_they_are_known_and_of_one_by_size() {
         let classes = |first, second, length| {
             let sample = |hit| Sample { time: 1, hit, length };
-            let held = Class::ALL.into_iter().filter(|class| class.holds(sample(first), sample(second)));
+            let held =
+                Class::ALL.into_iter().filter(|class| class.holds(sample(first), sample(second)));
             held.map(Class::name).collect::<Vec<_>>()
         };
         assert_eq!(classes(Some(true), Some(true), 4096), ["hits", "small"]);

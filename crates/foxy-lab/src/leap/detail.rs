@@ -37,7 +37,9 @@ impl fmt::Display for Detail {
         match self {
             Self::None => Ok(()),
             Self::Failed(failure) => f.write_str(failure.name()),
-            Self::NotHttp(error) => write!(f, "{}: {}", Failure::NotHttp.name(), error.description()),
+            Self::NotHttp(error) => {
+                write!(f, "{}: {}", Failure::NotHttp.name(), error.description())
+            }
             Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
             Self::Field(difference) => difference.fmt(f),
             Self::Body(expected, found) if expected == found => {

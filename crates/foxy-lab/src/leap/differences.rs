@@ -1,5 +1,5 @@
-//! What paths differ by: paired by request, over all requests and over those of a class, with intervals, and whether that is more
-//! than noise.
+//! What paths differ by: paired by request, over all requests and over those of a class, with
+//! intervals, and whether that is more than noise.
 
 use super::class::Class;
 use super::group::place;
@@ -7,10 +7,12 @@ use super::report::{LeapReport, Sample};
 use crate::sim::parallel::run_all;
 use foxy_report::{Interval, Statistic};
 
-/// Of how many requests a class at least has an interval: of fewer, a tenth of the run is no stretch any more.
+/// Of how many requests a class at least has an interval: of fewer, a tenth of the run is no
+/// stretch any more.
 const LEAST: usize = 50;
 
-/// By how much one path is slower than another, over the requests that both answered, in microseconds.
+/// By how much one path is slower than another, over the requests that both answered, in
+/// microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairedDifference {
     /// Places of the paths in the report: the first less the second.
@@ -91,8 +93,8 @@ impl LeapReport {
         self.over(&[None])
     }
 
-    /// The paired differences of all paths over the requests of each class, in the order of the classes; of a class with few requests of a
-    /// pair there is none.
+    /// The paired differences of all paths over the requests of each class, in the order of the
+    /// classes; of a class with few requests of a pair there is none.
     #[must_use]
     pub fn differences_by_class(&self) -> Vec<PairedDifference> {
         self.over(&Class::ALL.map(Some))
@@ -105,11 +107,16 @@ impl LeapReport {
         let tasks = classes.iter().flat_map(|class| pairs.iter().map(|&pair| (pair, *class)));
         let tasks: Vec<_> = tasks.collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let found = run_all(&tasks, threads, &|&(pair, class)| self.difference(pair, class), &mut || {});
+        let found =
+            run_all(&tasks, threads, &|&(pair, class)| self.difference(pair, class), &mut || {});
         found.into_iter().flatten().collect()
     }
 
-    fn difference(&self, (one, other): (usize, usize), class: Option<Class>) -> Option<PairedDifference> {
+    fn difference(
+        &self,
+        (one, other): (usize, usize),
+        class: Option<Class>,
+    ) -> Option<PairedDifference> {
         let pair = |(_, row): &(u64, Vec<Option<Sample>>)| {
             let (first, second) = (row[one]?, row[other]?);
             let counts = class.is_none_or(|class| class.holds(first, second));
@@ -131,7 +138,8 @@ impl LeapReport {
         })
     }
 
-    /// The times of two paths in microseconds, of the requests that both answered: first of the one that was sent earlier.
+    /// The times of two paths in microseconds, of the requests that both answered: first of the one
+    /// that was sent earlier.
     #[must_use]
     pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
         let count = self.paths.len();
@@ -144,7 +152,8 @@ impl LeapReport {
     }
 }
 
-/// What two paths to one address, or to proxies set up alike, differ by at most, in microseconds; a difference below it says nothing.
+/// What two paths to one address, or to proxies set up alike, differ by at most, in microseconds; a
+/// difference below it says nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// In the median.
@@ -153,7 +162,8 @@ pub struct NoiseFloor {
     pub mean: f64,
 }
 
-/// The noise floor over all requests: the farthest end of the intervals of all pairs that are the same. None when there is no such pair.
+/// The noise floor over all requests: the farthest end of the intervals of all pairs that are the
+/// same. None when there is no such pair.
 #[must_use]
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
@@ -161,14 +171,18 @@ pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
 
 /// The same over the requests of a class; none of one in which a hit stands beside a miss.
 #[must_use]
-pub fn noise_floor_of(class: Option<Class>, differences: &[PairedDifference]) -> Option<NoiseFloor> {
+pub fn noise_floor_of(
+    class: Option<Class>,
+    differences: &[PairedDifference],
+) -> Option<NoiseFloor> {
     let farthest = |of: fn(&PairedDifference) -> Interval| {
         let end = |pair| {
             let found = of(pair);
             found.low.abs().max(found.high.abs())
         };
         let alike = |pair: &&PairedDifference| pair.same && pair.class == class;
-        let alike = differences.iter().filter(alike).filter(|_| !class.is_some_and(Class::is_uneven));
+        let alike =
+            differences.iter().filter(alike).filter(|_| !class.is_some_and(Class::is_uneven));
         alike.map(end).reduce(f64::max)
     };
     Some(NoiseFloor { median: farthest(|pair| pair.median)?, mean: farthest(|pair| pair.mean)? })

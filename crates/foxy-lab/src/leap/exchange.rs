@@ -1,4 +1,5 @@
-//! One copy of a request: timed, on a connection of its own or on a kept one, the body digested as it comes (R109, R110).
+//! One copy of a request: timed, on a connection of its own or on a kept one, the body digested as
+//! it comes (R109, R110).
 
 use super::body::BodyDigest;
 use super::carried;
@@ -15,8 +16,8 @@ use crate::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
 use foxy_http::{
-    BodyLength, CloseReason, DecodeError, Limits, Method, NotReusable, ResponseDecoder, ResponseEvent,
-    ResponseHead, may_begin_response,
+    BodyLength, CloseReason, DecodeError, Limits, Method, NotReusable, ResponseDecoder,
+    ResponseEvent, ResponseHead, may_begin_response,
 };
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -24,7 +25,8 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-/// Bytes asked of the socket at first: most answers are smaller, and memory that is not touched costs nothing.
+/// Bytes asked of the socket at first: most answers are smaller, and memory that is not touched
+/// costs nothing.
 const FIRST_READ: usize = 16 << 10;
 /// Bytes asked of the socket at a time when there are more.
 const READ: usize = 64 << 10;
@@ -58,8 +60,15 @@ pub struct Copying<'a> {
     pub number: u64,
 }
 
-/// Asks on a path, as request `number`; a client whose answer it is gets it through `tap` as it comes.
-pub async fn ask(means: &Means, place: usize, asked: &Asked, number: u64, tap: Option<Tap>) -> Copied {
+/// Asks on a path, as request `number`; a client whose answer it is gets it through `tap` as it
+/// comes.
+pub async fn ask(
+    means: &Means,
+    place: usize,
+    asked: &Asked,
+    number: u64,
+    tap: Option<Tap>,
+) -> Copied {
     let mut reading = Reading::new(means.run.time_limit, tap);
     let path = &means.run.paths[place];
     let outcome = reading.exchange(Copying { means, place, path, asked, number }).await;
@@ -140,7 +149,8 @@ impl Reading {
             };
             let ended = self.converse(&mut channel, (asked, keep), &text).await;
             match ended {
-                // It was closed while it waited, or as the request came: nobody's fault, and nothing is done yet.
+                // It was closed while it waited, or as the request came: nobody's fault, and
+                // nothing is done yet.
                 Err(Failure::Unanswered | Failure::ConnectionReset)
                     if self.carriage == Carriage::Kept && self.first.is_none() =>
                 {
@@ -168,7 +178,9 @@ impl Reading {
         stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
         let channel = match asked.scheme {
             Scheme::Http => Channel::Left(stream),
-            Scheme::Https => Box::pin(self.within(means.run.outgoing.secure(stream, path, asked))).await??,
+            Scheme::Https => {
+                Box::pin(self.within(means.run.outgoing.secure(stream, path, asked))).await??
+            }
         };
         self.connected = Some(clock::monotonic());
         Ok(channel)
@@ -208,7 +220,9 @@ impl Reading {
             let read = read.map_err(|error| self.lost(&input, Loss::of(Some(&error), begun)))?;
             if read == 0 {
                 let ended = decoder.eof().ok().flatten();
-                return ended.map(|_| false).ok_or_else(|| self.lost(&input, Loss::of(None, begun)));
+                return ended
+                    .map(|_| false)
+                    .ok_or_else(|| self.lost(&input, Loss::of(None, begun)));
             }
             if read >= room {
                 // One that sends faster than this can be taken would leave nobody else a turn.
@@ -219,7 +233,8 @@ impl Reading {
         }
     }
 
-    /// What it is that the connection ended with this behind what was taken: where no answer begins so, that was the first fault.
+    /// What it is that the connection ended with this behind what was taken: where no answer begins
+    /// so, that was the first fault.
     fn lost(&mut self, rest: &[u8], loss: Loss) -> Failure {
         if self.head.is_some() || may_begin_response(rest) {
             return loss.into();
@@ -282,7 +297,16 @@ impl Reading {
         let (head, body) = self.head?;
         let body = body.finish();
         let hit = hit(&head.headers, number);
-        let (length, digest, decoding, framing) = (body.length, body.digest, body.decoding, self.framing);
-        Some(Answer { status: head.status, headers: head.headers, length, digest, decoding, framing, hit })
+        let (length, digest, decoding, framing) =
+            (body.length, body.digest, body.decoding, self.framing);
+        Some(Answer {
+            status: head.status,
+            headers: head.headers,
+            length,
+            digest,
+            decoding,
+            framing,
+            hit,
+        })
     }
 }

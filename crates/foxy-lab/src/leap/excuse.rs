@@ -1,4 +1,5 @@
-//! What is not held against a path although it is not like the reference, because the origin may have done it. Pure.
+//! What is not held against a path although it is not like the reference, because the origin may
+//! have done it. Pure.
 
 use super::detail::Detail;
 use super::group::{Group, direct};
@@ -7,8 +8,8 @@ use super::unjudged::Unjudged;
 use super::verdict::{Finding, Reference, Verdict, judge};
 use super::{Answer, Failure, LeapRun};
 
-/// Why what was found on a path is not its fault, if it may not be; `reference` is what it was judged by, `ignored` says which fields may
-/// have another value.
+/// Why what was found on a path is not its fault, if it may not be; `reference` is what it was
+/// judged by, `ignored` says which fields may have another value.
 pub fn excuse(
     (run, group, path): (&LeapRun, &Group, usize),
     finding: &Finding,
@@ -44,15 +45,19 @@ fn has_origin_failed(run: &LeapRun, group: &Group, path: usize, failure: Failure
     origin.is_some_and(|&origin| failure.may_follow(origin))
 }
 
-/// Whether another program elsewhere has the same answer, which it then has from the origin: proxies do not make up the same bytes, but
-/// for empty ones, and two that are set up alike err alike.
+/// Whether another program elsewhere has the same answer, which it then has from the origin:
+/// proxies do not make up the same bytes, but for empty ones, and two that are set up alike err
+/// alike.
 fn is_seen_elsewhere(run: &LeapRun, group: &Group, path: usize, answer: &Answer) -> bool {
     let is_another = |other: usize| {
         run.paths[other].address != run.paths[path].address
             && ![(path, other), (other, path)].iter().any(|pair| run.alike.contains(pair))
     };
     let has_it = |other: usize| {
-        group.copies[other].outcome.as_ref().is_ok_and(|other| other.fingerprint() == answer.fingerprint())
+        group.copies[other]
+            .outcome
+            .as_ref()
+            .is_ok_and(|other| other.fingerprint() == answer.fingerprint())
     };
     answer.length > 0
         && answer.status < 500

@@ -25,7 +25,8 @@ pub enum Failure {
     NotHttp,
     /// The answer was whole, and more came behind it: a second answer, or bytes of none.
     Surplus,
-    /// Behind the answer to HEAD there was a body, which such an answer never has (RFC 9110 §9.3.2).
+    /// Behind the answer to HEAD there was a body, which such an answer never has (RFC 9110
+    /// §9.3.2).
     BodyToHead,
     /// Not whole within the time limit.
     Timeout,
@@ -67,16 +68,19 @@ impl Failure {
         }
     }
 
-    /// Whether a proxy may fail so because the origin failed as `origin`. Nobody there, bytes that are no HTTP or too many, and a
-    /// certificate of its own are a proxy's doing, unless the origin is the same; and where the origin said at once that there is nothing, a
-    /// proxy need not keep its clients waiting.
+    /// Whether a proxy may fail so because the origin failed as `origin`. Nobody there, bytes that
+    /// are no HTTP or too many, and a certificate of its own are a proxy's doing, unless the origin
+    /// is the same; and where the origin said at once that there is nothing, a proxy need not keep
+    /// its clients waiting.
     #[must_use]
     pub fn may_follow(self, origin: Self) -> bool {
         match self {
             Self::NoConnection => false,
-            Self::Certificate | Self::NotHttp | Self::Surplus | Self::BodyToHead | Self::Timeout => {
-                self == origin
-            }
+            Self::Certificate
+            | Self::NotHttp
+            | Self::Surplus
+            | Self::BodyToHead
+            | Self::Timeout => self == origin,
             Self::NoTunnel
             | Self::Handshake
             | Self::Unanswered

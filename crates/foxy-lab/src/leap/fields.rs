@@ -1,5 +1,5 @@
-//! How two answers' header fields differ where it matters: which fields may differ, which steer caches and clients, and which
-//! are learned to be noise.
+//! How two answers' header fields differ where it matters: which fields may differ, which steer
+//! caches and clients, and which are learned to be noise.
 
 use super::body::codings;
 use foxy_http::Headers;
@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Fields in lower case that legitimately differ between an answer and what a proxy makes of it, and why.
+/// Fields in lower case that legitimately differ between an answer and what a proxy makes of it,
+/// and why.
 pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
     ("age", "how long it was stored (RFC 9111 §5.1)"),
@@ -34,7 +35,8 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("x-foxy-request", "of a stored answer it is another request's number"),
 ];
 
-/// Fields in lower case that steer caches and clients: adding one is a difference, and of a proxy they are never noise.
+/// Fields in lower case that steer caches and clients: adding one is a difference, and of a proxy
+/// they are never noise.
 pub const STEERING: &[&str] = &[
     "access-control-allow-origin",
     "alt-svc",
@@ -60,13 +62,15 @@ pub const STEERING: &[&str] = &[
     "www-authenticate",
 ];
 
-/// Fields in lower case that may have another value and may not be lost: they move with the time at which the origin was asked.
+/// Fields in lower case that may have another value and may not be lost: they move with the time at
+/// which the origin was asked.
 pub const MAY_CHANGE: &[&str] = &["expires"];
 
 /// Whose answers they are with which others are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// The origin's own: whatever it changes by itself is noise, and it knows which of its tags are strong.
+    /// The origin's own: whatever it changes by itself is noise, and it knows which of its tags are
+    /// strong.
     Origin,
     /// A proxy's: it may not change what steers caches and clients, and may have made a tag weak.
     Proxy,
@@ -118,7 +122,8 @@ fn names(headers: &Headers) -> BTreeSet<String> {
     headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect()
 }
 
-/// The values of a field as one list: several lines mean what one line with commas means (RFC 9110 §5.3).
+/// The values of a field as one list: several lines mean what one line with commas means (RFC 9110
+/// §5.3).
 fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     let mut values = headers.get_all(name);
     let first = values.next().unwrap_or_default();
@@ -131,14 +136,16 @@ fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     Cow::Borrowed(weak.unwrap_or(first))
 }
 
-/// Whether its value is a weak tag. A transformation makes a strong one weak, and nobody a weak one strong (RFC 9110 §8.8.1); but the
-/// origin may have a weak one for what it codes, and a strong one for the same without, which a proxy asked for.
+/// Whether its value is a weak tag. A transformation makes a strong one weak, and nobody a weak one
+/// strong (RFC 9110 §8.8.1); but the origin may have a weak one for what it codes, and a strong one
+/// for the same without, which a proxy asked for.
 fn is_weak(headers: &Headers, name: &str) -> bool {
     headers.get(name).is_some_and(|tag| tag.starts_with(b"W/"))
 }
 
-/// The first difference that matters, in the order of names; `ignored` says of a name in lower case that another value of it does not:
-/// that it is lost or added always does. Two that do not differ, as most do not, cost no memory.
+/// The first difference that matters, in the order of names; `ignored` says of a name in lower case
+/// that another value of it does not: that it is lost or added always does. Two that do not differ,
+/// as most do not, cost no memory.
 #[must_use]
 pub fn difference(
     (reference, whose): (&Headers, Whose),
@@ -169,12 +176,15 @@ pub fn difference(
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
 
-/// Fields in lower case that a 304 has if the 200 had them; a cache that makes one leaves out others (RFC 9110 §15.4.5).
+/// Fields in lower case that a 304 has if the 200 had them; a cache that makes one leaves out
+/// others (RFC 9110 §15.4.5).
 const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "expires", "vary"];
 /// Fields in lower case of what a 304 confirms, which it need not have and may have.
-const CONFIRMED: [&str; 4] = ["content-disposition", "content-language", "content-type", "last-modified"];
+const CONFIRMED: [&str; 4] =
+    ["content-disposition", "content-language", "content-type", "last-modified"];
 
-/// The fields of two 304s without those that one of them has and the other need not have: the reference's and the answer's.
+/// The fields of two 304s without those that one of them has and the other need not have: the
+/// reference's and the answer's.
 #[must_use]
 pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     let (mut own, mut expected) = (answer.clone(), reference.clone());
@@ -198,9 +208,13 @@ pub fn version(headers: &Headers) -> u64 {
     xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }
 
-/// The fields that two answers of one server to the same request both have with different values: noise. A field that one of
-/// them lacks is not noise, but a fault to be found.
-pub fn noise<'a>(first: &'a Headers, second: &'a Headers, whose: Whose) -> impl Iterator<Item = String> + 'a {
+/// The fields that two answers of one server to the same request both have with different values:
+/// noise. A field that one of them lacks is not noise, but a fault to be found.
+pub fn noise<'a>(
+    first: &'a Headers,
+    second: &'a Headers,
+    whose: Whose,
+) -> impl Iterator<Item = String> + 'a {
     names(first).into_iter().filter(move |name| {
         second.contains(name)
             && !may_differ(name)
@@ -218,14 +232,23 @@ mod tests {
     }
 
     fn check(reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>) {
-        let found =
-            difference((&headers(reference), Whose::Origin), &headers(answer), &|name| name == "x-id");
-        assert_eq!(found.map(|found| found.to_string()).as_deref(), expected, "{reference:?} {answer:?}");
+        let found = difference((&headers(reference), Whose::Origin), &headers(answer), &|name| {
+            name == "x-id"
+        });
+        assert_eq!(
+            found.map(|found| found.to_string()).as_deref(),
+            expected,
+            "{reference:?} {answer:?}"
+        );
     }
 
     #[test]
     fn what_is_lost_changed_or_steers_is_a_difference_and_nothing_else() {
-        check(&[("Vary", "Accept")], &[("vary", "Accept"), ("Age", "5"), ("X-Served-By", "7")], None);
+        check(
+            &[("Vary", "Accept")],
+            &[("vary", "Accept"), ("Age", "5"), ("X-Served-By", "7")],
+            None,
+        );
         check(&[("Vary", "Accept")], &[], Some("vary is missing"));
         check(&[("X-Mine", "1")], &[("X-Mine", "2")], Some("x-mine is another"));
         check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
@@ -242,9 +265,15 @@ mod tests {
 
     #[test]
     fn what_is_added_steers_clients_and_caches_far_beyond_this_answer_too() {
-        let far = ["refresh", "clear-site-data", "access-control-allow-origin", "strict-transport-security"];
+        let far = [
+            "refresh",
+            "clear-site-data",
+            "access-control-allow-origin",
+            "strict-transport-security",
+        ];
         for name in
-            [&far[..], &["cdn-cache-control", "surrogate-control", "pragma", "link", "alt-svc"]].concat()
+            [&far[..], &["cdn-cache-control", "surrogate-control", "pragma", "link", "alt-svc"]]
+                .concat()
         {
             check(&[], &[(name, "x")], Some(&format!("{name} was added")));
         }
@@ -258,20 +287,39 @@ mod tests {
 
     #[test]
     fn a_304_lacks_what_need_not_be_in_it_and_has_nothing_else_that_steers() {
-        let check = |reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>| {
-            let (reference, answer) = of_304(&headers(reference), &headers(answer));
-            let found = difference((&reference, Whose::Origin), &answer, &|_| false);
-            assert_eq!(found.map(|found| found.to_string()).as_deref(), expected, "{reference:?} {answer:?}");
-        };
-        check(&[("Link", "a"), ("Last-Modified", "1"), ("X-Id", "1")], &[("Content-Type", "a")], None);
+        let check =
+            |reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>| {
+                let (reference, answer) = of_304(&headers(reference), &headers(answer));
+                let found = difference((&reference, Whose::Origin), &answer, &|_| false);
+                assert_eq!(
+                    found.map(|found| found.to_string()).as_deref(),
+                    expected,
+                    "{reference:?} {answer:?}"
+                );
+            };
+        check(
+            &[("Link", "a"), ("Last-Modified", "1"), ("X-Id", "1")],
+            &[("Content-Type", "a")],
+            None,
+        );
         check(&[("Vary", "a")], &[], Some("vary is missing"));
-        check(&[("Last-Modified", "1")], &[("Last-Modified", "2")], Some("last-modified is another"));
+        check(
+            &[("Last-Modified", "1")],
+            &[("Last-Modified", "2")],
+            Some("last-modified is another"),
+        );
         check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
     }
 
     #[test]
     fn noise_is_what_changes_by_itself_and_of_a_proxy_steers_nothing() {
-        let first = headers(&[("X-Id", "1"), ("ETag", "1"), ("Date", "1"), ("X-Lost", "1"), ("X-Same", "1")]);
+        let first = headers(&[
+            ("X-Id", "1"),
+            ("ETag", "1"),
+            ("Date", "1"),
+            ("X-Lost", "1"),
+            ("X-Same", "1"),
+        ]);
         let second = headers(&[("X-Id", "2"), ("ETag", "2"), ("Date", "2"), ("X-Same", "1")]);
         let learned = |whose| noise(&first, &second, whose).collect::<Vec<_>>();
         assert_eq!(learned(Whose::Proxy), ["x-id"]);

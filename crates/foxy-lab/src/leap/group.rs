@@ -1,4 +1,5 @@
-//! One request on all its paths: the copies sent after each other in turning order (R108), and the origin asked again where needed.
+//! One request on all its paths: the copies sent after each other in turning order (R108), and the
+//! origin asked again where needed.
 
 use super::exchange::{self, Copied};
 use super::kept::Kept;
@@ -59,7 +60,8 @@ impl Means {
         })
     }
 
-    /// Waits until a copy is due; once the run is interrupted, what is left to send is sent at once.
+    /// Waits until a copy is due; once the run is interrupted, what is left to send is sent at
+    /// once.
     async fn pause(&self, due: Instant) {
         loop {
             let now = clock::monotonic();
@@ -72,8 +74,13 @@ impl Means {
     }
 }
 
-/// Asks on every path as request `number` of the run; a client gets the answer of its path through its tap.
-pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Option<(usize, Tap)>) -> Group {
+/// Asks on every path as request `number` of the run; a client gets the answer of its path through
+/// its tap.
+pub async fn ask(
+    means: Rc<Means>,
+    (asked, number): (Asked, u64),
+    mut client: Option<(usize, Tap)>,
+) -> Group {
     let (at, begun) = (clock::wall(), clock::monotonic());
     let (run, numbers, count) = (&means.run, means.numbers, means.run.paths.len());
     if let Some(wanted) = &run.wanted {
@@ -97,7 +104,8 @@ pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Op
     }
     // What may change something at the origin is never asked a second time.
     let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
-    let direct = direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &means.noise.borrow()));
+    let direct =
+        direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &means.noise.borrow()));
     let again = match direct {
         Some(direct) => {
             let number = numbers.second_asking(number);
@@ -108,9 +116,9 @@ pub async fn ask(means: Rc<Means>, (asked, number): (Asked, u64), mut client: Op
     Group { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
 }
 
-/// Where in the order of its copies request `number` is sent on a path, of `count`: the order turns, and after each round it is
-/// turned round, so that of any two paths each is first equally often. Turning alone would let the second of two neighbours find
-/// what the first had stored.
+/// Where in the order of its copies request `number` is sent on a path, of `count`: the order
+/// turns, and after each round it is turned round, so that of any two paths each is first equally
+/// often. Turning alone would let the second of two neighbours find what the first had stored.
 pub fn place(number: u64, path: usize, count: usize) -> u32 {
     let number = usize::try_from(number).unwrap_or(0);
     let turned = (path + count - number % count) % count;
@@ -143,7 +151,8 @@ impl Numbers {
         self.second_asking(number) + 1 + path as u64
     }
 
-    /// Which path a copy of that number is sent on; none for those of probes and of a second asking.
+    /// Which path a copy of that number is sent on; none for those of probes and of a second
+    /// asking.
     #[must_use]
     pub fn path(self, number: u64) -> Option<usize> {
         let since = number.checked_sub(self.first + 2 * self.paths)?;
@@ -174,12 +183,20 @@ mod tests {
             let rounds = 0..2 * count as u64;
             for path in 0..count {
                 let at = |place_wanted: u32| {
-                    rounds.clone().filter(|&number| place(number, path, count) == place_wanted).count()
+                    rounds
+                        .clone()
+                        .filter(|&number| place(number, path, count) == place_wanted)
+                        .count()
                 };
                 assert!((0..count).all(|wanted| at(wanted as u32) == 2), "{path} of {count}");
                 for other in (0..count).filter(|&other| other != path) {
-                    let first = |&number: &u64| place(number, path, count) < place(number, other, count);
-                    assert_eq!(rounds.clone().filter(first).count(), count, "{path} and {other} of {count}");
+                    let first =
+                        |&number: &u64| place(number, path, count) < place(number, other, count);
+                    assert_eq!(
+                        rounds.clone().filter(first).count(),
+                        count,
+                        "{path} and {other} of {count}"
+                    );
                 }
             }
         }
@@ -194,7 +211,9 @@ mod tests {
             }
             assert_eq!(numbers.path(numbers.second_asking(number)), None);
         }
-        assert!((0..3).flat_map(|path| numbers.probes(path)).all(|probe| numbers.path(probe).is_none()));
+        assert!(
+            (0..3).flat_map(|path| numbers.probes(path)).all(|probe| numbers.path(probe).is_none())
+        );
     }
 
     #[test]
@@ -210,7 +229,8 @@ mod tests {
             flag.store(true, Relaxed);
         };
         let mut one = std::iter::once(asked());
-        let report = crate::leap::run(&run, &asked(), &mut one, &mut |_| {}, &mut progress).expect("run");
+        let report =
+            crate::leap::run(&run, &asked(), &mut one, &mut |_| {}, &mut progress).expect("run");
         assert_eq!((begun.into_inner(), report.requests), (1, 1));
     }
 }

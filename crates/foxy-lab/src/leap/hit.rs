@@ -3,8 +3,8 @@
 use crate::REQUEST_ID;
 use foxy_http::Headers;
 
-/// Whether an answer to request `number` was stored: the verifying origin repeats the number of the request that reached it;
-/// else what the proxy says itself.
+/// Whether an answer to request `number` was stored: the verifying origin repeats the number of the
+/// request that reached it; else what the proxy says itself.
 pub fn hit(headers: &Headers, number: u64) -> Option<bool> {
     if let Some(answered) = headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok()) {
         return Some(answered != number);

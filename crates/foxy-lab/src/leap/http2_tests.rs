@@ -1,4 +1,5 @@
-//! The Multiplier over HTTP/2, towards proxies and towards clients, against servers in this process.
+//! The Multiplier over HTTP/2, towards proxies and towards clients, against servers in this
+//! process.
 
 use super::passthrough::TIME_LIMIT;
 use super::tests::{honest, run_of, server, whole};
@@ -26,20 +27,23 @@ fn front(origin: SocketAddr, proxy: SocketAddr, outgoing: Outgoing) -> (Multipli
     (Multiplier::start(run, front).expect("started"), own)
 }
 
-/// Clients that check every byte ask over HTTP/2, and so does the Multiplier the proxy, which asks the origin in HTTP/1.1.
+/// Clients that check every byte ask over HTTP/2, and so does the Multiplier the proxy, which asks
+/// the origin in HTTP/1.1.
 fn through(tls: bool) {
     let (secure, trusted) = origin();
     let plain = Origin::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
     let port = if tls { &secure } else { &plain }.address().port();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let (certificates, proxy_trust) = authority();
-    let proxy = Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trusted), TIME_LIMIT);
+    let proxy =
+        Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trusted), TIME_LIMIT);
     let proxy = proxy.expect("started");
     let mut trust = trusted.clone();
     trust.add_all(&proxy_trust);
     let (multiplier, own) = front(to, proxy.address(), Outgoing::http2(&trust));
     let mode = Mode::Forward { origin: to.to_string() };
-    let options = LoadOptions::new(multiplier.address(), mode, Workload::find("zipf").expect("known"));
+    let options =
+        LoadOptions::new(multiplier.address(), mode, Workload::find("zipf").expect("known"));
     let (protocol, stop) = (Protocol::Http2, Stop::Requests(40));
     let tls = tls.then_some(own);
     let options = LoadOptions { protocol, tls, stop, clients: 4, ..options };
@@ -67,7 +71,8 @@ fn resets() -> SocketAddr {
     let listener = TcpListener::bind(HERE).expect("bound");
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             listener.set_nonblocking(true).expect("set");
             let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
@@ -75,8 +80,10 @@ fn resets() -> SocketAddr {
                 tokio::spawn(async move {
                     let mut frames = h2::server::handshake(client).await.expect("HTTP/2");
                     while let Some(Ok((_, mut respond))) = frames.accept().await {
-                        let head =
-                            http::Response::builder().header("content-length", 9).body(()).expect("a head");
+                        let head = http::Response::builder()
+                            .header("content-length", 9)
+                            .body(())
+                            .expect("a head");
                         let mut body = respond.send_response(head, false).expect("sent");
                         body.send_data(Bytes::from_static(b"half"), false).expect("sent");
                         tokio::spawn(async move {
@@ -92,14 +99,16 @@ fn resets() -> SocketAddr {
     address
 }
 
-/// A server of HTTP/2 that answers so many streams of a connection, with trailers, and then closes it; it counts connections.
+/// A server of HTTP/2 that answers so many streams of a connection, with trailers, and then closes
+/// it; it counts connections.
 fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(HERE).expect("bound");
     let address = listener.local_addr().expect("an address");
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             listener.set_nonblocking(true).expect("set");
             let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
@@ -110,9 +119,11 @@ fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
                     let mut left = streams;
                     while let Some(Ok((_, mut respond))) = frames.accept().await {
                         let head = http::Response::builder().header("content-length", 2).body(());
-                        let mut body = respond.send_response(head.expect("a head"), false).expect("sent");
+                        let mut body =
+                            respond.send_response(head.expect("a head"), false).expect("sent");
                         body.send_data(Bytes::from_static(b"ok"), false).expect("sent");
-                        let sum = (http::HeaderName::from_static("x-sum"), http::HeaderValue::from(1));
+                        let sum =
+                            (http::HeaderName::from_static("x-sum"), http::HeaderValue::from(1));
                         body.send_trailers([sum].into_iter().collect()).expect("sent");
                         left -= 1;
                         if left == 0 {
@@ -131,12 +142,14 @@ fn connections_of_http2_are_kept_for_the_next_request_and_replaced_when_the_prox
     // The probe is asked for twice beforehand: 12 streams on each path.
     for (streams, connections, kept) in [(100, 1, 10), (4, 3, 8)] {
         let (address, count) = counting(streams);
-        let mut run = run_of(&[("direct", honest(), Manner::Direct), ("proxy", address, Manner::Reverse)]);
+        let mut run =
+            run_of(&[("direct", honest(), Manner::Direct), ("proxy", address, Manner::Reverse)]);
         (run.outgoing, run.connections) = (Outgoing::http2(&Trust::default()), Connections::Kept);
         let asked = |path: String| Asked::get("o.test".into(), path, Duration::ZERO);
         let mut requests = (0..10).map(|number| asked(format!("/{number}")));
         let probe = asked("/probe".into());
-        let report = super::run(&run, &probe, &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
+        let report =
+            super::run(&run, &probe, &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
         let proxy = &report.paths[1];
         assert_eq!((proxy.answers, proxy.failed()), (10, 0), "{:?}", proxy.examples);
         assert_eq!(count.load(Ordering::Relaxed), connections, "of {streams} streams each");
@@ -149,7 +162,8 @@ fn connections_of_http2_are_kept_for_the_next_request_and_replaced_when_the_prox
 #[test]
 fn without_being_told_to_each_request_of_http2_has_a_connection_of_its_own() {
     let (address, count) = counting(100);
-    let mut run = run_of(&[("direct", honest(), Manner::Direct), ("proxy", address, Manner::Reverse)]);
+    let mut run =
+        run_of(&[("direct", honest(), Manner::Direct), ("proxy", address, Manner::Reverse)]);
     run.outgoing = Outgoing::http2(&Trust::default());
     let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
     let mut requests = std::iter::repeat_with(asked).take(3);
@@ -181,13 +195,14 @@ fn a_proxy_that_resets_hangs_or_speaks_no_http2_costs_its_own_row_and_is_named()
         (talks_text(), Failure::NotHttp, Verdict::Incomplete),
         (closes, Failure::Unanswered, Verdict::Incomplete),
     ] {
-        let mut run = run_of(&[("direct", honest(), Manner::Direct), ("bad", address, Manner::Reverse)]);
+        let mut run =
+            run_of(&[("direct", honest(), Manner::Direct), ("bad", address, Manner::Reverse)]);
         run.time_limit = Duration::from_secs(1);
         run.outgoing = Outgoing::http2(&Trust::default());
         let asked = |path: &str| Asked::get("o.test".into(), path.into(), Duration::ZERO);
         let mut requests = ["/a", "/b"].into_iter().map(asked);
-        let report =
-            super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
+        let report = super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {})
+            .expect("run");
         let [direct, bad] = &report.paths[..] else { panic!("two paths") };
         assert_eq!((direct.count(Verdict::Ok), direct.failed()), (2, 0), "{failure:?}");
         assert_eq!(
@@ -216,7 +231,10 @@ fn a_request_of_http2_is_copied_as_one_of_http1_with_its_body_and_says_so_in_via
         asked.starts_with("POST /form HTTP/1.1\r\n") && asked.contains("\r\nVia: 2 foxy-leap-"),
         "{asked}"
     );
-    assert!(asked.contains("\r\ncookie: a=b\r\n") && asked.contains("\r\nContent-Length: 3\r\n"), "{asked}");
+    assert!(
+        asked.contains("\r\ncookie: a=b\r\n") && asked.contains("\r\nContent-Length: 3\r\n"),
+        "{asked}"
+    );
     drop(multiplier.stop());
 }
 
@@ -229,7 +247,10 @@ fn an_answer_that_breaks_off_resets_the_clients_stream_and_a_refusal_ends_only_i
     assert!(got.reset, "{got:?}");
     let refused = |got: crate::tls::by_hand::Got, reason: Refusal| {
         let text = format!("foxy leap: {}\n", reason.description());
-        assert_eq!((got.status, String::from_utf8_lossy(&got.body).into_owned()), (reason.status(), text));
+        assert_eq!(
+            (got.status, String::from_utf8_lossy(&got.body).into_owned()),
+            (reason.status(), text)
+        );
     };
     refused(http2(to, None, get("http://far.test/")), Refusal::FarHost);
     let tunnel = Some((Some("localhost:444"), &own));
@@ -246,10 +267,12 @@ fn a_proxy_that_chooses_no_http2_within_tls_is_named() {
     let mut run = run_of(&[("direct", to, Manner::Direct), ("http1", to, Manner::Reverse)]);
     run.outgoing = Outgoing::http2(&trusted);
     let authority: Arc<str> = to.to_string().into();
-    let asked =
-        |path: &str| Asked::get(Arc::clone(&authority), path.into(), Duration::ZERO).over(Scheme::Https);
+    let asked = |path: &str| {
+        Asked::get(Arc::clone(&authority), path.into(), Duration::ZERO).over(Scheme::Https)
+    };
     let mut requests = std::iter::once(asked("/o/1/10/1"));
-    let report = super::run(&run, &asked("/o/2/10/1"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
+    let report = super::run(&run, &asked("/o/2/10/1"), &mut requests, &mut |_| {}, &mut |_| {})
+        .expect("run");
     assert_eq!(
         (report.paths[0].count(Verdict::Ok), report.paths[1].failures[Failure::Handshake as usize]),
         (1, 1)

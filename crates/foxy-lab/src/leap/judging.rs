@@ -1,4 +1,5 @@
-//! What is known while requests are judged: the counts, what references were before, and which fields are noise.
+//! What is known while requests are judged: the counts, what references were before, and which
+//! fields are noise.
 
 use super::detail::Detail;
 use super::exchange;
@@ -30,7 +31,8 @@ impl Judging {
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let means = Rc::new(Means::new(run)?);
         let driver = Rc::clone(&means);
-        // It ends with the runtime, unless the kernel takes a timer back that it gave, which it does not.
+        // It ends with the runtime, unless the kernel takes a timer back that it gave, which it
+        // does not.
         tokio::task::spawn_local(async move { driver.alarm.run().await });
         let process = u64::from(std::process::id());
         Ok(Self { report: LeapReport::new(run), past: Past::default(), process, means })
@@ -83,14 +85,26 @@ impl Judging {
         let chosen = reference(&self.means.run, group, &noise);
         let right = chosen.map(|right| {
             let Right { answer, whose, fields, .. } = right;
-            (right, Reference { asked: message, answer, whose, fields, earlier: self.past.earlier(&key) })
+            (
+                right,
+                Reference {
+                    asked: message,
+                    answer,
+                    whose,
+                    fields,
+                    earlier: self.past.earlier(&key),
+                },
+            )
         });
         let timed = self.report.begin(group);
         for (path, copy) in group.copies.iter().enumerate() {
             let ignored = |name: &str| {
-                right.as_ref().is_ok_and(|(right, _)| noise.covers((path, right.path), &group.asked, name))
+                right
+                    .as_ref()
+                    .is_ok_and(|(right, _)| noise.covers((path, right.path), &group.asked, name))
             };
-            let reference = right.as_ref().map(|(_, reference)| reference).map_err(|&reason| reason);
+            let reference =
+                right.as_ref().map(|(_, reference)| reference).map_err(|&reason| reason);
             let mut finding = judge(&copy.outcome, reference, &ignored);
             if let (Ok(finding), Ok(answer)) = (&mut finding, &copy.outcome)
                 && finding.verdict == Verdict::BodyMismatch
@@ -103,36 +117,49 @@ impl Judging {
             }
             let (run, by) =
                 (&self.means.run, right.as_ref().ok().map(|(right, reference)| (right, reference)));
-            let finding = finding
-                .and_then(|found| excuse((run, group, path), &found, by, &ignored).map_or(Ok(found), Err));
-            self.report.take(path, &group.asked, (copy, timed), finding.as_ref().map_err(|&reason| reason));
+            let finding = finding.and_then(|found| {
+                excuse((run, group, path), &found, by, &ignored).map_or(Ok(found), Err)
+            });
+            self.report.take(
+                path,
+                &group.asked,
+                (copy, timed),
+                finding.as_ref().map_err(|&reason| reason),
+            );
             let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
             let expected = right.as_ref().map_or(0, |(right, _)| right.answer.status);
             let is_reference = right.as_ref().is_ok_and(|(right, _)| right.path == path);
-            log(&Line {
-                at: group.at,
-                process: self.process,
-                number: group.number,
-                path: paths[path].name.clone(),
-                first_byte: copy.times.first_byte,
-                transfer: copy.times.transfer,
-                size: copy.bytes,
-                result: match &finding {
-                    Ok(finding) if !is_reference => Said::Judged(expected, own, finding.verdict),
-                    _ => Said::Reference,
-                },
-                client: message.client.map_or_else(|| "127.0.0.1".into(), |client| client.to_string()),
-                validation: message.is_conditional(),
-                version: message.version,
-                method: message.method.to_string(),
-                url: group.asked.url(),
-            });
+            let result = match &finding {
+                Ok(finding) if !is_reference => Said::Judged(expected, own, finding.verdict),
+                _ => Said::Reference,
+            };
+            log(&self.line(group, path, result));
         }
         if let Ok((right, _)) = right {
             let changes = |name: &&str| noise.covers((right.path, right.path), &group.asked, name);
             let version = right.answer.version();
             let validators = version.validators.filter(|_| !VALIDATORS.iter().any(changes));
             self.past.remember(&key, Version { validators, ..version });
+        }
+    }
+
+    /// The log's line for the copy of a request on one path.
+    fn line(&self, group: &Group, path: usize, result: Said) -> Line {
+        let (copy, message) = (&group.copies[path], &group.asked.message);
+        Line {
+            at: group.at,
+            process: self.process,
+            number: group.number,
+            path: self.means.run.paths[path].name.clone(),
+            first_byte: copy.times.first_byte,
+            transfer: copy.times.transfer,
+            size: copy.bytes,
+            result,
+            client: message.client.map_or_else(|| "127.0.0.1".into(), |client| client.to_string()),
+            validation: message.is_conditional(),
+            version: message.version,
+            method: message.method.to_string(),
+            url: group.asked.url(),
         }
     }
 }

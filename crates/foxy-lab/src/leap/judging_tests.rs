@@ -15,7 +15,8 @@ fn replay(origin: SocketAddr, proxies: &[SocketAddr], paths: &[&str]) -> LeapRep
     let all: Vec<_> = std::iter::once(("direct", origin, Manner::Direct)).chain(proxies).collect();
     let asked = |path: &str| Asked::get("o.test".into(), path.into(), Duration::ZERO);
     let mut requests = paths.iter().map(|path| asked(path));
-    super::run(&run_of(&all), &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run")
+    super::run(&run_of(&all), &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {})
+        .expect("run")
 }
 
 /// What is said of a path, in order.
@@ -30,7 +31,9 @@ fn a_field_that_changes_by_itself_at_one_url_is_checked_at_others_and_may_be_los
         "/changes" => count.fetch_add(1, Ordering::Relaxed),
         _ => 0,
     };
-    let origin = server(move |request| Some(whole(&format!("ETag: \"{}\"\r\n", tag(path(request))), "body")));
+    let origin = server(move |request| {
+        Some(whole(&format!("ETag: \"{}\"\r\n", tag(path(request))), "body"))
+    });
     let other = server(|_| Some(whole("ETag: \"other\"\r\n", "body")));
     let none = server(|_| Some(whole("", "body")));
     let report = replay(origin, &[other, none], &["/changes", "/stays"]);
@@ -52,7 +55,8 @@ fn a_body_that_another_program_has_too_may_be_what_the_origin_had_before() {
     let (origin, one, other) = (says("after"), says("before"), says("before"));
     let report = replay(origin, &[one, other, says("never")], &["/a"]);
     assert_eq!([1, 2, 3].map(|path| count(&report, path)), [(1, 0), (1, 0), (0, 1)]);
-    // One program under two names or twice, nothing at all, what is another URL's, and behind a Collector: no excuse.
+    // One program under two names or twice, nothing at all, what is another URL's, and behind a
+    // Collector: no excuse.
     assert_eq!(count(&replay(origin, &[one, one], &["/a"]), 1), (0, 1));
     assert_eq!(count(&replay(origin, &[says(""), says("")], &["/a"]), 1), (0, 1));
     let swapped = || server(|_| Some(whole("", "/a")));
@@ -81,7 +85,8 @@ fn a_field_that_the_origin_itself_has_lost_when_it_is_asked_again_is_not_asked_o
         let first = count.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
         Some(whole(if first { "Set-Cookie: a=b\r\n" } else { "" }, "body"))
     });
-    let report = replay(origin, &[says("body"), server(|_| Some(whole("Vary: *\r\n", "body")))], &["/a"]);
+    let report =
+        replay(origin, &[says("body"), server(|_| Some(whole("Vary: *\r\n", "body")))], &["/a"]);
     assert_eq!(
         report.paths[1].unjudged_by_reason[Unjudged::OriginVaries as usize],
         1,

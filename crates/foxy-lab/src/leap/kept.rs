@@ -1,4 +1,5 @@
-//! Connections to paths that are kept for the next request (RFC 9112 §9.3), and what copies went out on.
+//! Connections to paths that are kept for the next request (RFC 9112 §9.3), and what copies went
+//! out on.
 
 use super::{Asked, Failure, LeapRun, Manner, Path};
 use crate::Scheme;
@@ -31,7 +32,8 @@ pub enum Carriage {
     New,
     /// A kept one.
     Kept,
-    /// A kept one that had been closed meanwhile, and then a connection of its own (RFC 9110 §9.2.2).
+    /// A kept one that had been closed meanwhile, and then a connection of its own (RFC 9110
+    /// §9.2.2).
     KeptThenNew,
 }
 
@@ -50,8 +52,8 @@ impl Carriage {
     }
 }
 
-/// Whether a copy may go out on a kept connection. One that must not be sent twice may not: should the connection be closed meanwhile,
-/// nobody could tell whether it came.
+/// Whether a copy may go out on a kept connection. One that must not be sent twice may not: should
+/// the connection be closed meanwhile, nobody could tell whether it came.
 pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
     run.connections == Connections::Kept
         && asked.message.version == foxy_http::Version::Http11
@@ -83,13 +85,15 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// None yet of so many paths; of each at most `most` wait, and the one unused longest goes for another.
+    /// None yet of so many paths; of each at most `most` wait, and the one unused longest goes for
+    /// another.
     pub fn new(paths: usize, most: usize) -> Self {
         let paths = std::iter::repeat_with(Waiting::default).take(paths).collect();
         Self { paths: RefCell::new(paths), most }
     }
 
-    /// One that can be asked; those that were closed meanwhile, or on which something came that nobody asked for, are given up.
+    /// One that can be asked; those that were closed meanwhile, or on which something came that
+    /// nobody asked for, are given up.
     pub fn take(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<Channel> {
         let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
         loop {
@@ -147,13 +151,13 @@ impl Kept {
         }
     }
 
-    /// Closes all; on how many of each path something came behind an answer that had been taken as whole.
+    /// Closes all; on how many of each path something came behind an answer that had been taken as
+    /// whole.
     pub fn surplus(&self) -> Vec<u64> {
         let count = |waiting: &mut Waiting| {
-            let late = waiting
-                .channels
-                .drain(..)
-                .filter_map(|(_, mut channel)| (state(&mut channel) == State::Surplus).then_some(()));
+            let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {
+                (state(&mut channel) == State::Surplus).then_some(())
+            });
             waiting.frames.clear();
             waiting.surplus + late.count() as u64
         };
@@ -182,7 +186,8 @@ fn state(channel: &mut Channel) -> State {
     }
 }
 
-/// Looks whether more than the answer comes within the millisecond that is the runtime's shortest wait; it is no part of the answer.
+/// Looks whether more than the answer comes within the millisecond that is the runtime's shortest
+/// wait; it is no part of the answer.
 pub async fn nothing_behind(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,

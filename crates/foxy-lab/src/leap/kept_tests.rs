@@ -27,7 +27,8 @@ struct Seen {
     requests: AtomicUsize,
 }
 
-/// A server that does with the n-th request of a connection, from zero, what `act` says; each connection has a thread.
+/// A server that does with the n-th request of a connection, from zero, what `act` says; each
+/// connection has a thread.
 fn keeping(act: impl Fn(usize) -> Act + Clone + Send + 'static) -> (SocketAddr, Arc<Seen>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let (address, seen) = (listener.local_addr().expect("an address"), Arc::new(Seen::default()));
@@ -76,7 +77,8 @@ fn asked() -> Asked {
     Asked::get("o.test".into(), "/a".into(), Duration::ZERO)
 }
 
-/// Asks an honest origin and a proxy, after two probes, on kept connections; a while after each other.
+/// Asks an honest origin and a proxy, after two probes, on kept connections; a while after each
+/// other.
 fn replay(proxy: SocketAddr, requests: Vec<Asked>) -> LeapReport {
     let (origin, _) = keeping(|_| Act::Answer(one()));
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Reverse)]);
@@ -95,7 +97,10 @@ fn a_kept_connection_is_asked_again_and_costs_nothing_to_connect() {
     let report = replay(proxy, vec![asked(); 5]);
     let [direct, proxy] = &report.paths[..] else { panic!("two paths") };
     assert_eq!((direct.carriages, proxy.carriages), ([0, 5, 0], [0, 5, 0]));
-    assert_eq!((proxy.connect.count(), proxy.connect_median(), proxy.count(Verdict::Ok)), (0, 0, 5));
+    assert_eq!(
+        (proxy.connect.count(), proxy.connect_median(), proxy.count(Verdict::Ok)),
+        (0, 0, 5)
+    );
     assert_eq!((seen.connections.load(SeqCst), seen.requests.load(SeqCst)), (1, 7));
     let records = format!("{:?}", report.records(&[]));
     assert!(records.contains("kept_connections_closed"), "{records}");
@@ -109,7 +114,8 @@ fn one_that_was_closed_meanwhile_or_says_that_it_ends_is_nobodys_fault() {
     assert_eq!(seen.connections.load(SeqCst), 5);
     let (proxy, seen) = keeping(|_| Act::Last(one()));
     let report = replay(proxy, vec![asked(); 3]);
-    // The first request comes so soon after the probes that the end of the connection may not have come.
+    // The first request comes so soon after the probes that the end of the connection may not have
+    // come.
     let [_, kept, _] = report.paths[1].carriages;
     assert_eq!((report.paths[1].failed(), report.paths[1].answers, kept), (0, 3, 0));
     assert_eq!(seen.connections.load(SeqCst), 5);
@@ -133,8 +139,9 @@ fn one_that_is_closed_without_a_byte_is_tried_once_more_on_a_new_one_and_only_th
     );
     assert_eq!(seen.requests.load(SeqCst), 2, "the first probe and the request");
 
-    let begins =
-        |number| if number == 0 { Act::Answer(one()) } else { Act::Last(b"HTTP/1.1 200 O".to_vec()) };
+    let begins = |number| {
+        if number == 0 { Act::Answer(one()) } else { Act::Last(b"HTTP/1.1 200 O".to_vec()) }
+    };
     let report = replay(keeping(begins).0, vec![asked(); 2]);
     assert_eq!(
         (report.paths[1].failures[Failure::Closed as usize], report.paths[1].carriages),
@@ -151,10 +158,19 @@ fn what_must_not_be_sent_twice_and_what_is_of_http_1_0_has_a_connection_of_its_o
         let requests = vec![Asked { message: Arc::clone(&message), ..asked() }; 2];
         let mut run = run_of(&[("direct", honest(), Manner::Direct)]);
         run.connections = Connections::Kept;
-        let report =
-            super::run(&run, &requests[0].clone(), &mut requests.into_iter(), &mut |_| {}, &mut |_| {});
+        let report = super::run(
+            &run,
+            &requests[0].clone(),
+            &mut requests.into_iter(),
+            &mut |_| {},
+            &mut |_| {},
+        );
         let report = report.expect("run");
-        assert_eq!((report.paths[0].answers, report.paths[0].carriages), (2, [2, 0, 0]), "{message:?}");
+        assert_eq!(
+            (report.paths[0].answers, report.paths[0].carriages),
+            (2, [2, 0, 0]),
+            "{message:?}"
+        );
     }
 }
 
@@ -168,7 +184,8 @@ fn surplus_bytes_are_named_and_never_taken_for_the_next_answer() {
     );
     for more in [&b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"[..], b"x"] {
         // Behind the two probes, so that there is time for it before the next request.
-        let late = move |number| if number < 2 { Act::Answer(one()) } else { Act::AndThen(one(), more) };
+        let late =
+            move |number| if number < 2 { Act::Answer(one()) } else { Act::AndThen(one(), more) };
         let report = replay(keeping(late).0, vec![asked(); 3]);
         let proxy = &report.paths[1];
         assert_eq!((proxy.count(Verdict::Ok), proxy.failed()), (3, 0), "{:?}", proxy.examples);
@@ -181,10 +198,12 @@ fn a_kept_tunnel_carries_requests_for_its_own_server_alone() {
     let (secure, mut trust) = origin();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, secure.address().port()));
     let (certificates, own) = authority();
-    let proxy = Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trust), TIME_LIMIT)
-        .expect("started");
+    let proxy =
+        Multiplier::pass_through_tls(None, Some(certificates), Outgoing::new(&trust), TIME_LIMIT)
+            .expect("started");
     trust.add_all(&own);
-    let mut run = run_of(&[("direct", to, Manner::Direct), ("proxy", proxy.address(), Manner::Forward)]);
+    let mut run =
+        run_of(&[("direct", to, Manner::Direct), ("proxy", proxy.address(), Manner::Forward)]);
     (run.outgoing, run.connections) = (Outgoing::new(&trust), Connections::Kept);
     run.time_limit = Duration::from_secs(5);
     let asked = |host: &str, path: &str| {
@@ -196,7 +215,12 @@ fn a_kept_tunnel_carries_requests_for_its_own_server_alone() {
     let probe = asked("127.0.0.1", "/o/2/10/1");
     let report = super::run(&run, &probe, &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
     for path in &report.paths {
-        assert_eq!((path.count(Verdict::Ok), path.carriages), (5, [1, 4, 0]), "{:?}", path.examples);
+        assert_eq!(
+            (path.count(Verdict::Ok), path.carriages),
+            (5, [1, 4, 0]),
+            "{:?}",
+            path.examples
+        );
     }
     assert_eq!(proxy.stop().expect("served").clients.expect("clients").connections, 2);
 }

@@ -1,5 +1,6 @@
-//! What a cache may answer otherwise than its origin, because of a condition, a range or `only-if-cached` of the request: an origin may
-//! ignore them all (RFC 9110 §13.1 and §14.2, RFC 9111 §5.2.1.7). Pure.
+//! What a cache may answer otherwise than its origin, because of a condition, a range or
+//! `only-if-cached` of the request: an origin may ignore them all (RFC 9110 §13.1 and §14.2, RFC
+//! 9111 §5.2.1.7). Pure.
 
 use super::{Answer, Message, body};
 use foxy_http::{Headers, Method};
@@ -34,24 +35,29 @@ fn bare(tag: &[u8]) -> &[u8] {
 
 fn is_conditional(asked: &Message) -> bool {
     let has = |name| asked.fields.contains(name);
-    matches!(asked.method, Method::Get | Method::Head) && (has("if-none-match") || has("if-modified-since"))
+    matches!(asked.method, Method::Get | Method::Head)
+        && (has("if-none-match") || has("if-modified-since"))
 }
 
 /// Whether nothing shows that these are of two versions.
 fn are_one_version(one: &Answer, other: &Answer) -> bool {
-    ["etag", "last-modified"].iter().all(|name| match (one.headers.get(name), other.headers.get(name)) {
-        (Some(one), Some(other)) => bare(one) == bare(other),
-        _ => true,
+    ["etag", "last-modified"].iter().all(|name| {
+        match (one.headers.get(name), other.headers.get(name)) {
+            (Some(one), Some(other)) => bare(one) == bare(other),
+            _ => true,
+        }
     })
 }
 
-/// Whether a condition may hold for what the reference says of itself: one of its two is enough, as some caches look at the date alone.
+/// Whether a condition may hold for what the reference says of itself: one of its two is enough, as
+/// some caches look at the date alone.
 fn may_confirm(asked: &Message, right: &Answer) -> bool {
     let tag = right.headers.get("etag").map(bare);
-    let named = asked.fields.tokens("if-none-match").any(|named| named == b"*" || Some(bare(named)) == tag);
+    let named =
+        asked.fields.tokens("if-none-match").any(|named| named == b"*" || Some(bare(named)) == tag);
     let since = date(&asked.fields, "if-modified-since");
-    let unchanged =
-        since.is_some_and(|since| date(&right.headers, "last-modified").is_none_or(|at| at <= since));
+    let unchanged = since
+        .is_some_and(|since| date(&right.headers, "last-modified").is_none_or(|at| at <= since));
     is_conditional(asked) && (named || unchanged)
 }
 
@@ -75,20 +81,23 @@ fn ranges(asked: &Message) -> Vec<Range> {
         };
         (!matches!(found, Range::From(first, Some(last)) if last < first)).then_some(found)
     };
-    let all: Option<Vec<Range>> = set.split(',').filter(|text| !text.trim().is_empty()).map(range).collect();
+    let all: Option<Vec<Range>> =
+        set.split(',').filter(|text| !text.trim().is_empty()).map(range).collect();
     all.filter(|_| unit.trim().eq_ignore_ascii_case("bytes")).unwrap_or_default()
 }
 
 /// What a 206 says that it is: the first byte, the last, and the length of the whole.
 fn content_range(answer: &Answer) -> Option<(u64, u64, Option<u64>)> {
-    let (part, whole) = answer.headers.get_str("content-range")?.strip_prefix("bytes ")?.split_once('/')?;
+    let (part, whole) =
+        answer.headers.get_str("content-range")?.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = part.split_once('-')?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     let whole = if whole == "*" { None } else { Some(whole.parse().ok()?) };
     (first <= last && whole.is_none_or(|whole| last < whole)).then_some((first, last, whole))
 }
 
-/// Whether a 206 is of the bytes that were asked for, and has as many as it says. Of several ranges the parts stand within the body.
+/// Whether a 206 is of the bytes that were asked for, and has as many as it says. Of several ranges
+/// the parts stand within the body.
 fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     let ranges = ranges(asked);
     let Some((first, last, whole)) = content_range(part) else { return ranges.len() > 1 };
@@ -102,7 +111,8 @@ fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     within && part.length == length
 }
 
-/// Whether a 206 may be part of what another answer is the whole of: its length and, of all of it, its bytes.
+/// Whether a 206 may be part of what another answer is the whole of: its length and, of all of it,
+/// its bytes.
 fn is_part_of(part: &Answer, whole: &Answer) -> bool {
     let plain = |answer: &Answer| body::codings(&answer.headers).next().is_none();
     let Some((_, _, said)) = content_range(part) else { return true };
@@ -141,7 +151,11 @@ mod tests {
     }
 
     fn with(method: Method, (name, value): (&str, &str)) -> Message {
-        Message { method, fields: [(name, value.as_bytes())].into_iter().collect(), ..Message::default() }
+        Message {
+            method,
+            fields: [(name, value.as_bytes())].into_iter().collect(),
+            ..Message::default()
+        }
     }
 
     #[test]
@@ -158,8 +172,9 @@ mod tests {
         ] {
             assert_eq!(may((name, value), 304, b"", &[]), expected, "{name}: {value}");
         }
-        let (get, post) =
-            [Method::Get, Method::Post].map(|method| with(method, ("If-None-Match", "\"a\""))).into();
+        let (get, post) = [Method::Get, Method::Post]
+            .map(|method| with(method, ("If-None-Match", "\"a\"")))
+            .into();
         let (right, confirmed) =
             (answer(200, BODY, &[("ETag", "\"a\"")]), answer(304, b"", &[("ETag", "W/\"a\"")]));
         assert!(!may_differ(&post, &right, &confirmed));
@@ -191,7 +206,10 @@ mod tests {
             assert_eq!(found, expected, "{range}: {said}");
         }
         assert!(!may(("Accept", "*/*"), 206, &BODY[2..5], &[("Content-Range", "bytes 2-4/10")]));
-        assert!(may(("Range", "bytes=10-"), 416, b"", &[]) && !may(("Range", "bytes=9-"), 416, b"", &[]));
+        assert!(
+            may(("Range", "bytes=10-"), 416, b"", &[])
+                && !may(("Range", "bytes=9-"), 416, b"", &[])
+        );
         // An origin that cuts, and a cache that does not.
         let (asked, part) = (
             with(Method::Get, ("Range", "bytes=2-4")),

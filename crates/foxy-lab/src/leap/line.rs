@@ -46,7 +46,8 @@ pub struct Line {
     pub url: String,
 }
 
-/// Seconds and microseconds with a colon between; the microseconds are a number, without zeros before it.
+/// Seconds and microseconds with a colon between; the microseconds are a number, without zeros
+/// before it.
 struct Clocked(Duration);
 
 impl fmt::Display for Clocked {

@@ -38,7 +38,12 @@ fn resets(says: &'static [u8]) -> SocketAddr {
 fn a_reset_is_no_close() {
     for says in [&b""[..], b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"] {
         let report = beside(resets(says), &Method::Get);
-        assert_eq!(report.paths[1].failures[Failure::ConnectionReset as usize], 1, "{:?}", report.paths[1]);
+        assert_eq!(
+            report.paths[1].failures[Failure::ConnectionReset as usize],
+            1,
+            "{:?}",
+            report.paths[1]
+        );
     }
 }
 
@@ -63,7 +68,12 @@ fn what_is_not_http_is_said() {
 fn an_answer_that_ends_within_its_status_line_is_closed_early() {
     for says in [&b"H"[..], b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nContent-"] {
         let report = beside(server(move |_| Some(says.to_vec())), &Method::Get);
-        assert_eq!(report.paths[1].failures[Failure::Closed as usize], 1, "{:?}", report.paths[1].examples);
+        assert_eq!(
+            report.paths[1].failures[Failure::Closed as usize],
+            1,
+            "{:?}",
+            report.paths[1].examples
+        );
     }
 }
 

@@ -12,7 +12,8 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// How long the fields of a request may be to be told apart by their text; longer ones are by a digest.
+/// How long the fields of a request may be to be told apart by their text; longer ones are by a
+/// digest.
 const SHOWN: usize = 200;
 
 /// Fields whose values nobody who reads a report may learn.
@@ -20,7 +21,8 @@ const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 /// What tells the values of such fields apart, in this process alone.
 static TOLD_APART: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Method, fields and body of a request, the same for every path, and whose it is. The default is a plain GET of our own.
+/// Method, fields and body of a request, the same for every path, and whose it is. The default is a
+/// plain GET of our own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The method.
@@ -51,10 +53,14 @@ impl Message {
             .any(|name| self.fields.contains(name))
     }
 
-    /// What answers must agree about: the URL, and what else was asked with. It is shown to people, so credentials are not in it.
+    /// What answers must agree about: the URL, and what else was asked with. It is shown to people,
+    /// so credentials are not in it.
     pub(super) fn key(&self, url: &str) -> String {
-        let mut key =
-            if self.method == Method::Get { url.to_owned() } else { format!("{} {url}", self.method) };
+        let mut key = if self.method == Method::Get {
+            url.to_owned()
+        } else {
+            format!("{} {url}", self.method)
+        };
         let mut fields = BytesMut::new();
         for (name, value) in self.fields.iter() {
             if SECRET.contains(&name.to_ascii_lowercase().as_str()) {
@@ -116,12 +122,20 @@ mod tests {
         assert_eq!(asked.key("u"), "u Accept: a");
         let long = Message { fields: fields(&"a".repeat(500)), ..plain.clone() };
         assert_eq!(long.key("u").len(), "u ".len() + 32);
-        let secret =
-            |value: &[u8]| Message { fields: [("Cookie", value)].into_iter().collect(), ..plain.clone() };
+        let secret = |value: &[u8]| Message {
+            fields: [("Cookie", value)].into_iter().collect(),
+            ..plain.clone()
+        };
         let (one, other) = (secret(b"sesame").key("u"), secret(b"open").key("u"));
-        assert!(one.starts_with("u Cookie: hidden-") && !one.contains("sesame") && one != other, "{one}");
-        let post =
-            |body| Message { method: Method::Post, body: Some(Bytes::from_static(body)), ..plain.clone() };
+        assert!(
+            one.starts_with("u Cookie: hidden-") && !one.contains("sesame") && one != other,
+            "{one}"
+        );
+        let post = |body| Message {
+            method: Method::Post,
+            body: Some(Bytes::from_static(body)),
+            ..plain.clone()
+        };
         assert!(post(b"1").key("u").starts_with("POST u "));
         assert_ne!(post(b"1").key("u"), post(b"2").key("u"));
     }

@@ -1,6 +1,7 @@
-//! LEAP's Multiplier (seed 002, §2.2; R105–R113): each request goes to every proxy and, where there is one, to the origin itself; the
-//! answers are timed, digested as they come and judged beside each other. Requests come from a stream (`multiply`) or from
-//! clients (`front`). What stands behind the proxies is their business: a Collector, or the origin.
+//! LEAP's Multiplier (seed 002, §2.2; R105–R113): each request goes to every proxy and, where there
+//! is one, to the origin itself; the answers are timed, digested as they come and judged beside
+//! each other. Requests come from a stream (`multiply`) or from clients (`front`). What stands
+//! behind the proxies is their business: a Collector, or the origin.
 
 mod body;
 mod carried;
@@ -133,9 +134,11 @@ pub struct LeapRun {
     pub stagger: Duration,
     /// After how long an answer counts as missing.
     pub time_limit: Duration,
-    /// How many requests may be under way at once; one whose time comes beyond that is refused and counted (R107).
+    /// How many requests may be under way at once; one whose time comes beyond that is refused and
+    /// counted (R107).
     pub most_in_flight: usize,
-    /// The numbers that requests carry, by which the verifying origin's answers show hits; none where requests carry none.
+    /// The numbers that requests carry, by which the verifying origin's answers show hits; none
+    /// where requests carry none.
     pub numbers: Option<Numbers>,
     /// How copies go out for what is asked for over TLS.
     pub outgoing: Outgoing,
@@ -143,10 +146,11 @@ pub struct LeapRun {
     pub connections: Connections,
     /// Seed of the intervals.
     pub seed: u64,
-    /// Pairs of paths, by their places, whose proxies are the same program set up alike: what they differ by is noise, as with one
-    /// address under two names.
+    /// Pairs of paths, by their places, whose proxies are the same program set up alike: what they
+    /// differ by is noise, as with one address under two names.
     pub alike: Vec<(usize, usize)>,
-    /// Where what is asked for is noted, so that a Collector knows what proxies ask for by themselves.
+    /// Where what is asked for is noted, so that a Collector knows what proxies ask for by
+    /// themselves.
     pub wanted: Option<Arc<Wanted>>,
     /// Once set, no more requests begin.
     pub interrupted: Arc<AtomicBool>,
@@ -176,7 +180,8 @@ pub struct Answer {
 pub enum Framing {
     /// In one way.
     Plain,
-    /// With Content-Length and with Transfer-Encoding, so that two who read it may see two ends (RFC 9112 §6.3).
+    /// With Content-Length and with Transfer-Encoding, so that two who read it may see two ends
+    /// (RFC 9112 §6.3).
     Ambiguous,
 }
 

@@ -16,8 +16,8 @@ use tokio::task::LocalSet;
 /// How long at most until a signal is noticed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs to the end. `probe` is asked twice on every path beforehand, to learn which fields change by themselves; `log` gets a
-/// line for each answer; `progress` the number of requests begun.
+/// Runs to the end. `probe` is asked twice on every path beforehand, to learn which fields change
+/// by themselves; `log` gets a line for each answer; `progress` the number of requests begun.
 ///
 /// # Errors
 /// When the runtime or a timer cannot be had. What goes wrong on a path is counted, not an error.
@@ -105,7 +105,9 @@ impl Judging {
     fn wait(&self, started: Instant, asked: &Asked, number: u64, in_flight: usize) -> Duration {
         match (self.due(started, asked, number), self.means.run.pace) {
             (Some(due), _) => due.since(clock::monotonic()),
-            (None, Pace::Closed(most)) if in_flight >= most.min(self.means.run.most_in_flight) => TICK,
+            (None, Pace::Closed(most)) if in_flight >= most.min(self.means.run.most_in_flight) => {
+                TICK
+            }
             (None, _) => Duration::ZERO,
         }
     }

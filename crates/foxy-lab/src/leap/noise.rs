@@ -13,7 +13,8 @@ const REQUESTS: usize = 4096;
 pub struct Noise {
     /// By path, of what was asked for beforehand: what a server puts into all of its answers.
     by_path: Vec<BTreeSet<String>>,
-    /// By the digest of a request's key, of what the origin answered when asked again: one answer says nothing of others.
+    /// By the digest of a request's key, of what the origin answered when asked again: one answer
+    /// says nothing of others.
     by_request: HashMap<u128, BTreeSet<String>>,
     /// The same digests, that of the request that was learned of first before others.
     order: VecDeque<u128>,
@@ -22,10 +23,15 @@ pub struct Noise {
 impl Noise {
     /// Nothing is learned yet, of so many paths.
     pub fn new(paths: usize) -> Self {
-        Self { by_path: vec![BTreeSet::new(); paths], by_request: HashMap::new(), order: VecDeque::new() }
+        Self {
+            by_path: vec![BTreeSet::new(); paths],
+            by_request: HashMap::new(),
+            order: VecDeque::new(),
+        }
     }
 
-    /// Learns from two answers on one path to what is asked for beforehand; only if they have the same body.
+    /// Learns from two answers on one path to what is asked for beforehand; only if they have the
+    /// same body.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
         let whose = if manner == Manner::Direct { Whose::Origin } else { Whose::Proxy };
         self.by_path[path].extend(noise(first, second, whose));
@@ -49,9 +55,11 @@ impl Noise {
         self.by_request.entry(request).or_default().extend(found);
     }
 
-    /// Whether another value of a field means nothing between these two paths in answers to a request.
+    /// Whether another value of a field means nothing between these two paths in answers to a
+    /// request.
     pub fn covers(&self, (one, other): (usize, usize), asked: &Asked, name: &str) -> bool {
-        let of_request = || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));
+        let of_request =
+            || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));
         self.by_path[one].contains(name)
             || self.by_path[other].contains(name)
             || (!self.by_request.is_empty() && of_request())
@@ -66,7 +74,8 @@ impl Noise {
     ) -> bool {
         let ignored = |name: &str| self.covers((one, other), asked, name);
         fields::difference((&first.headers, Whose::Proxy), &second.headers, &ignored).is_none()
-            && fields::difference((&second.headers, Whose::Proxy), &first.headers, &ignored).is_none()
+            && fields::difference((&second.headers, Whose::Proxy), &first.headers, &ignored)
+                .is_none()
     }
 
     /// What was learned beforehand, by path.
@@ -91,7 +100,8 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_the_origin_changes_in_one_answer_is_noise_in_answers_to_that_request_of_the_latest_ones() {
+    fn what_the_origin_changes_in_one_answer_is_noise_in_answers_to_that_request_of_the_latest_ones()
+     {
         let asked = |path: String| Asked::get("o.test".into(), path, Duration::ZERO);
         let with = |tag: &str| answer(200, b"a", &[("ETag", tag)]);
         let mut noise = Noise::new(2);

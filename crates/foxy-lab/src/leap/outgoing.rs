@@ -7,7 +7,8 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
-/// Whose certificates paths may show, and what is spoken with proxies. The default trusts nobody, and is HTTP/1.
+/// Whose certificates paths may show, and what is spoken with proxies. The default trusts nobody,
+/// and is HTTP/1.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     tls: Arc<ClientConfig>,
@@ -28,8 +29,8 @@ impl Outgoing {
         Self { tls: trust.client_without_memory(false), http2: None }
     }
 
-    /// For copies that trust these, and go to proxies as HTTP/2: by prior knowledge, within TLS by ALPN. The origin itself is asked in
-    /// HTTP/1 all the same.
+    /// For copies that trust these, and go to proxies as HTTP/2: by prior knowledge, within TLS by
+    /// ALPN. The origin itself is asked in HTTP/1 all the same.
     #[must_use]
     pub fn http2(trust: &Trust) -> Self {
         Self { http2: Some(trust.client_without_memory(true)), ..Self::new(trust) }
@@ -40,8 +41,8 @@ impl Outgoing {
         self.http2.is_some() && path.manner != Manner::Direct
     }
 
-    /// TLS on a connection to a path: in a tunnel that a forward proxy opens, else at once. Whoever answers must be the server
-    /// that is asked, or be vouched for as if.
+    /// TLS on a connection to a path: in a tunnel that a forward proxy opens, else at once. Whoever
+    /// answers must be the server that is asked, or be vouched for as if.
     pub(super) async fn secure(
         &self,
         mut stream: TcpStream,
@@ -51,7 +52,8 @@ impl Outgoing {
         if path.manner == Manner::Forward {
             outbound::tunnel(&mut stream, &asked.authority_with_port()).await?;
         }
-        let config = self.http2.as_ref().filter(|_| path.manner != Manner::Direct).unwrap_or(&self.tls);
+        let config =
+            self.http2.as_ref().filter(|_| path.manner != Manner::Direct).unwrap_or(&self.tls);
         Ok(outbound::secure(stream, &asked.authority, config).await?)
     }
 }

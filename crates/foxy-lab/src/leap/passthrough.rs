@@ -1,5 +1,6 @@
-//! A proxy that stores nothing and passes each request on, on a connection of its own: what the paper compares bandwidth with
-//! (R122, R127). It is the Multiplier with one path, as there; and the way to run a Multiplier beside what measures it.
+//! A proxy that stores nothing and passes each request on, on a connection of its own: what the
+//! paper compares bandwidth with (R122, R127). It is the Multiplier with one path, as there; and
+//! the way to run a Multiplier beside what measures it.
 
 use super::front::{Front, serve};
 use super::report::LeapReport;
@@ -70,8 +71,9 @@ impl Multiplier {
         Self::pass_through_tls(parent, None, Outgoing::default(), TIME_LIMIT)
     }
 
-    /// One that ends the TLS of its clients with `certificates` and asks for their `https` URLs over TLS, and gives an exchange up
-    /// after `time_limit`, which is also how long it may take to stop.
+    /// One that ends the TLS of its clients with `certificates` and asks for their `https` URLs
+    /// over TLS, and gives an exchange up after `time_limit`, which is also how long it may take to
+    /// stop.
     ///
     /// # Errors
     /// As [`Multiplier::start`].
@@ -84,7 +86,10 @@ impl Multiplier {
         let authority = parent.map(|parent| parent.to_string());
         let any_host = parent.is_some();
         let front = Front { authority, any_host, certificates, ..Front::here()? };
-        Self::start(LeapRun { outgoing, time_limit, ..passing_through(parent, Arc::default()) }, front)
+        Self::start(
+            LeapRun { outgoing, time_limit, ..passing_through(parent, Arc::default()) },
+            front,
+        )
     }
 
     /// Where clients find it.
@@ -99,7 +104,9 @@ impl Multiplier {
     /// When it could not serve.
     pub fn stop(mut self) -> io::Result<LeapReport> {
         self.stop.store(true, Relaxed);
-        let Some(thread) = self.thread.take() else { return Err(io::ErrorKind::NotConnected.into()) };
+        let Some(thread) = self.thread.take() else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
         thread.join().map_err(|_| io::Error::other("the Multiplier panicked"))?
     }
 }
@@ -122,17 +129,23 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
-    /// With a parent whatever is asked for goes there; without one to the address that a request names.
+    /// With a parent whatever is asked for goes there; without one to the address that a request
+    /// names.
     #[test]
     fn every_request_is_passed_on() {
         let origin = honest();
         for parent in [Some(origin), None] {
             let proxy = Multiplier::pass_through(parent).expect("started");
             let authority = origin.to_string();
-            let run = run_of(&[("direct", origin, Manner::Direct), ("pt", proxy.address(), Manner::Forward)]);
-            let asked = |path: &str| Asked::get(authority.as_str().into(), path.into(), Duration::ZERO);
+            let run = run_of(&[
+                ("direct", origin, Manner::Direct),
+                ("pt", proxy.address(), Manner::Forward),
+            ]);
+            let asked =
+                |path: &str| Asked::get(authority.as_str().into(), path.into(), Duration::ZERO);
             let mut requests = ["/a", "/a"].into_iter().map(asked);
-            let report = crate::leap::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {});
+            let report =
+                crate::leap::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {});
             let report = report.expect("run");
             assert_eq!(report.paths[1].count(Verdict::Ok), 2, "{:?}", report.paths[1].examples);
             assert_eq!(proxy.stop().expect("served").paths[0].answers, 4);
@@ -144,7 +157,8 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let origin = silent.local_addr().expect("bound");
         let (limit, outgoing) = (Duration::from_millis(20), Outgoing::default());
-        let proxy = Multiplier::pass_through_tls(Some(origin), None, outgoing, limit).expect("started");
+        let proxy =
+            Multiplier::pass_through_tls(Some(origin), None, outgoing, limit).expect("started");
         let mut client = TcpStream::connect(proxy.address()).expect("connected");
         client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
         let mut answer = String::new();

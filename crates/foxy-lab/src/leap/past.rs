@@ -1,4 +1,5 @@
-//! What references answered before, within fixed bounds: by it stale answers and swapped bodies are known.
+//! What references answered before, within fixed bounds: by it stale answers and swapped bodies are
+//! known.
 
 use super::verdict::Version;
 use std::collections::{HashMap, VecDeque};
@@ -58,7 +59,8 @@ mod tests {
     #[test]
     fn the_latest_answers_of_the_latest_urls_are_remembered() {
         let mut past = Past::default();
-        let print = |digest| Version { print: Fingerprint { status: 200, digest }, validators: None };
+        let print =
+            |digest| Version { print: Fingerprint { status: 200, digest }, validators: None };
         for digest in 0..6 {
             past.remember("a", print(digest));
         }

@@ -15,7 +15,8 @@ use foxy_report::{Measurable, Measure, Record, RequestClass};
 const SURPLUS: &str = "kept_connections_with_surplus_bytes";
 
 impl LeapReport {
-    /// The replay as records; `differences` are its own, over all requests and over those of classes.
+    /// The replay as records; `differences` are its own, over all requests and over those of
+    /// classes.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
@@ -26,11 +27,17 @@ impl LeapReport {
         for pair in differences {
             let (first, second) = (&self.paths[pair.paths.0].name, &self.paths[pair.paths.1].name);
             let of = of_class(pair.class);
-            for (name, found) in
-                [("latency_difference_p50_us", pair.median), ("latency_difference_mean_us", pair.mean)]
-            {
-                let measure = Measure::once(&format!("{name}_to_{second}{of}"), first, found.value, "us");
-                records.push(Record::Measure(Measure { low: found.low, high: found.high, ..measure }));
+            for (name, found) in [
+                ("latency_difference_p50_us", pair.median),
+                ("latency_difference_mean_us", pair.mean),
+            ] {
+                let measure =
+                    Measure::once(&format!("{name}_to_{second}{of}"), first, found.value, "us");
+                records.push(Record::Measure(Measure {
+                    low: found.low,
+                    high: found.high,
+                    ..measure
+                }));
             }
             if pair.class.is_some() {
                 let (name, count) = (format!("requests_beside_{second}{of}"), pair.requests as f64);
@@ -47,12 +54,19 @@ impl LeapReport {
         for class in std::iter::once(None).chain(Class::ALL.map(Some)) {
             let Some(floor) = noise_floor_of(class, differences) else { continue };
             let of = of_class(class);
-            for (name, value) in [("noise_floor_us", floor.median), ("noise_floor_mean_us", floor.mean)] {
-                records.push(Record::Measure(Measure::once(&format!("{name}{of}"), "leap", value, "us")));
+            for (name, value) in
+                [("noise_floor_us", floor.median), ("noise_floor_mean_us", floor.mean)]
+            {
+                records.push(Record::Measure(Measure::once(
+                    &format!("{name}{of}"),
+                    "leap",
+                    value,
+                    "us",
+                )));
             }
         }
-        let late =
-            (self.late.count() > 0).then(|| ("generator_late_p99_us", self.late.at(0.99) as f64, "us"));
+        let late = (self.late.count() > 0)
+            .then(|| ("generator_late_p99_us", self.late.at(0.99) as f64, "us"));
         if let Some(clients) = &self.clients {
             let counts = [
                 ("client_connections", clients.connections),
@@ -61,8 +75,8 @@ impl LeapReport {
                 ("held_by_clients", self.held),
             ];
             let counts = counts.map(|(name, count)| (name.to_owned(), count));
-            let refused =
-                Refusal::ALL.map(|reason| (format!("refused_{}", reason.name()), clients.refused(reason)));
+            let refused = Refusal::ALL
+                .map(|reason| (format!("refused_{}", reason.name()), clients.refused(reason)));
             let entered = NotEntered::ALL.map(|reason| {
                 (format!("not_entered_{}", reason.name()), clients.not_entered[reason as usize])
             });
@@ -77,7 +91,8 @@ impl LeapReport {
     }
 }
 
-/// The names of what [`LeapReport::records`] may have of these paths in their order, where `clients` are taken or not.
+/// The names of what [`LeapReport::records`] may have of these paths in their order, where
+/// `clients` are taken or not.
 #[must_use]
 pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Vec<Measurable> {
     let mut found: Vec<Measurable> = paths
@@ -99,7 +114,8 @@ pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Ve
         "noise_floor_us_of_{class}",
         "noise_floor_mean_us_of_{class}",
     ];
-    let leap = Measurable::of("leap", &whole).and(&floors).choosing("class", Class::ALL.map(Class::name));
+    let leap =
+        Measurable::of("leap", &whole).and(&floors).choosing("class", Class::ALL.map(Class::name));
     found.push(if clients {
         let counts = ["client_connections", "clients_gone", "clients_broken", "held_by_clients"];
         leap.and(&counts)
@@ -160,12 +176,11 @@ fn of_class(class: Option<Class>) -> String {
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn of_connections(path: &PathReport) -> impl Iterator<Item = Record> + '_ {
     let surplus = (SURPLUS, path.late_surplus, "connections");
-    let carriages =
-        Carriage::ALL.map(|carriage| (carriage.name(), path.carriages[carriage as usize], "requests"));
-    carriages
-        .into_iter()
-        .chain([surplus])
-        .map(|(name, count, unit)| Record::Measure(Measure::once(name, &path.name, count as f64, unit)))
+    let carriages = Carriage::ALL
+        .map(|carriage| (carriage.name(), path.carriages[carriage as usize], "requests"));
+    carriages.into_iter().chain([surplus]).map(|(name, count, unit)| {
+        Record::Measure(Measure::once(name, &path.name, count as f64, unit))
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -208,13 +223,19 @@ fn of_path(path: &PathReport) -> Vec<Record> {
     };
     let mut records: Vec<Record> = values.into_iter().map(measure).collect();
     let (name, subject) = ("latency".into(), path.name.clone());
-    records.push(Record::Histogram { name, subject, quantiles: path.latencies.quantiles(), workload: None });
+    records.push(Record::Histogram {
+        name,
+        subject,
+        quantiles: path.latencies.quantiles(),
+        workload: None,
+    });
     let bytes = [path.hits.1, path.known.1 - path.hits.1];
     for (class, bytes, latencies) in
         [("hits", bytes[0], &path.of_hits), ("misses", bytes[1], &path.of_misses)]
     {
         if latencies.count() > 0 {
-            records.push(Record::RequestClass(RequestClass::new(class, &path.name, bytes, latencies)));
+            records
+                .push(Record::RequestClass(RequestClass::new(class, &path.name, bytes, latencies)));
         }
     }
     records

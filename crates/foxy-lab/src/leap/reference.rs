@@ -38,14 +38,21 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
     })
 }
 
-/// The reference: the origin's own answer, if it says the same when asked again; without the origin, what more than half of the
-/// addresses that answered agree about.
-pub fn reference<'a>(run: &LeapRun, group: &'a Group, noise: &Noise) -> Result<Right<'a>, Unjudged> {
+/// The reference: the origin's own answer, if it says the same when asked again; without the
+/// origin, what more than half of the addresses that answered agree about.
+pub fn reference<'a>(
+    run: &LeapRun,
+    group: &'a Group,
+    noise: &Noise,
+) -> Result<Right<'a>, Unjudged> {
     let (path, answer, fields) = match direct(&run.paths) {
         Some(path) => {
             let answer = group.copies[path].outcome.as_ref().map_err(|_| Unjudged::NoReference)?;
             let repeats = |again: &Copied| {
-                again.outcome.as_ref().is_ok_and(|again| again.fingerprint() == answer.fingerprint())
+                again
+                    .outcome
+                    .as_ref()
+                    .is_ok_and(|again| again.fingerprint() == answer.fingerprint())
             };
             if !group.again.as_ref().is_none_or(repeats) {
                 return Err(Unjudged::OriginVaries);
@@ -58,8 +65,9 @@ pub fn reference<'a>(run: &LeapRun, group: &'a Group, noise: &Noise) -> Result<R
     Ok(Right { path, answer, whose, fields, steady: is_steady(run, answer) })
 }
 
-/// Whether all copies of a request have one answer: a Collector, ours or one that names itself in Via, asks the origin once for all of them,
-/// and the verifying origin, which repeats the number of a request, answers by the request alone.
+/// Whether all copies of a request have one answer: a Collector, ours or one that names itself in
+/// Via, asks the origin once for all of them, and the verifying origin, which repeats the number of
+/// a request, answers by the request alone.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()
@@ -67,12 +75,19 @@ fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
         || answer.headers.tokens("via").any(is_collector)
 }
 
-/// Who answered what more than half of the addresses that answered agree about, and whether they agree about the fields too.
-fn majority<'a>(paths: &[Path], group: &'a Group, noise: &Noise) -> Option<(usize, &'a Answer, bool)> {
+/// Who answered what more than half of the addresses that answered agree about, and whether they
+/// agree about the fields too.
+fn majority<'a>(
+    paths: &[Path],
+    group: &'a Group,
+    noise: &Noise,
+) -> Option<(usize, &'a Answer, bool)> {
     let mut seen = BTreeSet::new();
     let whole = |path: usize| Some((path, group.copies[path].outcome.as_ref().ok()?));
-    let answers: Vec<(usize, &Answer)> =
-        (0..paths.len()).filter_map(whole).filter(|(path, _)| seen.insert(paths[*path].address)).collect();
+    let answers: Vec<(usize, &Answer)> = (0..paths.len())
+        .filter_map(whole)
+        .filter(|(path, _)| seen.insert(paths[*path].address))
+        .collect();
     let most = |count: usize, of: usize| count > 1 && count * 2 > of;
     let agree = |answer: &Answer| {
         answers.iter().filter(|(_, other)| other.fingerprint() == answer.fingerprint()).count()

@@ -1,5 +1,5 @@
-//! The answer that a client gets while it comes on one path: through bounded room, so that neither a long body nor a client that
-//! reads slowly holds memory.
+//! The answer that a client gets while it comes on one path: through bounded room, so that neither
+//! a long body nor a client that reads slowly holds memory.
 
 use super::Failure;
 use bytes::Bytes;
@@ -12,7 +12,8 @@ use tokio::time::timeout;
 
 /// Pieces that may wait for a client; each is of one read.
 const ROOM: usize = 4;
-/// How long a wait for a client at least is that counts as one: what is shorter is the order of tasks.
+/// How long a wait for a client at least is that counts as one: what is shorter is the order of
+/// tasks.
 const NOTICED: Duration = Duration::from_millis(1);
 
 /// A part of an answer.
@@ -46,7 +47,8 @@ pub fn tap(patience: Duration) -> (Tap, Receiver<Piece>) {
 }
 
 impl Tap {
-    /// Puts a piece where the client takes it from, and waits for room; a client that has gone gets nothing.
+    /// Puts a piece where the client takes it from, and waits for room; a client that has gone gets
+    /// nothing.
     pub async fn give(&mut self, piece: Piece) {
         let Some(to) = &self.to else { return };
         let piece = match to.try_send(piece) {

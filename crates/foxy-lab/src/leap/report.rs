@@ -11,7 +11,8 @@ use super::{Asked, LeapRun, Path};
 use foxy_report::Latencies;
 use std::time::Duration;
 
-/// How many requests are kept for paired differences; of more, every second, every fourth, and so on.
+/// How many requests are kept for paired differences; of more, every second, every fourth, and so
+/// on.
 const ROWS: usize = 10_000;
 /// How many examples of each verdict a path keeps.
 const EXAMPLES: usize = 3;
@@ -95,8 +96,10 @@ impl PathReport {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn hit_ratios(&self) -> Option<(f64, f64)> {
-        let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-        (self.known.0 > 0).then(|| (share(self.hits.0, self.known.0), share(self.hits.1, self.known.1)))
+        let share =
+            |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        (self.known.0 > 0)
+            .then(|| (share(self.hits.0, self.known.0), share(self.hits.1, self.known.1)))
     }
 
     /// How many answers have a verdict.
@@ -122,7 +125,8 @@ impl PathReport {
         }
     }
 
-    /// Microseconds until the connection was there, in the median of whole answers: nothing where it was a kept one.
+    /// Microseconds until the connection was there, in the median of whole answers: nothing where
+    /// it was a kept one.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn connect_median(&self) -> u64 {
@@ -147,7 +151,8 @@ pub struct LeapReport {
     pub requests: u64,
     /// Requests that were not begun because too many were under way (R107).
     pub refused: u64,
-    /// Requests whose times were left out because the client took its answer more slowly than it came.
+    /// Requests whose times were left out because the client took its answer more slowly than it
+    /// came.
     pub held: u64,
     /// What became of clients and their requests; none of a replay.
     pub clients: Option<ClientReport>,
@@ -201,8 +206,9 @@ impl LeapReport {
         }
     }
 
-    /// Counts a request, and keeps its times if it is of the sample; whether they count at all: those of an answer that its
-    /// client held back say nothing, and leaving out one path's alone would set it apart.
+    /// Counts a request, and keeps its times if it is of the sample; whether they count at all:
+    /// those of an answer that its client held back say nothing, and leaving out one path's alone
+    /// would set it apart.
     pub(super) fn begin(&mut self, group: &Group) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());
@@ -259,11 +265,16 @@ impl LeapReport {
         report.verdicts[*verdict as usize] += 1;
         let shown = report.examples.iter().filter(|example| example.verdict == *verdict).count();
         if *verdict != Verdict::Ok && shown < EXAMPLES {
-            report.examples.push(Example { verdict: *verdict, why: detail.to_string(), url: asked.url() });
+            report.examples.push(Example {
+                verdict: *verdict,
+                why: detail.to_string(),
+                url: asked.url(),
+            });
         }
     }
 
-    /// How many requests a second it could send and judge here, by the CPU time that each has taken of its one thread (R134).
+    /// How many requests a second it could send and judge here, by the CPU time that each has taken
+    /// of its one thread (R134).
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn ceiling(&self) -> f64 {

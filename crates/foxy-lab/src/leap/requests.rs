@@ -57,8 +57,8 @@ impl Asked {
     }
 }
 
-/// The first `count` requests of a workload of objects at the verifying origin `authority`; `None` when it has requests other
-/// than plain gets of one server.
+/// The first `count` requests of a workload of objects at the verifying origin `authority`; `None`
+/// when it has requests other than plain gets of one server.
 pub fn of_workload(
     workload: &Workload,
     seed: u64,
@@ -76,17 +76,20 @@ pub fn of_workload(
 /// Bytes that a POST or a PUT of a trace sends: logs do not say how many there were.
 const SENT: usize = 1000;
 
-/// The requests of a trace about objects of the recorded sizes at the verifying origin `authority`: each URL is one object, and one
-/// with another size is another. What POST and PUT send is made up, of each something else, and every time the same. Gets of one moment
-/// come before what else was asked in it.
+/// The requests of a trace about objects of the recorded sizes at the verifying origin `authority`:
+/// each URL is one object, and one with another size is another. What POST and PUT send is made up,
+/// of each something else, and every time the same. Gets of one moment come before what else was
+/// asked in it.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
-    let (mut gets, mut others) = (trace.gets.iter().peekable(), trace.others.iter().zip(0..).peekable());
+    let (mut gets, mut others) =
+        (trace.gets.iter().peekable(), trace.others.iter().zip(0..).peekable());
     let asked = move |get: &Get| {
         let path = replay::object(get.url, get.size).to_string();
         Asked::get(Arc::clone(&authority), path, Duration::from_micros(get.time))
     };
     std::iter::from_fn(move || {
-        let other = others.next_if(|(other, _)| gets.peek().is_none_or(|get| other.get.time < get.time));
+        let other =
+            others.next_if(|(other, _)| gets.peek().is_none_or(|get| other.get.time < get.time));
         let Some((other, number)) = other else { return gets.next().map(&asked) };
         Some(Asked { message: Arc::new(message(other, number)), ..asked(&other.get) })
     })
@@ -108,7 +111,8 @@ fn message(other: &Other, number: u64) -> Message {
     Message { method, fields, body: Some(Bytes::from(body)), ..Message::default() }
 }
 
-/// The gets of a trace at the servers that it names; those that are neither `http` nor `https` are left out.
+/// The gets of a trace at the servers that it names; those that are neither `http` nor `https` are
+/// left out.
 pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().filter_map(|get| {
         let url = trace.url_text(get.url);
@@ -143,7 +147,12 @@ mod tests {
 
     #[test]
     fn live_requests_are_what_the_log_names() {
-        let trace = trace(&["http://a.test/x?y=1", "http://b.test:81", "ftp://c.test/", "https://d.test/x"]);
+        let trace = trace(&[
+            "http://a.test/x?y=1",
+            "http://b.test:81",
+            "ftp://c.test/",
+            "https://d.test/x",
+        ]);
         let asked: Vec<Asked> = live(&trace).collect();
         let urls: Vec<String> = asked.iter().map(Asked::url).collect();
         assert_eq!(urls, ["http://a.test/x?y=1", "http://b.test:81/", "https://d.test/x"]);
@@ -155,7 +164,9 @@ mod tests {
     #[test]
     fn other_methods_come_at_their_times_and_what_each_sends_is_its_own_and_always_the_same() {
         let line = |time: u32, method: &str, url: &str, size: u32| {
-            format!("{time}.000 3 10.0.0.1 TCP_MISS/200 {size} {method} {url} - DIRECT/- text/html\n")
+            format!(
+                "{time}.000 3 10.0.0.1 TCP_MISS/200 {size} {method} {url} - DIRECT/- text/html\n"
+            )
         };
         let text = [
             line(100, "POST", "http://a.test/x", 20),
@@ -166,8 +177,12 @@ mod tests {
         ];
         let builder = foxy_workload::trace::Builder::of_all_methods();
         let text = text.concat();
-        let trace =
-            foxy_workload::trace::read_into(builder, text.as_bytes(), Some(Format::Squid), &mut |_| {});
+        let trace = foxy_workload::trace::read_into(
+            builder,
+            text.as_bytes(),
+            Some(Format::Squid),
+            &mut |_| {},
+        );
         let trace = trace.expect("a log").0;
         let all = || of_trace(&trace, "o.test".into()).collect::<Vec<Asked>>();
         let asked = all();
@@ -183,7 +198,8 @@ mod tests {
             "DELETE /o/0/50/1 4s",
         ];
         assert_eq!(lines, expected);
-        let sent: Vec<Option<&Bytes>> = asked.iter().map(|asked| asked.message.body.as_ref()).collect();
+        let sent: Vec<Option<&Bytes>> =
+            asked.iter().map(|asked| asked.message.body.as_ref()).collect();
         assert!(sent[0].is_some_and(|body| body.len() == SENT) && sent[0] != sent[2]);
         assert_eq!((sent[1], sent[3], sent[4]), (None, None, None));
         assert_eq!(asked, all());
@@ -192,7 +208,8 @@ mod tests {
     #[test]
     fn without_live_servers_each_url_is_an_object_of_its_size() {
         let trace = trace(&["http://a.test/x", "http://b.test/y"]);
-        let urls: Vec<String> = of_trace(&trace, "o.test".into()).map(|asked| asked.url()).collect();
+        let urls: Vec<String> =
+            of_trace(&trace, "o.test".into()).map(|asked| asked.url()).collect();
         assert_eq!(urls, ["http://o.test/o/0/50/1", "http://o.test/o/1/51/1"]);
     }
 }

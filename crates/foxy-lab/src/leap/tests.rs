@@ -24,7 +24,8 @@ pub(crate) fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -
         for mut client in listener.incoming().flatten() {
             let mut text = Vec::new();
             let mut byte = [0];
-            while !text.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1) {
+            while !text.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1)
+            {
                 text.push(byte[0]);
             }
             let text = String::from_utf8(text).expect("text");
@@ -64,8 +65,11 @@ fn asked(path: &str) -> Asked {
 }
 
 pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
-    let path =
-        |&(name, address, manner): &(&str, SocketAddr, Manner)| Path { name: name.into(), address, manner };
+    let path = |&(name, address, manner): &(&str, SocketAddr, Manner)| Path {
+        name: name.into(),
+        address,
+        manner,
+    };
     LeapRun {
         paths: paths.iter().map(path).collect(),
         pace: Pace::Closed(1),
@@ -86,12 +90,18 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
 fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
     let mut lines = Vec::new();
     let mut requests = paths.iter().map(|path| asked(path));
-    let report =
-        super::run(run, &asked("/probe"), &mut requests, &mut |line| lines.push(line.clone()), &mut |_| {});
+    let report = super::run(
+        run,
+        &asked("/probe"),
+        &mut requests,
+        &mut |line| lines.push(line.clone()),
+        &mut |_| {},
+    );
     (report.expect("run"), lines)
 }
 
-/// A liar beside an honest proxy, both beside the origin, and the liar's verdicts; the honest one must never be named.
+/// A liar beside an honest proxy, both beside the origin, and the liar's verdicts; the honest one
+/// must never be named.
 fn caught(liar: SocketAddr, paths: &[&str], verdict: Verdict, why: &str) {
     caught_beside(honest(), honest(), liar, paths, verdict, why);
 }
@@ -138,7 +148,8 @@ fn a_proxy_that_serves_stale_is_named() {
     let mut requests = ["/a", "/a"].into_iter().map(asked);
     // A request is logged when it has ended and before the next begins.
     let mut change = |_: &Line| version.store(1, Ordering::SeqCst);
-    let report = super::run(&run, &asked("/probe"), &mut requests, &mut change, &mut |_| {}).expect("run");
+    let report =
+        super::run(&run, &asked("/probe"), &mut requests, &mut change, &mut |_| {}).expect("run");
     assert_eq!(report.paths[1].examples, []);
     let [example] = &report.paths[2].examples[..] else { panic!("{:?}", report.paths[2].examples) };
     assert_eq!(
@@ -164,7 +175,8 @@ fn a_proxy_that_truncates_and_says_so_in_its_length_is_named() {
 
 #[test]
 fn a_proxy_that_mixes_variants_is_named() {
-    let speaks = |request: &str| if request.contains("Accept-Language: de") { "Hallo" } else { "Hello" };
+    let speaks =
+        |request: &str| if request.contains("Accept-Language: de") { "Hallo" } else { "Hello" };
     let polyglot = move || server(move |request| Some(whole(FIELDS, speaks(request))));
     let run = run_of(&[
         ("direct", polyglot(), Manner::Direct),
@@ -176,7 +188,8 @@ fn a_proxy_that_mixes_variants_is_named() {
         Asked { message: Arc::new(Message { fields, ..Message::default() }), ..asked("/") }
     };
     let mut requests = ["en", "de", "en"].into_iter().map(spoken);
-    let report = super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
+    let report =
+        super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
     assert_eq!(report.paths[1].examples, []);
     let [example] = &report.paths[2].examples[..] else { panic!("{:?}", report.paths[2].examples) };
     assert_eq!(
@@ -207,8 +220,10 @@ fn a_proxy_that_never_answers_is_named_and_costs_only_its_own_row() {
 
 #[test]
 fn proxies_that_refuse_or_talk_nonsense_are_named() {
-    let closed =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound").local_addr().expect("an address");
+    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .expect("bound")
+        .local_addr()
+        .expect("an address");
     caught(closed, &["/a"], Verdict::Incomplete, "no_connection");
     caught(server(|_| Some(b"what?\r\n\r\n".to_vec())), &["/a"], Verdict::Incomplete, "not_http");
     caught(server(|_| Some(Vec::new())), &["/a"], Verdict::Incomplete, "unanswered");
@@ -249,9 +264,11 @@ fn without_the_origin_most_decide_and_an_even_split_accuses_nobody() {
         &run_of(&[("a", honest(), reverse), ("b", liar(), reverse), ("c", honest(), reverse)]),
         &["/x"],
     );
-    let verdicts: Vec<u64> = report.paths.iter().map(|path| path.count(Verdict::BodyMismatch)).collect();
+    let verdicts: Vec<u64> =
+        report.paths.iter().map(|path| path.count(Verdict::BodyMismatch)).collect();
     assert_eq!((verdicts, report.by_origin), (vec![0, 1, 0], false));
-    let (report, lines) = replay(&run_of(&[("a", honest(), reverse), ("b", liar(), reverse)]), &["/x"]);
+    let (report, lines) =
+        replay(&run_of(&[("a", honest(), reverse), ("b", liar(), reverse)]), &["/x"]);
     assert_eq!(report.paths.iter().map(|path| path.unjudged).collect::<Vec<_>>(), [1, 1]);
     assert!(lines.iter().all(|line| line.result == line::Result::Reference));
 }
@@ -259,7 +276,8 @@ fn without_the_origin_most_decide_and_an_even_split_accuses_nobody() {
 #[test]
 fn an_origin_that_changes_its_mind_accuses_nobody() {
     let count = AtomicU64::new(0);
-    let fickle = server(move |_| Some(whole(FIELDS, &count.fetch_add(1, Ordering::SeqCst).to_string())));
+    let fickle =
+        server(move |_| Some(whole(FIELDS, &count.fetch_add(1, Ordering::SeqCst).to_string())));
     let run = run_of(&[("direct", fickle, Manner::Direct), ("proxy", honest(), Manner::Reverse)]);
     let (report, _) = replay(&run, &["/a", "/b"]);
     assert_eq!((report.paths[1].unjudged, report.asked_again), (2, 2));
@@ -287,7 +305,11 @@ fn forward_proxies_get_absolute_and_others_origin_form() {
         let text = message::text(&run, &run.paths[path], &asked("/x?y"), 5);
         String::from_utf8(text.to_vec()).expect("text")
     };
-    assert!(text(0).starts_with("GET http://o.test/x?y HTTP/1.1\r\nHost: o.test\r\n"), "{}", text(0));
+    assert!(
+        text(0).starts_with("GET http://o.test/x?y HTTP/1.1\r\nHost: o.test\r\n"),
+        "{}",
+        text(0)
+    );
     assert!(text(1).starts_with("GET /x?y HTTP/1.1\r\nHost: o.test\r\n"), "{}", text(1));
 }
 

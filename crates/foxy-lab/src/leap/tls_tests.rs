@@ -20,7 +20,8 @@ fn here(port: u16) -> SocketAddr {
 /// The origin's objects, over TLS.
 fn objects(origin: &Origin, count: u64) -> impl Iterator<Item = Asked> + use<> {
     let authority: Arc<str> = here(origin.address().port()).to_string().into();
-    let asked = move |id| Asked::get(Arc::clone(&authority), format!("/o/{id}/2000/1"), Duration::ZERO);
+    let asked =
+        move |id| Asked::get(Arc::clone(&authority), format!("/o/{id}/2000/1"), Duration::ZERO);
     (0..count).map(move |id| asked(id).over(Scheme::Https))
 }
 
@@ -47,7 +48,13 @@ fn copies_go_through_tunnels_and_to_servers_that_speak_tls_and_all_answer_alike(
     run.outgoing = Outgoing::new(&both(&trusted, own));
     let report = replay(&run, &origin);
     for path in &report.paths {
-        assert_eq!((path.count(Verdict::Ok), path.bytes), (3, 6000), "{}: {:?}", path.name, path.examples);
+        assert_eq!(
+            (path.count(Verdict::Ok), path.bytes),
+            (3, 6000),
+            "{}: {:?}",
+            path.name,
+            path.examples
+        );
     }
     for proxy in [forward, reverse] {
         assert_eq!(proxy.stop().expect("served").paths[0].answers, 5, "the probe is asked twice");
@@ -66,7 +73,8 @@ fn handshakes(config: &Arc<ServerConfig>) -> SocketAddr {
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let server = ServerConnection::new(Arc::clone(&config)).expect("a server");
-            let _its_end_is_waited_for = StreamOwned::new(server, client).read_to_end(&mut Vec::new());
+            let _its_end_is_waited_for =
+                StreamOwned::new(server, client).read_to_end(&mut Vec::new());
         }
     });
     address
@@ -79,12 +87,18 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
     let elsewhere = Throwaway::of(&["elsewhere.test"]).expect("made");
     let trust = both(&trusted, trusting(&[elsewhere.authority()]));
     let unknown = Throwaway::of(&["127.0.0.1"]).expect("made");
-    let refuses = super::tests::server(|_| Some(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n".to_vec()));
+    let refuses =
+        super::tests::server(|_| Some(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n".to_vec()));
     let plain = Origin::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
     let hangs = TcpListener::bind(HERE).expect("bound");
     let silent = hangs.local_addr().expect("an address");
     for (address, manner, failure, verdict) in [
-        (handshakes(&elsewhere.server()), Manner::Reverse, Failure::Certificate, Verdict::Incomplete),
+        (
+            handshakes(&elsewhere.server()),
+            Manner::Reverse,
+            Failure::Certificate,
+            Verdict::Incomplete,
+        ),
         (handshakes(&unknown.server()), Manner::Reverse, Failure::Certificate, Verdict::Incomplete),
         (plain.address(), Manner::Reverse, Failure::Handshake, Verdict::Incomplete),
         (refuses, Manner::Forward, Failure::NoTunnel, Verdict::Incomplete),
@@ -106,7 +120,8 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
     }
 }
 
-/// A length says where an answer ends, or TLS does (RFC 8446 §6.1); the end of the connection alone may be anybody's.
+/// A length says where an answer ends, or TLS does (RFC 8446 §6.1); the end of the connection alone
+/// may be anybody's.
 #[test]
 fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     let made = Throwaway::of(&["127.0.0.1"]).expect("made");
@@ -129,14 +144,24 @@ fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
         });
         address
     };
-    let mut run =
-        run_of(&[("says", answers(true), Manner::Direct), ("not", answers(false), Manner::Reverse)]);
+    let mut run = run_of(&[
+        ("says", answers(true), Manner::Direct),
+        ("not", answers(false), Manner::Reverse),
+    ]);
     run.outgoing = Outgoing::new(&trusting(&[made.authority()]));
-    let asked = |path: &str| Asked::get("127.0.0.1".into(), path.into(), Duration::ZERO).over(Scheme::Https);
+    let asked = |path: &str| {
+        Asked::get("127.0.0.1".into(), path.into(), Duration::ZERO).over(Scheme::Https)
+    };
     let mut requests = std::iter::once(asked("/a"));
-    let report = super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
+    let report =
+        super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
     assert_eq!(report.paths[0].count(Verdict::Ok), 1, "{:?}", report.paths[0].examples);
-    assert_eq!(report.paths[1].failures[Failure::Closed as usize], 1, "{:?}", report.paths[1].examples);
+    assert_eq!(
+        report.paths[1].failures[Failure::Closed as usize],
+        1,
+        "{:?}",
+        report.paths[1].examples
+    );
 }
 
 /// A Multiplier before this origin, and who trusts what it shows.
@@ -199,7 +224,8 @@ fn tunnels_that_cannot_be_and_tls_that_does_not_come_about_are_counted_by_name()
     let (multiplier, own) = front(&origin, &trusted);
     let to = multiplier.address();
     let tunnel = |host: &str| format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-    let within = |connect: Option<&str>, text: &str| exchange(secure(to, connect, "127.0.0.1", &own), text);
+    let within =
+        |connect: Option<&str>, text: &str| exchange(secure(to, connect, "127.0.0.1", &own), text);
     let plain = std::net::TcpStream::connect(to).expect("connected");
     let reasons = [Refusal::NotVouched, Refusal::TunnelWithin, Refusal::Misdirected];
     let heads = [

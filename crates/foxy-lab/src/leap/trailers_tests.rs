@@ -1,4 +1,5 @@
-//! Chunked answers with trailers, which are dropped everywhere: no part of the body, no difference, and no trouble for what comes behind.
+//! Chunked answers with trailers, which are dropped everywhere: no part of the body, no difference,
+//! and no trouble for what comes behind.
 
 use super::tests::{run_of, server, whole};
 use super::*;
@@ -10,7 +11,8 @@ const BODY: &str = "first second";
 const CHUNKS: &str = "6\r\nfirst \r\n6\r\nsecond\r\n0\r\n";
 
 fn chunked(fields: &str, trailers: &str) -> Vec<u8> {
-    format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{fields}\r\n{CHUNKS}{trailers}").into_bytes()
+    format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{fields}\r\n{CHUNKS}{trailers}")
+        .into_bytes()
 }
 
 fn with_trailers() -> SocketAddr {
@@ -18,7 +20,8 @@ fn with_trailers() -> SocketAddr {
 }
 
 #[test]
-fn trailers_that_are_passed_on_changed_or_dropped_are_no_difference_and_half_of_them_is_incomplete() {
+fn trailers_that_are_passed_on_changed_or_dropped_are_no_difference_and_half_of_them_is_incomplete()
+{
     let run = run_of(&[
         ("direct", with_trailers(), Manner::Direct),
         ("passes", with_trailers(), Manner::Reverse),
@@ -30,20 +33,34 @@ fn trailers_that_are_passed_on_changed_or_dropped_are_no_difference_and_half_of_
     let mut requests = std::iter::repeat_with(asked).take(3);
     let report = super::run(&run, &asked(), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
     for path in &report.paths[..4] {
-        assert_eq!((path.count(Verdict::Ok), path.bytes), (3, 36), "{}: {:?}", path.name, path.examples);
+        assert_eq!(
+            (path.count(Verdict::Ok), path.bytes),
+            (3, 36),
+            "{}: {:?}",
+            path.name,
+            path.examples
+        );
     }
     let broken = &report.paths[4];
-    assert_eq!((broken.count(Verdict::Incomplete), broken.failed()), (3, 3), "{:?}", broken.examples);
+    assert_eq!(
+        (broken.count(Verdict::Incomplete), broken.failed()),
+        (3, 3),
+        "{:?}",
+        broken.examples
+    );
 }
 
 #[test]
 fn a_client_gets_the_whole_body_of_an_answer_with_trailers_and_its_connection_goes_on() {
     let run = run_of(&[("direct", with_trailers(), Manner::Direct)]);
-    let front = Front { authority: Some("o.test".into()), any_host: true, ..Front::here().expect("a port") };
+    let front = Front {
+        authority: Some("o.test".into()),
+        any_host: true,
+        ..Front::here().expect("a port")
+    };
     let multiplier = Multiplier::start(run, front).expect("started");
     let mut client = TcpStream::connect(multiplier.address()).expect("connected");
-    let text =
-        "GET /a HTTP/1.1\r\nHost: o.test\r\n\r\nGET /b HTTP/1.1\r\nHost: o.test\r\nConnection: close\r\n\r\n";
+    let text = "GET /a HTTP/1.1\r\nHost: o.test\r\n\r\nGET /b HTTP/1.1\r\nHost: o.test\r\nConnection: close\r\n\r\n";
     client.write_all(text.as_bytes()).expect("sent");
     let mut answers = String::new();
     client.read_to_string(&mut answers).expect("answered");

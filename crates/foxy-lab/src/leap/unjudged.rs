@@ -9,11 +9,14 @@ pub enum Unjudged {
     OriginFailed,
     /// The origin did not say the same when it was asked again.
     OriginVaries,
-    /// Another proxy has the same answer, so that the origin may have given it before the reference.
+    /// Another proxy has the same answer, so that the origin may have given it before the
+    /// reference.
     SeenElsewhere,
-    /// The method may change something, so that each path's request was another one, and the origin was not asked again.
+    /// The method may change something, so that each path's request was another one, and the origin
+    /// was not asked again.
     NotRepeated,
-    /// A cache may answer the request so by itself, because of its condition, its range or `only-if-cached`.
+    /// A cache may answer the request so by itself, because of its condition, its range or
+    /// `only-if-cached`.
     MayDiffer,
 }
 
@@ -49,7 +52,8 @@ mod tests {
     #[test]
     fn every_reason_has_its_place_and_a_name_of_its_own() {
         assert!(Unjudged::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
-        let names: std::collections::BTreeSet<_> = Unjudged::ALL.iter().map(|reason| reason.name()).collect();
+        let names: std::collections::BTreeSet<_> =
+            Unjudged::ALL.iter().map(|reason| reason.name()).collect();
         assert_eq!(names.len(), Unjudged::ALL.len());
     }
 }

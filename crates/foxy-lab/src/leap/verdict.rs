@@ -1,4 +1,5 @@
-//! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no socket, no clock.
+//! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no
+//! socket, no clock.
 
 use super::body::{self, Decoding};
 use super::detail::Detail;
@@ -13,8 +14,8 @@ pub enum Verdict {
     Ok,
     /// Another status code.
     StatusCodeMismatch,
-    /// A field of the reference is missing or says something else, one that steers caches or clients was added, or the end is said in
-    /// two ways.
+    /// A field of the reference is missing or says something else, one that steers caches or
+    /// clients was added, or the end is said in two ways.
     HeaderMismatch,
     /// Another body.
     BodyMismatch,
@@ -101,8 +102,9 @@ pub struct Finding {
     pub detail: Detail,
 }
 
-/// Judges an outcome, unless it is whole and there is nothing to judge it by. `ignored` says which fields, in lower case,
-/// mean nothing. Of several faults the gravest is named: an old answer, the status, the body, the fields.
+/// Judges an outcome, unless it is whole and there is nothing to judge it by. `ignored` says which
+/// fields, in lower case, mean nothing. Of several faults the gravest is named: an old answer, the
+/// status, the body, the fields.
 pub fn judge(
     outcome: &Result<Answer, Failure>,
     reference: Result<&Reference<'_>, Unjudged>,
@@ -111,7 +113,8 @@ pub fn judge(
     let answer = match outcome {
         Ok(answer) => answer,
         Err(failure) => {
-            let verdict = if *failure == Failure::Timeout { Verdict::Timeout } else { Verdict::Incomplete };
+            let verdict =
+                if *failure == Failure::Timeout { Verdict::Timeout } else { Verdict::Incomplete };
             return Ok(Finding { verdict, detail: Detail::Failed(*failure) });
         }
     };
@@ -144,9 +147,11 @@ pub fn judge(
         return found(Verdict::HeaderMismatch, Detail::Field(difference));
     }
     let reduced = (right.status == 304).then(|| fields::of_304(&right.headers, &answer.headers));
-    let (expected, own) =
-        reduced.as_ref().map_or((&right.headers, &answer.headers), |(expected, own)| (expected, own));
-    match fields::difference((expected, reference.whose), own, ignored).filter(|_| reference.fields) {
+    let (expected, own) = reduced
+        .as_ref()
+        .map_or((&right.headers, &answer.headers), |(expected, own)| (expected, own));
+    match fields::difference((expected, reference.whose), own, ignored).filter(|_| reference.fields)
+    {
         Some(_)
             if fields::versions_differ(&right.headers, &answer.headers, ignored)
                 && reference.earlier.contains(&answer.version()) =>
@@ -161,7 +166,10 @@ pub fn judge(
 /// Whether both say when they were last changed, and the answer's was before the other's.
 fn is_older(answer: &Answer, right: &Answer) -> bool {
     let changed = |answer: &Answer| {
-        answer.headers.get_str("last-modified").and_then(|date| httpdate::parse_http_date(date).ok())
+        answer
+            .headers
+            .get_str("last-modified")
+            .and_then(|date| httpdate::parse_http_date(date).ok())
     };
     matches!((changed(answer), changed(right)), (Some(own), Some(other)) if own < other)
 }
@@ -212,7 +220,11 @@ mod tests {
             earlier,
         };
         let judged = judge(&Ok(old), Ok(&reference), &|name| name == "etag");
-        assert_eq!(judged.map(|finding| finding.verdict), Ok(Verdict::HeaderMismatch), "its tags are noise");
+        assert_eq!(
+            judged.map(|finding| finding.verdict),
+            Ok(Verdict::HeaderMismatch),
+            "its tags are noise"
+        );
     }
 
     #[test]
@@ -247,7 +259,8 @@ mod tests {
     #[test]
     fn a_failure_needs_no_reference_and_an_answer_does() {
         let none = Err(Unjudged::NoReference);
-        let verdict = |failure| judge(&Err(failure), none, &|_| false).map(|finding| finding.verdict);
+        let verdict =
+            |failure| judge(&Err(failure), none, &|_| false).map(|finding| finding.verdict);
         assert_eq!(verdict(Failure::Timeout), Ok(Verdict::Timeout));
         assert_eq!(verdict(Failure::Closed), Ok(Verdict::Incomplete));
         assert_eq!(judge(&Ok(answer(200, b"", &[])), none, &|_| false), Err(Unjudged::NoReference));

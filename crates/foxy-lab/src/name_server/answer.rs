@@ -1,5 +1,5 @@
-//! From a packet to its answer (RFC 1035): the address of every name in the zone, nothing else about them (RFC 2308), and a refusal of all
-//! others.
+//! From a packet to its answer (RFC 1035): the address of every name in the zone, nothing else
+//! about them (RFC 2308), and a refusal of all others.
 
 use super::NameServerOptions;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
@@ -63,7 +63,8 @@ impl Zone {
         if name.is_root() {
             return Err(unusable());
         }
-        let lifetime = u32::try_from(options.lifetime.as_secs().min(MOST_SECONDS)).unwrap_or(u32::MAX);
+        let lifetime =
+            u32::try_from(options.lifetime.as_secs().min(MOST_SECONDS)).unwrap_or(u32::MAX);
         Ok(Self { name, address: options.address, cost: options.cost, lifetime })
     }
 

@@ -45,7 +45,11 @@ fn every_name_of_the_zone_has_the_address_for_its_lifetime() {
         );
         assert!(answer.metadata.authoritative && answer.metadata.recursion_desired);
         let [record] = &*answer.answers else { panic!("{answer:?}") };
-        assert_eq!((record.ttl, &record.data), (600, &RData::A(Ipv4Addr::LOCALHOST.into())), "{name}");
+        assert_eq!(
+            (record.ttl, &record.data),
+            (600, &RData::A(Ipv4Addr::LOCALHOST.into())),
+            "{name}"
+        );
         assert_eq!(answer.queries, question(name, RecordType::A).queries);
     }
 }
@@ -58,7 +62,10 @@ fn a_name_costs_the_same_however_it_is_written_and_names_differ() {
     let costs: Vec<Duration> =
         (0..100).map(|number| cost(&format!("h{number}.origin.test."), RecordType::A)).collect();
     let (least, most) = (costs.iter().min().expect("some"), costs.iter().max().expect("some"));
-    assert!(*least >= Duration::from_millis(15) && *most < Duration::from_millis(45), "{least:?} {most:?}");
+    assert!(
+        *least >= Duration::from_millis(15) && *most < Duration::from_millis(45),
+        "{least:?} {most:?}"
+    );
     assert!(*most > *least + Duration::from_millis(20), "{least:?} {most:?}");
 }
 
@@ -76,7 +83,10 @@ fn what_a_name_does_not_have_is_nothing_that_may_be_kept() {
 #[test]
 fn names_of_others_and_what_is_no_plain_question_are_refused_at_once() {
     let mut twice = question("h1.origin.test.", RecordType::A);
-    twice.add_query(Query::query(Name::from_ascii("h2.origin.test.").expect("a name"), RecordType::A));
+    twice.add_query(Query::query(
+        Name::from_ascii("h2.origin.test.").expect("a name"),
+        RecordType::A,
+    ));
     let mut update = question("origin.test.", RecordType::SOA);
     update.metadata.op_code = OpCode::Notify;
     for (asked, code) in [
@@ -88,7 +98,10 @@ fn names_of_others_and_what_is_no_plain_question_are_refused_at_once() {
         (update, ResponseCode::NotImp),
     ] {
         let (kind, after, answer) = answered(&asked);
-        assert_eq!((kind, after, answer.metadata.response_code), (Kind::Refused, Duration::ZERO, code));
+        assert_eq!(
+            (kind, after, answer.metadata.response_code),
+            (Kind::Refused, Duration::ZERO, code)
+        );
         assert!(answer.answers.is_empty());
     }
 }
@@ -144,15 +157,16 @@ fn whatever_bytes_come_every_answer_is_a_message_with_their_number() {
 #[test]
 fn a_zone_that_is_no_name_is_refused() {
     for zone in ["", ".", "a..b", "a b", &"x".repeat(64)] {
-        let error = Zone::new(&NameServerOptions { zone: zone.into(), ..options() }).expect_err(zone);
+        let error =
+            Zone::new(&NameServerOptions { zone: zone.into(), ..options() }).expect_err(zone);
         assert!(error.to_string().contains("give one such as origin.test"), "{error}");
     }
 }
 
 #[test]
 fn questions_are_answered_over_a_socket_and_counted_and_the_rest_is_dropped() {
-    let server =
-        NameServer::start(&NameServerOptions { cost: Duration::ZERO, ..options() }).expect("it starts");
+    let server = NameServer::start(&NameServerOptions { cost: Duration::ZERO, ..options() })
+        .expect("it starts");
     let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
     client.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
     client.connect(server.address()).expect("connected");

@@ -1,4 +1,5 @@
-//! A connection at the verifying origin: requests in, answers out. What is answered is decided in `answer`.
+//! A connection at the verifying origin: requests in, answers out. What is answered is decided in
+//! `answer`.
 
 use super::Shared;
 use super::mood::Mood;
@@ -31,14 +32,16 @@ pub(super) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     shared: &Shared,
 ) -> io::Result<()> {
-    let (mut decoder, mut input, mut output) = (RequestDecoder::default(), BytesMut::new(), BytesMut::new());
+    let (mut decoder, mut input, mut output) =
+        (RequestDecoder::default(), BytesMut::new(), BytesMut::new());
     let (mut pending, mut sent): (Option<(Reply, bool)>, Xxh3) = (None, Xxh3::new());
     let number = shared.connections.fetch_add(1, Ordering::Relaxed);
     let mut uses = Uses { carried: 0, most: connection_uses(Side::Server, number), limited: false };
     loop {
         match decoder.next(&mut input) {
             Ok(Some(RequestEvent::Head(head, _))) => {
-                let persistent = Persistence::of(head.version, &head.headers) == Persistence::KeepAlive;
+                let persistent =
+                    Persistence::of(head.version, &head.headers) == Persistence::KeepAlive;
                 let mut reply = answer::answer(&head, clock::wall());
                 let goes_on = persistent && uses.go_on(&reply);
                 if persistent && !goes_on {

@@ -10,8 +10,8 @@ const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
 pub(super) fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
     let bind_from = |first: u16| -> io::Result<Vec<TcpListener>> {
         let bind = |number: u32| {
-            let port =
-                u16::try_from(u32::from(first) + number).map_err(|_| io::ErrorKind::AddrNotAvailable)?;
+            let port = u16::try_from(u32::from(first) + number)
+                .map_err(|_| io::ErrorKind::AddrNotAvailable)?;
             let listener = TcpListener::bind(SocketAddr::new(listen.ip(), port))?;
             listener.set_nonblocking(true)?;
             Ok(listener)

@@ -1,5 +1,5 @@
-//! What an origin sent, counted apart by the numbers that requests carry: so that it is known for whom a proxy asked, and what it asked
-//! for by itself.
+//! What an origin sent, counted apart by the numbers that requests carry: so that it is known for
+//! whom a proxy asked, and what it asked for by itself.
 
 use super::Shared;
 use crate::REQUEST_ID;
@@ -51,7 +51,9 @@ impl Shared {
         self.body_bytes.fetch_add(bytes, Relaxed);
         let Some(tally) = self.tally.get() else { return };
         let number = reply.head.headers.get_str(REQUEST_ID).and_then(|number| number.parse().ok());
-        if let Some([answers, sum]) = (tally.place)(number).and_then(|place| tally.counts.get(place)) {
+        if let Some([answers, sum]) =
+            (tally.place)(number).and_then(|place| tally.counts.get(place))
+        {
             answers.fetch_add(1, Relaxed);
             sum.fetch_add(bytes, Relaxed);
         }

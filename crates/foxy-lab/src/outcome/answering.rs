@@ -19,7 +19,8 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// Counts what should have begun at `begun` and came to its end, as a `right` answer or not, at `ended`.
+    /// Counts what should have begun at `begun` and came to its end, as a `right` answer or not, at
+    /// `ended`.
     pub fn take(&mut self, begun: Duration, ended: Duration, right: bool) {
         self.begun = self.begun.max(begun);
         let last = if right { &mut self.right } else { &mut self.failed };
@@ -37,8 +38,8 @@ impl Answering {
         self.right
     }
 
-    /// Since when nothing was answered rightly, if that is at least the last half of the run and a second, and it was asked. The run
-    /// was to end after `time`, or else with its last request.
+    /// Since when nothing was answered rightly, if that is at least the last half of the run and a
+    /// second, and it was asked. The run was to end after `time`, or else with its last request.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);
@@ -69,7 +70,8 @@ impl LoadReport {
         causes.into_iter().map(|cause| self.errors[cause as usize]).sum()
     }
 
-    /// Since when, counted from the beginning, nothing was answered rightly any more, if that is at least the last half of the run.
+    /// Since when, counted from the beginning, nothing was answered rightly any more, if that is at
+    /// least the last half of the run.
     #[must_use]
     pub fn silent_since(&self, stop: Stop) -> Option<Duration> {
         self.answering.silent_since(match stop {

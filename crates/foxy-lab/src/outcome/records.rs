@@ -40,7 +40,8 @@ impl LoadReport {
             .choosing("of", ["mean", "p50", "p90", "p99", "p999"])
     }
 
-    /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where that is known.
+    /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where
+    /// that is known.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
@@ -71,7 +72,11 @@ impl LoadReport {
         }
         values.push(("latency_mean_us", self.latencies.mean(), "us"));
         if let Some(time) = processor_time.filter(|_| self.answers > 0) {
-            values.push(("cpu_us_per_request", time.as_secs_f64() * 1e6 / self.answers as f64, "us"));
+            values.push((
+                "cpu_us_per_request",
+                time.as_secs_f64() * 1e6 / self.answers as f64,
+                "us",
+            ));
         }
         values.extend(self.of_generator());
         let measures =
@@ -88,7 +93,8 @@ impl LoadReport {
         records
     }
 
-    /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody knows.
+    /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody
+    /// knows.
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
@@ -112,8 +118,9 @@ impl LoadReport {
         self.asked() - self.not_sent()
     }
 
-    /// What the origin was asked for, and the hit ratios from both sides: what it was not asked for. Where requests failed these are not
-    /// known: nobody knows which of them reached the origin.
+    /// What the origin was asked for, and the hit ratios from both sides: what it was not asked
+    /// for. Where requests failed these are not known: nobody knows which of them reached the
+    /// origin.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn two_sided(&self, origin: Tally) -> Vec<(&'static str, f64, &'static str)> {
         let mut values = vec![
@@ -161,7 +168,8 @@ mod tests {
     fn processor_time_is_given_a_request() {
         let plain = Tally { requests: 1000, bytes: 0 };
         let elapsed = Duration::from_secs(2);
-        let report = LoadReport { answers: 1000, plain, hits: 250, elapsed, ..LoadReport::default() };
+        let report =
+            LoadReport { answers: 1000, plain, hits: 250, elapsed, ..LoadReport::default() };
         let records = report.records("foxy", Some(Duration::from_millis(8)));
         assert_eq!(value(&records, "cpu_us_per_request"), Some(8.0));
         assert_eq!(value(&records, "requests_per_second"), Some(500.0));
@@ -182,8 +190,13 @@ mod tests {
     #[test]
     fn hit_ratios_from_both_sides_count_all_that_was_asked() {
         let origin = Some(Tally { requests: 50, bytes: 4000 });
-        let report =
-            LoadReport { answers: 90, broken_off: 10, bytes: 10_000, origin, ..LoadReport::default() };
+        let report = LoadReport {
+            answers: 90,
+            broken_off: 10,
+            bytes: 10_000,
+            origin,
+            ..LoadReport::default()
+        };
         let records = report.records("foxy", None);
         assert_eq!(value(&records, "two_sided_hit_ratio"), Some(0.5));
         assert_eq!(value(&records, "two_sided_byte_hit_ratio"), Some(0.6));

@@ -1,12 +1,15 @@
-//! The control law of the peak finder (R75): a pure function from windows of response times to the load of the next window.
+//! The control law of the peak finder (R75): a pure function from windows of response times to the
+//! load of the next window.
 
 use std::time::Duration;
 
 /// By how much the load goes up or down from one window to the next.
 pub const STEP: f64 = 0.05;
-/// Mean response time of PolyMix-4 when nothing waits: think time 2.5 s, and what is a hit does not think.
+/// Mean response time of PolyMix-4 when nothing waits: think time 2.5 s, and what is a hit does not
+/// think.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
-/// The window of Appendix D that goes with it: 1.50 to 1.75 s, from 1.06 times the unloaded mean on.
+/// The window of Appendix D that goes with it: 1.50 to 1.75 s, from 1.06 times the unloaded mean
+/// on.
 pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
 
 /// Between which response times the load stays as it is.
@@ -25,7 +28,8 @@ impl Law {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }
 
-    /// The load after a window with that load and that mean response time; without any answer there is none.
+    /// The load after a window with that load and that mean response time; without any answer there
+    /// is none.
     #[must_use]
     pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
         match mean {
@@ -49,7 +53,8 @@ mod tests {
         assert_eq!(law.next(100.0, None), 100.0);
     }
 
-    /// A server that takes exponential times, one request after the other (M/M/1), behind a fixed delay. In virtual time.
+    /// A server that takes exponential times, one request after the other (M/M/1), behind a fixed
+    /// delay. In virtual time.
     struct Queue {
         random: Random,
         served_per_second: f64,
@@ -76,8 +81,9 @@ mod tests {
         }
     }
 
-    /// In an M/M/1 queue the mean time is 1 / (served - load): delay 1.41 s and the window's ends give the loads between which
-    /// it holds. Judged by the mean over many windows, since a minute's mean of a nearly full queue strays.
+    /// In an M/M/1 queue the mean time is 1 / (served - load): delay 1.41 s and the window's ends
+    /// give the loads between which it holds. Judged by the mean over many windows, since a
+    /// minute's mean of a nearly full queue strays.
     #[test]
     fn on_a_queue_of_known_capacity_it_finds_the_load_within_5_percent() {
         let law = Law::scaled(1);

@@ -1,5 +1,6 @@
-//! The peak finder (seed 000, Appendix D; R75-R80): the load at which a proxy's response time stays within a window, while its
-//! cache is filled twice. Pure: what was seen goes in window by window. `robots` puts the load on the wire.
+//! The peak finder (seed 000, Appendix D; R75-R80): the load at which a proxy's response time stays
+//! within a window, while its cache is filled twice. Pure: what was seen goes in window by window.
+//! `robots` puts the load on the wire.
 
 pub mod law;
 
@@ -9,7 +10,8 @@ use foxy_report::statistics::mean;
 use law::Law;
 use std::time::Duration;
 
-/// Fill, in cache sizes, at which the test ends, and from which on windows count for the summary (R76, R77).
+/// Fill, in cache sizes, at which the test ends, and from which on windows count for the summary
+/// (R76, R77).
 pub const END: f64 = 2.0;
 /// See [`END`].
 pub const SUMMARY_FROM: f64 = 1.5;
@@ -69,7 +71,8 @@ pub struct Summary {
     pub response: f64,
     /// Share of hits.
     pub hit_ratio: f64,
-    /// Share of the windows whose response time was within the law's, or 5 % outside: in others there is no peak to speak of.
+    /// Share of the windows whose response time was within the law's, or 5 % outside: in others
+    /// there is no peak to speak of.
     pub settled: f64,
 }
 
@@ -145,12 +148,16 @@ impl Finder {
     /// What it came to; `None` before 1.5 fills.
     #[must_use]
     pub fn summary(&self) -> Option<Summary> {
-        let late: Vec<&Window> = self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();
-        let of =
-            |value: fn(&Window) -> f64| mean(&late.iter().map(|window| value(window)).collect::<Vec<_>>());
+        let late: Vec<&Window> =
+            self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();
+        let of = |value: fn(&Window) -> f64| {
+            mean(&late.iter().map(|window| value(window)).collect::<Vec<_>>())
+        };
         let within = |window: &Window| {
             let Law { low, high } = self.search.law;
-            window.response.is_some_and(|time| time.mul_f64(1.05) >= low && time <= high.mul_f64(1.05))
+            window
+                .response
+                .is_some_and(|time| time.mul_f64(1.05) >= low && time <= high.mul_f64(1.05))
         };
         let settled = late.iter().filter(|window| within(window)).count();
         #[expect(clippy::cast_precision_loss, reason = "windows of a run are few")]
@@ -165,7 +172,8 @@ impl Finder {
     }
 }
 
-/// The search as a plan of robots: windows follow each other until the cache was filled twice, nobody answers, or it is stopped.
+/// The search as a plan of robots: windows follow each other until the cache was filled twice,
+/// nobody answers, or it is stopped.
 pub struct PeakPlan<'a> {
     /// The search.
     pub finder: Finder,
@@ -206,7 +214,8 @@ mod tests {
 
     #[test]
     fn who_answers_nothing_in_three_windows_ends_the_search_and_who_pauses_does_not() {
-        let mut plan = PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
+        let mut plan =
+            PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
         let mut seen = Seen::default();
         for (minute, answers) in [1, 0, 0, 1, 0, 0, 0].into_iter().enumerate() {
             seen.answered += answers;
@@ -218,7 +227,8 @@ mod tests {
 
     #[test]
     fn fill_ends_the_search_and_its_last_quarter_is_the_summary() {
-        let mut plan = PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
+        let mut plan =
+            PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
         let mut seen = Seen::default();
         let mut minutes = 0;
         while plan.step(Duration::from_secs(60 * minutes), &seen).is_some() {

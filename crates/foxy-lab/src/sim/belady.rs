@@ -1,5 +1,6 @@
-//! The oracle: who is asked for again latest goes, the newcomer included (Belady 1966). With one size for all objects no
-//! policy can hit more often; with many sizes it is a mark to look up to and no bound. Weighed by size it hits more often.
+//! The oracle: who is asked for again latest goes, the newcomer included (Belady 1966). With one
+//! size for all objects no policy can hit more often; with many sizes it is a mark to look up to
+//! and no bound. Weighed by size it hits more often.
 
 use super::cache::Counts;
 use std::collections::BTreeSet;
@@ -16,8 +17,8 @@ pub enum Foresight {
     SpaceAndTime,
 }
 
-/// Look-ups of (URL, size) through a cache of `capacity` bytes that knows the future, by the rules of
-/// [`super::cache::Cache`]. URLs are numbered below `urls`.
+/// Look-ups of (URL, size) through a cache of `capacity` bytes that knows the future, by the rules
+/// of [`super::cache::Cache`]. URLs are numbered below `urls`.
 ///
 /// # Panics
 /// If a URL is not below `urls`.
@@ -26,7 +27,8 @@ pub fn belady(gets: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
     oracle(gets, capacity, urls, Foresight::Time, |size| size)
 }
 
-/// The same, by either foresight, where an object of some size takes `charged` bytes of the capacity.
+/// The same, by either foresight, where an object of some size takes `charged` bytes of the
+/// capacity.
 ///
 /// # Panics
 /// If a URL is not below `urls`.

@@ -1,6 +1,6 @@
-//! A cache of URL numbers bounded in bytes, under a replacement policy of the store. It holds no content and knows no
-//! time: only which look-ups hit. A repeat is a hit even if its size has changed, and an entry keeps the size it was
-//! stored with (WORKLOADS: "real data here").
+//! A cache of URL numbers bounded in bytes, under a replacement policy of the store. It holds no
+//! content and knows no time: only which look-ups hit. A repeat is a hit even if its size has
+//! changed, and an entry keeps the size it was stored with (WORKLOADS: "real data here").
 
 use foxy_base::random::split_mix;
 use foxy_store::Policy;

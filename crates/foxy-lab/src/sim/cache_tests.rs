@@ -1,4 +1,5 @@
-//! The cache's rules, and whole caches written naively from the policies' definitions: their hits must be the same.
+//! The cache's rules, and whole caches written naively from the policies' definitions: their hits
+//! must be the same.
 
 use super::super::belady::belady;
 use super::*;
@@ -14,8 +15,8 @@ fn missed(is_stored: bool, evicted: &[u32]) -> Lookup<'_> {
     Lookup::Miss { is_stored, evicted }
 }
 
-/// A proxy's stream: new objects of skewed sizes, half of them never asked for again, and repeats that copy the
-/// look-up made D ago with D log-uniform.
+/// A proxy's stream: new objects of skewed sizes, half of them never asked for again, and repeats
+/// that copy the look-up made D ago with D log-uniform.
 fn stream(seed: u64, length: usize) -> (Vec<(u32, u64)>, u32) {
     let mut random = Random::new(seed);
     let mut gets: Vec<(u32, u64)> = Vec::new();
@@ -94,7 +95,8 @@ fn under_every_policy_the_capacity_holds_and_the_evicted_are_gone() {
     }
 }
 
-/// GDSF with a list and whole scans: the newcomer comes in, then the least of all goes and is the age.
+/// GDSF with a list and whole scans: the newcomer comes in, then the least of all goes and is the
+/// age.
 fn naive_gdsf(gets: &[(u32, u64)], capacity: u64) -> u64 {
     struct Item {
         url: u32,
@@ -159,8 +161,16 @@ fn gdsf_and_sieve_hit_exactly_as_often_as_naive_caches() {
     for (seed, capacity) in [(2, 30_000), (3, 300_000)] {
         let (gets, urls) = stream(seed, 20_000);
         let run = format!("seed {seed}, {capacity} bytes");
-        assert_eq!(hits(PolicyName::Gdsf, &gets, capacity, urls), naive_gdsf(&gets, capacity), "{run}");
-        assert_eq!(hits(PolicyName::Sieve, &gets, capacity, urls), naive_sieve(&gets, capacity), "{run}");
+        assert_eq!(
+            hits(PolicyName::Gdsf, &gets, capacity, urls),
+            naive_gdsf(&gets, capacity),
+            "{run}"
+        );
+        assert_eq!(
+            hits(PolicyName::Sieve, &gets, capacity, urls),
+            naive_sieve(&gets, capacity),
+            "{run}"
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! The paper's disk at a smaller or larger scale, and whether a store fits it: one place for `foxy sim` and the figures.
+//! The paper's disk at a smaller or larger scale, and whether a store fits it: one place for `foxy
+//! sim` and the figures.
 
 use foxy_device::DiskProfile;
 use foxy_device::mechanical::SystemProfile;
@@ -6,24 +7,30 @@ use std::time::Duration;
 
 /// Cylinders that Squid's 4,096 directories take; they do not shrink with the cache.
 const DIRECTORY_CYLINDERS: u32 = 48;
-/// Bytes of inode and directory blocks that the paper's machine kept: 2 % of its 384 MB, Solaris' default.
+/// Bytes of inode and directory blocks that the paper's machine kept: 2 % of its 384 MB, Solaris'
+/// default.
 const METADATA_CACHE: u64 = 8 << 20;
 
-/// How long what was written may stay in memory: until a technique has gathered what it gathers, as the paper's do.
+/// How long what was written may stay in memory: until a technique has gathered what it gathers, as
+/// the paper's do.
 pub const FLUSH_AFTER: Duration = Duration::from_secs(3600);
-/// Bytes that may wait for the disk: as many as in a store that serves clients. The modelled system has its own throttle.
+/// Bytes that may wait for the disk: as many as in a store that serves clients. The modelled system
+/// has its own throttle.
 const WAITING_BYTES: usize = 16 << 20;
-/// As many as Solaris lets a process have under way (`ufs_HW`). One record may always wait, however large it is.
+/// As many as Solaris lets a process have under way (`ufs_HW`). One record may always wait, however
+/// large it is.
 const LEAST_WAITING: usize = 384 << 10;
 
-/// Bytes that may wait in a store of `size` bytes: a quarter of it at most, as slots that are being written cannot be used
-/// again. What waits in locality buffers has no slots yet, and does not count.
+/// Bytes that may wait in a store of `size` bytes: a quarter of it at most, as slots that are being
+/// written cannot be used again. What waits in locality buffers has no slots yet, and does not
+/// count.
 pub(super) fn waiting_bytes(size: u64) -> usize {
     usize::try_from(size / 4).unwrap_or(usize::MAX).clamp(LEAST_WAITING, WAITING_BYTES)
 }
 
-/// The model disk, scaled: a smaller disk has fewer cylinders, and its arm takes as long from end to end. The system's caches
-/// shrink with it. So do directories, and the processor takes as long from end to end of one.
+/// The model disk, scaled: a smaller disk has fewer cylinders, and its arm takes as long from end
+/// to end. The system's caches shrink with it. So do directories, and the processor takes as long
+/// from end to end of one.
 #[must_use]
 pub fn paper_disk(scale: f64) -> DiskProfile {
     let profile = DiskProfile::st15150w();
@@ -53,7 +60,8 @@ mod tests {
     #[test]
     fn the_disk_shrinks_and_grows_with_the_scale_and_keeps_room_for_directories() {
         let whole = DiskProfile::st15150w();
-        let check = |scale, cylinders| assert_eq!(paper_disk(scale).cylinders, cylinders, "{scale}");
+        let check =
+            |scale, cylinders| assert_eq!(paper_disk(scale).cylinders, cylinders, "{scale}");
         check(1.0, whole.cylinders);
         check(2.0, 2 * whole.cylinders);
         check(0.1, 464 + DIRECTORY_CYLINDERS);

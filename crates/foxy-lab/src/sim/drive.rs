@@ -1,6 +1,7 @@
-//! Drives the production code of a scheme with a stream of URL operations, as the paper's file-space simulator did
-//! (R9, R14): on a modelled disk in virtual time, or on real files. One process works through the stream; it waits for
-//! each answer, except that schemes which gather reads are asked for several at once.
+//! Drives the production code of a scheme with a stream of URL operations, as the paper's
+//! file-space simulator did (R9, R14): on a modelled disk in virtual time, or on real files. One
+//! process works through the stream; it waits for each answer, except that schemes which gather
+//! reads are asked for several at once.
 
 use super::operation::{Operation, OperationKind};
 pub use super::outcome::{DriveError, Outcome};
@@ -12,8 +13,8 @@ use foxy_device::Device;
 use foxy_store::engine::{Engine, Wake};
 use foxy_store::status::StoreStatus;
 use foxy_store::{
-    AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Scheme, SchemeName, Site,
-    StoreSettings,
+    AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Scheme,
+    SchemeName, Site, StoreSettings,
 };
 use std::time::Duration;
 
@@ -57,7 +58,12 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
     ///
     /// # Errors
     /// When it cannot be used.
-    pub fn start(subject: Subject, device: D, pace: P, observer: Observer) -> Result<Self, DriveError> {
+    pub fn start(
+        subject: Subject,
+        device: D,
+        pace: P,
+        observer: Observer,
+    ) -> Result<Self, DriveError> {
         let scheme = subject.scheme.make(&subject.settings, observer.clone());
         let outcome = Outcome {
             took: Duration::ZERO,
@@ -72,8 +78,18 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
         let body = Bytes::from(vec![0x5a; PIECE as usize]);
         let engine = Engine::new(scheme, device, observer.clone());
         let (began, opening) = (pace.now(), Duration::ZERO);
-        let mut drive =
-            Self { engine, pace, subject, reads: 0, writes: 0, busy: false, outcome, body, opening, began };
+        let mut drive = Self {
+            engine,
+            pace,
+            subject,
+            reads: 0,
+            writes: 0,
+            busy: false,
+            outcome,
+            body,
+            opening,
+            began,
+        };
         let now = drive.pace.now();
         drive.engine.start(now, &mut |_, _| {});
         drive.open(&observer);
@@ -91,7 +107,8 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
     fn open(&mut self, observer: &Observer) {
         loop {
             while self.turn() {}
-            let opening = matches!(observer.status.get(), StoreStatus::Opening | StoreStatus::Rebuilding);
+            let opening =
+                matches!(observer.status.get(), StoreStatus::Opening | StoreStatus::Rebuilding);
             if !opening || !self.wait(self.engine.deadline()) {
                 self.opening = self.elapsed();
                 return;
@@ -123,8 +140,11 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
                     OperationKind::Delete => Ask::Remove(key),
                     OperationKind::Write => {
                         let record = Record { head: Bytes::new(), body: self.body.slice(..length) };
-                        let hint =
-                            PlacementHint { site: Site(u64::from(site)), size, ..PlacementHint::default() };
+                        let hint = PlacementHint {
+                            site: Site(u64::from(site)),
+                            size,
+                            ..PlacementHint::default()
+                        };
                         Ask::Put(key, record, hint)
                     }
                 };
@@ -133,7 +153,8 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
                 if !self.busy {
                     break;
                 }
-                // A removal is turned away by a journal that is full; what is due later does not empty it.
+                // A removal is turned away by a journal that is full; what is due later does not
+                // empty it.
                 let deletes = kind == OperationKind::Delete;
                 let deadline = if deletes { None } else { self.engine.deadline() };
                 if !progress && !self.wait(deadline) {
@@ -164,7 +185,8 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
     /// Waits until no more is under way than may be. Says whether anything happened.
     fn make_progress(&mut self) -> Result<bool, DriveError> {
         let mut progress = false;
-        while self.reads >= self.subject.reads_at_once || self.writes >= self.subject.writes_at_once {
+        while self.reads >= self.subject.reads_at_once || self.writes >= self.subject.writes_at_once
+        {
             progress = true;
             if !self.turn() && !self.wait(self.engine.deadline()) {
                 return Err(DriveError::Stalled);
@@ -251,8 +273,8 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
         (self.outcome(), self.engine.into_device())
     }
 
-    /// The same, with what the store does to be opened again: what it has buffered is written too. `before_close` is
-    /// called when nothing is under way any more.
+    /// The same, with what the store does to be opened again: what it has buffered is written too.
+    /// `before_close` is called when nothing is under way any more.
     #[must_use]
     pub fn close(mut self, before_close: impl FnOnce()) -> (Outcome, D) {
         self.settle();

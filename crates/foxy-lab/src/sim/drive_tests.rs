@@ -1,4 +1,5 @@
-//! The counts of R2 and R24: what each technique asks of the file system for a stream of URL operations, exactly.
+//! The counts of R2 and R24: what each technique asks of the file system for a stream of URL
+//! operations, exactly.
 
 use super::super::levels::{Levels, operations};
 use super::super::operation::Operations;
@@ -18,7 +19,12 @@ fn stream() -> Operations {
     });
     let sites = (0..5000).map(|url| url % 40).collect();
     let trace = Trace { gets: gets.collect(), sites, ..Trace::default() };
-    let levels = Levels { memory: 200 << 10, disk: 2 << 20, policy: PolicyName::Lru, object_limit: u64::MAX };
+    let levels = Levels {
+        memory: 200 << 10,
+        disk: 2 << 20,
+        policy: PolicyName::Lru,
+        object_limit: u64::MAX,
+    };
     operations(&trace, &levels).0
 }
 
@@ -35,8 +41,8 @@ fn run(text: &str, operations: &Operations) -> (Outcome, Observer) {
     let subject = Subject { scheme, settings, reads_at_once: 1, writes_at_once: 1 };
     let observer = Observer::default();
     let device = Memory::default();
-    let mut drive =
-        Drive::start(subject, device, Virtual::default(), observer.clone()).expect("a store that opens");
+    let mut drive = Drive::start(subject, device, Virtual::default(), observer.clone())
+        .expect("a store that opens");
     for &operation in &operations.list {
         drive.operation(operation).unwrap_or_else(|error| panic!("{text}: {error}"));
     }

@@ -21,8 +21,9 @@ pub struct Fit {
     pub ours: f64,
 }
 
-/// Compares a trace with the figures its model is to meet. In a shorter or longer trace than the published one, caches
-/// given in bytes are smaller or larger by the same factor, and so is the number of URLs.
+/// Compares a trace with the figures its model is to meet. In a shorter or longer trace than the
+/// published one, caches given in bytes are smaller or larger by the same factor, and so is the
+/// number of URLs.
 #[must_use]
 pub fn fit(model: &Model, trace: &Trace, found: &Statistics) -> Vec<Fit> {
     let scale = real(found.gets) / real(model.gets.max(1));
@@ -39,7 +40,10 @@ fn compare(target: &Target, trace: &Trace, found: &Statistics, scale: f64) -> Ve
                 target: real(target),
                 ours: real(ours),
             };
-            vec![count("gets", gets, found.gets), count("different URLs", scaled(urls, scale), found.urls)]
+            vec![
+                count("gets", gets, found.gets),
+                count("different URLs", scaled(urls, scale), found.urls),
+            ]
         }
         Target::MeanSize(size) => {
             let what = "bytes of a get, mean".into();
@@ -70,7 +74,8 @@ fn compare(target: &Target, trace: &Trace, found: &Statistics, scale: f64) -> Ve
                 .map(|count| real(count) / real(counts.memory.gets.max(1)));
             let names = ["hits in memory", "disk reads", "disk writes"];
             let rows = names.into_iter().zip(shares).zip(ours);
-            rows.map(|((name, share), ours)| row(format!("{name}, share of gets"), share, ours)).collect()
+            rows.map(|((name, share), ours)| row(format!("{name}, share of gets"), share, ours))
+                .collect()
         }
     }
 }
@@ -122,7 +127,8 @@ mod tests {
     #[test]
     fn leaps_trace_has_the_gets_and_the_urls_of_the_one_that_was_replayed() {
         let found = fits(&IRCACHE, 97_462, 1);
-        let counts: Vec<_> = found.iter().map(|fit| (fit.what.as_str(), fit.target, fit.ours)).collect();
+        let counts: Vec<_> =
+            found.iter().map(|fit| (fit.what.as_str(), fit.target, fit.ours)).collect();
         assert_eq!(counts, [("gets", 97_462.0, 97_462.0), ("different URLs", 57_685.0, 57_685.0)]);
         let tenth = fits(&IRCACHE, 9746, 1);
         assert_eq!((tenth[1].target, tenth[1].ours), (5768.0, 5768.0));

@@ -1,5 +1,5 @@
-//! The two cache levels of the paper's simulator (R9): URL-gets go to a memory cache, what it misses to a disk cache, and
-//! what that does becomes URL operations.
+//! The two cache levels of the paper's simulator (R9): URL-gets go to a memory cache, what it
+//! misses to a disk cache, and what that does becomes URL operations.
 
 use super::cache::{Cache, Counts, Lookup};
 use super::operation::{Operation, OperationKind, Operations};
@@ -33,7 +33,8 @@ pub struct LevelCounts {
 pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
     let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };
-    let mut memory = Cache::new(PolicyName::Lru.make(&settings(levels.memory)), levels.memory, urls);
+    let mut memory =
+        Cache::new(PolicyName::Lru.make(&settings(levels.memory)), levels.memory, urls);
     let mut disk = Cache::new(levels.policy.make(&settings(levels.disk)), levels.disk, urls);
     let mut stored = vec![0; urls as usize];
     let mut list = Vec::new();
@@ -46,7 +47,9 @@ pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
             Lookup::Hit => list.push(operation(OperationKind::Read, url, stored[url as usize])),
             Lookup::Miss { is_stored, evicted } => {
                 let deleted = evicted.iter();
-                list.extend(deleted.map(|&url| operation(OperationKind::Delete, url, stored[url as usize])));
+                list.extend(
+                    deleted.map(|&url| operation(OperationKind::Delete, url, stored[url as usize])),
+                );
                 if is_stored {
                     stored[url as usize] = size;
                     list.push(operation(OperationKind::Write, url, size));
@@ -55,8 +58,12 @@ pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
         }
     }
     let counts = LevelCounts { memory: memory.counts(), disk: disk.counts() };
-    let operations =
-        Operations { list, gets: counts.memory.gets, memory_hits: counts.memory.hits, disk: levels.disk };
+    let operations = Operations {
+        list,
+        gets: counts.memory.gets,
+        memory_hits: counts.memory.hits,
+        disk: levels.disk,
+    };
     (operations, counts)
 }
 
@@ -69,9 +76,11 @@ mod tests {
     fn misses_write_what_memory_forgot_is_read_and_what_is_displaced_is_deleted() {
         let gets = [0, 1, 0, 2, 0, 3, 1].map(|url| Get { time: 0, client: 0, url, size: 100 });
         let trace = Trace { gets: gets.to_vec(), sites: vec![10, 11, 12, 13], ..Trace::default() };
-        let levels = Levels { memory: 100, disk: 300, policy: PolicyName::Lru, object_limit: u64::MAX };
+        let levels =
+            Levels { memory: 100, disk: 300, policy: PolicyName::Lru, object_limit: u64::MAX };
         let (operations, counts) = operations(&trace, &levels);
-        let list: Vec<_> = operations.list.iter().map(|operation| (operation.kind, operation.url)).collect();
+        let list: Vec<_> =
+            operations.list.iter().map(|operation| (operation.kind, operation.url)).collect();
         let expected = [
             (Write, 0),
             (Write, 1),

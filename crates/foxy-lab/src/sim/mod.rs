@@ -1,4 +1,5 @@
-//! Simulations that take no sockets and no disk: a trace's look-ups through a policy, for hit ratios against sizes.
+//! Simulations that take no sockets and no disk: a trace's look-ups through a policy, for hit
+//! ratios against sizes.
 
 pub mod belady;
 pub mod cache;

@@ -1,5 +1,6 @@
-//! A stream of URL operations as a file that any scheme can replay (R10): a title with the sums, a line for each operation,
-//! and a last line with their number and a checksum, so that a file that was cut off or edited is not taken for a whole one.
+//! A stream of URL operations as a file that any scheme can replay (R10): a title with the sums, a
+//! line for each operation, and a last line with their number and a checksum, so that a file that
+//! was cut off or edited is not taken for a whole one.
 
 use super::operation::{Operation, OperationKind, Operations};
 use std::collections::HashMap;
@@ -11,8 +12,9 @@ const NAME: &str = "foxy-operations";
 const VERSION: &str = "2";
 const END: &str = "end";
 
-/// Writes a stream: `foxy-operations 2 GETS MEMORY-HITS DISK-BYTES OPERATIONS`, then `r|w|d URL SITE SIZE` a line, then
-/// `end OPERATIONS CHECKSUM`. The checksum is XXH3-64 of all bytes before that line, in hexadecimal digits.
+/// Writes a stream: `foxy-operations 2 GETS MEMORY-HITS DISK-BYTES OPERATIONS`, then `r|w|d URL
+/// SITE SIZE` a line, then `end OPERATIONS CHECKSUM`. The checksum is XXH3-64 of all bytes before
+/// that line, in hexadecimal digits.
 ///
 /// # Errors
 /// What the writer gives.
@@ -47,7 +49,8 @@ pub enum OperationsError {
     Sums(SumReason),
     /// This line is not an operation.
     Line(usize),
-    /// This line reads or deletes what is not stored, writes what is, or stores more than the disk holds.
+    /// This line reads or deletes what is not stored, writes what is, or stores more than the disk
+    /// holds.
     Order(usize),
     /// The file ends after so many operations of so many, without its last line.
     CutOff(usize, usize),
@@ -94,10 +97,15 @@ impl fmt::Display for OperationsError {
                 "line 1: no operations; it must be \"{NAME} {VERSION} GETS MEMORY-HITS DISK-BYTES OPERATIONS\", all numbers"
             ),
             Self::Version(version) => {
-                write!(f, "line 1: version {version:?} of such a file cannot be read, {VERSION} can; {AGAIN}")
+                write!(
+                    f,
+                    "line 1: version {version:?} of such a file cannot be read, {VERSION} can; {AGAIN}"
+                )
             }
             Self::Sums(reason) => write!(f, "line 1: {reason}"),
-            Self::Line(number) => write!(f, "line {number}: must be \"r|w|d URL SITE SIZE\", all numbers"),
+            Self::Line(number) => {
+                write!(f, "line {number}: must be \"r|w|d URL SITE SIZE\", all numbers")
+            }
             Self::Order(number) => write!(
                 f,
                 "line {number}: must read or delete what an earlier line wrote, or write what is not stored and has \
@@ -174,8 +182,10 @@ fn head(title: &str) -> Result<(Operations, usize), OperationsError> {
         Some(other) => return Err(OperationsError::Version(other.into())),
         None => return Err(OperationsError::Title),
     }
-    let mut sum = || words.next().and_then(|text| text.parse::<u64>().ok()).ok_or(OperationsError::Title);
-    let operations = Operations { list: Vec::new(), gets: sum()?, memory_hits: sum()?, disk: sum()? };
+    let mut sum =
+        || words.next().and_then(|text| text.parse::<u64>().ok()).ok_or(OperationsError::Title);
+    let operations =
+        Operations { list: Vec::new(), gets: sum()?, memory_hits: sum()?, disk: sum()? };
     let announced = usize::try_from(sum()?).map_err(|_| OperationsError::Title)?;
     if words.next().is_some() {
         return Err(OperationsError::Title);

@@ -1,4 +1,5 @@
-//! Files of URL operations: whole ones read back, and what was cut off, edited or never possible is refused by its line.
+//! Files of URL operations: whole ones read back, and what was cut off, edited or never possible is
+//! refused by its line.
 
 use super::*;
 

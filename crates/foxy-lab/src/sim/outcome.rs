@@ -43,8 +43,9 @@ impl Outcome {
     }
 }
 
-/// Share of the reads, or of all operations, that a scheme may fail to carry out before its run counts as none. Below it the
-/// scheme's own limits show: the largest record, a ring that overtakes what is still wanted.
+/// Share of the reads, or of all operations, that a scheme may fail to carry out before its run
+/// counts as none. Below it the scheme's own limits show: the largest record, a ring that overtakes
+/// what is still wanted.
 const TOLERATED: f64 = 0.05;
 
 /// What a store did not do of its work.

@@ -1,4 +1,5 @@
-//! Where the time of a run comes from: virtual, as the device and the scheme say what comes next, or real.
+//! Where the time of a run comes from: virtual, as the device and the scheme say what comes next,
+//! or real.
 
 use foxy_base::{Instant, clock};
 use foxy_device::{BlockingDevice, Device};
@@ -11,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub trait Pace<D> {
     /// The time now.
     fn now(&self) -> Instant;
-    /// Lets time pass until something can be reaped, or until `deadline`. False when nothing is to come.
+    /// Lets time pass until something can be reaped, or until `deadline`. False when nothing is to
+    /// come.
     fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool;
 }
 

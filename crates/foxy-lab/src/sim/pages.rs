@@ -1,12 +1,13 @@
-//! What a stream of URL operations leaves on disk, as reads in an order that its clients might ask for it: pages at random,
-//! the URLs of each together.
+//! What a stream of URL operations leaves on disk, as reads in an order that its clients might ask
+//! for it: pages at random, the URLs of each together.
 
 use super::operation::{Operation, OperationKind, Operations};
 use foxy_base::Random;
 use std::collections::HashMap;
 
-/// Reads of every URL that is there when all operations are done, each once. URLs of one site that were written one after
-/// the other are a page; the seed decides in what order the pages are asked for.
+/// Reads of every URL that is there when all operations are done, each once. URLs of one site that
+/// were written one after the other are a page; the seed decides in what order the pages are asked
+/// for.
 #[must_use]
 pub fn left_on_disk(operations: &Operations, seed: u64) -> Vec<Operation> {
     let mut written = HashMap::new();

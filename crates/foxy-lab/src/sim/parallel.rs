@@ -1,5 +1,5 @@
-//! Works a list of tasks off on several threads; results come in the order of the tasks. What a task does, and who
-//! shows how far it is, is the caller's business.
+//! Works a list of tasks off on several threads; results come in the order of the tasks. What a
+//! task does, and who shows how far it is, is the caller's business.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -28,7 +28,9 @@ pub fn run_all<T: Sync, R: Send>(
                 loop {
                     let place = next.fetch_add(1, Relaxed);
                     let Some(task) = tasks.get(place) else { return };
-                    sender.send((place, run(task))).expect("the receiver lives as long as the threads");
+                    sender
+                        .send((place, run(task)))
+                        .expect("the receiver lives as long as the threads");
                 }
             });
         }

@@ -72,7 +72,9 @@ impl CacheSize {
     pub fn of(self, lookups: &Lookups) -> u64 {
         match self {
             Self::Bytes(ByteSize(bytes)) => bytes,
-            Self::Percent(percent) => (lookups.unique_bytes as f64 * percent / 100.0).round() as u64,
+            Self::Percent(percent) => {
+                (lookups.unique_bytes as f64 * percent / 100.0).round() as u64
+            }
             Self::Infinite => lookups.most_bytes,
         }
     }
@@ -159,8 +161,8 @@ impl PolicyResult {
     }
 }
 
-/// Sends all look-ups through an empty cache of `capacity` bytes; nothing above `object_limit` bytes is stored by a
-/// policy with a threshold. `done` grows by one for each look-up.
+/// Sends all look-ups through an empty cache of `capacity` bytes; nothing above `object_limit`
+/// bytes is stored by a policy with a threshold. `done` grows by one for each look-up.
 #[must_use]
 pub fn run(
     lookups: &Lookups,
@@ -194,7 +196,8 @@ pub fn run(
 /// What an LRU cache of `capacity` bytes would hit.
 #[must_use]
 pub fn lru(lookups: &Lookups, capacity: u64) -> Counts {
-    run(lookups, Replacement::Policy(PolicyName::Lru), capacity, u64::MAX, &AtomicU64::new(0)).counts
+    run(lookups, Replacement::Policy(PolicyName::Lru), capacity, u64::MAX, &AtomicU64::new(0))
+        .counts
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Runs of a scheme with a stream of URL operations: on memory, on the model of a mechanical disk in virtual time, or on
-//! a real device that somebody else opened. Each run has a store of its own; no files are opened here.
+//! Runs of a scheme with a stream of URL operations: on memory, on the model of a mechanical disk
+//! in virtual time, or on a real device that somebody else opened. Each run has a store of its own;
+//! no files are opened here.
 
 pub use super::counts::DeviceCounts;
 use super::disk::{FLUSH_AFTER, waiting_bytes};
@@ -117,8 +118,8 @@ pub struct RunResult {
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
-/// What a store for these operations is made with. Its own replacement has nothing to do, as the operations say what is
-/// deleted.
+/// What a store for these operations is made with. Its own replacement has nothing to do, as the
+/// operations say what is deleted.
 #[must_use]
 pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
@@ -145,11 +146,17 @@ pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
 ///
 /// # Errors
 /// [`RunError`].
-pub fn run(plan: &Plan, operations: &Operations, place: Place, watch: &Watch) -> Result<RunResult, RunError> {
+pub fn run(
+    plan: &Plan,
+    operations: &Operations,
+    place: Place,
+    watch: &Watch,
+) -> Result<RunResult, RunError> {
     run_at_once(plan, 1, operations, place, watch)
 }
 
-/// The same, with so many URL-reads and as many URL-writes under way at once, for schemes that nobody waits for.
+/// The same, with so many URL-reads and as many URL-writes under way at once, for schemes that
+/// nobody waits for.
 ///
 /// # Errors
 /// [`RunError`].
@@ -165,12 +172,15 @@ pub fn run_at_once(
     let list = &operations.list;
     let keeps_content = !matches!(place, Place::Null);
     let result = match place {
-        Place::Memory => drive(subject, list, Memory::default(), Virtual::default(), watch)?.finish().0,
+        Place::Memory => {
+            drive(subject, list, Memory::default(), Virtual::default(), watch)?.finish().0
+        }
         Place::Null => drive(subject, list, Null::default(), Virtual::default(), watch)?.finish().0,
         Place::Model(profile) => {
             fits(&subject, &profile)?;
             let device = Mechanical::new(*profile, 1, plan.seed);
-            let (mut result, mut device) = drive(subject, list, device, Virtual::default(), watch)?.finish();
+            let (mut result, mut device) =
+                drive(subject, list, device, Virtual::default(), watch)?.finish();
             let end = device.settle(Instant::ZERO).since(Instant::ZERO);
             result.took = Some(result.outcome.took.max(end));
             result.read_modify_writes = Some(device.counts().read_modify_writes);
@@ -195,7 +205,8 @@ pub(crate) fn fits(subject: &Subject, profile: &DiskProfile) -> Result<(), RunEr
     Ok(())
 }
 
-/// Reads from the store that a run on a real device left behind, with a device that knows nothing of it.
+/// Reads from the store that a run on a real device left behind, with a device that knows nothing
+/// of it.
 ///
 /// # Errors
 /// [`RunError`].
@@ -212,7 +223,11 @@ pub fn read_again(
 }
 
 /// A plan's store, asked for as many at once.
-pub(crate) fn subject(plan: &Plan, at_once: usize, operations: &Operations) -> Result<Subject, RunError> {
+pub(crate) fn subject(
+    plan: &Plan,
+    at_once: usize,
+    operations: &Operations,
+) -> Result<Subject, RunError> {
     let settings = settings(plan, operations);
     if settings.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.size));
@@ -271,7 +286,14 @@ impl<D: Device, P: Pace<D>> Driven<D, P> {
 
     /// What is known here of a run.
     const fn result(outcome: Outcome, counts: DeviceCounts) -> RunResult {
-        RunResult { gets: 0, outcome, took: None, counts, read_modify_writes: None, fewer_buffers: None }
+        RunResult {
+            gets: 0,
+            outcome,
+            took: None,
+            counts,
+            read_modify_writes: None,
+            fewer_buffers: None,
+        }
     }
 }
 

@@ -17,7 +17,12 @@ fn stream() -> Operations {
     });
     let sites = (0..600).map(|url| url % 9).collect();
     let trace = Trace { gets: gets.collect(), sites, ..Trace::default() };
-    let levels = Levels { memory: 100 << 10, disk: 1 << 20, policy: PolicyName::Lru, object_limit: u64::MAX };
+    let levels = Levels {
+        memory: 100 << 10,
+        disk: 1 << 20,
+        policy: PolicyName::Lru,
+        object_limit: u64::MAX,
+    };
     operations(&trace, &levels).0
 }
 
@@ -31,7 +36,8 @@ fn every_scheme_finds_what_was_written_and_counts_are_of_the_operations_alone() 
     let operations = stream();
     let reads = operations.count(OperationKind::Read);
     assert!(reads > 50 && operations.count(OperationKind::Delete) > 50);
-    for scheme in ["single-directory", "ufs", "buddy", "stream", "packetizer", "lazy-reads", "lazy-reads-loc"]
+    for scheme in
+        ["single-directory", "ufs", "buddy", "stream", "packetizer", "lazy-reads", "lazy-reads-loc"]
     {
         let watch = Watch::default();
         let result = run(&plan(scheme), &operations, Place::Memory, &watch);
@@ -40,7 +46,11 @@ fn every_scheme_finds_what_was_written_and_counts_are_of_the_operations_alone() 
         assert_eq!(watch.done.load(Relaxed), operations.list.len() as u64, "{scheme}");
         assert_eq!(result.took, None, "{scheme}: memory takes no time");
         if scheme == "stream" {
-            assert_eq!((result.counts.creates, result.counts.unlinks), (1, 0), "the file for all records");
+            assert_eq!(
+                (result.counts.creates, result.counts.unlinks),
+                (1, 0),
+                "the file for all records"
+            );
         }
         if scheme == "ufs" {
             assert!(result.counts.creates >= operations.count(OperationKind::Write));
@@ -53,8 +63,10 @@ fn a_modelled_disk_gives_the_creates_of_memory_and_a_time() {
     let operations = stream();
     let memory = run(&plan("ufs"), &operations, Place::Memory, &Watch::default()).expect("runs");
     let profile = Box::new(DiskProfile::st15150w());
-    let model = run(&plan("ufs"), &operations, Place::Model(profile), &Watch::default()).expect("runs");
-    let files = |result: &RunResult| (result.counts.creates, result.counts.unlinks, result.outcome.found);
+    let model =
+        run(&plan("ufs"), &operations, Place::Model(profile), &Watch::default()).expect("runs");
+    let files =
+        |result: &RunResult| (result.counts.creates, result.counts.unlinks, result.outcome.found);
     assert_eq!(files(&model), files(&memory));
     assert!(model.took.is_some_and(|took| took > Duration::from_secs(1)), "{:?}", model.took);
     assert!(model.outcome.latency(0.99) >= model.outcome.latency(0.5));
@@ -97,8 +109,12 @@ fn a_store_that_does_not_fit_the_modelled_disk_is_refused_before_the_run() {
 fn a_store_that_did_not_do_its_work_gives_no_result() {
     let operations = stream();
     let none = plan("null");
-    let error = run(&none, &operations, Place::Memory, &Watch::default()).expect_err("it stores nothing");
-    assert!(matches!(error, RunError::FellShort(shortfall) if shortfall.lost == shortfall.reads), "{error}");
+    let error =
+        run(&none, &operations, Place::Memory, &Watch::default()).expect_err("it stores nothing");
+    assert!(
+        matches!(error, RunError::FellShort(shortfall) if shortfall.lost == shortfall.reads),
+        "{error}"
+    );
     assert!(error.to_string().contains("found nothing"), "{error}");
 }
 
@@ -123,8 +139,10 @@ fn a_full_disk_is_named_whatever_the_scheme_makes_of_it() {
 
 #[test]
 fn objects_smaller_than_a_block_are_all_found_in_a_file_each() {
-    let operation = |kind, url: u32| Operation { kind, url, site: url, size: 100 + u64::from(url) % 50 };
-    let mut list: Vec<Operation> = (0..300).map(|url| operation(OperationKind::Write, url)).collect();
+    let operation =
+        |kind, url: u32| Operation { kind, url, site: url, size: 100 + u64::from(url) % 50 };
+    let mut list: Vec<Operation> =
+        (0..300).map(|url| operation(OperationKind::Write, url)).collect();
     list.extend((0..300).map(|url| operation(OperationKind::Read, url)));
     let operations = Operations { list, gets: 600, memory_hits: 0, disk: 100 << 10 };
     for scheme in ["ufs", "single-directory", "multiple-dirs", "squidl", "buddy", "stream"] {

@@ -1,6 +1,7 @@
-//! The default engine's cache behaviour, object by object: logs of segments, two bits of use, reclaim of whole segments,
-//! copying forward. It holds no content, does no IO and knows no time; the rules are the store's own
-//! ([`foxy_store::worth`]), the layout is only what it charges. An object of several parts is one object here.
+//! The default engine's cache behaviour, object by object: logs of segments, two bits of use,
+//! reclaim of whole segments, copying forward. It holds no content, does no IO and knows no time;
+//! the rules are the store's own ([`foxy_store::worth`]), the layout is only what it charges. An
+//! object of several parts is one object here.
 
 mod ghost;
 
@@ -27,8 +28,8 @@ pub enum Rule {
     Reinsertion,
     /// A main and a probation log, credit and toll by size.
     Worth {
-        /// Bytes of the capacity that are memory, in which heavy newcomers wait to be asked for again; with none, all are
-        /// written at once.
+        /// Bytes of the capacity that are memory, in which heavy newcomers wait to be asked for
+        /// again; with none, all are written at once.
         stage: u64,
     },
 }
@@ -44,9 +45,9 @@ pub struct SegmentCounts {
     pub copied: u64,
 }
 
-/// Bytes of disk that an object takes. Below a page it is packed with others: 24 bytes of head and a twentieth for pages
-/// that are not full; above, it takes whole granules of 512 bytes. Each has 16 bytes in its segment's footer and, when
-/// large, 16 in the checkpoints.
+/// Bytes of disk that an object takes. Below a page it is packed with others: 24 bytes of head and
+/// a twentieth for pages that are not full; above, it takes whole granules of 512 bytes. Each has
+/// 16 bytes in its segment's footer and, when large, 16 in the checkpoints.
 #[must_use]
 pub fn charged(size: u64) -> u64 {
     let packed = size.saturating_add(24);
@@ -115,7 +116,8 @@ pub struct SegmentCache {
 }
 
 impl SegmentCache {
-    /// An empty cache of `capacity` bytes, memory of the stage included, for URLs numbered below `urls`.
+    /// An empty cache of `capacity` bytes, memory of the stage included, for URLs numbered below
+    /// `urls`.
     #[must_use]
     pub fn new(rule: Rule, capacity: u64, urls: u32) -> Self {
         let stage = if let Rule::Worth { stage } = rule { stage } else { 0 };
@@ -137,8 +139,8 @@ impl SegmentCache {
         }
     }
 
-    /// Looks up a URL whose object has `size` bytes, and takes it in if it was not there. A repeat is a hit even if its size
-    /// has changed.
+    /// Looks up a URL whose object has `size` bytes, and takes it in if it was not there. A repeat
+    /// is a hit even if its size has changed.
     ///
     /// # Panics
     /// If `url` is not below the number of URLs.
@@ -185,7 +187,8 @@ impl SegmentCache {
         }
     }
 
-    /// What has to leave memory is written if it was asked for again, and while there is room for everything.
+    /// What has to leave memory is written if it was asked for again, and while there is room for
+    /// everything.
     fn shrink_stage(&mut self, limit: u64) {
         while self.staged > limit {
             let url = self.stage.pop_front().expect("something takes the memory");
@@ -215,7 +218,8 @@ impl SegmentCache {
     /// Frees the oldest segment of one log; says whether there was any.
     fn reclaim(&mut self) -> bool {
         let is_over = self.probation.bytes > self.capacity / PROBATION;
-        let from_probation = !self.probation.sealed.is_empty() && (is_over || self.main.sealed.is_empty());
+        let from_probation =
+            !self.probation.sealed.is_empty() && (is_over || self.main.sealed.is_empty());
         let mean = self.used() / self.resident.max(1);
         let log = if from_probation { &mut self.probation } else { &mut self.main };
         let Some(freed) = log.sealed.pop_front() else { return false };

@@ -79,8 +79,8 @@ fn the_bytes_on_disk_stay_below_the_capacity_whatever_comes() {
                 assert!(cache.used() + cache.staged <= capacity, "{rule:?} {capacity}");
             }
             let (main, probation) = (&cache.main, &cache.probation);
-            let lists =
-                [main, probation].map(|log| log.sealed.iter().chain([&log.open]).flat_map(|one| &one.urls));
+            let lists = [main, probation]
+                .map(|log| log.sealed.iter().chain([&log.open]).flat_map(|one| &one.urls));
             assert_eq!(lists.into_iter().flatten().count() as u64, cache.resident);
         }
     }

@@ -1,5 +1,5 @@
-//! How large a store must be so that a stream of operations fills it to a given utilization: live slots over all slots
-//! (R23).
+//! How large a store must be so that a stream of operations fills it to a given utilization: live
+//! slots over all slots (R23).
 
 use super::drive::PIECE;
 use super::operation::{Operation, OperationKind, Operations};
@@ -60,8 +60,8 @@ fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
     peak
 }
 
-/// Bytes of a one-file store in which so many live slots are a share of all slots: what the store keeps for its index
-/// (1/32) and its superblocks comes on top.
+/// Bytes of a one-file store in which so many live slots are a share of all slots: what the store
+/// keeps for its index (1/32) and its superblocks comes on top.
 #[must_use]
 pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
     let data = (live_slots as f64 / utilization).ceil() * SLOT as f64;
@@ -86,7 +86,8 @@ pub const fn has_utilization(scheme: SchemeName) -> bool {
     )
 }
 
-/// Locality buffers, of a scheme that has them and a store that has room for fewer than were asked for.
+/// Locality buffers, of a scheme that has them and a store that has room for fewer than were asked
+/// for.
 #[must_use]
 pub fn fewer_buffers(scheme: SchemeName, settings: &StoreSettings) -> Option<FewerBuffers> {
     let gathers = matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla);
@@ -110,11 +111,16 @@ impl fmt::Display for FewerBuffers {
     }
 }
 
-/// Bytes of a store for these operations: the utilization's where the scheme has one; else four times the disk cache, or
-/// twice what its files take at most if they are so small that this is more, so that room never runs out; and the bookkeeping
-/// of `record_limit` records.
+/// Bytes of a store for these operations: the utilization's where the scheme has one; else four
+/// times the disk cache, or twice what its files take at most if they are so small that this is
+/// more, so that room never runs out; and the bookkeeping of `record_limit` records.
 #[must_use]
-pub fn size_for(scheme: SchemeName, utilization: f64, operations: &Operations, record_limit: u64) -> u64 {
+pub fn size_for(
+    scheme: SchemeName,
+    utilization: f64,
+    operations: &Operations,
+    record_limit: u64,
+) -> u64 {
     let size = if has_utilization(scheme) {
         store_size(peak_slots(operations), utilization)
     } else {
@@ -183,8 +189,12 @@ mod tests {
     #[test]
     fn small_files_take_a_page_each() {
         let write = |url| Operation { kind: OperationKind::Write, url, site: 0, size: 100 };
-        let operations =
-            Operations { list: (0..300).map(write).collect(), gets: 300, memory_hits: 0, disk: 30_000 };
+        let operations = Operations {
+            list: (0..300).map(write).collect(),
+            gets: 300,
+            memory_hits: 0,
+            disk: 30_000,
+        };
         let size = size_for("ufs".parse().expect("a scheme"), 0.75, &operations, 300);
         assert!(size >= 300 * 4096, "{size}");
     }

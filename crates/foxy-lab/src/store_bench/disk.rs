@@ -1,5 +1,6 @@
-//! The default engine on a real disk: filled as fast as it goes, and read while that happens or not. The caller gives the
-//! device and reads the processor's time; what the disk does without a store is in `raw`.
+//! The default engine on a real disk: filled as fast as it goes, and read while that happens or
+//! not. The caller gives the device and reads the processor's time; what the disk does without a
+//! store is in `raw`.
 
 use super::engine::{key, record};
 use super::raw::{BETWEEN_READS, Written};
@@ -9,8 +10,8 @@ use foxy_device::BlockingDevice;
 use foxy_report::Latencies;
 use foxy_store::shard::ShardSettings;
 use foxy_store::{
-    Answer, Observer, PlacementHint, Record, RefusedReason, SchemeName, Shard, StoreHandle, StoreSettings,
-    StoreStatus,
+    Answer, Observer, PlacementHint, Record, RefusedReason, SchemeName, Shard, StoreHandle,
+    StoreSettings, StoreStatus,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -72,9 +73,9 @@ impl Filled {
         Ok(Self { shard, handle, content: record(1, length), size, count: AtomicU64::new(0) })
     }
 
-    /// Fills it as fast as it goes with so many bytes, or until it is told to stop; what is refused because the store is busy is
-    /// put again. Waits for everything that it put, and says how many bytes were taken and how long that took; fewer if anything
-    /// else is answered.
+    /// Fills it as fast as it goes with so many bytes, or until it is told to stop; what is refused
+    /// because the store is busy is put again. Waits for everything that it put, and says how many
+    /// bytes were taken and how long that took; fewer if anything else is answered.
     pub fn fill(&self, bytes: u64, stop: &AtomicBool) -> Written {
         let begun = monotonic();
         let bytes = self.put_on(bytes, stop);
@@ -118,8 +119,9 @@ impl Filled {
         self.handle.put(key(number), self.content.clone(), hint, reply);
     }
 
-    /// Reads so many records, one after another with pauses: of those that were put last, but not so lately that they wait in
-    /// memory. None of them has been asked for before with any likelihood.
+    /// Reads so many records, one after another with pauses: of those that were put last, but not
+    /// so lately that they wait in memory. None of them has been asked for before with any
+    /// likelihood.
     pub fn read(&self, count: u64, random: &mut Random) -> Reads {
         let mut reads = Reads::default();
         let held = self.size / self.content.len() as u64;
@@ -128,7 +130,8 @@ impl Filled {
             let newest = self.count.load(Ordering::Relaxed);
             let number = newest - held / 10 - random.below(held / 2);
             let (sender, receiver) = sync_channel(1);
-            self.handle.get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
+            self.handle
+                .get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
             match receiver.recv() {
                 Ok(Answer::Found(found)) if found == self.content => {
                     reads.latencies.add(monotonic().since(begun))
@@ -153,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_store_is_filled_and_read_meanwhile() {
-        let store = Filled::new(Box::new(Memory::default()), 64 << 20, 64 << 10).expect("it serves");
+        let store =
+            Filled::new(Box::new(Memory::default()), 64 << 20, 64 << 10).expect("it serves");
         assert!(store.fill(96 << 20, &AtomicBool::new(false)).bytes >= 96 << 20);
         let stop = AtomicBool::new(false);
         let mut random = Random::new(1);

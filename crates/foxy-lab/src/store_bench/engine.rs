@@ -1,13 +1,15 @@
-//! What the default engine costs by itself: memory for a record, bytes written for a byte admitted, reads for a hit, processor
-//! time for a byte, and how soon a killed store answers. It runs the production scheme in one thread and virtual time;
-//! nothing here knows the machine, whose time and memory the caller reads.
+//! What the default engine costs by itself: memory for a record, bytes written for a byte admitted,
+//! reads for a hit, processor time for a byte, and how soon a killed store answers. It runs the
+//! production scheme in one thread and virtual time; nothing here knows the machine, whose time and
+//! memory the caller reads.
 
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, Memory, Null};
 use foxy_store::contract::Scheme;
 use foxy_store::{
-    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings, StoreStatus,
+    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
+    StoreStatus,
 };
 use std::time::Duration;
 
@@ -23,7 +25,10 @@ impl<D: Device> Store<D> {
     /// # Errors
     /// When it does not.
     pub fn open(size: u64, seed: u64, device: D) -> Result<Self, StoreStatus> {
-        Self::with(&StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) }, device)
+        Self::with(
+            &StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) },
+            device,
+        )
     }
 
     /// Opens a store with those settings, and waits until it serves.
@@ -40,7 +45,11 @@ impl<D: Device> Store<D> {
     ///
     /// # Errors
     /// When it does not.
-    pub fn of(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer) -> Result<Self, StoreStatus> {
+    pub fn of(
+        scheme: Box<dyn Scheme + Send>,
+        device: D,
+        observer: Observer,
+    ) -> Result<Self, StoreStatus> {
         let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
         driver.run_until_idle();
         match observer.status.get() {
@@ -105,7 +114,8 @@ impl<D: Device> Store<D> {
 /// The name of a record.
 pub(super) fn key(number: u64) -> Key {
     let mut state = number;
-    let (low, high) = (foxy_base::random::split_mix(&mut state), foxy_base::random::split_mix(&mut state));
+    let (low, high) =
+        (foxy_base::random::split_mix(&mut state), foxy_base::random::split_mix(&mut state));
     Key((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }
 
@@ -179,7 +189,8 @@ impl Filled {
     }
 }
 
-/// Turns a store over that many times with records of those lengths, each as new as all others, and counts what is written.
+/// Turns a store over that many times with records of those lengths, each as new as all others, and
+/// counts what is written.
 ///
 /// # Errors
 /// The status of a store that does not serve.
@@ -235,8 +246,10 @@ pub fn small_hits(
     store.flush();
     let filled = filled.done(&store, before);
     let (reads, bytes) = (store.statistic("reads"), store.statistic("read_bytes"));
-    let hits =
-        (0..).zip(&lengths).filter(|&(number, &length)| store.holds(number, &record(number, length))).count();
+    let hits = (0..)
+        .zip(&lengths)
+        .filter(|&(number, &length)| store.holds(number, &record(number, length)))
+        .count();
     let for_each = |name: &str, before: u64| (store.statistic(name) - before) as f64 / count as f64;
     Ok(SmallHits {
         space: filled.written as f64 / filled.admitted as f64,
@@ -259,7 +272,8 @@ mod tests {
 
     #[test]
     fn a_small_record_is_one_page_to_read() {
-        let small = small_hits(2_000, 1, &|random| 100 + random.below(3_900) as usize).expect("it serves");
+        let small =
+            small_hits(2_000, 1, &|random| 100 + random.below(3_900) as usize).expect("it serves");
         assert!(small.reads <= 1.0 && small.hits > 0.999, "{small:?}");
         assert!(small.space < 1.12, "{small:?}");
     }

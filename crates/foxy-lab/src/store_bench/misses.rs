@@ -1,6 +1,6 @@
-//! Misses of the default engine's rules beside classical policies and two oracles, at equal bytes of disk. A model: each
-//! store is charged for what its records take, object by object; no disk is touched and no time passes. The engine itself can
-//! run beside it (`production`).
+//! Misses of the default engine's rules beside classical policies and two oracles, at equal bytes
+//! of disk. A model: each store is charged for what its records take, object by object; no disk is
+//! touched and no time passes. The engine itself can run beside it (`production`).
 
 use super::production;
 use crate::sim::belady::{Foresight, oracle};
@@ -109,7 +109,8 @@ pub const ENGINES: [(Contender, &str); 2] =
 pub struct Tally {
     /// Hits and misses.
     pub counts: Counts,
-    /// Bytes of records written because they were missed; only segments count them, and the engine all but copies.
+    /// Bytes of records written because they were missed; only segments count them, and the engine
+    /// all but copies.
     pub admitted: u64,
     /// Bytes of records copied forward; only segments count them.
     pub copied: u64,
@@ -152,7 +153,9 @@ pub fn run(trial: &Trial) -> Tally {
         Contender::Infinite => only(oracle(list, u64::MAX, urls, Foresight::Time, |_| 0)),
         Contender::Reinsertion => segments(Rule::Reinsertion, list, capacity, urls),
         Contender::Webcosm => segments(Rule::Worth { stage: 0 }, list, capacity, urls),
-        Contender::WebcosmStaged => segments(Rule::Worth { stage: capacity / STAGE }, list, capacity, urls),
+        Contender::WebcosmStaged => {
+            segments(Rule::Worth { stage: capacity / STAGE }, list, capacity, urls)
+        }
         Contender::Engine => production::run(list, capacity, urls, None),
         Contender::EngineHeld => production::run(list, capacity, urls, Some(capacity / STAGE)),
     }
@@ -181,8 +184,8 @@ fn segments(rule: Rule, list: &[(u32, u64)], capacity: u64, urls: u32) -> Tally 
     Tally { counts: done.counts, admitted: done.admitted, copied: done.copied }
 }
 
-/// The share of the gap between LRU's misses and an oracle's that a run closes; the better of the two oracles counts. None
-/// where there is no gap.
+/// The share of the gap between LRU's misses and an oracle's that a run closes; the better of the
+/// two oracles counts. None where there is no gap.
 #[must_use]
 pub fn gap_closed(of: &Tally, lru: &Tally, oracles: &[Tally]) -> Option<f64> {
     let best = oracles.iter().map(Tally::misses).min()?;
@@ -236,8 +239,8 @@ mod tests {
     #[test]
     fn a_stage_saves_writes() {
         let workload = make("dec", true, 1);
-        let [all, staged] =
-            [Contender::Webcosm, Contender::WebcosmStaged].map(|contender| tally(&workload, 10.0, contender));
+        let [all, staged] = [Contender::Webcosm, Contender::WebcosmStaged]
+            .map(|contender| tally(&workload, 10.0, contender));
         assert!(staged.admitted * 3 < all.admitted * 2, "{} {}", staged.admitted, all.admitted);
     }
 
@@ -245,17 +248,29 @@ mod tests {
     fn the_engine_hits_about_as_often_as_its_model_and_writes_less_when_it_holds_newcomers() {
         let workload = make("dec", true, 1);
         let of = |contender| tally(&workload, 20.0, contender);
-        let [model, engine, held] = [Contender::Webcosm, Contender::Engine, Contender::EngineHeld].map(of);
-        assert_eq!((engine.counts.gets, engine.counts.bytes), (model.counts.gets, model.counts.bytes));
+        let [model, engine, held] =
+            [Contender::Webcosm, Contender::Engine, Contender::EngineHeld].map(of);
+        assert_eq!(
+            (engine.counts.gets, engine.counts.bytes),
+            (model.counts.gets, model.counts.bytes)
+        );
         let (ours, models) = (engine.misses() as f64, model.misses() as f64);
         assert!((0.95..1.1).contains(&(ours / models)), "{ours} {models}");
         let written = |tally: &Tally| tally.admitted + tally.copied;
-        assert!(written(&held) * 4 < written(&engine) * 3, "{} {}", written(&held), written(&engine));
+        assert!(
+            written(&held) * 4 < written(&engine) * 3,
+            "{} {}",
+            written(&held),
+            written(&engine)
+        );
     }
 
     #[test]
     fn the_gap_is_between_lru_and_the_better_oracle() {
-        let of = |misses| Tally { counts: Counts { gets: misses, ..Counts::default() }, ..Tally::default() };
+        let of = |misses| Tally {
+            counts: Counts { gets: misses, ..Counts::default() },
+            ..Tally::default()
+        };
         let gap = |ours| gap_closed(&of(ours), &of(100), &[of(80), of(60)]);
         assert_eq!([gap(100), gap(70), gap(110)], [Some(0.0), Some(0.75), Some(-0.25)]);
         assert_eq!(gap_closed(&of(1), &of(5), &[of(5)]), None);

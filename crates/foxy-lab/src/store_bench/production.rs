@@ -1,6 +1,7 @@
-//! The default engine itself in front of a stream of gets: the production scheme on a device in memory, in virtual time. What
-//! the model of its rules leaves out is in it: parts, batches, pages, summaries, the journal, and what it copies at most. Of
-//! an object that has lost some of its parts only those are fetched.
+//! The default engine itself in front of a stream of gets: the production scheme on a device in
+//! memory, in virtual time. What the model of its rules leaves out is in it: parts, batches, pages,
+//! summaries, the journal, and what it copies at most. Of an object that has lost some of its parts
+//! only those are fetched.
 
 use super::engine::Store;
 use super::misses::Tally;
@@ -13,7 +14,8 @@ use std::time::Duration;
 /// Virtual time from one get to the next.
 const BETWEEN_GETS: Duration = Duration::from_millis(1);
 
-/// A small store has no room for parts as large as the proxy's: one has this share of its bytes at most, as a divisor.
+/// A small store has no room for parts as large as the proxy's: one has this share of its bytes at
+/// most, as a divisor.
 const PARTS: u64 = 32;
 
 /// Of an object that is not stored.
@@ -28,8 +30,9 @@ struct Objects {
     sizes: Vec<u64>,
 }
 
-/// Sends the gets through an empty store of `capacity` bytes, of which `held` are memory in which heavy newcomers wait until they
-/// are asked for again. A repeat is a hit even if its size has changed.
+/// Sends the gets through an empty store of `capacity` bytes, of which `held` are memory in which
+/// heavy newcomers wait until they are asked for again. A repeat is a hit even if its size has
+/// changed.
 ///
 /// # Panics
 /// When the store does not serve.
@@ -41,7 +44,8 @@ pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> 
         memory: usize::try_from(memory).expect("memory can be named"),
         newcomers: Newcomers::Heavy,
     };
-    let size = capacity.saturating_sub(memory).max(foxy_store::settings::MINIMUM_SIZE) / 4096 * 4096;
+    let size =
+        capacity.saturating_sub(memory).max(foxy_store::settings::MINIMUM_SIZE) / 4096 * 4096;
     let settings = StoreSettings {
         record_limit: u32::MAX,
         write_budget: held.map(budget),
@@ -59,12 +63,17 @@ pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> 
         }
     }
     let copied = objects.store.statistic("carried_over_bytes");
-    Tally { admitted: objects.store.statistic("written_bytes").saturating_sub(copied), copied, ..tally }
+    Tally {
+        admitted: objects.store.statistic("written_bytes").saturating_sub(copied),
+        copied,
+        ..tally
+    }
 }
 
 impl Objects {
-    /// Looks an object up, and stores those of its parts that are not there, as the proxy does with what has a strong validator
-    /// and comes in ranges. Says how many bytes those have, or `None` when nothing is missing.
+    /// Looks an object up, and stores those of its parts that are not there, as the proxy does with
+    /// what has a strong validator and comes in ranges. Says how many bytes those have, or `None`
+    /// when nothing is missing.
     fn get(&mut self, url: u32, size: u64) -> Option<u64> {
         self.store.pass(BETWEEN_GETS);
         let stored = self.sizes[url as usize];
@@ -94,8 +103,8 @@ impl Objects {
     /// The records of an object, each with its length.
     fn parts(&self, url: u32, size: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
         let part = self.part;
-        let lengths =
-            (0..size.div_ceil(part).max(1)).map(move |number| (number, (size - number * part).min(part)));
+        let lengths = (0..size.div_ceil(part).max(1))
+            .map(move |number| (number, (size - number * part).min(part)));
         lengths.map(move |(number, length)| (u64::from(url) << 32 | number, length))
     }
 }

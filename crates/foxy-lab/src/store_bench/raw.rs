@@ -1,5 +1,5 @@
-//! A disk without a store: one file, written from its beginning to its end as often as it takes, and read meanwhile or not. What
-//! a store on it is held against.
+//! A disk without a store: one file, written from its beginning to its end as often as it takes,
+//! and read meanwhile or not. What a store on it is held against.
 
 use foxy_base::clock::monotonic;
 use foxy_base::{Instant, Random};
@@ -119,8 +119,9 @@ impl Raw {
         }
     }
 
-    /// Writes so many bytes, of whole pieces, or until it is told to stop, and waits for them but for no sync, as the engine does. What
-    /// is written first goes into space that was never written to.
+    /// Writes so many bytes, of whole pieces, or until it is told to stop, and waits for them but
+    /// for no sync, as the engine does. What is written first goes into space that was never
+    /// written to.
     ///
     /// # Errors
     /// The device's.
@@ -135,11 +136,17 @@ impl Raw {
         Ok(Written { bytes: self.written - before, took: monotonic().since(begun) })
     }
 
-    /// Reads so many pieces of `length` bytes from anywhere, one after another with pauses, while it is written or not.
+    /// Reads so many pieces of `length` bytes from anywhere, one after another with pauses, while
+    /// it is written or not.
     ///
     /// # Errors
     /// The device's.
-    pub fn read(&mut self, count: u64, length: usize, beside_writes: bool) -> Result<Latencies, IoError> {
+    pub fn read(
+        &mut self,
+        count: u64,
+        length: usize,
+        beside_writes: bool,
+    ) -> Result<Latencies, IoError> {
         let mut due = monotonic();
         self.latencies = Latencies::default();
         while self.latencies.count() < count {

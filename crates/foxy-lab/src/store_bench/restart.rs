@@ -1,12 +1,15 @@
-//! How soon a store answers after its process was killed: opened on a thread of its own, as the proxy does it, and asked for a
-//! record until that is there. And a device that leaves holes, to make a store larger than the disk under it.
+//! How soon a store answers after its process was killed: opened on a thread of its own, as the
+//! proxy does it, and asked for a record until that is there. And a device that leaves holes, to
+//! make a store larger than the disk under it.
 
 use super::engine::{Store, key, record};
 use foxy_base::clock::monotonic;
 use foxy_base::{Instant, Random};
 use foxy_device::{BlockingDevice, Device, IoDone, IoId, IoOp, IoOutput, Memory};
 use foxy_store::shard::ShardSettings;
-use foxy_store::{Answer, Observer, Record, SchemeName, Shard, StoreHandle, StoreSettings, StoreStatus};
+use foxy_store::{
+    Answer, Observer, Record, SchemeName, Shard, StoreHandle, StoreSettings, StoreStatus,
+};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -41,7 +44,8 @@ impl Restarted {
     pub fn start(size: u64, seed: u64, device: Box<dyn BlockingDevice>) -> std::io::Result<Self> {
         let begun = monotonic();
         let observer = Observer::default();
-        let settings = StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
+        let settings =
+            StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
         let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
         let shard = Shard::start(scheme, device, observer, ShardSettings::new(monotonic))?;
         let handle = shard.handle();
@@ -56,9 +60,15 @@ impl Restarted {
         matches!(receiver.recv(), Ok(Answer::Found(found)) if found == *record)
     }
 
-    /// Time from the beginning until the store had that record; `None` when it does not have it within that `patience`.
+    /// Time from the beginning until the store had that record; `None` when it does not have it
+    /// within that `patience`.
     #[must_use]
-    pub fn first_hit(&self, number: u64, record: &Record, patience: Patience<'_>) -> Option<Duration> {
+    pub fn first_hit(
+        &self,
+        number: u64,
+        record: &Record,
+        patience: Patience<'_>,
+    ) -> Option<Duration> {
         self.wait(patience, || self.holds(number, record))
     }
 
@@ -92,8 +102,9 @@ impl Restarted {
     }
 }
 
-/// The share of requests that are hits in a stream in which few records are asked for often; the store of `size` bytes is
-/// killed that many times meanwhile, each time in the middle of what it does.
+/// The share of requests that are hits in a stream in which few records are asked for often; the
+/// store of `size` bytes is killed that many times meanwhile, each time in the middle of what it
+/// does.
 ///
 /// # Errors
 /// The status of a store that does not serve.
@@ -112,7 +123,8 @@ pub fn hit_ratio(
     for request in 1..=requests {
         let number = (catalogue.powf(random.unit()) - 1.0) as u64;
         let length = 2_000 + (number % 7) as usize * 3_000;
-        let content = Record { head: body.head.clone(), body: body.body.slice(..length - body.head.len()) };
+        let content =
+            Record { head: body.head.clone(), body: body.body.slice(..length - body.head.len()) };
         if store.holds(number, &content) {
             hits += 1;
         } else {
@@ -129,8 +141,8 @@ pub fn hit_ratio(
     Ok(hits as f64 / requests as f64)
 }
 
-/// A device whose files take no room before they are written to (so they must be made as long as they should be before they are
-/// opened again), and which keeps no write longer than `longest`.
+/// A device whose files take no room before they are written to (so they must be made as long as
+/// they should be before they are opened again), and which keeps no write longer than `longest`.
 pub struct Hollow<D> {
     inner: D,
     longest: usize,
@@ -204,8 +216,10 @@ mod tests {
     #[test]
     fn a_store_with_holes_knows_all_records_and_holds_those_that_were_kept() {
         let size = 64 << 20;
-        let mut store = Store::open(size, 1, Hollow::new(Memory::default(), 64 << 10)).expect("it serves");
-        let put = |store: &mut Store<_>, number| assert!(store.put(number, &record(number, 100_000)));
+        let mut store =
+            Store::open(size, 1, Hollow::new(Memory::default(), 64 << 10)).expect("it serves");
+        let put =
+            |store: &mut Store<_>, number| assert!(store.put(number, &record(number, 100_000)));
         (0..300).for_each(|number| put(&mut store, number));
         store.flush();
         store.device().keep(usize::MAX);
@@ -225,7 +239,8 @@ mod tests {
 
     #[test]
     fn kills_cost_few_hits() {
-        let hit_ratio = |kills| hit_ratio(32 << 20, 40_000, kills, 1, &mut |_| {}).expect("it serves");
+        let hit_ratio =
+            |kills| hit_ratio(32 << 20, 40_000, kills, 1, &mut |_| {}).expect("it serves");
         let (never, often) = (hit_ratio(0), hit_ratio(2));
         assert!(never > 0.5 && never - often < 0.02, "{never} {often}");
     }

@@ -1,6 +1,7 @@
-//! How long the default engine keeps its thread at one thing: every call of the scheme is timed while a store is turned over and
-//! read. Who asks meanwhile waits no longer than that, besides for the disk. A virtual machine's clock of processor time also runs
-//! while its host does something else; so the same calls are made twice, and each took what it took the faster time. The caller
+//! How long the default engine keeps its thread at one thing: every call of the scheme is timed
+//! while a store is turned over and read. Who asks meanwhile waits no longer than that, besides for
+//! the disk. A virtual machine's clock of processor time also runs while its host does something
+//! else; so the same calls are made twice, and each took what it took the faster time. The caller
 //! gives the clock.
 
 use super::engine::{Store, record};
@@ -45,8 +46,12 @@ pub struct Longest {
 impl Longest {
     fn of(runs: &[Steps; 2], records: u64) -> Self {
         let [first, second] = runs;
-        assert_eq!(first.count, second.count, "the same records, seed and clock make the same calls");
-        let faster = |(call, &took): (&u64, &Duration)| took.min(*second.long.get(call).unwrap_or(&LONG));
+        assert_eq!(
+            first.count, second.count,
+            "the same records, seed and clock make the same calls"
+        );
+        let faster =
+            |(call, &took): (&u64, &Duration)| took.min(*second.long.get(call).unwrap_or(&LONG));
         Self {
             count: first.count,
             records,
@@ -102,8 +107,8 @@ impl Scheme for Timed {
     }
 }
 
-/// Turns a store in memory over that many times with new records of those lengths, reads some of them, and times every call;
-/// and all that once more.
+/// Turns a store in memory over that many times with new records of those lengths, reads some of
+/// them, and times every call; and all that once more.
 ///
 /// # Errors
 /// The status of a store that does not serve.
@@ -118,7 +123,8 @@ pub fn run(
     let total = turns * size;
     let mut once = |before: u64| {
         let observer = Observer::default();
-        let settings = StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
+        let settings =
+            StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
         let steps = Arc::new(Mutex::new(Steps::default()));
         let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
         let timed = Timed { scheme, clock, steps: Arc::clone(&steps) };
@@ -168,7 +174,10 @@ mod tests {
     fn of_each_call_the_faster_time_counts() {
         let run = |long: &[(u64, u64)]| Steps {
             count: 9,
-            long: long.iter().map(|&(call, millis)| (call, Duration::from_millis(millis))).collect(),
+            long: long
+                .iter()
+                .map(|&(call, millis)| (call, Duration::from_millis(millis)))
+                .collect(),
         };
         let longest = |runs| Longest::of(&runs, 5);
         let both = longest([run(&[(1, 90), (4, 7), (6, 3)]), run(&[(4, 8), (5, 60), (6, 2)])]);

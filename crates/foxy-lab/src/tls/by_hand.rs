@@ -20,7 +20,8 @@ const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
 pub fn authority() -> (Certificates, Trust) {
     let made = Throwaway::of(&HOSTS).expect("made");
     let server = made.server();
-    let certificates = Certificates::new(move |host, _| HOSTS.contains(&host).then(|| Arc::clone(&server)));
+    let certificates =
+        Certificates::new(move |host, _| HOSTS.contains(&host).then(|| Arc::clone(&server)));
     (certificates, trusting(&[made.authority()]))
 }
 
@@ -33,7 +34,8 @@ pub fn trusting(authorities: &[&str]) -> Trust {
     trust
 }
 
-/// The verifying origin behind TLS, at all addresses of this machine, with a certificate for some of them; and who trusts it.
+/// The verifying origin behind TLS, at all addresses of this machine, with a certificate for some
+/// of them; and who trusts it.
 pub fn origin() -> (Origin, Trust) {
     let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let origin = Origin::start_tls(OriginOptions { listen, threads: 1 }, 1).expect("started");
@@ -41,7 +43,8 @@ pub fn origin() -> (Origin, Trust) {
     (origin, trust)
 }
 
-/// A connection on which TLS is spoken, in a tunnel if there is one to be opened; the handshake is still to come.
+/// A connection on which TLS is spoken, in a tunnel if there is one to be opened; the handshake is
+/// still to come.
 pub fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -> Secure {
     let mut stream = TcpStream::connect(to).expect("connected");
     if let Some(authority) = tunnel {
@@ -67,21 +70,28 @@ pub struct Got {
     pub reset: bool,
 }
 
-/// Sends this over HTTP/2 on a connection of its own, in TLS if somebody is trusted: in a tunnel, if there is one to be opened.
+/// Sends this over HTTP/2 on a connection of its own, in TLS if somebody is trusted: in a tunnel,
+/// if there is one to be opened.
 pub fn http2(
     to: SocketAddr,
     tls: Option<(Option<&str>, &Trust)>,
     request: http::Request<&'static str>,
 ) -> Got {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut stream = tokio::net::TcpStream::connect(to).await.expect("connected");
-        let Some((tunnel, trust)) = tls else { return exchange(Channel::Left(stream), request).await };
+        let Some((tunnel, trust)) = tls else {
+            return exchange(Channel::Left(stream), request).await;
+        };
         if let Some(authority) = tunnel {
             outbound::tunnel(&mut stream, authority).await.expect("a tunnel");
         }
-        exchange(outbound::secure(stream, "localhost", &trust.client(true)).await.expect("TLS"), request)
-            .await
+        exchange(
+            outbound::secure(stream, "localhost", &trust.client(true)).await.expect("TLS"),
+            request,
+        )
+        .await
     })
 }
 

@@ -1,5 +1,6 @@
-//! How a connection of one who asks begins: with a request, with TLS, or with a tunnel in which there is TLS. What is asked on it is
-//! for whoever serves it: the Collector, or the Multiplier towards its clients.
+//! How a connection of one who asks begins: with a request, with TLS, or with a tunnel in which
+//! there is TLS. What is asked on it is for whoever serves it: the Collector, or the Multiplier
+//! towards its clients.
 
 use super::inbound::{self, Certificates, Inbound, Meant, NotEntered, Opening, Rewound};
 use crate::Scheme;
@@ -96,8 +97,8 @@ pub trait House: Clone + 'static {
     /// TLS did not come about.
     fn not_entered(&self, reason: NotEntered);
 
-    /// Answers requests until the connection ends or is a tunnel. `input` is what has been read of it; what follows the request
-    /// for a tunnel is left there.
+    /// Answers requests until the connection ends or is a tunnel. `input` is what has been read of
+    /// it; what follows the request for a tunnel is left there.
     async fn requests(
         &self,
         stream: &mut Inbound,
@@ -133,7 +134,11 @@ pub async fn serve(house: &impl House, mut client: TcpStream) -> io::Result<()> 
 }
 
 /// Ends TLS, and has what is within served.
-async fn enter(house: &impl House, client: (TcpStream, BytesMut), within: Within) -> io::Result<()> {
+async fn enter(
+    house: &impl House,
+    client: (TcpStream, BytesMut),
+    within: Within,
+) -> io::Result<()> {
     let Some(certificates) = house.certificates() else {
         house.no_authority();
         return Ok(());
@@ -144,7 +149,9 @@ async fn enter(house: &impl House, client: (TcpStream, BytesMut), within: Within
     };
     match inbound::enter(client, certificates, meant, house.limit()).await {
         Ok(stream) if inbound::is_http2(&stream) => streams::serve(house, stream, &within).await,
-        Ok(mut stream) => house.requests(&mut stream, &mut BytesMut::new(), &within).await.map(drop),
+        Ok(mut stream) => {
+            house.requests(&mut stream, &mut BytesMut::new(), &within).await.map(drop)
+        }
         Err(reason) => {
             house.not_entered(reason);
             Ok(())

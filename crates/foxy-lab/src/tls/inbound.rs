@@ -1,4 +1,5 @@
-//! TLS towards those who ask the lab: what a connection begins with, and the handshake, with a certificate for whom they mean.
+//! TLS towards those who ask the lab: what a connection begins with, and the handshake, with a
+//! certificate for whom they mean.
 
 use bytes::{Buf, BytesMut};
 use foxy_base::{WallTime, clock};
@@ -38,9 +39,11 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Made by `make`, which is asked for a host, a name or an address without brackets, and gives nothing for one that the
-    /// authority may not vouch for.
-    pub fn new(make: impl Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync + 'static) -> Self {
+    /// Made by `make`, which is asked for a host, a name or an address without brackets, and gives
+    /// nothing for one that the authority may not vouch for.
+    pub fn new(
+        make: impl Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(make))
     }
 
@@ -62,8 +65,13 @@ pub enum Opening {
     Tls,
 }
 
-/// Reads until that is known; `None` when the connection ends before, or nothing comes within `limit`.
-pub async fn opening(stream: &mut TcpStream, input: &mut BytesMut, limit: Duration) -> Option<Opening> {
+/// Reads until that is known; `None` when the connection ends before, or nothing comes within
+/// `limit`.
+pub async fn opening(
+    stream: &mut TcpStream,
+    input: &mut BytesMut,
+    limit: Duration,
+) -> Option<Opening> {
     loop {
         match input.first() {
             Some(&HANDSHAKE) => return Some(Opening::Tls),
@@ -165,8 +173,14 @@ pub enum NotEntered {
 
 impl NotEntered {
     /// Every reason, in the order of a report's counts.
-    pub const ALL: [Self; 6] =
-        [Self::NotTls, Self::WrongName, Self::NotVouched, Self::Distrusted, Self::Broken, Self::Timeout];
+    pub const ALL: [Self; 6] = [
+        Self::NotTls,
+        Self::WrongName,
+        Self::NotVouched,
+        Self::Distrusted,
+        Self::Broken,
+        Self::Timeout,
+    ];
 
     /// Its name in records.
     #[must_use]
@@ -185,7 +199,9 @@ impl NotEntered {
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
-            Self::NotTls => "what came in a tunnel is not TLS; only that can be ended here and read",
+            Self::NotTls => {
+                "what came in a tunnel is not TLS; only that can be ended here and read"
+            }
             Self::WrongName => "the hello in a tunnel names another host than its CONNECT",
             Self::NotVouched => {
                 "the authority of --ca-dir may not vouch for the host; make one for it with foxy ca init --allow"
@@ -193,7 +209,9 @@ impl NotEntered {
             Self::Distrusted => {
                 "who asks does not trust the certificate; let it trust ca.pem in the folder of --ca-dir"
             }
-            Self::Broken => "who asks left in the handshake, or speaks another TLS than 1.2 and 1.3",
+            Self::Broken => {
+                "who asks left in the handshake, or speaks another TLS than 1.2 and 1.3"
+            }
             Self::Timeout => "the handshake was not over within --time-limit",
         }
     }
@@ -227,7 +245,9 @@ async fn handshake(
     certificates: &Certificates,
     meant: Meant<'_>,
 ) -> Result<Inbound, NotEntered> {
-    let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await.map_err(|error| reason(&error))?;
+    let start = LazyConfigAcceptor::new(Acceptor::default(), stream)
+        .await
+        .map_err(|error| reason(&error))?;
     let named = start.client_hello().server_name().map(str::to_ascii_lowercase);
     let host = match (meant, named) {
         // The name in a hello has no dot at its end (RFC 6066 §3).

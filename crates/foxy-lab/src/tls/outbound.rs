@@ -1,5 +1,5 @@
-//! The way to a server: a connection, or TLS on it, straight or through a tunnel that a proxy opens (RFC 9110 §9.3.6); and what
-//! may stand in that way.
+//! The way to a server: a connection, or TLS on it, straight or through a tunnel that a proxy opens
+//! (RFC 9110 §9.3.6); and what may stand in that way.
 
 use bytes::BytesMut;
 use foxy_http::{Limits, Method, ResponseDecoder, ResponseEvent};
@@ -67,7 +67,8 @@ pub async fn secure(
     authority: &str,
     config: &Arc<ClientConfig>,
 ) -> Result<Channel, Obstacle> {
-    let name = ServerName::try_from(host_of(authority).to_owned()).map_err(|_| Obstacle::Certificate)?;
+    let name =
+        ServerName::try_from(host_of(authority).to_owned()).map_err(|_| Obstacle::Certificate)?;
     let connector = TlsConnector::from(Arc::clone(config));
     let stream = connector.connect(name, stream).await.map_err(|error| obstacle(&error))?;
     let chosen = stream.get_ref().1.alpn_protocol();
@@ -79,7 +80,8 @@ pub async fn secure(
     Ok(Channel::Right(Box::new(stream)))
 }
 
-/// The host of an authority, with or without a port; an IPv6 address without its brackets (RFC 3986 §3.2.2).
+/// The host of an authority, with or without a port; an IPv6 address without its brackets (RFC 3986
+/// §3.2.2).
 fn host_of(authority: &str) -> &str {
     match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
@@ -100,8 +102,12 @@ mod tests {
 
     #[test]
     fn a_certificate_is_for_the_host_without_port_and_brackets() {
-        let cases =
-            [("a.test:8443", "a.test"), ("a.test", "a.test"), ("[::1]:8443", "::1"), ("[::1]", "::1")];
+        let cases = [
+            ("a.test:8443", "a.test"),
+            ("a.test", "a.test"),
+            ("[::1]:8443", "::1"),
+            ("[::1]", "::1"),
+        ];
         for (authority, host) in cases {
             assert_eq!(host_of(authority), host, "{authority}");
         }

@@ -72,8 +72,8 @@ impl Cause {
         }
     }
 
-    /// Why a connection ended before the answer was complete: with an error or, where there is none, closed; `begun` when
-    /// some of the answer had come.
+    /// Why a connection ended before the answer was complete: with an error or, where there is
+    /// none, closed; `begun` when some of the answer had come.
     pub(super) fn of_end(error: Option<&io::Error>, begun: bool) -> Self {
         match error {
             _ if begun => Self::Incomplete,

@@ -1,4 +1,5 @@
-//! One request of the benchmark: a connection of its own, HTTP/1.0, every byte of the answer checked as it comes.
+//! One request of the benchmark: a connection of its own, HTTP/1.0, every byte of the answer
+//! checked as it comes.
 
 use super::{Cause, Route, WpbRun};
 use crate::REQUEST_ID;
@@ -32,7 +33,12 @@ pub struct Answered {
 ///
 /// # Errors
 /// Why there is no whole, right answer.
-pub async fn ask(run: &WpbRun, request: &WpbRequest, number: u64, stored: bool) -> Result<Answered, Cause> {
+pub async fn ask(
+    run: &WpbRun,
+    request: &WpbRequest,
+    number: u64,
+    stored: bool,
+) -> Result<Answered, Cause> {
     let slow = run.slow.map_or(0, |rate| request.object.size / rate.max(1));
     let limit = run.time_limit + Duration::from_secs(slow);
     timeout(limit, exchange(run, request, number, stored)).await.unwrap_or(Err(Cause::Timeout))
@@ -53,7 +59,12 @@ pub fn text(run: &WpbRun, request: &WpbRequest, number: u64, stored: bool) -> St
     format!("GET {target} HTTP/1.0\r\nHost: {host}\r\n{REQUEST_ID}: {number}\r\n\r\n")
 }
 
-async fn exchange(run: &WpbRun, request: &WpbRequest, number: u64, stored: bool) -> Result<Answered, Cause> {
+async fn exchange(
+    run: &WpbRun,
+    request: &WpbRequest,
+    number: u64,
+    stored: bool,
+) -> Result<Answered, Cause> {
     let mut stream = connect(run).await.map_err(|error| Cause::of_connect(&error))?;
     let sent = stream.write_all(text(run, request, number, stored).as_bytes()).await;
     sent.map_err(|error| Cause::of_end(Some(&error), false))?;
@@ -137,7 +148,8 @@ impl Answer {
         }
     }
 
-    /// Takes what came; gives the number of the request that it answers once it is complete and right.
+    /// Takes what came; gives the number of the request that it answers once it is complete and
+    /// right.
     fn advance(&mut self, input: &mut BytesMut) -> Result<Option<u64>, Cause> {
         loop {
             match self.decoder.next(input).map_err(|_| Cause::Protocol)? {

@@ -1,6 +1,7 @@
-//! The Wisconsin Proxy Benchmark 1.0 on the wire (seed 003; R91, R98, R99, R103): clients that ask one after the other without
-//! thinking, each request on a connection of its own, in a control without a cache and in two phases that begin together.
-//! What they ask for stands in `foxy_workload::wpb`.
+//! The Wisconsin Proxy Benchmark 1.0 on the wire (seed 003; R91, R98, R99, R103): clients that ask
+//! one after the other without thinking, each request on a connection of its own, in a control
+//! without a cache and in two phases that begin together. What they ask for stands in
+//! `foxy_workload::wpb`.
 
 mod cause;
 mod exchange;
@@ -72,10 +73,12 @@ pub struct WpbRun {
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// Runs a point to its end. `progress` is called with the number of requests that have begun, `ended` with each part that is over.
+/// Runs a point to its end. `progress` is called with the number of requests that have begun,
+/// `ended` with each part that is over.
 ///
-/// The control asks for what phase 1 asks for, at URLs whose answers say `no-store`: the proxy then neither writes nor finds
-/// anything, as one whose cache is off. (`Cache-Control: no-cache` in requests would still have it write every answer.)
+/// The control asks for what phase 1 asks for, at URLs whose answers say `no-store`: the proxy then
+/// neither writes nor finds anything, as one whose cache is off. (`Cache-Control: no-cache` in
+/// requests would still have it write every answer.)
 ///
 /// # Errors
 /// When the runtime cannot be had. Failed requests are counted, not errors.
@@ -87,7 +90,8 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let begun = Rc::new(AtomicU64::new(0));
     let first = numbers::first_of_run();
-    let mut clients: Vec<WpbClient> = (0..run.clients).map(|n| WpbClient::new(&run.knobs, n)).collect();
+    let mut clients: Vec<WpbClient> =
+        (0..run.clients).map(|n| WpbClient::new(&run.knobs, n)).collect();
     let mut part = |part: Part, clients: Vec<WpbClient>| {
         let everyone = together(run, part, clients, (first, Rc::clone(&begun)), progress);
         let counted = LocalSet::new().block_on(&runtime, everyone);
@@ -119,8 +123,8 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     Ok(runtime.block_on(exchange::ask(&run, &request, numbers::first_of_run(), false)).map(|_| ()))
 }
 
-/// All clients through one part; gives them back as they stand at its end. Requests are numbered from `first` on; `begun` counts
-/// them over all parts.
+/// All clients through one part; gives them back as they stand at its end. Requests are numbered
+/// from `first` on; `begun` counts them over all parts.
 async fn together(
     run: &WpbRun,
     part: Part,

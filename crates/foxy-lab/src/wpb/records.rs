@@ -5,8 +5,8 @@ use super::{Part, PointReport};
 use foxy_report::{Measurable, Measure, Record};
 
 impl PointReport {
-    /// Its measures: those of both phases together under the workload `wpb-CLIENTS`, those of a part under
-    /// `wpb-CLIENTS-PART`.
+    /// Its measures: those of both phases together under the workload `wpb-CLIENTS`, those of a
+    /// part under `wpb-CLIENTS-PART`.
     #[must_use]
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let point = format!("wpb-{}", self.clients);
@@ -19,8 +19,9 @@ impl PointReport {
             ("byte_hit_ratio", self.byte_hit_ratio()),
             ("offered_hit_ratio", self.offered()),
         ];
-        let shares =
-            shares.into_iter().filter_map(|(name, value)| Some(measure(&point, name, value?, "share")));
+        let shares = shares
+            .into_iter()
+            .filter_map(|(name, value)| Some(measure(&point, name, value?, "share")));
         let mut measures: Vec<Measure> = shares.collect();
         measures.push(measure(&point, "fetched_bytes", number(self.fetched()), "B"));
         if let Some(mean) = self.mean() {
@@ -52,8 +53,10 @@ impl PointReport {
 /// The names of what the records of a point of so many clients may have.
 #[must_use]
 pub fn measurable(subject: &str, clients: u32) -> Vec<Measurable> {
-    let whole = ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];
-    let of_part = ["requests", "errors", "errors_{cause}", "generator_busy", "elapsed_s", "latency_{of}_us"];
+    let whole =
+        ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];
+    let of_part =
+        ["requests", "errors", "errors_{cause}", "generator_busy", "elapsed_s", "latency_{of}_us"];
     let point = format!("wpb-{clients}");
     let parts = Part::ALL.map(|part| {
         Measurable::of(subject, &of_part)

@@ -56,7 +56,12 @@ pub struct PartReport {
 
 impl PartReport {
     /// Counts what came of a request.
-    pub(super) fn take(&mut self, request: &WpbRequest, outcome: Result<Answered, Cause>, latency: Duration) {
+    pub(super) fn take(
+        &mut self,
+        request: &WpbRequest,
+        outcome: Result<Answered, Cause>,
+        latency: Duration,
+    ) {
         match outcome {
             Ok(answer) => {
                 self.answers += 1;
@@ -81,7 +86,8 @@ impl PartReport {
         Cause::ALL.into_iter().zip(self.errors).filter(|&(_, count)| count > 0)
     }
 
-    /// The share of its time that the generator's thread was running; near 1 it, not the proxy, was the limit.
+    /// The share of its time that the generator's thread was running; near 1 it, not the proxy, was
+    /// the limit.
     #[must_use]
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
@@ -141,7 +147,11 @@ impl PointReport {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    fn of_both(&self, part: impl Fn(&PartReport) -> u64, whole: impl Fn(&PartReport) -> u64) -> Option<f64> {
+    fn of_both(
+        &self,
+        part: impl Fn(&PartReport) -> u64,
+        whole: impl Fn(&PartReport) -> u64,
+    ) -> Option<f64> {
         self.has_both().then(|| self.sum(part) as f64 / self.sum(whole).max(1) as f64)
     }
 
@@ -149,7 +159,8 @@ impl PointReport {
         self.whole && self.phases().iter().all(|part| part.answers > 0)
     }
 
-    /// Mean latency of both phases in milliseconds; none unless both ran to their end and have answers.
+    /// Mean latency of both phases in milliseconds; none unless both ran to their end and have
+    /// answers.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         if !self.has_both() {

@@ -11,7 +11,8 @@ fn origin() -> Origin {
     Origin::start(OriginOptions { listen, threads: 1 }).expect("started")
 }
 
-/// Four clients, ten requests a phase, five milliseconds, straight to the address as if it were a reverse proxy.
+/// Four clients, ten requests a phase, five milliseconds, straight to the address as if it were a
+/// reverse proxy.
 fn small(target: SocketAddr) -> WpbRun {
     WpbRun {
         target,
@@ -72,7 +73,8 @@ fn without_a_cache_there_are_no_hits_and_every_answer_takes_the_servers_latency(
 #[test]
 fn a_cache_that_keeps_everything_hits_what_is_offered_and_nothing_in_the_control() {
     let origin = origin();
-    let (server, stored) = (origin.address(), std::sync::Mutex::new(std::collections::HashMap::new()));
+    let (server, stored) =
+        (origin.address(), std::sync::Mutex::new(std::collections::HashMap::new()));
     let address = proxy(move |mut client| {
         let text = request(&mut client);
         let url = text.lines().next().expect("a line").to_owned();
@@ -93,14 +95,16 @@ fn a_cache_that_keeps_everything_hits_what_is_offered_and_nothing_in_the_control
 fn errors_are_counted_by_cause() {
     let origin = origin();
     let server = origin.address();
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    let free =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     let check = |address: SocketAddr, cause: Cause| {
         let whole = small(address);
         let short = Duration::from_millis(300);
         let time_limit = if cause == Cause::Timeout { short } else { whole.time_limit };
         let run = WpbRun { time_limit, ..whole };
         let knobs = Wpb { requests: 1, ..run.knobs };
-        let report = super::run(&WpbRun { knobs, clients: 2, ..run }, &mut |_| {}, &mut |_| {}).expect("run");
+        let report = super::run(&WpbRun { knobs, clients: 2, ..run }, &mut |_| {}, &mut |_| {})
+            .expect("run");
         for part in Part::ALL {
             only(report.part(part), &[(cause, 2)]);
         }
@@ -119,7 +123,10 @@ fn errors_are_counted_by_cause() {
     check(answering(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc"), Cause::Incomplete);
     check(answering(b"HTTP/1.0 200 OK\r\n\r\nabc"), Cause::ForeignReply);
     check(answering(b"what?\r\n\r\n"), Cause::Protocol);
-    check(proxy(move |client| answer_changed(client, server, |body| body[0] ^= 1)), Cause::BodyMismatch);
+    check(
+        proxy(move |client| answer_changed(client, server, |body| body[0] ^= 1)),
+        Cause::BodyMismatch,
+    );
     check(proxy(move |client| answer_changed(client, server, Vec::clear)), Cause::Length);
 }
 
@@ -134,10 +141,15 @@ fn answer_changed(mut client: TcpStream, server: SocketAddr, change: fn(&mut Vec
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
     let mut body = answer[end..].to_vec();
     change(&mut body);
-    let number =
-        text.split("X-Foxy-Request: ").nth(1).and_then(|rest| rest.lines().next()).expect("a number");
-    let head =
-        format!("HTTP/1.0 200 OK\r\nX-Foxy-Request: {number}\r\nContent-Length: {}\r\n\r\n", body.len());
+    let number = text
+        .split("X-Foxy-Request: ")
+        .nth(1)
+        .and_then(|rest| rest.lines().next())
+        .expect("a number");
+    let head = format!(
+        "HTTP/1.0 200 OK\r\nX-Foxy-Request: {number}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
     client.write_all(head.as_bytes()).and_then(|()| client.write_all(&body)).expect("sent");
 }
 
@@ -181,13 +193,18 @@ fn a_run_that_is_stopped_asks_for_nothing_more() {
 
 #[test]
 fn requests_name_their_server_their_number_and_whether_they_may_be_stored() {
-    let servers = vec!["127.0.0.1:81".parse().expect("an address"), "127.0.0.1:82".parse().expect("one")];
-    let run = WpbRun { route: Route::Forward { servers }, ..small("127.0.0.1:80".parse().expect("one")) };
+    let servers =
+        vec!["127.0.0.1:81".parse().expect("an address"), "127.0.0.1:82".parse().expect("one")];
+    let run =
+        WpbRun { route: Route::Forward { servers }, ..small("127.0.0.1:80".parse().expect("one")) };
     let mut asked = WpbClient::new(&run.knobs, 0).next_request().expect("one");
     asked.server = 1;
     let text = exchange::text(&run, &asked, 7, false);
     let url = format!("http://127.0.0.1:82{}?delay=5&no-store", asked.object);
-    assert_eq!(text, format!("GET {url} HTTP/1.0\r\nHost: 127.0.0.1:82\r\nX-Foxy-Request: 7\r\n\r\n"));
+    assert_eq!(
+        text,
+        format!("GET {url} HTTP/1.0\r\nHost: 127.0.0.1:82\r\nX-Foxy-Request: 7\r\n\r\n")
+    );
     assert!(!exchange::text(&run, &asked, 7, true).contains("no-store"));
 }
 

@@ -1,4 +1,5 @@
-//! One line of an explanation: what a rule says of a request, where the rule is written, and its name.
+//! One line of an explanation: what a rule says of a request, where the rule is written, and its
+//! name.
 
 use crate::cache_status::HitSource;
 use crate::not_kept::Refused;
@@ -75,15 +76,24 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hit { ttl, permit: None } => write!(f, "answered from the cache, fresh for {ttl} s more"),
+            Self::Hit { ttl, permit: None } => {
+                write!(f, "answered from the cache, fresh for {ttl} s more")
+            }
             Self::Hit { ttl, permit: Some(permit) } => {
-                write!(f, "answered from the cache, stale by {} s ({})", ttl.unsigned_abs(), permit.name())
+                write!(
+                    f,
+                    "answered from the cache, stale by {} s ({})",
+                    ttl.unsigned_abs(),
+                    permit.name()
+                )
             }
             Self::Validate(reason) => {
                 write!(f, "the origin is asked whether it is still good (fwd={})", reason.token())
             }
             Self::Fetch(reason) => write!(f, "fetched from the origin (fwd={})", reason.token()),
-            Self::Refuse(reason) => write!(f, "answered {}: {}", reason.status(), reason.description()),
+            Self::Refuse(reason) => {
+                write!(f, "answered {}: {}", reason.status(), reason.description())
+            }
             Self::AnswerHere => f.write_str("answered by foxy itself"),
         }
     }
@@ -134,21 +144,31 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(reason) => f.write_str(reason.description()),
-            Self::NotAsked(ForwardReason::Method) => f.write_str("its method is not one a cache answers"),
+            Self::NotAsked(ForwardReason::Method) => {
+                f.write_str("its method is not one a cache answers")
+            }
             Self::NotAsked(_) => {
                 f.write_str("its fields or body make it one that only the origin can answer")
             }
             Self::AnsweredHere => f.write_str("it goes no further"),
             Self::Key(key) => write!(f, "the cache is asked for {}", key.escape_ascii()),
-            Self::Varies(names) => write!(f, "the responses to this URL are chosen by {}", names.join(", ")),
+            Self::Varies(names) => {
+                write!(f, "the responses to this URL are chosen by {}", names.join(", "))
+            }
             Self::NotStored => f.write_str("nothing that fits is stored"),
             Self::LastNotKept(Refused { status, at, why }) => {
-                write!(f, "the last answer ({status}, {}) was not kept: {why}", http_date(clock::civil(*at)))
+                write!(
+                    f,
+                    "the last answer ({status}, {}) was not kept: {why}",
+                    http_date(clock::civil(*at))
+                )
             }
             Self::Found(HitSource::Memory) => f.write_str("a response that fits is in memory"),
             Self::Found(_) => f.write_str("a response that fits is in the store"),
             Self::Purged(Verdict::Untouched) => f.write_str("no purge is about it"),
-            Self::Purged(Verdict::Stale { .. }) => f.write_str("it was purged softly, so it is stale"),
+            Self::Purged(Verdict::Stale { .. }) => {
+                f.write_str("it was purged softly, so it is stale")
+            }
             Self::Purged(Verdict::Gone) => f.write_str("it was purged for good, so it is not used"),
             Self::Rule(step) => step.fmt(f),
             Self::Therefore(outcome) => outcome.fmt(f),

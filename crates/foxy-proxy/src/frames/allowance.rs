@@ -1,11 +1,11 @@
-//! How many frames that carry nothing of a message a peer may send: a number at once, more as time passes, and more
-//! as bytes are sent to it, for which it updates windows.
+//! How many frames that carry nothing of a message a peer may send: a number at once, more as time
+//! passes, and more as bytes are sent to it, for which it updates windows.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What one frame costs, in bytes sent to the peer. It is more than the answer to a ping or to settings, so that no frame
-/// pays for itself.
+/// What one frame costs, in bytes sent to the peer. It is more than the answer to a ping or to
+/// settings, so that no frame pays for itself.
 const FRAME: u64 = 64;
 
 /// Frames that may come at once, and each second after.
@@ -47,7 +47,9 @@ impl Allowance {
             .saturating_duration_since(self.counted)
             .min(Duration::from_secs(FRAMES_AT_ONCE / FRAMES_A_SECOND));
         self.counted = now;
-        self.earn(u64::try_from(since.as_micros()).unwrap_or(0) * FRAMES_A_SECOND * FRAME / 1_000_000);
+        self.earn(
+            u64::try_from(since.as_micros()).unwrap_or(0) * FRAMES_A_SECOND * FRAME / 1_000_000,
+        );
         self.left = self.left.checked_sub(frames * FRAME).ok_or(TooMany)?;
         Ok(())
     }

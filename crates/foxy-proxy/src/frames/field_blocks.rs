@@ -1,13 +1,16 @@
-//! Whether a block of fields begins with a pseudo-field. In trailers that is malformed (RFC 9113 §8.1), but the library
-//! drops such fields without a word. Pseudo-fields come first, or the library refuses the block; so the first field tells.
+//! Whether a block of fields begins with a pseudo-field. In trailers that is malformed (RFC 9113
+//! §8.1), but the library drops such fields without a word. Pseudo-fields come first, or the
+//! library refuses the block; so the first field tells.
 //!
-//! Of HPACK (RFC 7541) this needs to know only which entries of the dynamic table are pseudo-fields. An index counts from
-//! the newest entry, so sizes and evictions do not matter: an index that is no longer valid ends the connection.
+//! Of HPACK (RFC 7541) this needs to know only which entries of the dynamic table are
+//! pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter: an
+//! index that is no longer valid ends the connection.
 
 use crate::frames::{Frame, flag};
 use std::collections::VecDeque;
 
-/// The last entry of the static table that is a pseudo-field, and the last one at all (RFC 7541, appendix A).
+/// The last entry of the static table that is a pseudo-field, and the last one at all (RFC 7541,
+/// appendix A).
 const LAST_PSEUDO: usize = 14;
 const LAST_STATIC: usize = 61;
 
@@ -137,7 +140,8 @@ impl FieldBlocks {
             match self.step {
                 Step::Text(text) => {
                     if text == Text::Name && !self.begun {
-                        self.pseudo = if self.huffman { byte >> 1 == HUFFMAN_COLON } else { byte == b':' };
+                        self.pseudo =
+                            if self.huffman { byte >> 1 == HUFFMAN_COLON } else { byte == b':' };
                     }
                     self.begun = true;
                     let taken = self.number.min(bytes.len());

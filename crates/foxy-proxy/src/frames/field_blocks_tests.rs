@@ -10,7 +10,8 @@ const REGULAR: StartsWith = StartsWith::Regular;
 fn first_of(blocks: &[&[u8]], size: usize) -> Vec<StartsWith> {
     let mut all = FieldBlocks::new();
     let first = blocks.iter().map(|block| {
-        let frame = Frame { kind: kind::HEADERS, flags: flag::END_HEADERS, stream: 1, length: block.len() };
+        let frame =
+            Frame { kind: kind::HEADERS, flags: flag::END_HEADERS, stream: 1, length: block.len() };
         all.frame(frame, false);
         block.chunks(size).for_each(|piece| all.payload(piece));
         all.first()

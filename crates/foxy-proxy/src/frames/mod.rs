@@ -1,5 +1,6 @@
-//! HTTP/2 frames as their bytes pass a connection: where each begins (RFC 9113 §4.1), what may come of them, and whether
-//! trailers begin as trailers may. The library decodes the frames; nothing here changes a byte.
+//! HTTP/2 frames as their bytes pass a connection: where each begins (RFC 9113 §4.1), what may come
+//! of them, and whether trailers begin as trailers may. The library decodes the frames; nothing
+//! here changes a byte.
 
 mod allowance;
 mod field_blocks;
@@ -109,7 +110,8 @@ mod tests {
     #[test]
     fn frames_are_found_however_they_are_cut() {
         let bytes =
-            [&b"preface"[..], &[0, 0, 2, 0, 1, 0x80, 0, 0, 5, 7, 8], &[0, 0, 0, 4, 1, 0, 0, 0, 0]].concat();
+            [&b"preface"[..], &[0, 0, 2, 0, 1, 0x80, 0, 0, 5, 7, 8], &[0, 0, 0, 4, 1, 0, 0, 0, 0]]
+                .concat();
         for size in 1..=bytes.len() {
             let mut reader = FrameReader::after(7);
             let (mut headers, mut payload) = (Vec::new(), Vec::new());

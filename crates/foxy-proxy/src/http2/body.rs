@@ -1,4 +1,5 @@
-//! The body of a request as it comes through an HTTP/2 stream. The client may send more once a piece was taken.
+//! The body of a request as it comes through an HTTP/2 stream. The client may send more once a
+//! piece was taken.
 
 use crate::client_io::ReadEnd;
 use crate::http2::fields;
@@ -54,7 +55,8 @@ impl Http2Body {
                 if self.wire.has_malformed_trailers(self.stream.stream_id().as_u32()) {
                     return Poll::Ready(Err(ReadEnd::Malformed(DecodeError::InvalidHeaderName)));
                 }
-                let trailers = http2::trailers(fields(&found), &self.limits).map_err(ReadEnd::Malformed)?;
+                let trailers =
+                    http2::trailers(fields(&found), &self.limits).map_err(ReadEnd::Malformed)?;
                 if !trailers.is_empty() {
                     return Poll::Ready(Ok(RequestEvent::Trailers(trailers)));
                 }
@@ -64,7 +66,10 @@ impl Http2Body {
     }
 
     /// More of the body, never nothing; `None` at its end.
-    pub(crate) fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadEnd>> {
+    pub(crate) fn poll_data(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, ReadEnd>> {
         let held = std::mem::take(&mut self.held);
         // That fails once the stream is gone; then nobody waits for room.
         let _ = self.stream.flow_control().release_capacity(held);

@@ -1,5 +1,6 @@
-//! A client's connection as the HTTP/2 library reads and writes it: first what was read before it was known to be HTTP/2. The
-//! [`Wire`] sees all that passes; and whoever holds the watch sees since when the client takes nothing.
+//! A client's connection as the HTTP/2 library reads and writes it: first what was read before it
+//! was known to be HTTP/2. The [`Wire`] sees all that passes; and whoever holds the watch sees
+//! since when the client takes nothing.
 
 use crate::http2::wire::Wire;
 use crate::upstream::Transport;

@@ -1,6 +1,6 @@
-//! HTTP/2 with clients (RFC 9113): a connection, its streams, and what a client may ask of both. Each stream is a task of
-//! its own that answers one request as a connection of HTTP/1.1 would. Frames, HPACK and flow control are the library's;
-//! what it does not bound is bounded here.
+//! HTTP/2 with clients (RFC 9113): a connection, its streams, and what a client may ask of both.
+//! Each stream is a task of its own that answers one request as a connection of HTTP/1.1 would.
+//! Frames, HPACK and flow control are the library's; what it does not bound is bounded here.
 
 mod body;
 mod io;
@@ -40,37 +40,42 @@ pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Streams a client may have open on a connection.
 const STREAMS: u32 = 100;
 
-/// Requests of one connection that may be worked on. Those whose client gave them up may not be over yet.
+/// Requests of one connection that may be worked on. Those whose client gave them up may not be
+/// over yet.
 const WORKED_ON: u32 = 2 * STREAMS;
 
-/// Bytes of the heads of requests that are worked on, for one connection: compressed to a few bytes, a head may be as large as
-/// one of HTTP/1.1. The first is taken whatever it has.
+/// Bytes of the heads of requests that are worked on, for one connection: compressed to a few
+/// bytes, a head may be as large as one of HTTP/1.1. The first is taken whatever it has.
 const HEADS: usize = 256 << 10;
 
-/// Bytes that a stream takes of the budget of requests, besides its head. A connection's first stream takes none.
+/// Bytes that a stream takes of the budget of requests, besides its head. A connection's first
+/// stream takes none.
 const STREAM: usize = 16 << 10;
 
 /// Bytes of a head that take none of the budget.
 pub(crate) const SMALL_HEAD: usize = 8 << 10;
 
-/// How many times a head is held: as it was read, as the request that is worked on, and as it is sent on.
+/// How many times a head is held: as it was read, as the request that is worked on, and as it is
+/// sent on.
 pub(crate) const HELD_HEADS: usize = 3;
 
 /// Bytes of a request's body that may be under way or wait here, for one stream.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// The same for all streams of a connection that sends bodies and has room among the requests; others have what HTTP/2
-/// gives each (RFC 9113 §6.9.2).
+/// The same for all streams of a connection that sends bodies and has room among the requests;
+/// others have what HTTP/2 gives each (RFC 9113 §6.9.2).
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
 /// Bytes of an answer that may wait here for the connection to take them, for one stream.
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
-/// Streams given up by the client that may wait to be looked at; one more ends the connection (CVE-2023-44487).
+/// Streams given up by the client that may wait to be looked at; one more ends the connection
+/// (CVE-2023-44487).
 const RESETS_WAITING: usize = 20;
 
-/// Streams a client may make us reset by breaking rules, in the life of a connection; one more ends it.
+/// Streams a client may make us reset by breaking rules, in the life of a connection; one more ends
+/// it.
 const BROKEN_STREAMS: usize = 100;
 
 /// How long a connection stays when it was said to be over.
@@ -123,7 +128,8 @@ impl Streams {
         }
         let for_head = if head > SMALL_HEAD { HELD_HEADS * head } else { 0 };
         let bytes = if open == 0 { for_head } else { STREAM + for_head };
-        let held = self.requests.take_share(self.held.get(), bytes).filter(|_| self.activity.works())?;
+        let held =
+            self.requests.take_share(self.held.get(), bytes).filter(|_| self.activity.works())?;
         self.open.set(open + 1);
         self.heads.set(heads + head);
         self.held.set(self.held.get() + bytes);
@@ -204,7 +210,8 @@ pub(crate) async fn serve(
         End::Closed => {}
         End::Broken => linger(connection).await,
         End::Stalled => {
-            // Should the system not make a reset of the coming close, what the client does not take is sent for a while.
+            // Should the system not make a reset of the coming close, what the client does not take
+            // is sent for a while.
             let _ = connection.stream.with_socket(tokio::net::TcpStream::set_zero_linger);
         }
     }
@@ -272,7 +279,8 @@ async fn drive(
                     }
                 }
                 Some(Err(_)) => return End::Broken,
-                // What the client has sent beyond would reset the connection, and the farewell with it.
+                // What the client has sent beyond would reset the connection, and the farewell with
+                // it.
                 None if calmed => return End::Broken,
                 None => return End::Closed,
             },
@@ -290,7 +298,8 @@ async fn drive(
     }
 }
 
-/// Bytes of a head, its target among them, with as much for each field as HPACK counts (RFC 7541 §4.1).
+/// Bytes of a head, its target among them, with as much for each field as HPACK counts (RFC 7541
+/// §4.1).
 fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
@@ -309,7 +318,8 @@ fn fields_of(headers: &Headers) -> HeaderMap {
         ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
     let mut map = HeaderMap::with_capacity(headers.len() + 3);
     for (name, value) in headers.iter() {
-        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
+        let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
         else {
             continue;
         };
@@ -340,7 +350,9 @@ mod tests {
         let budget = 100 * STREAM;
         let requests = Waiting::new(budget);
         let connections: Vec<_> = (0..15).map(|_| streams_within(requests.clone())).collect();
-        let take = |streams: &Rc<Streams>| (0..200).filter_map(|_| streams.take(1, 100)).collect::<Vec<_>>();
+        let take = |streams: &Rc<Streams>| {
+            (0..200).filter_map(|_| streams.take(1, 100)).collect::<Vec<_>>()
+        };
         let open: Vec<_> = connections.iter().map(take).collect();
         let count: usize = open.iter().map(Vec::len).sum();
         assert!((50..=115).contains(&count), "{count} streams");

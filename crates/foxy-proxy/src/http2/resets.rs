@@ -1,5 +1,5 @@
-//! How many streams a client may give up. Each may have cost a look into the store or a request to an origin, and no
-//! limit on open streams counts it any more (CVE-2023-44487).
+//! How many streams a client may give up. Each may have cost a look into the store or a request to
+//! an origin, and no limit on open streams counts it any more (CVE-2023-44487).
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -58,8 +58,9 @@ mod tests {
     fn a_page_left_is_fine_and_a_flood_is_not() {
         let start = Instant::now();
         let mut resets = Resets::new(start);
-        let mut taken =
-            |count: u32, at: Instant| (0..count).filter(|_| resets.one(at) == Verdict::Fine).count();
+        let mut taken = |count: u32, at: Instant| {
+            (0..count).filter(|_| resets.one(at) == Verdict::Fine).count()
+        };
         assert_eq!(taken(AT_ONCE + 10, start), AT_ONCE as usize);
         assert_eq!(taken(10, start + EACH * 3), 3);
         assert_eq!(taken(AT_ONCE + 10, start + EACH * (AT_ONCE + 3)), AT_ONCE as usize);

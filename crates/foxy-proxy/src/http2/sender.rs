@@ -1,5 +1,5 @@
-//! Answers as HTTP/2 frames. Nothing is handed over that the client has not made room for, and never more than
-//! [`SEND_BUFFER`](super::SEND_BUFFER) bytes that the connection has not taken.
+//! Answers as HTTP/2 frames. Nothing is handed over that the client has not made room for, and
+//! never more than [`SEND_BUFFER`](super::SEND_BUFFER) bytes that the connection has not taken.
 
 use crate::answer::After;
 use crate::cache_status::CacheStatus;
@@ -22,7 +22,8 @@ use tokio::time::timeout;
 /// The most bytes that are copied at a time for a client that may take none of them.
 const PIECE: usize = 16 << 10;
 
-/// The sending direction of a stream. It is borrowed only within a poll: who watches for a reset shares it.
+/// The sending direction of a stream. It is borrowed only within a poll: who watches for a reset
+/// shares it.
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,
@@ -40,7 +41,8 @@ impl Out {
         Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
     }
 
-    /// Ready once the client has given up the stream or the connection; never after the end of the answer.
+    /// Ready once the client has given up the stream or the connection; never after the end of the
+    /// answer.
     pub(crate) fn poll_given_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let reset = match &mut self.body {
             _ if self.ended => return Poll::Pending,
@@ -233,7 +235,8 @@ impl<'a> Http2Sender<'a> {
         timeout(self.limit, self.room(1)).await.unwrap_or(Err(WriteEnd::Timeout)).map(|_| ())
     }
 
-    /// Sends the head, if it waits, once the connection's socket has taken most of what it was given.
+    /// Sends the head, if it waits, once the connection's socket has taken most of what it was
+    /// given.
     async fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
         if self.pending.is_none() {
             return Ok(());
@@ -245,7 +248,9 @@ impl<'a> Http2Sender<'a> {
 
     async fn send(&mut self, mut data: Bytes, last: bool) -> Result<(), WriteEnd> {
         while !data.is_empty() {
-            let room = timeout(self.limit, self.room(data.len())).await.unwrap_or(Err(WriteEnd::Timeout))?;
+            let room = timeout(self.limit, self.room(data.len()))
+                .await
+                .unwrap_or(Err(WriteEnd::Timeout))?;
             let piece = data.split_to(room);
             self.body_sent += piece.len() as u64;
             self.out.borrow_mut().data(piece, last && data.is_empty())?;

@@ -1,5 +1,6 @@
-//! One stream: one request and its answer. It ends early when the client gives up a request that changes nothing at its
-//! origin; what may change something goes on until the answer is known, as what is stored may have to go.
+//! One stream: one request and its answer. It ends early when the client gives up a request that
+//! changes nothing at its origin; what may change something goes on until the answer is known, as
+//! what is stored may have to go.
 
 use crate::answer::{self, Asked, Cut};
 use crate::client::Client;
@@ -98,7 +99,8 @@ pub(super) async fn serve(
             let mut sender = Sender::Http2(Http2Sender::new(&out, worker.settings().client_write));
             let reason = ErrorReason::Malformed(*error);
             let result = answer::error(&worker, &mut sender, asked, reason).await;
-            let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            let ended =
+                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
             (ended, sender.sent())
         }
     };
@@ -107,11 +109,14 @@ pub(super) async fn serve(
         worker.counters.add(Counter::Http2Resets, 1);
         open.given_up();
     }
-    // An answer that is whole needs none; what is left of its request is refused as not needed (RFC 9113 §8.1).
+    // An answer that is whole needs none; what is left of its request is refused as not needed (RFC
+    // 9113 §8.1).
     out.reset(match ended {
         Ended::Cut(Cut::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
-        Ended::Cut(Cut::Source) | Ended::Answered(..) | Ended::Intercepted(..) => Reason::INTERNAL_ERROR,
+        Ended::Cut(Cut::Source) | Ended::Answered(..) | Ended::Intercepted(..) => {
+            Reason::INTERNAL_ERROR
+        }
     });
     recording.end(&ended, bytes, false);
 }

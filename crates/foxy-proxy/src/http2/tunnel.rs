@@ -1,4 +1,5 @@
-//! A stream of HTTP/2 as a connection through which bytes pass both ways, after CONNECT (RFC 9113 §8.5).
+//! A stream of HTTP/2 as a connection through which bytes pass both ways, after CONNECT (RFC 9113
+//! §8.5).
 
 use crate::http2::body::Http2Body;
 use crate::http2::sender::Out;
@@ -45,9 +46,14 @@ impl AsyncRead for Http2Tunnel<'_> {
 }
 
 impl AsyncWrite for Http2Tunnel<'_> {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let mut out = self.out.borrow_mut();
-        let room = ready!(out.poll_room(context, bytes.len())).map_err(|_| io::ErrorKind::ConnectionReset)?;
+        let room = ready!(out.poll_room(context, bytes.len()))
+            .map_err(|_| io::ErrorKind::ConnectionReset)?;
         let sent = out.data(Bytes::copy_from_slice(&bytes[..room]), false);
         Poll::Ready(sent.map(|()| room).map_err(|_| io::ErrorKind::ConnectionReset.into()))
     }

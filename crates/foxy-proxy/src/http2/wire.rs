@@ -1,5 +1,6 @@
-//! What passes a client's HTTP/2 connection, as its bytes show it: frames that carry nothing of a message, of which a client
-//! may send so many; trailers that begin with a pseudo-field; and answers that the socket has not taken yet.
+//! What passes a client's HTTP/2 connection, as its bytes show it: frames that carry nothing of a
+//! message, of which a client may send so many; trailers that begin with a pseudo-field; and
+//! answers that the socket has not taken yet.
 
 use crate::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
@@ -72,9 +73,17 @@ impl Wire {
             malformed: HashSet::new(),
             flooded: false,
         };
-        let outgoing =
-            Outgoing { reader: FrameReader::after(0), waiting: HashMap::new(), total: 0, wakers: Vec::new() };
-        Self { incoming: RefCell::new(incoming), outgoing: RefCell::new(outgoing), calm: Notify::new() }
+        let outgoing = Outgoing {
+            reader: FrameReader::after(0),
+            waiting: HashMap::new(),
+            total: 0,
+            wakers: Vec::new(),
+        };
+        Self {
+            incoming: RefCell::new(incoming),
+            outgoing: RefCell::new(outgoing),
+            calm: Notify::new(),
+        }
     }
 
     /// Whether the client has sent more than it may.

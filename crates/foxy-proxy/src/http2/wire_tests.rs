@@ -77,8 +77,9 @@ fn trailers_that_begin_with_a_pseudo_field_are_known_until_their_stream_is_over(
     wire.received(&head(3, b"\x82\x84"), now);
     assert!(!wire.has_malformed_trailers(1));
     wire.received(&head(3, b"\x00\x01x\x01y"), now);
-    let [begin, end] = [(kind::HEADERS, 0, &b"\x04"[..]), (kind::CONTINUATION, flag::END_HEADERS, b"\x01/")]
-        .map(|(kind, flags, block)| frame(kind, flags, 1, block));
+    let [begin, end] =
+        [(kind::HEADERS, 0, &b"\x04"[..]), (kind::CONTINUATION, flag::END_HEADERS, b"\x01/")]
+            .map(|(kind, flags, block)| frame(kind, flags, 1, block));
     wire.received(&begin, now);
     wire.received(&end, now);
     assert!(wire.has_malformed_trailers(1) && !wire.has_malformed_trailers(3));

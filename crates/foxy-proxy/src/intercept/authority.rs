@@ -1,12 +1,14 @@
-//! A certificate authority of our own: made, read from PEM and judged, and what it signs. It reads and writes no file.
+//! A certificate authority of our own: made, read from PEM and judged, and what it signs. It reads
+//! and writes no file.
 
 use super::constraints::Constraints;
 use super::hosts::{HostName, HostPattern};
 use crate::upstream::provider;
 use foxy_base::WallTime;
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
+    SerialNumber,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -96,14 +98,17 @@ impl fmt::Display for AuthorityError {
 
 impl std::error::Error for AuthorityError {}
 
-/// Makes an authority: ECDSA on P-256, for servers alone, with no authority below it, and constrained to its hosts.
+/// Makes an authority: ECDSA on P-256, for servers alone, with no authority below it, and
+/// constrained to its hosts.
 ///
 /// # Errors
 /// [`AuthorityError::Signing`], when the system gives no randomness or a name cannot be written.
 pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
     let key = KeyPair::generate().map_err(signing)?;
-    let mut parameters = parameters(new.now, new.now.seconds().saturating_add(new.validity.as_secs()))?;
-    let end = (0..=new.name.len().min(COMMON_NAME)).rev().find(|&end| new.name.is_char_boundary(end));
+    let mut parameters =
+        parameters(new.now, new.now.seconds().saturating_add(new.validity.as_secs()))?;
+    let end =
+        (0..=new.name.len().min(COMMON_NAME)).rev().find(|&end| new.name.is_char_boundary(end));
     parameters.distinguished_name.push(DnType::OrganizationName, "foxy, a caching proxy");
     parameters.distinguished_name.push(DnType::CommonName, &new.name[..end.unwrap_or(0)]);
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -136,8 +141,10 @@ impl AuthorityFacts {
     /// # Errors
     /// [`AuthorityError`], when it is not a certificate of an authority. Its time is not looked at.
     pub fn read(pem: &[u8]) -> Result<Self, AuthorityError> {
-        let certificate = CertificateDer::from_pem_slice(pem).map_err(|_| AuthorityError::NoCertificate)?;
-        let (_, parsed) = parse_x509_certificate(&certificate).map_err(|_| AuthorityError::NoCertificate)?;
+        let certificate =
+            CertificateDer::from_pem_slice(pem).map_err(|_| AuthorityError::NoCertificate)?;
+        let (_, parsed) =
+            parse_x509_certificate(&certificate).map_err(|_| AuthorityError::NoCertificate)?;
         let usage = parsed.key_usage().map_err(|_| AuthorityError::NoAuthority)?;
         if !parsed.is_ca() || usage.is_some_and(|usage| !usage.value.key_cert_sign()) {
             return Err(AuthorityError::NoAuthority);
@@ -191,8 +198,8 @@ impl Authority {
     pub fn read(certificate: &[u8], key: &str, now: WallTime) -> Result<Self, AuthorityError> {
         let facts = AuthorityFacts::read(certificate)?;
         let key = KeyPair::from_pem(key).map_err(|_| AuthorityError::NoKey)?;
-        let (_, parsed) =
-            parse_x509_certificate(&facts.certificate).map_err(|_| AuthorityError::NoCertificate)?;
+        let (_, parsed) = parse_x509_certificate(&facts.certificate)
+            .map_err(|_| AuthorityError::NoCertificate)?;
         if parsed.public_key().subject_public_key.data != key.der_bytes() {
             return Err(AuthorityError::WrongKey);
         }
@@ -227,13 +234,16 @@ impl Authority {
         let end = (now.seconds() + LEAF_VALIDITY.as_secs()).min(self.facts.not_after.seconds());
         let mut parameters = parameters(now, end)?;
         let (name, text) = match host {
-            HostName::Name(name) => (SanType::DnsName(name.try_into().map_err(signing)?), name.to_owned()),
+            HostName::Name(name) => {
+                (SanType::DnsName(name.try_into().map_err(signing)?), name.to_owned())
+            }
             HostName::Address(address) => (SanType::IpAddress(address), address.to_string()),
         };
         parameters.subject_alt_names.push(name);
         // OpenSSL holds a common name that could be a host's against the constraints on names.
         let is_name = matches!(host, HostName::Name(_));
-        let common = if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
+        let common =
+            if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
         parameters.distinguished_name.push(DnType::CommonName, common);
         parameters.use_authority_key_identifier_extension = true;
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];

@@ -30,15 +30,24 @@ fn is_taken(authority: &Authority, host: &str) -> bool {
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
     let name = ServerName::try_from(host.to_owned()).expect("a name");
     let now = UnixTime::since_unix_epoch(Duration::from_secs(NOW.seconds()));
-    verifier.expect("a verifier").verify_server_cert(certificate.der(), &[], &name, &[], now).is_ok()
+    verifier
+        .expect("a verifier")
+        .verify_server_cert(certificate.der(), &[], &name, &[], now)
+        .is_ok()
 }
 
 #[test]
 fn verifiers_take_permitted_names_and_no_others() {
     let named = read(&made(&["a.test"])).expect("usable");
-    for (host, expected) in [("a.test", true), ("b.a.test", true), ("xa.test", false), ("192.0.2.1", false)] {
+    for (host, expected) in
+        [("a.test", true), ("b.a.test", true), ("xa.test", false), ("192.0.2.1", false)]
+    {
         assert_eq!(is_taken(&named, host), expected, "{host}");
-        assert_eq!(named.vouches_for(HostName::parse(host).expect("a host"), NOW), expected, "{host}");
+        assert_eq!(
+            named.vouches_for(HostName::parse(host).expect("a host"), NOW),
+            expected,
+            "{host}"
+        );
     }
     let numbered = read(&made(&["192.0.2.0/24"])).expect("usable");
     for (host, expected) in
@@ -124,7 +133,12 @@ fn what_cannot_be_used_is_named() {
 fn a_long_name_is_cut() {
     let name = "ä".repeat(40);
     let hosts = ["a.test".parse().expect("a host")];
-    let made = make(&NewAuthority { name: &name, hosts: &hosts, now: NOW, validity: YEAR }).expect("made");
+    let made =
+        make(&NewAuthority { name: &name, hosts: &hosts, now: NOW, validity: YEAR }).expect("made");
     let facts = AuthorityFacts::read(made.certificate.as_bytes()).expect("a certificate");
-    assert!(facts.subject.contains(&"ä".repeat(32)) && !facts.subject.contains(&name), "{}", facts.subject);
+    assert!(
+        facts.subject.contains(&"ä".repeat(32)) && !facts.subject.contains(&name),
+        "{}",
+        facts.subject
+    );
 }

@@ -1,5 +1,5 @@
-//! The certificates of an authority, for every host that it may vouch for: what interception shows its clients, and the lab those
-//! that trust the same authority.
+//! The certificates of an authority, for every host that it may vouch for: what interception shows
+//! its clients, and the lab those that trust the same authority.
 
 use super::authority::{Authority, AuthorityError, MadeCertificate};
 use super::hosts::HostName;
@@ -63,7 +63,8 @@ mod tests {
         let hosts = ["a.test".parse().expect("a host")];
         let validity = Duration::from_secs(86_400);
         let made = make(&NewAuthority { name: "a", hosts: &hosts, now, validity }).expect("made");
-        let authority = Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
+        let authority =
+            Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
         let certificates = Certificates::new(authority).expect("a key");
         let refused = |host, now| certificates.server(host, now).err();
         assert_eq!(refused("b.a.test", now), None);
@@ -75,12 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_another_program_gets_a_certificate_with_its_key_and_none_for_another_host() {
+    fn a_server_that_is_another_program_gets_a_certificate_with_its_key_and_none_for_another_host()
+    {
         let now = WallTime::from_seconds(1_800_000_000);
         let hosts = ["127.0.0.0/8".parse().expect("a block")];
         let validity = Duration::from_secs(86_400);
         let made = make(&NewAuthority { name: "a", hosts: &hosts, now, validity }).expect("made");
-        let authority = Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
+        let authority =
+            Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
         let certificates = Certificates::new(authority).expect("a key");
         let files = certificates.files("127.0.0.1", now).expect("made");
         let mut shown = crate::client_tls::ClientCertificates::default();

@@ -1,5 +1,6 @@
-//! The names a certificate authority may vouch for (RFC 5280 §4.2.1.10): as they stand in its certificate, as
-//! `rcgen` writes them, and what follows for a host. Only DNS names and addresses matter here.
+//! The names a certificate authority may vouch for (RFC 5280 §4.2.1.10): as they stand in its
+//! certificate, as `rcgen` writes them, and what follows for a host. Only DNS names and addresses
+//! matter here.
 
 use super::hosts::{HostName, HostPattern};
 use crate::upstream::Cidr;
@@ -15,7 +16,8 @@ pub struct Constraints {
 }
 
 /// A block that holds every address of a family.
-const EVERY_ADDRESS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+const EVERY_ADDRESS: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 impl Constraints {
     /// These hosts and nothing else: kinds of names that none of them is are excluded as a whole.
@@ -63,7 +65,8 @@ impl Constraints {
     /// Whether it may vouch for this host.
     #[must_use]
     pub fn permit(&self, host: HostName<'_>) -> bool {
-        let same_kind = |pattern: &&HostPattern| is_name(pattern) == matches!(host, HostName::Name(_));
+        let same_kind =
+            |pattern: &&HostPattern| is_name(pattern) == matches!(host, HostName::Name(_));
         let mut permitted = self.permitted.iter().filter(same_kind).peekable();
         (permitted.peek().is_none() || permitted.any(|pattern| pattern.matches(host)))
             && !self.excluded.iter().any(|pattern| pattern.matches(host))
@@ -84,7 +87,8 @@ fn is_name(pattern: &HostPattern) -> bool {
     !matches!(pattern, HostPattern::Addresses(_))
 }
 
-/// One subtree: nothing for a kind of name that does not matter, `Some(None)` for one that cannot be read.
+/// One subtree: nothing for a kind of name that does not matter, `Some(None)` for one that cannot
+/// be read.
 #[expect(clippy::option_option, reason = "not for us, and not readable, are two things")]
 fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     match &subtree.base {
@@ -117,9 +121,9 @@ fn written(pattern: &HostPattern) -> rcgen::GeneralSubtree {
     match pattern {
         HostPattern::Within(name) => rcgen::GeneralSubtree::DnsName(name.to_string()),
         HostPattern::Below(name) => rcgen::GeneralSubtree::DnsName(format!(".{name}")),
-        HostPattern::Addresses(block) => {
-            rcgen::GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(block.network(), block.prefix()))
-        }
+        HostPattern::Addresses(block) => rcgen::GeneralSubtree::IpAddress(
+            CidrSubnet::from_addr_prefix(block.network(), block.prefix()),
+        ),
     }
 }
 
@@ -138,7 +142,11 @@ mod tests {
     #[test]
     fn a_kind_of_name_that_is_not_listed_is_excluded() {
         let check = |listed: &[&str], host: &str, expected: bool| {
-            assert_eq!(permits(&Constraints::only(&patterns(listed)), host), expected, "{listed:?} {host}");
+            assert_eq!(
+                permits(&Constraints::only(&patterns(listed)), host),
+                expected,
+                "{listed:?} {host}"
+            );
         };
         check(&["a.test"], "a.test", true);
         check(&["a.test"], "b.a.test", true);
@@ -155,9 +163,13 @@ mod tests {
     #[test]
     fn a_list_is_permitted_only_as_a_whole() {
         let constraints = Constraints::only(&patterns(&["a.test", "10.0.0.0/8"]));
-        for (pattern, expected) in
-            [("a.test", true), ("*.a.test", true), ("test", false), ("10.1.0.0/16", true), ("::/0", false)]
-        {
+        for (pattern, expected) in [
+            ("a.test", true),
+            ("*.a.test", true),
+            ("test", false),
+            ("10.1.0.0/16", true),
+            ("::/0", false),
+        ] {
             assert_eq!(constraints.permit_all(&patterns(&[pattern])[0]), expected, "{pattern}");
         }
         let excluding = Constraints { permitted: Vec::new(), excluded: patterns(&["b.a.test"]) };

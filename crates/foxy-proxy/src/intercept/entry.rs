@@ -1,5 +1,5 @@
-//! From CONNECT to the TLS inside it: the answer, the client's hello, the handshake. What the client asks then is for
-//! `serve`.
+//! From CONNECT to the TLS inside it: the answer, the client's hello, the handshake. What the
+//! client asks then is for `serve`.
 
 use super::{Inside, Interception};
 use crate::answer::{self, Asked, Cut, Told};
@@ -63,7 +63,8 @@ pub(crate) async fn opened(
     if !plain || !interception.wants(&origin.host, clock::wall()) {
         return None;
     }
-    // What is stored may be served while names cannot be resolved; what is forbidden is not served at all.
+    // What is stored may be served while names cannot be resolved; what is forbidden is not served
+    // at all.
     let refusal = match worker.upstream.may_connect(origin, asks).await {
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
@@ -72,7 +73,8 @@ pub(crate) async fn opened(
     let mut sender = Sender::Http1(sender);
     if let Some(error) = refusal {
         let reason = ErrorReason::Upstream(error.into());
-        let result = answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
+        let result =
+            answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
         let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
         return Some((ended, sender.sent()));
     }
@@ -94,14 +96,17 @@ pub(crate) async fn opened(
     Some((ended, sender.sent()))
 }
 
-/// Goes through the handshake with the client, within its time. Gives the connection inside, if there is one.
+/// Goes through the handshake with the client, within its time. Gives the connection inside, if
+/// there is one.
 pub(crate) async fn enter(
     worker: &Worker,
     connection: ClientConnection,
     inside: Inside,
 ) -> Option<ClientConnection> {
     let interception = worker.settings().interception.as_ref()?;
-    let ClientConnection { stream: Transport::Plain(stream), buffer, .. } = connection else { return None };
+    let ClientConnection { stream: Transport::Plain(stream), buffer, .. } = connection else {
+        return None;
+    };
     let handshake = handshake(interception, stream, buffer, inside.host());
     let entered = tokio::time::timeout(worker.settings().client_handshake, handshake).await;
     match entered.unwrap_or(Err(NotEntered::Failed)) {
@@ -170,7 +175,8 @@ fn hello(mut bytes: &[u8]) -> Result<Met, NotEntered> {
     }
 }
 
-/// Whether a name in a hello is the host of the CONNECT. The hello's has no dot at its end (RFC 6066 §3).
+/// Whether a name in a hello is the host of the CONNECT. The hello's has no dot at its end (RFC
+/// 6066 §3).
 fn is_same(name: &str, host: &str) -> bool {
     name.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host))
 }

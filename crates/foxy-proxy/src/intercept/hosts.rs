@@ -1,4 +1,5 @@
-//! Names of hosts as lists of them are written, and which hosts such a list means. It resolves nothing.
+//! Names of hosts as lists of them are written, and which hosts such a list means. It resolves
+//! nothing.
 
 use crate::upstream::Cidr;
 use std::fmt;
@@ -19,7 +20,8 @@ pub enum HostName<'a> {
 }
 
 impl<'a> HostName<'a> {
-    /// Reads the host of an authority, IPv6 with its brackets; `None` for what is neither name nor address.
+    /// Reads the host of an authority, IPv6 with its brackets; `None` for what is neither name nor
+    /// address.
     #[must_use]
     pub fn parse(host: &'a str) -> Option<Self> {
         if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -33,7 +35,8 @@ impl<'a> HostName<'a> {
     }
 }
 
-/// Whether certificates can be for it: labels of letters, digits, `-` and `_`, and no number at the end.
+/// Whether certificates can be for it: labels of letters, digits, `-` and `_`, and no number at the
+/// end.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let bytes = label.bytes();
@@ -41,13 +44,16 @@ fn is_name(name: &str) -> bool {
             && bytes.clone().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
     let last = name.rsplit('.').next().unwrap_or("");
-    name.len() <= NAME && name.split('.').all(is_label) && !last.bytes().all(|byte| byte.is_ascii_digit())
+    name.len() <= NAME
+        && name.split('.').all(is_label)
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// One entry of a list of hosts. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
-    /// `example.org`: this name and all below it, as a name constraint means it (RFC 5280 §4.2.1.10).
+    /// `example.org`: this name and all below it, as a name constraint means it (RFC 5280
+    /// §4.2.1.10).
     Within(Box<str>),
     /// `*.example.org` or `.example.org`: the names below this one.
     Below(Box<str>),
@@ -109,7 +115,9 @@ impl HostPattern {
     pub fn matches(&self, host: HostName<'_>) -> bool {
         match (self, host) {
             (Self::Within(base), HostName::Name(name)) => is_within(name, base),
-            (Self::Below(base), HostName::Name(name)) => name.len() > base.len() && is_within(name, base),
+            (Self::Below(base), HostName::Name(name)) => {
+                name.len() > base.len() && is_within(name, base)
+            }
             (Self::Addresses(block), HostName::Address(address)) => block.contains(address),
             _ => false,
         }
@@ -134,7 +142,8 @@ impl HostPattern {
 fn is_within(name: &str, base: &str) -> bool {
     let (name, base) = (name.as_bytes(), base.as_bytes());
     let Some(start) = name.len().checked_sub(base.len()) else { return false };
-    name[start..].eq_ignore_ascii_case(base) && (start == 0 || base.is_empty() || name[start - 1] == b'.')
+    name[start..].eq_ignore_ascii_case(base)
+        && (start == 0 || base.is_empty() || name[start - 1] == b'.')
 }
 
 #[cfg(test)]
@@ -188,9 +197,18 @@ mod tests {
     #[test]
     fn what_is_no_host_is_refused_with_what_would_be_right() {
         let long = format!("{}.org", "a".repeat(64));
-        for text in
-            ["", "*", ".", "a..b", "a b", "https://a.test", "a.test:443", "*.192.0.2.1", "1.2.3", &long]
-        {
+        for text in [
+            "",
+            "*",
+            ".",
+            "a..b",
+            "a b",
+            "https://a.test",
+            "a.test:443",
+            "*.192.0.2.1",
+            "1.2.3",
+            &long,
+        ] {
             let error = text.parse::<HostPattern>().expect_err(text);
             assert!(error.to_string().contains("write one such as example.org"), "{error}");
         }

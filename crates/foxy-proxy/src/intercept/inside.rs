@@ -1,6 +1,6 @@
-//! What belongs inside an intercepted CONNECT: requests to the authority that it named and to no other. Each becomes
-//! the request in absolute form that a client would have sent without CONNECT, so that everything after this treats
-//! both alike.
+//! What belongs inside an intercepted CONNECT: requests to the authority that it named and to no
+//! other. Each becomes the request in absolute form that a client would have sent without CONNECT,
+//! so that everything after this treats both alike.
 
 use crate::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
@@ -45,7 +45,9 @@ impl Inside {
         let scheme = self.origin.scheme.as_str();
         match head.target.form() {
             TargetForm::Authority(_) => return Err(ErrorReason::ConnectInside),
-            TargetForm::Absolute { scheme: other, .. } if !other.eq_ignore_ascii_case(scheme.as_bytes()) => {
+            TargetForm::Absolute { scheme: other, .. }
+                if !other.eq_ignore_ascii_case(scheme.as_bytes()) =>
+            {
                 return Err(ErrorReason::Misdirected);
             }
             _ => {}
@@ -62,7 +64,8 @@ impl Inside {
         Target::parse(&head.method, Bytes::from(url)).map_err(ErrorReason::Malformed)
     }
 
-    /// Whether this is the authority of the CONNECT, by RFC 9110 §4.2.3: in any case, and with or without the usual port.
+    /// Whether this is the authority of the CONNECT, by RFC 9110 §4.2.3: in any case, and with or
+    /// without the usual port.
     fn is(&self, authority: &[u8]) -> bool {
         Authority::parse(authority).is_some_and(|authority| {
             authority.host.eq_ignore_ascii_case(&self.origin.host)

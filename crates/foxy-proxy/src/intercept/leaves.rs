@@ -1,5 +1,5 @@
-//! Certificates for hosts, made when they are first asked for and kept in a bounded table, all with one key that lives
-//! as long as the process.
+//! Certificates for hosts, made when they are first asked for and kept in a bounded table, all with
+//! one key that lives as long as the process.
 
 use super::authority::{Authority, AuthorityError, MadeCertificate};
 use super::hosts::HostName;
@@ -45,7 +45,8 @@ impl fmt::Debug for Leaves {
 
 impl Leaves {
     pub(super) fn new() -> Result<Self, AuthorityError> {
-        let key = KeyPair::generate().map_err(|error| AuthorityError::Signing(error.to_string()))?;
+        let key =
+            KeyPair::generate().map_err(|error| AuthorityError::Signing(error.to_string()))?;
         Ok(Self { key, ticketer: Ticketer::new().ok(), kept: Mutex::default() })
     }
 
@@ -68,7 +69,8 @@ impl Leaves {
         let certified = certified.map_err(|error| AuthorityError::Signing(error.to_string()))?;
         let config = Arc::new(self.server(certified));
         if kept.len() >= KEPT
-            && let Some(first) = kept.iter().min_by_key(|(_, leaf)| leaf.until).map(|(name, _)| name.clone())
+            && let Some(first) =
+                kept.iter().min_by_key(|(_, leaf)| leaf.until).map(|(name, _)| name.clone())
         {
             kept.remove(&first);
         }
@@ -112,7 +114,8 @@ mod tests {
     fn authority() -> Authority {
         let hosts = ["test".parse().expect("a host")];
         let validity = Duration::from_secs(365 * 86_400);
-        let made = make(&NewAuthority { name: "a", hosts: &hosts, now: NOW, validity }).expect("made");
+        let made =
+            make(&NewAuthority { name: "a", hosts: &hosts, now: NOW, validity }).expect("made");
         Authority::read(made.certificate.as_bytes(), &made.key, NOW).expect("usable")
     }
 

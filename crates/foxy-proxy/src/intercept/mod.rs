@@ -1,8 +1,10 @@
-//! Interception: for hosts that the operator lists, the proxy ends the TLS inside a CONNECT itself, with certificates
-//! of an authority of its own, so that what passes can be cached. Whatever is not listed is carried unseen.
+//! Interception: for hosts that the operator lists, the proxy ends the TLS inside a CONNECT itself,
+//! with certificates of an authority of its own, so that what passes can be cached. Whatever is not
+//! listed is carried unseen.
 //!
-//! `hosts` and `constraints` say for whom, `authority` signs, `leaves` keeps what was signed, `certificates` gives it out,
-//! `entry` carries it out for one connection, and `inside` says which requests belong there. No file is read here.
+//! `hosts` and `constraints` say for whom, `authority` signs, `leaves` keeps what was signed,
+//! `certificates` gives it out, `entry` carries it out for one connection, and `inside` says which
+//! requests belong there. No file is read here.
 
 mod authority;
 mod certificates;

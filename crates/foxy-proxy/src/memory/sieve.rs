@@ -1,5 +1,6 @@
-//! What is held under keys, and which of it goes when room is wanted. That is up to SIEVE (Zhang et al., NSDI 2024): a hit
-//! only sets a mark, so it takes the lock for a look-up and nothing more. How much may be held is up to the owner.
+//! What is held under keys, and which of it goes when room is wanted. That is up to SIEVE (Zhang et
+//! al., NSDI 2024): a hit only sets a mark, so it takes the lock for a look-up and nothing more.
+//! How much may be held is up to the owner.
 
 use foxy_store::{Key, KeyMap};
 
@@ -59,7 +60,14 @@ impl<Value: Clone> Sieve<Value> {
 
     /// Takes in what is not held, and weighs that many bytes.
     pub(super) fn insert(&mut self, key: Key, value: Value, weight: u64) {
-        let slot = Slot { key, value: Some(value), weight, visited: false, newer: None, older: self.newest };
+        let slot = Slot {
+            key,
+            value: Some(value),
+            weight,
+            visited: false,
+            newer: None,
+            older: self.newest,
+        };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index] = slot;
@@ -105,7 +113,8 @@ impl<Value: Clone> Sieve<Value> {
         self.free.push(index);
     }
 
-    /// The hand moves from the oldest to the newest, clearing marks, and evicts the first without one.
+    /// The hand moves from the oldest to the newest, clearing marks, and evicts the first without
+    /// one.
     pub(super) fn evict(&mut self) {
         let mut at = self.hand.or(self.oldest);
         while let Some(index) = at {

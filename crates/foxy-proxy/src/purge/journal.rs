@@ -1,6 +1,6 @@
-//! Purges as bytes: blocks that are appended to a file, each written twice, so that one damaged copy costs nothing.
-//! A torn tail was never acknowledged; damage before it is a doubt about everything. What reads and writes the file is
-//! not here.
+//! Purges as bytes: blocks that are appended to a file, each written twice, so that one damaged
+//! copy costs nothing. A torn tail was never acknowledged; damage before it is a doubt about
+//! everything. What reads and writes the file is not here.
 
 use crate::purge::rule::{Order, Rule, Scope, Strength};
 use foxy_base::WallTime;
@@ -25,7 +25,8 @@ const ANY_VERSION: &[u8] = b"foxypur";
 /// Which purges a journal has, and beside which store it lies; the same in each of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// Which series of purges it is. Random; what was stored under another has outlived purges nobody knows.
+    /// Which series of purges it is. Random; what was stored under another has outlived purges
+    /// nobody knows.
     pub era: u64,
     /// Which stores are used together. Random, and another once one of them is another.
     pub set: u64,
@@ -74,7 +75,8 @@ impl fmt::Display for Unreliable {
     }
 }
 
-/// Blocks `first…` of a journal with these rules; one block where there are none. Gives the number after the last.
+/// Blocks `first…` of a journal with these rules; one block where there are none. Gives the number
+/// after the last.
 pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
     let mut number = first;
     let mut rest = rules;
@@ -97,7 +99,8 @@ fn block(number: u32, series: Series, latest: u64, rules: &[Rule]) -> [u8; PAGE]
     page[16..24].copy_from_slice(&series.era.to_le_bytes());
     page[24..32].copy_from_slice(&latest.to_le_bytes());
     page[32..36].copy_from_slice(&number.to_le_bytes());
-    page[36..40].copy_from_slice(&u32::try_from(rules.len()).expect("at most BLOCK_RULES").to_le_bytes());
+    page[36..40]
+        .copy_from_slice(&u32::try_from(rules.len()).expect("at most BLOCK_RULES").to_le_bytes());
     page[40..48].copy_from_slice(&series.set.to_le_bytes());
     page[48..56].copy_from_slice(&series.place.to_le_bytes());
     for (rule, place) in rules.iter().zip(page[HEADER..].chunks_exact_mut(ENTRY)) {
@@ -133,7 +136,8 @@ fn put(rule: &Rule, out: &mut [u8]) {
 }
 
 fn take(entry: &[u8]) -> Option<Rule> {
-    let number = |from: usize| Some(u64::from_le_bytes(entry.get(from..from + 8)?.try_into().ok()?));
+    let number =
+        |from: usize| Some(u64::from_le_bytes(entry.get(from..from + 8)?.try_into().ok()?));
     let name: [u8; 16] = entry.get(24..40)?.try_into().ok()?;
     let site = Site(number(40)?);
     let scope = match entry.first()? {
@@ -187,9 +191,14 @@ pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
             continue;
         };
         if hole {
-            return Err(if journal.is_some() { Unreliable::Damaged } else { Unreliable::NoBeginning });
+            return Err(if journal.is_some() {
+                Unreliable::Damaged
+            } else {
+                Unreliable::NoBeginning
+            });
         }
-        let found = journal.get_or_insert(Journal { series: block.series, latest: 0, rules: Vec::new() });
+        let found =
+            journal.get_or_insert(Journal { series: block.series, latest: 0, rules: Vec::new() });
         if found.series != block.series {
             return Err(Unreliable::Damaged);
         }
@@ -198,7 +207,8 @@ pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
             found.rules.push(take(entry).ok_or(Unreliable::Unknown)?);
         }
     }
-    let other = |page: &[u8]| page.get(8..15) == Some(ANY_VERSION) && page.get(8..16) != Some(MAGIC);
+    let other =
+        |page: &[u8]| page.get(8..15) == Some(ANY_VERSION) && page.get(8..16) != Some(MAGIC);
     let why = if other(bytes) { Unreliable::OtherVersion } else { Unreliable::NoBeginning };
     journal.ok_or(why)
 }

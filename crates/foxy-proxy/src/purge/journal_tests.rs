@@ -86,7 +86,8 @@ fn damage_before_the_tail_is_a_doubt_about_everything() {
 
 #[test]
 fn blocks_of_two_journals_do_not_make_one() {
-    let others = [Series { era: 9, ..SERIES }, Series { set: 9, ..SERIES }, Series { place: 9, ..SERIES }];
+    let others =
+        [Series { era: 9, ..SERIES }, Series { set: 9, ..SERIES }, Series { place: 9, ..SERIES }];
     for other in others {
         let mut bytes = Vec::new();
         let next = append(&mut bytes, 0, SERIES, 0, &[]);

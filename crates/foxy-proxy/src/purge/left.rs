@@ -1,4 +1,5 @@
-//! What purges leave of what the cache holds and of what is being fetched for it; and letting go of the rest.
+//! What purges leave of what the cache holds and of what is being fetched for it; and letting go of
+//! the rest.
 
 use crate::cache::Cache;
 use crate::epoch::{Epoch, Judged, Left};
@@ -11,8 +12,8 @@ use foxy_store::Key;
 use std::sync::Arc;
 
 impl Cache {
-    /// Whether a fetch for `key` that began in `epoch` still brings what may be stored, as far as can be said before
-    /// its response is known.
+    /// Whether a fetch for `key` that began in `epoch` still brings what may be stored, as far as
+    /// can be said before its response is known.
     pub(crate) fn is_current(&self, key: &CacheKey, epoch: Epoch) -> bool {
         self.is_of_now(key, epoch) && !self.purges.may_touch(&key.text, epoch.begun)
     }
@@ -37,8 +38,9 @@ impl Cache {
         }
     }
 
-    /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the next request fetches it.
-    /// If a new one was put in its place meanwhile, that is fetched again too.
+    /// Lets go of a response that is no longer what its URL has, or no longer whole, so that the
+    /// next request fetches it. If a new one was put in its place meanwhile, that is fetched again
+    /// too.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.give_back(key.hash, Scope::url_of(key));
     }
@@ -51,13 +53,14 @@ impl Cache {
         }
     }
 
-    /// Lets go of a response in whose place a newer fetch has brought another one, kept or not: what was asked for before that
-    /// takes the place no more. What was asked for after it stays.
+    /// Lets go of a response in whose place a newer fetch has brought another one, kept or not:
+    /// what was asked for before that takes the place no more. What was asked for after it stays.
     pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, true);
     }
 
-    /// The same for a key under which the look-up found nothing: another fetch may have written there since.
+    /// The same for a key under which the look-up found nothing: another fetch may have written
+    /// there since.
     pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, false);
     }
@@ -66,7 +69,8 @@ impl Cache {
     pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let turn = watch.fetched().turn(base, key, false);
         let group = self.groups.lock(base.hash);
-        if matches!(group.judge(base.hash, &turn, None), Judged::Write | Judged::WriteWithoutWhole) {
+        if matches!(group.judge(base.hash, &turn, None), Judged::Write | Judged::WriteWithoutWhole)
+        {
             self.memory.remove(key.hash);
         }
     }

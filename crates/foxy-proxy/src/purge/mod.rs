@@ -1,6 +1,7 @@
-//! Purges: what is to be forgotten although it is stored. A purge is a rule about everything begun before it, looked at
-//! when a stored response is considered; a response is stamped with the moment its fetch began, so a purge during a
-//! fetch holds for what it brings. Who makes purges durable is a [`PurgeKeeper`]; files are not known here.
+//! Purges: what is to be forgotten although it is stored. A purge is a rule about everything begun
+//! before it, looked at when a stored response is considered; a response is stamped with the moment
+//! its fetch began, so a purge during a fetch holds for what it brings. Who makes purges durable is
+//! a [`PurgeKeeper`]; files are not known here.
 
 pub mod journal;
 mod left;
@@ -55,7 +56,11 @@ impl PurgeBook {
         let mut table = Table::default();
         rules.iter().for_each(|rule| table.add(rule));
         let newest = rules.iter().map(|rule| rule.moment).max().unwrap_or(0);
-        Self { era: era.max(1), latest: AtomicU64::new(latest.max(newest)), table: RwLock::new(table) }
+        Self {
+            era: era.max(1),
+            latest: AtomicU64::new(latest.max(newest)),
+            table: RwLock::new(table),
+        }
     }
 
     /// The series of purges.
@@ -76,8 +81,9 @@ impl PurgeBook {
         Stamp { era: self.era, moment: self.latest() }
     }
 
-    /// Puts rules in force, a few at a time, so that no worker waits long for the table. They must be durable already, if they are to be: a stamp must never be of a purge that a
-    /// crash could undo.
+    /// Puts rules in force, a few at a time, so that no worker waits long for the table. They must
+    /// be durable already, if they are to be: a stamp must never be of a purge that a crash could
+    /// undo.
     pub fn apply(&self, rules: &[Rule]) {
         for part in rules.chunks(AT_A_TIME) {
             let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +100,8 @@ impl PurgeBook {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
-    /// What purges make of a stored response. One that none has touched is asked about once, until the next purge.
+    /// What purges make of a stored response. One that none has touched is asked about once, until
+    /// the next purge.
     #[must_use]
     pub fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
@@ -105,19 +112,25 @@ impl PurgeBook {
             return Verdict::Untouched;
         }
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        let verdict = table.judge(url_of(&stored.key), tags(&stored.head.headers), stored.begun.moment);
+        let verdict =
+            table.judge(url_of(&stored.key), tags(&stored.head.headers), stored.begun.moment);
         if verdict == Verdict::Untouched {
             stored.cleared.0.fetch_max(latest, Ordering::Relaxed);
         }
         verdict
     }
 
-    /// Whether a purge since `begun` is, or may be, about the response to `url` that is still being fetched.
+    /// Whether a purge since `begun` is, or may be, about the response to `url` that is still being
+    /// fetched.
     #[must_use]
     pub fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
         begun.era != self.era
             || (begun.moment < self.latest()
-                && self.table.read().unwrap_or_else(PoisonError::into_inner).may_touch(url, begun.moment))
+                && self
+                    .table
+                    .read()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .may_touch(url, begun.moment))
     }
 }
 
@@ -246,7 +259,8 @@ mod tests {
         let mut head = ResponseHead::new(200);
         head.headers.append("Cache-Control", "max-age=100");
         let times = StoredTimes { received: WallTime(10_000), initial_age: 0 };
-        let (key, body) = (Bytes::from_static(b"http://a.test/x\nvariant"), StoredBody::Whole(Bytes::new()));
+        let (key, body) =
+            (Bytes::from_static(b"http://a.test/x\nvariant"), StoredBody::Whole(Bytes::new()));
         Stored::new(key, &head, Policy::default(), times, 0, body).begun(begun)
     }
 

@@ -1,5 +1,6 @@
-//! What can be purged and how: orders as people give them, rules as they are kept. Names are kept as hashes, so that a
-//! rule has one size; two names with one hash are purged together, which costs a fetch and nothing else.
+//! What can be purged and how: orders as people give them, rules as they are kept. Names are kept
+//! as hashes, so that a rule has one size; two names with one hash are purged together, which costs
+//! a fetch and nothing else.
 
 use crate::stored::CacheKey;
 use bytes::Bytes;
@@ -68,7 +69,8 @@ pub struct Order {
     pub scope: Scope,
     /// How.
     pub strength: Strength,
-    /// When it was asked for. It says for how long a response has been stale; no order depends on it.
+    /// When it was asked for. It says for how long a response has been stale; no order depends on
+    /// it.
     pub at: WallTime,
 }
 
@@ -126,10 +128,15 @@ impl Named {
     pub fn scopes(self, name: &str) -> Result<Vec<Scope>, BadName> {
         let name = name.trim();
         match self {
-            Self::Url => Ok(vec![Scope::url(&CacheKey::new(key_of(name).ok_or(BadName::NotAUrl)?))]),
-            Self::Prefix => Scope::prefix(&key_of(name).ok_or(BadName::NotAUrl)?).map(|scope| vec![scope]),
+            Self::Url => {
+                Ok(vec![Scope::url(&CacheKey::new(key_of(name).ok_or(BadName::NotAUrl)?))])
+            }
+            Self::Prefix => {
+                Scope::prefix(&key_of(name).ok_or(BadName::NotAUrl)?).map(|scope| vec![scope])
+            }
             Self::Tag => {
-                let one_word = !name.is_empty() && !name.contains(|c: char| c == ',' || c.is_whitespace());
+                let one_word =
+                    !name.is_empty() && !name.contains(|c: char| c == ',' || c.is_whitespace());
                 match name.len() {
                     _ if !one_word => Err(BadName::NotATag),
                     0..=NAME_LIMIT => Ok(vec![Scope::tag(name.as_bytes())]),
@@ -218,8 +225,10 @@ pub(crate) fn tags(headers: &Headers) -> impl Iterator<Item = u128> {
     let blank = |byte: &u8| byte.is_ascii_whitespace();
     let words = headers.get_all("surrogate-key").flat_map(move |value| value.split(blank));
     let comma = |byte: &u8| *byte == b',';
-    let listed =
-        headers.get_all("cache-tag").flat_map(move |value| value.split(comma)).map(<[u8]>::trim_ascii);
+    let listed = headers
+        .get_all("cache-tag")
+        .flat_map(move |value| value.split(comma))
+        .map(<[u8]>::trim_ascii);
     words.chain(listed).filter(|tag| !tag.is_empty()).map(hash_of_tag)
 }
 
@@ -282,7 +291,8 @@ mod tests {
         headers.append("Surrogate-Key", "one two");
         headers.append("Cache-Tag", "three, FOUR,,");
         headers.append("Surrogate-Key", "five");
-        let expected = ["one", "two", "five", "three", "four"].map(|tag| hash_of_tag(tag.as_bytes()));
+        let expected =
+            ["one", "two", "five", "three", "four"].map(|tag| hash_of_tag(tag.as_bytes()));
         assert_eq!(tags(&headers).collect::<Vec<_>>(), expected);
     }
 }

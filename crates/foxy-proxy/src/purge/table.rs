@@ -1,7 +1,9 @@
-//! The purges in force, bounded: what a stored response is worth after them. Pure, and without names: see `rule`.
+//! The purges in force, bounded: what a stored response is worth after them. Pure, and without
+//! names: see `rule`.
 //!
-//! A rule holds for everything begun before it, so it is never done with. Where there are too many, the oldest become
-//! coarser: a URL's or prefix's one its site's, a tag's or site's one for everything. That forgets more, never less.
+//! A rule holds for everything begun before it, so it is never done with. Where there are too many,
+//! the oldest become coarser: a URL's or prefix's one its site's, a tag's or site's one for
+//! everything. That forgets more, never less.
 
 use crate::purge::rule::{Order, Rule, Scope, Strength, site_of};
 use foxy_base::WallTime;
@@ -79,7 +81,10 @@ impl Marks {
         [(Strength::Soft, self.soft), (Strength::Hard, self.hard)]
             .into_iter()
             .filter(|(_, mark)| mark.moment > 0)
-            .map(move |(strength, Mark { moment, at })| Rule { order: Order { scope, strength, at }, moment })
+            .map(move |(strength, Mark { moment, at })| Rule {
+                order: Order { scope, strength, at },
+                moment,
+            })
     }
 }
 
@@ -159,7 +164,9 @@ impl Table {
         }
         let mut all: Vec<_> = std::mem::take(&mut self.prefixes)
             .into_iter()
-            .flat_map(|(length, known)| known.into_iter().map(move |(hash, found)| (length, hash, found)))
+            .flat_map(|(length, known)| {
+                known.into_iter().map(move |(hash, found)| (length, hash, found))
+            })
             .collect();
         all.sort_unstable_by_key(|(_, _, (_, marks))| marks.newest());
         let kept = all.split_off(all.len() - self.limits.prefixes / 2);
@@ -197,7 +204,8 @@ impl Table {
         marks
     }
 
-    /// What is left of a response to `url` with these tags, of a fetch that began after purge number `begun`.
+    /// What is left of a response to `url` with these tags, of a fetch that began after purge
+    /// number `begun`.
     pub fn judge(&self, url: &[u8], tags: impl IntoIterator<Item = u128>, begun: u64) -> Verdict {
         let mut marks = self.of_url(url);
         if self.newest_tag > begun {
@@ -212,7 +220,8 @@ impl Table {
         }
     }
 
-    /// Whether any purge since number `begun` is, or may be, about the response to a URL that is still being fetched.
+    /// Whether any purge since number `begun` is, or may be, about the response to a URL that is
+    /// still being fetched.
     #[must_use]
     pub fn may_touch(&self, url: &[u8], begun: u64) -> bool {
         self.newest_tag > begun || self.of_url(url).newest() > begun
@@ -230,7 +239,11 @@ impl Table {
         }
         for (length, known) in &self.prefixes {
             for (hash, (site, marks)) in known {
-                rules.extend(marks.rules(Scope::Prefix { length: *length, hash: *hash, site: *site }));
+                rules.extend(marks.rules(Scope::Prefix {
+                    length: *length,
+                    hash: *hash,
+                    site: *site,
+                }));
             }
         }
         for (site, marks) in &self.sites {

@@ -9,7 +9,10 @@ const AT: WallTime = WallTime(7);
 
 fn rule(named: Option<Named>, name: &str, strength: Strength, moment: u64) -> Vec<Rule> {
     let scopes = named.map_or(Ok(vec![Scope::All]), |named| named.scopes(name)).expect("a name");
-    scopes.into_iter().map(|scope| Rule { order: Order { scope, strength, at: AT }, moment }).collect()
+    scopes
+        .into_iter()
+        .map(|scope| Rule { order: Order { scope, strength, at: AT }, moment })
+        .collect()
 }
 
 fn table(limits: Limits, rules: &[Vec<Rule>]) -> Table {
@@ -40,7 +43,9 @@ fn each_scope_holds_for_its_own_and_for_nothing_else() {
             assert_eq!(judge(&table, inside, 4), expected, "{name} {inside}");
             assert_eq!(judge(&table, inside, 5), Verdict::Untouched, "{name}: begun after it");
             assert_eq!(judge(&table, outside, 4), Verdict::Untouched, "{name} {outside}");
-            assert!(table.may_touch(inside.as_bytes(), 4) && !table.may_touch(inside.as_bytes(), 5));
+            assert!(
+                table.may_touch(inside.as_bytes(), 4) && !table.may_touch(inside.as_bytes(), 5)
+            );
             assert!(!table.may_touch(outside.as_bytes(), 4), "{name} {outside}");
         }
     }
@@ -118,7 +123,8 @@ fn however_many_rules_there_are_none_is_forgotten_and_the_table_stays_small() {
     let mut random = Random::new(SEED);
     let (mut bounded, mut whole) = (Table::with_limits(limits), Table::default());
     for moment in 1..=400 {
-        let strength = if random.next_u64().is_multiple_of(2) { Strength::Soft } else { Strength::Hard };
+        let strength =
+            if random.next_u64().is_multiple_of(2) { Strength::Soft } else { Strength::Hard };
         let host = random.next_u64() % 6;
         let path = random.next_u64() % 50;
         let (named, name) = match random.next_u64() % 8 {
@@ -143,6 +149,9 @@ fn however_many_rules_there_are_none_is_forgotten_and_the_table_stays_small() {
         let tag = xxh3_128(format!("t{}", random.next_u64() % 50).as_bytes());
         let exact = harshness(whole.judge(url.as_bytes(), [tag], begun));
         let coarse = harshness(bounded.judge(url.as_bytes(), [tag], begun));
-        assert!(coarse >= exact, "seed {SEED}, moment {moment}: {url} since {begun}: {coarse} < {exact}");
+        assert!(
+            coarse >= exact,
+            "seed {SEED}, moment {moment}: {url} since {begun}: {coarse} < {exact}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The body of a request on its way to an origin: pieces from the client's side, bounded in number, framed for the
-//! wire of HTTP/1.1. It reads no client and writes no socket.
+//! The body of a request on its way to an origin: pieces from the client's side, bounded in number,
+//! framed for the wire of HTTP/1.1. It reads no client and writes no socket.
 
 use crate::upstream::error::UpstreamError;
 use bytes::{Buf, Bytes, BytesMut};
@@ -23,9 +23,9 @@ pub enum BodyPiece {
     End(Headers),
 }
 
-/// Where the client's side puts the pieces of a request body. It waits while the origin takes none, and fails once
-/// the origin wants no more. To drop it before [`BodyPiece::End`] is to say that the client left; but a body of known
-/// length is complete with its last byte, and needs no end.
+/// Where the client's side puts the pieces of a request body. It waits while the origin takes none,
+/// and fails once the origin wants no more. To drop it before [`BodyPiece::End`] is to say that the
+/// client left; but a body of known length is complete with its last byte, and needs no end.
 pub type BodySender = mpsc::Sender<BodyPiece>;
 
 /// The body of a request to an origin.
@@ -61,8 +61,8 @@ impl RequestBody {
         Self { length: BodyLength::None, left: Left::Bytes(0), pieces: None }
     }
 
-    /// A body of this length whose pieces come through the sender. One of [`BodyLength::None`] or no bytes is
-    /// complete at once and takes no pieces.
+    /// A body of this length whose pieces come through the sender. One of [`BodyLength::None`] or
+    /// no bytes is complete at once and takes no pieces.
     #[must_use]
     pub fn channel(length: BodyLength) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(PIECES);
@@ -91,7 +91,8 @@ impl RequestBody {
         self.pieces = None;
     }
 
-    /// The next piece; waits for ever when the body is complete. Nothing is lost if the future is dropped.
+    /// The next piece; waits for ever when the body is complete. Nothing is lost if the future is
+    /// dropped.
     pub(crate) async fn next(&mut self) -> Option<BodyPiece> {
         match &mut self.pieces {
             Some(pieces) => pieces.recv().await,

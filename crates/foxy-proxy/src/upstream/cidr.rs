@@ -1,5 +1,5 @@
-//! Blocks of addresses as people write them (`10.0.0.0/8`, `::1`). It only reads and compares; what a block
-//! allows is for `destination` to say.
+//! Blocks of addresses as people write them (`10.0.0.0/8`, `::1`). It only reads and compares; what
+//! a block allows is for `destination` to say.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -41,10 +41,16 @@ impl fmt::Display for CidrError {
                 "address block {text:?} does not start with an IP address; write one such as 10.0.0.0/8 or ::1"
             ),
             Self::BadPrefix { text, longest } => {
-                write!(formatter, "address block {text:?} needs a prefix of 0 to {longest} after the slash")
+                write!(
+                    formatter,
+                    "address block {text:?} needs a prefix of 0 to {longest} after the slash"
+                )
             }
             Self::HostBits { text, meant } => {
-                write!(formatter, "address block {text:?} has bits set after its prefix; write {meant}")
+                write!(
+                    formatter,
+                    "address block {text:?} has bits set after its prefix; write {meant}"
+                )
             }
         }
     }
@@ -53,7 +59,8 @@ impl fmt::Display for CidrError {
 impl std::error::Error for CidrError {}
 
 impl Cidr {
-    /// The block `address` lies in that has `prefix` leading bits, or all bits if the family has fewer.
+    /// The block `address` lies in that has `prefix` leading bits, or all bits if the family has
+    /// fewer.
     #[must_use]
     pub fn new(address: IpAddr, prefix: u8) -> Self {
         let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
@@ -182,7 +189,11 @@ mod tests {
         ];
         for (block, address, expected) in cases {
             let block: Cidr = block.parse().expect(block);
-            assert_eq!(block.contains(address.parse().expect(address)), expected, "{block} {address}");
+            assert_eq!(
+                block.contains(address.parse().expect(address)),
+                expected,
+                "{block} {address}"
+            );
         }
     }
 }

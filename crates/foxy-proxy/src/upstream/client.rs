@@ -1,5 +1,5 @@
-//! What a worker asks for exchanges and connections: one dialler, one pool. It begins exchanges; `exchange` drives
-//! them.
+//! What a worker asks for exchanges and connections: one dialler, one pool. It begins exchanges;
+//! `exchange` drives them.
 
 use crate::client_block::ClientBlock;
 use crate::upstream::body::RequestBody;
@@ -19,8 +19,8 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// A request to an origin. Hop-by-hop headers of the client are already removed; the framing headers are set from
-/// the body's length by the exchange.
+/// A request to an origin. Hop-by-hop headers of the client are already removed; the framing
+/// headers are set from the body's length by the exchange.
 #[derive(Debug)]
 pub struct UpstreamRequest {
     /// Where to.
@@ -29,7 +29,8 @@ pub struct UpstreamRequest {
     pub method: Method,
     /// The target as it is written on the wire, such as `/path?query`.
     pub target: Bytes,
-    /// The headers, Host among them. `Connection` and `Upgrade` are there only if an upgrade is asked for.
+    /// The headers, Host among them. `Connection` and `Upgrade` are there only if an upgrade is
+    /// asked for.
     pub headers: Headers,
     /// The body.
     pub body: RequestBody,
@@ -44,13 +45,15 @@ pub struct UpstreamCounts {
     pub connect_failures: u64,
     /// Requests sent on a connection used before.
     pub reused: u64,
-    /// Requests sent again because a kept connection had died, or because the origin did nothing of them.
+    /// Requests sent again because a kept connection had died, or because the origin did nothing of
+    /// them.
     pub retried: u64,
     /// Requests sent over HTTP/2.
     pub http2: u64,
 }
 
-/// Begins exchanges with origins. Clones share everything; it belongs to one current-thread runtime.
+/// Begins exchanges with origins. Clones share everything; it belongs to one current-thread
+/// runtime.
 #[derive(Clone)]
 pub struct UpstreamClient {
     shared: Rc<Shared>,
@@ -65,10 +68,14 @@ pub(crate) struct Shared {
 }
 
 impl UpstreamClient {
-    /// A client with nothing connected. Must be called within a `LocalSet`: a task closes connections that waited
-    /// too long, and ends with the last clone.
+    /// A client with nothing connected. Must be called within a `LocalSet`: a task closes
+    /// connections that waited too long, and ends with the last clone.
     #[must_use]
-    pub fn new(settings: UpstreamSettings, resolver: Rc<dyn Resolve>, policy: Rc<DestinationPolicy>) -> Self {
+    pub fn new(
+        settings: UpstreamSettings,
+        resolver: Rc<dyn Resolve>,
+        policy: Rc<DestinationPolicy>,
+    ) -> Self {
         let limits = LookupLimits {
             timeout: settings.resolve_timeout,
             most: settings.lookups,
@@ -100,17 +107,30 @@ impl UpstreamClient {
     /// A connection for a CONNECT of that client.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why connecting failed.
-    pub async fn connect(&self, origin: &Origin, client: ClientBlock) -> Result<TcpStream, ConnectError> {
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why
+    /// connecting failed.
+    pub async fn connect(
+        &self,
+        origin: &Origin,
+        client: ClientBlock,
+    ) -> Result<TcpStream, ConnectError> {
         self.shared.dialer.policy().check_connect_port(origin.port)?;
-        self.shared.counted(self.shared.dialer.dial_tcp(origin, Some(client)).await).map(|(stream, _)| stream)
+        self.shared
+            .counted(self.shared.dialer.dial_tcp(origin, Some(client)).await)
+            .map(|(stream, _)| stream)
     }
 
-    /// Whether a CONNECT may go there at all, by its port and by the addresses the name has now. Connects to nothing.
+    /// Whether a CONNECT may go there at all, by its port and by the addresses the name has now.
+    /// Connects to nothing.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why the name has none.
-    pub async fn may_connect(&self, origin: &Origin, client: ClientBlock) -> Result<(), ConnectError> {
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why the name
+    /// has none.
+    pub async fn may_connect(
+        &self,
+        origin: &Origin,
+        client: ClientBlock,
+    ) -> Result<(), ConnectError> {
         self.shared.dialer.policy().check_connect_port(origin.port)?;
         self.shared.dialer.addresses(origin, Some(client)).await.map(drop)
     }
@@ -129,7 +149,8 @@ impl UpstreamClient {
 }
 
 impl Shared {
-    /// A new connection. What that takes lies apart, so that exchanges on kept ones do not carry room for it.
+    /// A new connection. What that takes lies apart, so that exchanges on kept ones do not carry
+    /// room for it.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,

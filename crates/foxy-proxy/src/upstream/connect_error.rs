@@ -1,5 +1,5 @@
-//! Why there is no connection to an origin, each with the status a client gets for it. `docs/errors.md` explains them
-//! to people.
+//! Why there is no connection to an origin, each with the status a client gets for it.
+//! `docs/errors.md` explains them to people.
 
 use crate::upstream::destination::DestinationRefusal;
 use std::fmt;
@@ -8,8 +8,9 @@ use std::io;
 /// Why a name gave no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResolveError {
-    /// The name does not exist, or has no address. Also any host that ends in a number without being an address
-    /// (`0x7f.1`, `2130706433`): no DNS name ends so, and libraries disagree about what address it is.
+    /// The name does not exist, or has no address. Also any host that ends in a number without
+    /// being an address (`0x7f.1`, `2130706433`): no DNS name ends so, and libraries disagree about
+    /// what address it is.
     NoSuchHost,
     /// No name server answered in time.
     TimedOut,
@@ -28,7 +29,8 @@ pub enum ResolveError {
 pub enum TlsError {
     /// No authority that is trusted signed the certificate.
     Untrusted,
-    /// The certificate is for other names, or the origin's host is none that a certificate can be for.
+    /// The certificate is for other names, or the origin's host is none that a certificate can be
+    /// for.
     WrongName,
     /// The certificate is not valid any more, or not yet.
     Expired,
@@ -207,12 +209,12 @@ pub(crate) fn connect_failure(error: &io::Error) -> ConnectError {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => ConnectError::ConnectionRefused,
         io::ErrorKind::TimedOut => ConnectError::TimedOut,
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable | io::ErrorKind::NetworkDown => {
-            ConnectError::Unreachable
-        }
-        io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory | io::ErrorKind::ResourceBusy => {
-            ConnectError::OutOfResources
-        }
+        io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::NetworkDown => ConnectError::Unreachable,
+        io::ErrorKind::AddrNotAvailable
+        | io::ErrorKind::OutOfMemory
+        | io::ErrorKind::ResourceBusy => ConnectError::OutOfResources,
         _ if error.raw_os_error().is_some_and(is_descriptor_limit) => ConnectError::OutOfResources,
         _ => ConnectError::Failed,
     }
@@ -270,7 +272,10 @@ mod tests {
     #[test]
     fn running_out_of_descriptors_is_named_so() {
         for code in [23, 24] {
-            assert_eq!(connect_failure(&io::Error::from_raw_os_error(code)), ConnectError::OutOfResources);
+            assert_eq!(
+                connect_failure(&io::Error::from_raw_os_error(code)),
+                ConnectError::OutOfResources
+            );
         }
     }
 }

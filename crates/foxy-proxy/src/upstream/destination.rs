@@ -1,5 +1,6 @@
-//! Where the proxy may connect to: a pure policy on the address dialled, never on the name asked for, so that no
-//! name, spelling or change of DNS gets around it. It resolves nothing and connects to nothing.
+//! Where the proxy may connect to: a pure policy on the address dialled, never on the name asked
+//! for, so that no name, spelling or change of DNS gets around it. It resolves nothing and connects
+//! to nothing.
 
 use crate::upstream::cidr::Cidr;
 use std::fmt;
@@ -14,8 +15,8 @@ pub enum ChosenBy {
     Operator,
 }
 
-/// Why an address or port is not connected to. Addresses are refused when IANA's special-purpose registries
-/// (RFC 6890 and its updates) do not call them globally reachable.
+/// Why an address or port is not connected to. Addresses are refused when IANA's special-purpose
+/// registries (RFC 6890 and its updates) do not call them globally reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DestinationRefusal {
     /// `127.0.0.0/8`, `::1`: the machine itself.
@@ -34,10 +35,11 @@ pub enum DestinationRefusal {
     Multicast,
     /// `255.255.255.255`.
     Broadcast,
-    /// Anything else that is not globally reachable: `240.0.0.0/4`, benchmarking, protocol assignments, and IPv6
-    /// outside `2000::/3`.
+    /// Anything else that is not globally reachable: `240.0.0.0/4`, benchmarking, protocol
+    /// assignments, and IPv6 outside `2000::/3`.
     Reserved,
-    /// A public address that this machine has itself: what listens there may be meant for the machine alone.
+    /// A public address that this machine has itself: what listens there may be meant for the
+    /// machine alone.
     OwnMachine,
     /// The proxy's own listening address: it would talk to itself.
     OwnAddress,
@@ -73,8 +75,12 @@ impl DestinationRefusal {
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::OwnAddress | Self::PortZero => None,
-            Self::ConnectPort => Some("to allow it, add the port to connect-ports (--connect-port PORT)"),
-            _ => Some("to allow it, add the address's block to allow-destination (--allow-destination CIDR)"),
+            Self::ConnectPort => {
+                Some("to allow it, add the port to connect-ports (--connect-port PORT)")
+            }
+            _ => Some(
+                "to allow it, add the address's block to allow-destination (--allow-destination CIDR)",
+            ),
         }
     }
 
@@ -114,7 +120,8 @@ pub struct DestinationPolicy {
     pub allowed: Vec<Cidr>,
     /// Ports CONNECT may ask for.
     pub connect_ports: Vec<u16>,
-    /// The addresses this proxy listens on; an unspecified one stands for every address of the machine.
+    /// The addresses this proxy listens on; an unspecified one stands for every address of the
+    /// machine.
     pub own: Vec<SocketAddr>,
 }
 
@@ -129,7 +136,11 @@ impl DestinationPolicy {
     ///
     /// # Errors
     /// The reason it may not.
-    pub fn check_address(&self, address: SocketAddr, chosen: ChosenBy) -> Result<(), DestinationRefusal> {
+    pub fn check_address(
+        &self,
+        address: SocketAddr,
+        chosen: ChosenBy,
+    ) -> Result<(), DestinationRefusal> {
         let ip = address.ip().to_canonical();
         if address.port() == 0 {
             return Err(DestinationRefusal::PortZero);
@@ -150,8 +161,8 @@ impl DestinationPolicy {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Whether an address that [`Self::check_address`] lets through may be dialled although it may be one of this
-    /// machine. `is_own` says whether it is; it is asked only where that matters.
+    /// Whether an address that [`Self::check_address`] lets through may be dialled although it may
+    /// be one of this machine. `is_own` says whether it is; it is asked only where that matters.
     ///
     /// # Errors
     /// [`DestinationRefusal::OwnMachine`].
@@ -166,7 +177,8 @@ impl DestinationPolicy {
             return Ok(());
         }
         let embedded = embedded_in(ip).into_iter().flatten().map(IpAddr::V4);
-        let mut reached = std::iter::once(ip).chain(embedded.filter(|address| !self.allows(*address)));
+        let mut reached =
+            std::iter::once(ip).chain(embedded.filter(|address| !self.allows(*address)));
         if reached.any(&mut is_own) { Err(DestinationRefusal::OwnMachine) } else { Ok(()) }
     }
 
@@ -174,8 +186,9 @@ impl DestinationPolicy {
         self.allowed.iter().any(|block| block.contains(ip))
     }
 
-    /// Whether an established connection may be used: one whose two ends are the same machine and that ends at a
-    /// port this proxy listens on for every address leads to the proxy itself, any other to another service of the machine.
+    /// Whether an established connection may be used: one whose two ends are the same machine and
+    /// that ends at a port this proxy listens on for every address leads to the proxy itself, any
+    /// other to another service of the machine.
     ///
     /// # Errors
     /// [`DestinationRefusal::OwnAddress`] or [`DestinationRefusal::OwnMachine`].
@@ -198,7 +211,11 @@ impl DestinationPolicy {
     /// # Errors
     /// [`DestinationRefusal::ConnectPort`].
     pub fn check_connect_port(&self, port: u16) -> Result<(), DestinationRefusal> {
-        if self.connect_ports.contains(&port) { Ok(()) } else { Err(DestinationRefusal::ConnectPort) }
+        if self.connect_ports.contains(&port) {
+            Ok(())
+        } else {
+            Err(DestinationRefusal::ConnectPort)
+        }
     }
 
     fn is_own(&self, ip: IpAddr, port: u16) -> bool {
@@ -258,8 +275,8 @@ fn refusal_of_v6(address: Ipv6Addr) -> Option<DestinationRefusal> {
     })
 }
 
-/// The IPv4 addresses an IPv6 address leads to: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's server and client
-/// (RFC 4380), IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped ones are IPv4 already.
+/// The IPv4 addresses an IPv6 address leads to: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's server
+/// and client (RFC 4380), IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped ones are IPv4 already.
 fn embedded_in(address: IpAddr) -> [Option<Ipv4Addr>; 2] {
     let IpAddr::V6(address) = address else { return [None, None] };
     let bits = address.to_bits();

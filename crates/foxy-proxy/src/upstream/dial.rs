@@ -1,5 +1,6 @@
-//! Connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the addresses the policy
-//! allows, then TLS where it is asked for. It speaks no HTTP and keeps no connection.
+//! Connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the
+//! addresses the policy allows, then TLS where it is asked for. It speaks no HTTP and keeps no
+//! connection.
 
 use crate::client_block::ClientBlock;
 use crate::upstream::connect_error::connect_failure;
@@ -81,8 +82,8 @@ impl Dialer {
         &self.policy
     }
 
-    /// A new connection to `origin` that a request can be sent on. TCP and TLS share one time limit. Without TLS what is
-    /// offered is what is spoken.
+    /// A new connection to `origin` that a request can be sent on. TCP and TLS share one time
+    /// limit. Without TLS what is offered is what is spoken.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -93,13 +94,15 @@ impl Dialer {
         match origin.scheme {
             Scheme::Http => Ok(Dialled { stream: Transport::Plain(stream), spoken: offered }),
             Scheme::Https => {
-                let handshake = timeout_at(deadline, self.tls.connect(&origin.host, stream, offered));
+                let handshake =
+                    timeout_at(deadline, self.tls.connect(&origin.host, stream, offered));
                 Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
             }
         }
     }
 
-    /// A new TCP connection to `origin`, without Nagle's delay, and until when it is to be ready for use.
+    /// A new TCP connection to `origin`, without Nagle's delay, and until when it is to be ready
+    /// for use.
     pub(crate) async fn dial_tcp(
         &self,
         origin: &Origin,
@@ -107,7 +110,8 @@ impl Dialer {
     ) -> Result<(TcpStream, Instant), ConnectError> {
         let addresses = self.addresses(origin, client).await?;
         let deadline = Instant::now() + self.timeout;
-        let stream = timeout_at(deadline, race(&addresses)).await.unwrap_or(Err(ConnectError::TimedOut))?;
+        let stream =
+            timeout_at(deadline, race(&addresses)).await.unwrap_or(Err(ConnectError::TimedOut))?;
         let (local, peer) = stream
             .local_addr()
             .and_then(|local| Ok((local, stream.peer_addr()?)))
@@ -163,7 +167,8 @@ impl Dialer {
             }
         };
         let checked = self.policy.check_address(address, chosen);
-        let checked = checked.and_then(|()| self.policy.check_machine(address.ip(), chosen, is_own));
+        let checked =
+            checked.and_then(|()| self.policy.check_machine(address.ip(), chosen, is_own));
         failure.map_or(Ok(checked), |error| Err(connect_failure(&error)))
     }
 }
@@ -180,8 +185,8 @@ fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
     order
 }
 
-/// The first connection to succeed; a new address is tried when [`STAGGER`] has passed or one failed.
-/// If none succeeds, the first failure.
+/// The first connection to succeed; a new address is tried when [`STAGGER`] has passed or one
+/// failed. If none succeeds, the first failure.
 async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();

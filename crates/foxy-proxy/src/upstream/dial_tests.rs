@@ -18,11 +18,14 @@ impl Resolve for Scripted {
     }
 }
 
-const LIMITS: LookupLimits = LookupLimits { timeout: Duration::from_secs(5), most: 8, of_client: 8 };
+const LIMITS: LookupLimits =
+    LookupLimits { timeout: Duration::from_secs(5), most: 8, of_client: 8 };
 
 fn dialer(answers: &[&[&str]], allowed: &[&str]) -> Dialer {
-    let answers =
-        answers.iter().map(|answer| answer.iter().map(|ip| ip.parse().expect("address")).collect()).collect();
+    let answers = answers
+        .iter()
+        .map(|answer| answer.iter().map(|ip| ip.parse().expect("address")).collect())
+        .collect();
     let lookups = Lookups::new(Rc::new(Scripted(RefCell::new(answers))), LIMITS);
     let allowed = allowed.iter().map(|block| block.parse().expect("block")).collect();
     let policy = DestinationPolicy { allowed, ..DestinationPolicy::default() };
@@ -41,7 +44,8 @@ fn named(port: u16) -> Origin {
 
 #[test]
 fn families_take_turns_and_six_is_first() {
-    let ips = |list: &[&str]| list.iter().map(|ip| ip.parse().expect("address")).collect::<Vec<IpAddr>>();
+    let ips =
+        |list: &[&str]| list.iter().map(|ip| ip.parse().expect("address")).collect::<Vec<IpAddr>>();
     let order = interleaved(&ips(&["1.1.1.1", "1.1.1.2", "1.1.1.3", "::1", "::2"]));
     assert_eq!(order, ips(&["::1", "1.1.1.1", "::2", "1.1.1.2", "1.1.1.3"]));
 }
@@ -89,7 +93,8 @@ async fn literals_pass_the_same_policy() {
 async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["::1", "10.0.0.1", "127.0.0.1"]], &["127.0.0.0/8"]);
-    let dialled = dialer.dial(&named(port), Spoken::Http1, None).await.expect("the allowed address answers");
+    let dialled =
+        dialer.dial(&named(port), Spoken::Http1, None).await.expect("the allowed address answers");
     assert_eq!(
         dialled.stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
         "127.0.0.1".parse::<IpAddr>().expect("address")
@@ -101,7 +106,8 @@ async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
 async fn an_address_that_refuses_gives_way_to_the_next() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["127.0.0.2", "127.0.0.3", "127.0.0.1"]], &["127.0.0.0/8"]);
-    let dialled = dialer.dial(&named(port), Spoken::Http1, None).await.expect("the last address answers");
+    let dialled =
+        dialer.dial(&named(port), Spoken::Http1, None).await.expect("the last address answers");
     assert_eq!(
         dialled.stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
         "127.0.0.1".parse::<IpAddr>().expect("address")
@@ -126,7 +132,8 @@ async fn a_proxy_that_listens_everywhere_does_not_dial_itself() {
     let allowed = vec!["0.0.0.0/0".parse().expect("block")];
     let policy = DestinationPolicy { own, allowed, ..DestinationPolicy::default() };
     let lookups = Lookups::new(Rc::new(Scripted(RefCell::default())), LIMITS);
-    let dialer = Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5));
+    let dialer =
+        Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5));
     let origin = Origin::new(Scheme::Http, "127.0.0.1", port, ChosenBy::Client);
     let expected = Err(ConnectError::Forbidden(DestinationRefusal::OwnAddress));
     assert_eq!(dialer.dial(&origin, Spoken::Http1, None).await.map(drop), expected);

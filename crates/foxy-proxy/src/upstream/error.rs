@@ -1,14 +1,14 @@
-//! Why an origin did not give a whole answer, each with the status a client gets for it. `docs/errors.md` explains them
-//! to people.
+//! Why an origin did not give a whole answer, each with the status a client gets for it.
+//! `docs/errors.md` explains them to people.
 
 pub use crate::upstream::connect_error::{ConnectError, ResolveError, TlsError};
 use crate::upstream::http2::Http2Error;
 use foxy_http::DecodeError;
 use std::fmt;
 
-/// Why an exchange with an origin has no, or no whole, response. None of them may be shown to a client as a
-/// complete response: before the head is forwarded it is answered by [`UpstreamError::status`], after it the
-/// client's connection is cut.
+/// Why an exchange with an origin has no, or no whole, response. None of them may be shown to a
+/// client as a complete response: before the head is forwarded it is answered by
+/// [`UpstreamError::status`], after it the client's connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpstreamError {
     /// There is no connection.
@@ -159,7 +159,8 @@ mod tests {
             Http2Error::Crowded,
         ];
         let connect = connect.into_iter().chain(tls.map(ConnectError::from));
-        let connect = resolve.map(ConnectError::from).into_iter().chain(connect).map(UpstreamError::from);
+        let connect =
+            resolve.map(ConnectError::from).into_iter().chain(connect).map(UpstreamError::from);
         for error in connect.chain(upstream).chain(http2.map(UpstreamError::from)) {
             let row = format!("| {} | `{}` |", error.status(), error.name());
             assert!(documentation.contains(&row), "docs/errors.md has no row {row}");

@@ -1,6 +1,6 @@
-//! One request to an origin and its response, over a kept or a new connection of either version. Sending and reading go
-//! on at the same time, so an early answer is seen. It caches nothing, and never takes an incomplete response for a
-//! whole one.
+//! One request to an origin and its response, over a kept or a new connection of either version.
+//! Sending and reading go on at the same time, so an early answer is seen. It caches nothing, and
+//! never takes an incomplete response for a whole one.
 
 use crate::client_block::ClientBlock;
 use crate::upstream::client::{Shared, UpstreamRequest};
@@ -21,8 +21,8 @@ const REPEATS: usize = 3;
 /// What comes before the body of a response.
 #[derive(Debug)]
 pub enum HeadEvent {
-    /// The client, which sent `Expect: 100-continue`, is to be told to go on: the origin said so or took too long
-    /// to. It comes at most once.
+    /// The client, which sent `Expect: 100-continue`, is to be told to go on: the origin said so or
+    /// took too long to. It comes at most once.
     Continue,
     /// Another 1xx, to be forwarded.
     Interim(ResponseHead),
@@ -42,8 +42,8 @@ pub enum BodyEvent {
     End,
 }
 
-/// An exchange with an origin. Dropping it before its end closes the connection of HTTP/1.1, or resets the stream of
-/// HTTP/2.
+/// An exchange with an origin. Dropping it before its end closes the connection of HTTP/1.1, or
+/// resets the stream of HTTP/2.
 pub struct UpstreamExchange {
     shared: Rc<Shared>,
     origin: Origin,
@@ -70,7 +70,15 @@ impl UpstreamExchange {
             shared,
             origin,
             client: None,
-            request: Sending { method, target, headers, body, upgrade, waits_for_continue, taken: false },
+            request: Sending {
+                method,
+                target,
+                headers,
+                body,
+                upgrade,
+                waits_for_continue,
+                taken: false,
+            },
             link: None,
             stage: Stage::Head,
             over_http1: upgrade,
@@ -84,8 +92,8 @@ impl UpstreamExchange {
         Self { client: Some(client), ..self }
     }
 
-    /// The next of the heads. To be called until it gives [`HeadEvent::Final`]. It may be dropped while it waits, and
-    /// called again.
+    /// The next of the heads. To be called until it gives [`HeadEvent::Final`]. It may be dropped
+    /// while it waits, and called again.
     ///
     /// # Errors
     /// Why there is no response; the exchange is over.
@@ -115,11 +123,13 @@ impl UpstreamExchange {
         }
     }
 
-    /// The next part of the body; more of the request is sent meanwhile. It reads no faster than it is called. It may
-    /// be dropped while it waits, and called again. After [`BodyEvent::End`] the connection is kept if it can be.
+    /// The next part of the body; more of the request is sent meanwhile. It reads no faster than it
+    /// is called. It may be dropped while it waits, and called again. After [`BodyEvent::End`] the
+    /// connection is kept if it can be.
     ///
     /// # Errors
-    /// Why the response is incomplete; the exchange is over, and what was received is not the whole response.
+    /// Why the response is incomplete; the exchange is over, and what was received is not the whole
+    /// response.
     pub async fn next(&mut self) -> Result<BodyEvent, UpstreamError> {
         assert!(self.stage != Stage::Head, "the final head comes first");
         if self.stage == Stage::Done {
@@ -143,7 +153,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// The connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that came with that head.
+    /// The connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that came
+    /// with that head.
     #[must_use]
     pub fn into_tunnel(mut self) -> Option<(Transport, Bytes)> {
         match self.link.take()? {
@@ -154,8 +165,9 @@ impl UpstreamExchange {
 
     /// Makes sure that there is a connection and that the request's head is on its way.
     ///
-    /// Over HTTP/1.1 only a request that may be sent twice is given a kept connection: such a one can turn out dead,
-    /// and a request that cannot be repeated would then be lost (RFC 9112 §9.3.1).
+    /// Over HTTP/1.1 only a request that may be sent twice is given a kept connection: such a one
+    /// can turn out dead, and a request that cannot be repeated would then be lost (RFC 9112
+    /// §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             let Sending { method, target, headers, body, .. } = &self.request;
@@ -198,7 +210,9 @@ impl UpstreamExchange {
         let link = self.link.take();
         let request = &self.request;
         let may = match why {
-            Again::Lost => request.method.is_idempotent() && request.body.is_complete() && !request.taken,
+            Again::Lost => {
+                request.method.is_idempotent() && request.body.is_complete() && !request.taken
+            }
             Again::Refused | Again::OverHttp1 => !request.taken,
         };
         let error = match why {

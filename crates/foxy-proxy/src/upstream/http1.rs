@@ -1,5 +1,5 @@
-//! One exchange over HTTP/1.1: a connection of its own for as long as it lasts. Sending and reading go on at the same
-//! time. It opens no connection and keeps none.
+//! One exchange over HTTP/1.1: a connection of its own for as long as it lasts. Sending and reading
+//! go on at the same time. It opens no connection and keeps none.
 
 use crate::upstream::body::Outgoing;
 use crate::upstream::error::UpstreamError;
@@ -48,7 +48,8 @@ enum Moved {
 }
 
 impl Http1Link {
-    /// Puts the head of a request on its way. `kept` says that the connection served another one before.
+    /// Puts the head of a request on its way. `kept` says that the connection served another one
+    /// before.
     pub(crate) fn open(mut connection: Connection, kept: bool, request: &Sending) -> Self {
         if request.upgrade {
             connection.decoder.expect_upgrade(&request.method);
@@ -64,7 +65,15 @@ impl Http1Link {
         encode::request_head(&request.method, &request.target, &headers, &mut head);
         let mut out = Outgoing::default();
         out.push(head.freeze());
-        Self { connection, out, kept, answered: false, deaf: false, flushed: true, active: Instant::now() }
+        Self {
+            connection,
+            out,
+            kept,
+            answered: false,
+            deaf: false,
+            flushed: true,
+            active: Instant::now(),
+        }
     }
 
     /// The reader asks for more; the origin's time begins.
@@ -111,7 +120,8 @@ impl Http1Link {
         }
     }
 
-    /// The connection, if request and response both came to their end on it, so that it can serve another.
+    /// The connection, if request and response both came to their end on it, so that it can serve
+    /// another.
     pub(crate) fn finish(self, body_is_complete: bool) -> Option<Connection> {
         let sent = self.out.is_empty() && body_is_complete && self.flushed && !self.deaf;
         let Connection { decoder, buffer, .. } = &self.connection;
@@ -156,7 +166,11 @@ impl Http1Link {
     }
 
     /// Judges what a read gave. `None` if the decoder should look again.
-    fn read(&mut self, read: io::Result<usize>, stage: Stage) -> Result<Option<Turn>, UpstreamError> {
+    fn read(
+        &mut self,
+        read: io::Result<usize>,
+        stage: Stage,
+    ) -> Result<Option<Turn>, UpstreamError> {
         match read {
             Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(Turn::Event)),
             Ok(0) => self.unanswered(),

@@ -1,5 +1,6 @@
-//! Names whose addresses are known without asking a name server: those of `/etc/hosts`, and answers that are still good.
-//! The resolver's own cache cannot be looked into without a question to a server when it has no answer.
+//! Names whose addresses are known without asking a name server: those of `/etc/hosts`, and answers
+//! that are still good. The resolver's own cache cannot be looked into without a question to a
+//! server when it has no answer.
 
 use hickory_resolver::Hosts;
 use hickory_resolver::proto::op::Query;
@@ -48,7 +49,10 @@ impl KnownNames {
 
     fn answered(&self, name: &str, now: Instant) -> Option<Rc<[IpAddr]>> {
         let answers = self.answers.borrow();
-        answers.get(name).filter(|answer| now < answer.until).map(|answer| Rc::clone(&answer.addresses))
+        answers
+            .get(name)
+            .filter(|answer| now < answer.until)
+            .map(|answer| Rc::clone(&answer.addresses))
     }
 
     fn in_hosts(&self, name: &str) -> Option<Rc<[IpAddr]>> {
@@ -56,7 +60,11 @@ impl KnownNames {
         let found = [RecordType::AAAA, RecordType::A].map(|kind| {
             let found = self.hosts.lookup_static_host(&Query::query(name.clone(), kind));
             found.map(|found| {
-                found.answers().iter().filter_map(|record| record.data.ip_addr()).collect::<Vec<_>>()
+                found
+                    .answers()
+                    .iter()
+                    .filter_map(|record| record.data.ip_addr())
+                    .collect::<Vec<_>>()
             })
         });
         let addresses: Rc<[IpAddr]> = found.into_iter().flatten().flatten().collect();

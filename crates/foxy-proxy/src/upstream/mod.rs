@@ -1,5 +1,6 @@
-//! The upstream side: finding an origin, connecting to it, and one exchange with it. It caches nothing and knows
-//! no client. Start at [`UpstreamClient`]; `destination` decides where connections may go.
+//! The upstream side: finding an origin, connecting to it, and one exchange with it. It caches
+//! nothing and knows no client. Start at [`UpstreamClient`]; `destination` decides where
+//! connections may go.
 
 mod body;
 mod cidr;

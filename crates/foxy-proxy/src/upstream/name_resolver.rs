@@ -1,5 +1,6 @@
-//! The resolver of DNS: hickory-resolver with `/etc/hosts` and the servers of `/etc/resolv.conf`, or others, bounded
-//! answers and waits. It caches; `resolve` shares lookups. Why not the C library's: `docs/decisions/`.
+//! The resolver of DNS: hickory-resolver with `/etc/hosts` and the servers of `/etc/resolv.conf`,
+//! or others, bounded answers and waits. It caches; `resolve` shares lookups. Why not the C
+//! library's: `docs/decisions/`.
 
 use crate::upstream::error::ResolveError;
 use crate::upstream::known_names::KnownNames;
@@ -48,8 +49,9 @@ impl fmt::Display for ResolverUnusable {
 impl std::error::Error for ResolverUnusable {}
 
 impl NameResolver {
-    /// Asks these servers, or without any those that the system's configuration names; where that names none, `/etc/hosts` and
-    /// literals still work and every other lookup fails by [`ResolveError::ServerFailed`].
+    /// Asks these servers, or without any those that the system's configuration names; where that
+    /// names none, `/etc/hosts` and literals still work and every other lookup fails by
+    /// [`ResolveError::ServerFailed`].
     ///
     /// # Errors
     /// [`ResolverUnusable`] if the resolver cannot be set up as configured.
@@ -66,15 +68,21 @@ impl NameResolver {
         };
         let hosts = Arc::new(Hosts::from_system().unwrap_or_default());
         let resolver = |servers: &[NameServerConfig]| {
-            let configuration = ResolverConfig::from_parts(domain.clone(), search.clone(), servers.to_vec());
-            let builder = Resolver::builder_with_config(configuration, TokioRuntimeProvider::default());
+            let configuration =
+                ResolverConfig::from_parts(domain.clone(), search.clone(), servers.to_vec());
+            let builder =
+                Resolver::builder_with_config(configuration, TokioRuntimeProvider::default());
             let mut resolver = builder.with_options(options.clone()).build()?;
             resolver.set_hosts(Arc::clone(&hosts));
             Ok(resolver)
         };
-        let each =
-            servers.chunks(1).map(resolver).collect::<Result<Vec<_>, _>>().map_err(ResolverUnusable)?;
-        let resolvers = if each.is_empty() { vec![resolver(&[]).map_err(ResolverUnusable)?] } else { each };
+        let each = servers
+            .chunks(1)
+            .map(resolver)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(ResolverUnusable)?;
+        let resolvers =
+            if each.is_empty() { vec![resolver(&[]).map_err(ResolverUnusable)?] } else { each };
         Ok(Self { resolvers, known: Rc::new(KnownNames::new(hosts)) })
     }
 }
@@ -146,8 +154,11 @@ mod tests {
 
     #[tokio::test]
     async fn localhost_is_loopback_without_asking_anybody() {
-        let addresses =
-            NameResolver::new(&[]).expect("a resolver").resolve("localhost").await.expect("localhost");
+        let addresses = NameResolver::new(&[])
+            .expect("a resolver")
+            .resolve("localhost")
+            .await
+            .expect("localhost");
         assert!(
             !addresses.is_empty() && addresses.iter().all(std::net::IpAddr::is_loopback),
             "{addresses:?}"
@@ -193,7 +204,8 @@ mod tests {
     #[tokio::test]
     async fn another_server_is_heard_when_an_answer_is_not_understood() {
         let found = garbling(|answer| {
-            // The question, and an address for it where it is one for IPv4: no other record, a name by reference, a minute.
+            // The question, and an address for it where it is one for IPv4: no other record, a name
+            // by reference, a minute.
             let end = 12 + 8 + 4;
             let wants_v4 = answer[end - 3] == 1;
             answer.truncate(end);
@@ -216,7 +228,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_name_is_asked_of_nobody() {
-        let resolver = NameResolver::new(&[garbling(|_| unreachable!("asked")).await]).expect("a resolver");
+        let resolver =
+            NameResolver::new(&[garbling(|_| unreachable!("asked")).await]).expect("a resolver");
         for name in ["a..test", &"a".repeat(64), &"a.".repeat(128)] {
             assert_eq!(resolver.resolve(name).await, Err(ResolveError::NoSuchHost), "{name}");
         }

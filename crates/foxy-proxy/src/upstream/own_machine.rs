@@ -1,12 +1,12 @@
-//! Whether an address is one that this machine has, asked of the kernel's routes at the moment it matters: interfaces
-//! come and go. Nothing is sent.
+//! Whether an address is one that this machine has, asked of the kernel's routes at the moment it
+//! matters: interfaces come and go. Nothing is sent.
 
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Whether packets to `address` stay on this machine. The kernel sends packets to an address of the machine from
-/// that same address; a datagram socket tells which address it would send from.
+/// Whether packets to `address` stay on this machine. The kernel sends packets to an address of the
+/// machine from that same address; a datagram socket tells which address it would send from.
 ///
 /// # Errors
 /// There is no socket to ask with.
@@ -28,7 +28,11 @@ mod tests {
     #[test]
     fn the_loopback_is_the_machines_own_and_a_documentation_address_is_not() {
         for (address, own) in [("127.0.0.1", true), ("192.0.2.1", false), ("2001:db8::1", false)] {
-            assert_eq!(is_own(address.parse().expect(address)).expect("a socket"), own, "{address}");
+            assert_eq!(
+                is_own(address.parse().expect(address)).expect("a socket"),
+                own,
+                "{address}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Connections to origins that wait for their next request. The last one put back is the first one taken, so the
-//! rest can grow old and close. It dials nothing and knows no request.
+//! Connections to origins that wait for their next request. The last one put back is the first one
+//! taken, so the rest can grow old and close. It dials nothing and knows no request.
 
 use crate::upstream::dial::Origin;
 use crate::upstream::transport::Transport;
@@ -21,7 +21,8 @@ impl Connection {
         Self { stream, decoder: ResponseDecoder::new(limits), buffer: BytesMut::new() }
     }
 
-    /// Whether nothing arrived since the last response: neither bytes nobody asked for, nor the end.
+    /// Whether nothing arrived since the last response: neither bytes nobody asked for, nor the
+    /// end.
     fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
@@ -40,8 +41,8 @@ pub(crate) struct PoolLimits {
     pub(crate) idle: Duration,
 }
 
-/// Idle connections by origin. An origin's key says who chose it, so that a client is never given a connection
-/// to an address that only the operator may name.
+/// Idle connections by origin. An origin's key says who chose it, so that a client is never given a
+/// connection to an address that only the operator may name.
 pub(crate) struct Pool {
     limits: PoolLimits,
     idle: HashMap<Origin, VecDeque<Idle>>,
@@ -93,11 +94,14 @@ impl Pool {
         }
     }
 
-    /// Closes what has waited too long, what the origin closed, and what has bytes nobody asked for.
+    /// Closes what has waited too long, what the origin closed, and what has bytes nobody asked
+    /// for.
     pub(crate) fn sweep(&mut self, now: Instant) {
         let limit = self.limits.idle;
         self.idle.retain(|_, waiting| {
-            waiting.retain_mut(|idle| now.duration_since(idle.since) < limit && idle.connection.is_silent());
+            waiting.retain_mut(|idle| {
+                now.duration_since(idle.since) < limit && idle.connection.is_silent()
+            });
             !waiting.is_empty()
         });
         self.total = self.idle.values().map(VecDeque::len).sum();
@@ -105,8 +109,11 @@ impl Pool {
 
     fn close_oldest(&mut self) {
         let age = |waiting: &VecDeque<Idle>| waiting.front().map(|idle| idle.since);
-        let oldest =
-            self.idle.iter().min_by_key(|(_, waiting)| age(waiting)).map(|(origin, _)| origin.clone());
+        let oldest = self
+            .idle
+            .iter()
+            .min_by_key(|(_, waiting)| age(waiting))
+            .map(|(origin, _)| origin.clone());
         let Some(origin) = oldest else { return };
         if let Some(waiting) = self.idle.get_mut(&origin) {
             waiting.pop_front();

@@ -49,7 +49,10 @@ async fn the_last_one_in_is_the_first_one_out() {
     pool.put(&origin("a"), two, now);
     assert!(pool.take(&origin("b"), now).is_none());
     let taken = [pool.take(&origin("a"), now), pool.take(&origin("a"), now)];
-    assert_eq!(taken.each_ref().map(|taken| taken.as_ref().map(port_of)), [Some(ports.1), Some(ports.0)]);
+    assert_eq!(
+        taken.each_ref().map(|taken| taken.as_ref().map(port_of)),
+        [Some(ports.1), Some(ports.0)]
+    );
     assert_eq!(pool.len(), 0);
 }
 
@@ -84,7 +87,8 @@ async fn closed_and_talking_connections_are_not_given() {
 async fn bytes_that_the_runtime_has_not_seen_yet_are_found() {
     let (origins, mut pool, now) = (Origins::new().await, pool(8, 8), Instant::now());
     let (connection, end) = origins.connect().await;
-    let copy = connection.stream.with_socket(|socket| SockRef::from(socket).try_clone().expect("a copy"));
+    let copy =
+        connection.stream.with_socket(|socket| SockRef::from(socket).try_clone().expect("a copy"));
     pool.put(&origin("a"), connection, now);
     // Nothing below gives the runtime a turn.
     let mut end = end.into_std().expect("a socket");

@@ -1,5 +1,5 @@
-//! Which connection an exchange gets: one it shares, one that was kept, or a new one; and the wait for it. What goes
-//! over the connection is not decided here.
+//! Which connection an exchange gets: one it shares, one that was kept, or a new one; and the wait
+//! for it. What goes over the connection is not decided here.
 
 use crate::client_block::ClientBlock;
 use crate::upstream::Scheme;
@@ -15,8 +15,8 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The least time that an HTTP/2 connection is kept without a request, even where none is to be kept: requests that come
-/// at once share one all the same.
+/// The least time that an HTTP/2 connection is kept without a request, even where none is to be
+/// kept: requests that come at once share one all the same.
 const HARDLY_KEPT: Duration = Duration::from_millis(100);
 
 /// What an exchange can use.
@@ -64,14 +64,18 @@ impl Shared {
                 return Ok(connection);
             }
             if line.chose_http1() {
-                let Dialled { stream, spoken } = self.dial(origin, Spoken::Http2, wanted.client).await?;
+                let Dialled { stream, spoken } =
+                    self.dial(origin, Spoken::Http2, wanted.client).await?;
                 match spoken {
                     Spoken::Http1 => return Ok(self.unshared(stream)),
                     Spoken::Http2 => Box::pin(self.share(&line, stream)).await?,
                 }
             } else {
-                let limit = *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
-                if let Some(connection) = Box::pin(self.wait((origin, wanted.client), &line, limit)).await? {
+                let limit =
+                    *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
+                if let Some(connection) =
+                    Box::pin(self.wait((origin, wanted.client), &line, limit)).await?
+                {
                     return Ok(connection);
                 }
             }
@@ -105,8 +109,9 @@ impl Shared {
         Reached::Http1(Box::new(Connection::new(stream, self.settings.limits)), false)
     }
 
-    /// Waits until there may be room, or for an attempt to connect, which is begun if none is under way: those who come
-    /// at once share one connection, and what the origin chooses is learnt from one.
+    /// Waits until there may be room, or for an attempt to connect, which is begun if none is under
+    /// way: those who come at once share one connection, and what the origin chooses is learnt from
+    /// one.
     async fn wait(
         self: &Rc<Self>,
         (origin, client): (&Origin, Option<ClientBlock>),
@@ -139,7 +144,9 @@ impl Shared {
                 None if line.has_room_for_another() => return Ok(None),
                 None => timeout_at(limit, changed).await.map_err(|_| UpstreamError::HeadTimeout)?,
                 Some(Some(outcome)) => match &*outcome {
-                    Outcome::Http1(stream) => return Ok(stream.take().map(|stream| self.unshared(stream))),
+                    Outcome::Http1(stream) => {
+                        return Ok(stream.take().map(|stream| self.unshared(stream)));
+                    }
                     Outcome::Failed(error) if !line.is_connected() => return Err((*error).into()),
                     Outcome::Joined | Outcome::Failed(_) => return Ok(None),
                 },
@@ -148,7 +155,11 @@ impl Shared {
     }
 
     /// Begins HTTP/2 on a new connection and puts it among the others of its origin.
-    async fn share(self: &Rc<Self>, line: &Rc<Line>, stream: Transport) -> Result<(), ConnectError> {
+    async fn share(
+        self: &Rc<Self>,
+        line: &Rc<Line>,
+        stream: Transport,
+    ) -> Result<(), ConnectError> {
         let settings = &self.settings;
         let keeps = settings.idle_per_origin > 0 && settings.idle_total > 0;
         let idle = if keeps { settings.idle_timeout.max(HARDLY_KEPT) } else { HARDLY_KEPT };

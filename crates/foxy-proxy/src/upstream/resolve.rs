@@ -1,6 +1,6 @@
-//! From host names to addresses: literals and known names at once, other names through a resolver. Several questions for
-//! one name are asked once, and each client has its share of the questions. It judges no address; `destination` does,
-//! right before dialling.
+//! From host names to addresses: literals and known names at once, other names through a resolver.
+//! Several questions for one name are asked once, and each client has its share of the questions.
+//! It judges no address; `destination` does, right before dialling.
 
 use crate::client_block::ClientBlock;
 use crate::upstream::error::ResolveError;
@@ -40,7 +40,8 @@ pub(crate) struct LookupLimits {
     pub(crate) of_client: usize,
 }
 
-/// For how long a name is not looked up again after no name server answered in time (RFC 9520 §3.2).
+/// For how long a name is not looked up again after no name server answered in time (RFC 9520
+/// §3.2).
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Names that are remembered so.
@@ -78,7 +79,8 @@ impl Lookups {
         Self { resolver, limits, in_flight, begun, silent }
     }
 
-    /// The addresses of `host`, an address, IPv6 with or without brackets, or a name, for that client.
+    /// The addresses of `host`, an address, IPv6 with or without brackets, or a name, for that
+    /// client.
     pub(crate) async fn find(&self, host: &str, client: Option<ClientBlock>) -> Addresses {
         let name = match read_host(host) {
             Host::Address(address) => return Ok(Rc::from([address])),
@@ -100,7 +102,11 @@ impl Lookups {
     }
 
     /// The lookup of `name` that is under way, or a new one of that client.
-    fn join(&self, name: &str, client: Option<ClientBlock>) -> Result<Shared<Lookup>, ResolveError> {
+    fn join(
+        &self,
+        name: &str,
+        client: Option<ClientBlock>,
+    ) -> Result<Shared<Lookup>, ResolveError> {
         let mut in_flight = self.in_flight.borrow_mut();
         if let Some(lookup) = in_flight.get(name).and_then(|known| known.lookup.upgrade()) {
             return Ok(lookup);
@@ -114,7 +120,8 @@ impl Lookups {
         }
         if in_flight.len() >= self.limits.most {
             let oldest = in_flight.iter().min_by_key(|(_, lookup)| lookup.number);
-            let oldest = oldest.map(|(name, _)| name.clone()).ok_or(ResolveError::TooManyLookups)?;
+            let oldest =
+                oldest.map(|(name, _)| name.clone()).ok_or(ResolveError::TooManyLookups)?;
             in_flight.remove(&oldest).inspect(|lookup| lookup.give_up.notify_one());
         }
         let give_up = Rc::new(Notify::new());
@@ -156,13 +163,16 @@ impl Lookups {
 enum Host<'a> {
     Address(IpAddr),
     Name(&'a str),
-    /// It ends in a number, as no DNS name does (WHATWG URL, "ends in a number"), is empty, or is half an address.
+    /// It ends in a number, as no DNS name does (WHATWG URL, "ends in a number"), is empty, or is
+    /// half an address.
     Impossible,
 }
 
 fn read_host(host: &str) -> Host<'_> {
     if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return inner.parse::<Ipv6Addr>().map_or(Host::Impossible, |address| Host::Address(address.into()));
+        return inner
+            .parse::<Ipv6Addr>()
+            .map_or(Host::Impossible, |address| Host::Address(address.into()));
     }
     if let Ok(address) = host.parse::<IpAddr>() {
         return Host::Address(address);

@@ -121,7 +121,8 @@ async fn a_name_that_no_server_answered_for_is_not_asked_again_for_a_while() {
 async fn beyond_the_bound_the_look_up_that_began_first_is_given_up() {
     let (_held, lookups) = lookups(2);
     let find = |name| lookups.find(name, None);
-    let found = tokio::join!(find("a.example"), find("b.example"), find("c.example"), find("b.example"));
+    let found =
+        tokio::join!(find("a.example"), find("b.example"), find("c.example"), find("b.example"));
     assert_eq!(found.0, Err(ResolveError::TooManyLookups));
     assert_eq!((&found.1, &found.2, &found.3), (&found.2, &found.3, &Err(ResolveError::TimedOut)));
 }
@@ -130,7 +131,8 @@ async fn beyond_the_bound_the_look_up_that_began_first_is_given_up() {
 async fn one_client_has_its_share_of_look_ups_and_others_have_theirs() {
     let (held, lookups) = lookups(8);
     let find = |name, number| lookups.find(name, client(number));
-    let flood = async { tokio::join!(find("a.example", 1), find("b.example", 1), find("c.example", 1)) };
+    let flood =
+        async { tokio::join!(find("a.example", 1), find("b.example", 1), find("c.example", 1)) };
     let others = async {
         let (joined, own) = tokio::join!(find("a.example", 2), find("d.example", 2));
         (joined.is_ok(), own.is_ok())

@@ -1,5 +1,5 @@
-//! What both versions of HTTP know of an exchange: the request that is being sent, how long the origin may take, and
-//! what can come of waiting for it. It reads and writes nothing.
+//! What both versions of HTTP know of an exchange: the request that is being sent, how long the
+//! origin may take, and what can come of waiting for it. It reads and writes nothing.
 
 use crate::upstream::body::RequestBody;
 use crate::upstream::error::UpstreamError;
@@ -55,7 +55,12 @@ impl Sending {
     }
 
     /// How long the origin may do nothing; `None` while it is the client's turn.
-    pub(crate) fn wait(&self, stage: Stage, sending: bool, settings: &UpstreamSettings) -> Option<Duration> {
+    pub(crate) fn wait(
+        &self,
+        stage: Stage,
+        sending: bool,
+        settings: &UpstreamSettings,
+    ) -> Option<Duration> {
         match stage {
             Stage::Head if self.waits_for_continue && !sending => Some(settings.continue_timeout),
             Stage::Head if !sending && self.wants_piece() => None,
@@ -64,7 +69,8 @@ impl Sending {
         }
     }
 
-    /// What it means that the origin did nothing for so long. `sent` says that nothing is left to be sent for now.
+    /// What it means that the origin did nothing for so long. `sent` says that nothing is left to
+    /// be sent for now.
     pub(crate) fn timed_out(&self, stage: Stage, sent: bool) -> Result<Turn, UpstreamError> {
         match stage {
             Stage::Head if self.waits_for_continue && sent => Ok(Turn::ContinueTimeout),

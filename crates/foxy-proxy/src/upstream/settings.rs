@@ -1,4 +1,5 @@
-//! How long the upstream side waits and how much it keeps. Values only: the binary reads them from its settings.
+//! How long the upstream side waits and how much it keeps. Values only: the binary reads them from
+//! its settings.
 
 use crate::upstream::http2::OriginHttp2;
 use crate::upstream::tls::OriginTls;
@@ -15,8 +16,8 @@ pub struct UpstreamSettings {
     pub http2: OriginHttp2,
     /// The longest wait for a connection, all addresses of the origin and TLS included.
     pub connect_timeout: Duration,
-    /// The longest wait for a final response head after the last byte of the request went out, and for the origin
-    /// to take more of the request.
+    /// The longest wait for a final response head after the last byte of the request went out, and
+    /// for the origin to take more of the request.
     pub head_timeout: Duration,
     /// The longest silence within a response body.
     pub body_timeout: Duration,
@@ -28,7 +29,8 @@ pub struct UpstreamSettings {
     pub idle_per_origin: usize,
     /// Connections kept to all origins together; those of HTTP/2 are counted apart.
     pub idle_total: usize,
-    /// Names that are looked up at the same time. For one more, the look-up that began first is given up.
+    /// Names that are looked up at the same time. For one more, the look-up that began first is
+    /// given up.
     pub lookups: usize,
     /// Names that are looked up at the same time for one client; more are refused.
     pub lookups_per_client: usize,

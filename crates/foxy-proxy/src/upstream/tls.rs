@@ -1,5 +1,5 @@
-//! TLS to origins: whose certificates are trusted, the handshake, and what its failures are called. It opens no
-//! connection and reads no file.
+//! TLS to origins: whose certificates are trusted, the handshake, and what its failures are called.
+//! It opens no connection and reads no file.
 
 use crate::upstream::dial::{Dialled, Spoken};
 use crate::upstream::error::TlsError;
@@ -40,7 +40,9 @@ impl fmt::Display for AuthoritiesError {
         match self {
             Self::NotPem(text) => write!(formatter, "it is not PEM ({text})"),
             Self::Empty => formatter.write_str("it holds no certificate"),
-            Self::BadCertificate(text) => write!(formatter, "a certificate in it cannot be read ({text})"),
+            Self::BadCertificate(text) => {
+                write!(formatter, "a certificate in it cannot be read ({text})")
+            }
         }
     }
 }
@@ -54,7 +56,8 @@ impl Authorities {
         Self { roots: RootCertStore::empty() }
     }
 
-    /// Adds those of the system; what cannot be read among them is left out. Says how many were taken.
+    /// Adds those of the system; what cannot be read among them is left out. Says how many were
+    /// taken.
     pub fn add(&mut self, certificates: Vec<CertificateDer<'_>>) -> usize {
         self.roots.add_parsable_certificates(certificates).0
     }
@@ -66,7 +69,8 @@ impl Authorities {
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), AuthoritiesError> {
         let mut found = false;
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|error| AuthoritiesError::NotPem(error.to_string()))?;
+            let certificate =
+                certificate.map_err(|error| AuthoritiesError::NotPem(error.to_string()))?;
             let added = self.roots.add(certificate);
             added.map_err(|error| AuthoritiesError::BadCertificate(error.to_string()))?;
             found = true;
@@ -105,8 +109,9 @@ impl OriginTls {
         Self { http1: Arc::new(config), both: Arc::new(both) }
     }
 
-    /// The handshake. The name is sent (SNI, RFC 6066 §3) unless it is an address, and must stand in the certificate.
-    /// HTTP/1.1 is always offered; the origin chooses, and one that does not choose gets that (ALPN, RFC 7301).
+    /// The handshake. The name is sent (SNI, RFC 6066 §3) unless it is an address, and must stand
+    /// in the certificate. HTTP/1.1 is always offered; the origin chooses, and one that does not
+    /// choose gets that (ALPN, RFC 7301).
     pub(crate) async fn connect(
         &self,
         host: &str,
@@ -169,7 +174,9 @@ mod tests {
         };
         check(b"", |error| *error == AuthoritiesError::Empty);
         check(b"not a certificate", |error| *error == AuthoritiesError::Empty);
-        check(b"-----BEGIN CERTIFICATE-----\nAAAA\n", |error| matches!(error, AuthoritiesError::NotPem(_)));
+        check(b"-----BEGIN CERTIFICATE-----\nAAAA\n", |error| {
+            matches!(error, AuthoritiesError::NotPem(_))
+        });
         check(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", |error| {
             matches!(error, AuthoritiesError::BadCertificate(_))
         });

@@ -1,5 +1,5 @@
-//! A connection's bytes, with or without TLS around them: the one type that both sides read from and write to. It knows
-//! no HTTP and decides nothing about certificates.
+//! A connection's bytes, with or without TLS around them: the one type that both sides read from
+//! and write to. It knows no HTTP and decides nothing about certificates.
 
 use crate::upstream::Scheme;
 use socket2::SockRef;
@@ -61,18 +61,20 @@ impl Transport {
         }
     }
 
-    /// Whether nothing has arrived: neither bytes of the application nor the end. The kernel is asked: the runtime knows
-    /// only what its last poll found.
+    /// Whether nothing has arrived: neither bytes of the application nor the end. The kernel is
+    /// asked: the runtime knows only what its last poll found.
     pub(crate) fn is_silent(&mut self) -> bool {
         if let Self::Tls(stream) = self {
             let mut byte = [0];
             let mut nobody_waits = Context::from_waker(Waker::noop());
-            let read = Pin::new(stream.get_mut()).poll_read(&mut nobody_waits, &mut ReadBuf::new(&mut byte));
+            let read = Pin::new(stream.get_mut())
+                .poll_read(&mut nobody_waits, &mut ReadBuf::new(&mut byte));
             if read.is_ready() {
                 return false;
             }
         }
-        let peeked = self.with_socket(|socket| SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]));
+        let peeked =
+            self.with_socket(|socket| SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]));
         matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 }
@@ -91,7 +93,11 @@ impl AsyncRead for Transport {
 }
 
 impl AsyncWrite for Transport {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Tls(stream) => Pin::new(stream.get_mut()).poll_write(context, bytes),

@@ -1,5 +1,5 @@
-//! Bytes both ways between a client and an origin, after CONNECT or an upgrade. What passes is nobody's business
-//! here; only its amount and its silence are.
+//! Bytes both ways between a client and an origin, after CONNECT or an upgrade. What passes is
+//! nobody's business here; only its amount and its silence are.
 
 use bytes::{Buf, Bytes};
 use std::cell::Cell;
@@ -59,8 +59,8 @@ where
     C: AsyncRead + AsyncWrite + Unpin,
     O: AsyncRead + AsyncWrite + Unpin,
 {
-    /// Carries bytes until both sides have closed, one was reset, or nothing passed for `idle`. A side that closes
-    /// its sending half has that passed on, and may still receive.
+    /// Carries bytes until both sides have closed, one was reset, or nothing passed for `idle`. A
+    /// side that closes its sending half has that passed on, and may still receive.
     pub async fn run(self, idle: Duration) -> TunnelReport {
         let Self { client, from_client, mut origin, from_origin } = self;
         let activity = Activity { last: Cell::new(Instant::now()) };
@@ -142,7 +142,8 @@ impl<'a> Direction<'a> {
         }
     }
 
-    /// Reads, and writes at once what can be written. Before it waits for more, everything is on the wire.
+    /// Reads, and writes at once what can be written. Before it waits for more, everything is on
+    /// the wire.
     fn poll_more(
         &mut self,
         context: &mut Context<'_>,

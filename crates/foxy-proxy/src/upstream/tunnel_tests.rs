@@ -7,7 +7,9 @@ use tokio::net::{TcpListener, TcpStream};
 /// Two ends of one connection.
 async fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
-    let one = TcpStream::connect(listener.local_addr().expect("its address")).await.expect("a connection");
+    let one = TcpStream::connect(listener.local_addr().expect("its address"))
+        .await
+        .expect("a connection");
     (one, listener.accept().await.expect("its other end").0)
 }
 

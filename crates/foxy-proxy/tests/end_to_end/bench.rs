@@ -192,7 +192,11 @@ impl Client {
             if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
                 break end;
             }
-            assert!(self.read() > 0, "closed within a head: {:?}", String::from_utf8_lossy(&self.buffer));
+            assert!(
+                self.read() > 0,
+                "closed within a head: {:?}",
+                String::from_utf8_lossy(&self.buffer)
+            );
         };
         let head = String::from_utf8_lossy(&self.buffer[..end]).into_owned();
         self.buffer.drain(..end + 4);

@@ -1,4 +1,5 @@
-//! Origins that break off in the middle of a whole response: the rest is asked for where it broke, of the same response only.
+//! Origins that break off in the middle of a whole response: the rest is asked for where it broke,
+//! of the same response only.
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, header};
 use crate::sparse::{SLICE, Sparse, bytes};
@@ -37,7 +38,8 @@ fn a_body_that_breaks_off_again_and_again_goes_on_where_it_broke() {
     let url = origin.url("/x");
     assert!(until_the_end(&proxy, &url) == bytes(0, length - 1));
     let heads = origin.heads.lock().expect("not poisoned").clone();
-    let asked: Vec<_> = heads.iter().map(|head| (header(head, "range"), header(head, "if-range"))).collect();
+    let asked: Vec<_> =
+        heads.iter().map(|head| (header(head, "range"), header(head, "if-range"))).collect();
     let rest = |n: u64| format!("bytes={}-{}", n * (SLICE + 70_000), length - 1);
     let rests: Vec<_> = (1..6).map(rest).collect();
     assert_eq!(asked[0], (None, None));
@@ -50,7 +52,10 @@ fn a_body_that_breaks_off_again_and_again_goes_on_where_it_broke() {
         std::thread::yield_now();
     }
     let answer = proxy.get(&url, "Range: bytes=5000000-5000100\r\n");
-    assert!(answer.cache_status().starts_with("foxy; hit") && answer.body == bytes(5_000_000, 5_000_100));
+    assert!(
+        answer.cache_status().starts_with("foxy; hit")
+            && answer.body == bytes(5_000_000, 5_000_100)
+    );
 }
 
 #[test]
@@ -64,7 +69,8 @@ fn a_body_that_does_not_come_is_given_up() {
 
 #[test]
 fn the_rest_of_something_else_is_not_taken() {
-    for (etag, length) in [("\"two\"", 3 * SLICE), ("\"one\"", 4 * SLICE), ("W/\"one\"", 3 * SLICE)] {
+    for (etag, length) in [("\"two\"", 3 * SLICE), ("\"one\"", 4 * SLICE), ("W/\"one\"", 3 * SLICE)]
+    {
         let (first, then) = (closing(3 * SLICE), Sparse { etag: etag.into(), ..closing(length) });
         let origin = TestOrigin::start(move |head, number| match number {
             0 => cut(first.answer(head), SLICE + 5),

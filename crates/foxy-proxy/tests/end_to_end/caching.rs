@@ -17,7 +17,11 @@ fn the_second_request_is_a_hit_and_every_answer_says_what_happened() {
     let second = proxy.get(&origin.url("/x"), "");
     assert_eq!((second.status, &second.body[..]), (200, &b"hello"[..]));
     assert!(second.cache_status().starts_with("foxy; hit; ttl="), "{}", second.head);
-    assert!(!second.header("age").is_empty() && second.header("via") == "1.1 foxy-test", "{}", second.head);
+    assert!(
+        !second.header("age").is_empty() && second.header("via") == "1.1 foxy-test",
+        "{}",
+        second.head
+    );
     assert_eq!((origin.requests(), proxy.count(Counter::MemoryHits)), (1, 1));
 }
 
@@ -33,8 +37,9 @@ fn what_left_memory_is_a_hit_from_the_store() {
 
 #[test]
 fn a_large_body_comes_back_from_its_parts_whole_and_in_ranges() {
-    let body: Arc<Vec<u8>> =
-        Arc::new((0..5_000_001u32).map(|number| number.to_le_bytes()[0] ^ number.to_le_bytes()[1]).collect());
+    let body: Arc<Vec<u8>> = Arc::new(
+        (0..5_000_001u32).map(|number| number.to_le_bytes()[0] ^ number.to_le_bytes()[1]).collect(),
+    );
     let sent = Arc::clone(&body);
     let origin = TestOrigin::start(move |_, _| ok(FRESH, &sent));
     let proxy = forward_proxy();
@@ -114,7 +119,8 @@ fn what_may_not_be_stored_is_not_and_says_why() {
 
 #[test]
 fn what_is_named_by_its_digest_is_fetched_once_however_new_it_is() {
-    let origin = TestOrigin::start(|_, _| ok("Last-Modified: Fri, 01 Jan 2100 00:00:00 GMT\r\n", b"x"));
+    let origin =
+        TestOrigin::start(|_, _| ok("Last-Modified: Fri, 01 Jan 2100 00:00:00 GMT\r\n", b"x"));
     let proxy = forward_proxy();
     let digest = "0123456789abcdef".repeat(4);
     for (name, requests) in [(format!("by-hash/SHA256/{digest}"), 1), ("Release".to_owned(), 2)] {
@@ -128,17 +134,22 @@ fn what_is_named_by_its_digest_is_fetched_once_however_new_it_is() {
 
 #[test]
 fn a_stale_response_is_validated_and_a_304_renews_its_head() {
-    let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
+    let origin = TestOrigin::start(|head, _| {
+        match header(head, "if-none-match") {
         Some("\"a\"") => {
             b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX-New: 1\r\n\r\n"
                 .to_vec()
         }
         _ => ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", b"hello"),
+    }
     });
     let proxy = forward_proxy();
     proxy.get(&origin.url("/x"), "");
     let second = proxy.get(&origin.url("/x"), "");
-    assert_eq!((second.status, &second.body[..], second.header("x-new")), (200, &b"hello"[..], "1"));
+    assert_eq!(
+        (second.status, &second.body[..], second.header("x-new")),
+        (200, &b"hello"[..], "1")
+    );
     assert!(second.cache_status().contains("fwd-status=304"), "{}", second.cache_status());
     let third = proxy.get(&origin.url("/x"), "");
     assert!(third.cache_status().starts_with("foxy; hit"), "{}", third.cache_status());
@@ -152,7 +163,8 @@ fn variants_are_kept_apart() {
         ok(&format!("{FRESH}Vary: Accept-Language\r\n"), language.as_bytes())
     });
     let proxy = forward_proxy();
-    let ask = |language: &str| proxy.get(&origin.url("/x"), &format!("Accept-Language: {language}\r\n"));
+    let ask =
+        |language: &str| proxy.get(&origin.url("/x"), &format!("Accept-Language: {language}\r\n"));
     for language in ["de", "fr"] {
         assert_eq!(ask(language).body, language.as_bytes());
     }
@@ -190,9 +202,16 @@ fn an_answer_to_post_that_is_what_a_get_would_give_answers_later_gets() {
     };
     assert_eq!(post("/x").cache_status(), "foxy; fwd=method; fwd-status=200; stored");
     let answer = proxy.get(&origin.url("/x"), "");
-    assert!(answer.cache_status().starts_with("foxy; hit") && answer.body == b"made", "{}", answer.head);
+    assert!(
+        answer.cache_status().starts_with("foxy; hit") && answer.body == b"made",
+        "{}",
+        answer.head
+    );
     assert_eq!(post("/y").cache_status(), "foxy; fwd=method; fwd-status=200");
-    assert_eq!(proxy.get(&origin.url("/x"), "").cache_status(), "foxy; fwd=uri-miss; fwd-status=200; stored");
+    assert_eq!(
+        proxy.get(&origin.url("/x"), "").cache_status(),
+        "foxy; fwd=uri-miss; fwd-status=200; stored"
+    );
     assert_eq!(origin.requests(), 3);
 }
 
@@ -244,7 +263,8 @@ fn followers_of_a_response_that_is_not_stored_fetch_for_themselves() {
             std::thread::spawn(move || proxy.get(&url, "").body)
         })
         .collect();
-    let mut bodies: Vec<_> = clients.into_iter().map(|client| client.join().expect("ends well")).collect();
+    let mut bodies: Vec<_> =
+        clients.into_iter().map(|client| client.join().expect("ends well")).collect();
     bodies.sort();
     bodies.dedup();
     assert_eq!(bodies.len(), 4, "nobody got another's private answer");

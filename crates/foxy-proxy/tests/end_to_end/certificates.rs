@@ -1,6 +1,9 @@
-//! A certificate authority for one test, and the certificates it signs. Nothing of it is ever written to a file.
+//! A certificate authority for one test, and the certificates it signs. Nothing of it is ever
+//! written to a file.
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -51,7 +54,11 @@ impl TestAuthority {
     }
 
     /// The same, changed before it is signed.
-    pub fn sign_with(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> TestCertificate {
+    pub fn sign_with(
+        &self,
+        names: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> TestCertificate {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut parameters = CertificateParams::new(names).expect("names");
         change(&mut parameters);

@@ -1,4 +1,5 @@
-//! Clauses of RFC 9110 and RFC 9111 that the public suite does not touch, and no other test here: docs/clauses.md has them all.
+//! Clauses of RFC 9110 and RFC 9111 that the public suite does not touch, and no other test here:
+//! docs/clauses.md has them all.
 
 use crate::bench::{TestOrigin, forward_proxy, header, ok, proxy_with};
 
@@ -7,8 +8,9 @@ const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\n";
 #[test]
 fn a_trailer_never_becomes_a_header_field_of_what_is_stored() {
     let origin = TestOrigin::start(|_, _| {
-        let head =
-            format!("HTTP/1.1 200 OK\r\n{FRESH}Trailer: X-Sum, Age\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let head = format!(
+            "HTTP/1.1 200 OK\r\n{FRESH}Trailer: X-Sum, Age\r\nTransfer-Encoding: chunked\r\n\r\n"
+        );
         [head.as_bytes(), b"2\r\nhi\r\n0\r\nX-Sum: 9\r\nAge: 50\r\n\r\n"].concat()
     });
     let proxy = forward_proxy();
@@ -68,8 +70,9 @@ fn max_forwards_is_one_less_for_the_next_hop_where_it_means_something_and_ends_h
     let ask = |method: &str, hops: &str| {
         let (url, host) = (origin.url("/x"), origin.address);
         let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
-        let request =
-            format!("{method} {url} HTTP/1.1\r\nHost: {host}\r\n{length}Max-Forwards: {hops}\r\n\r\n");
+        let request = format!(
+            "{method} {url} HTTP/1.1\r\nHost: {host}\r\n{length}Max-Forwards: {hops}\r\n\r\n"
+        );
         proxy.connect().ask(&request).status
     };
     for method in ["OPTIONS", "TRACE", "POST"] {
@@ -87,13 +90,20 @@ fn max_forwards_is_one_less_for_the_next_hop_where_it_means_something_and_ends_h
 #[test]
 fn conditions_that_are_for_origins_go_to_them_and_cost_nothing_stored() {
     let origin = TestOrigin::start(|head, _| {
-        let conditional = header(head, "if-match").or(header(head, "if-unmodified-since")).is_some();
-        if conditional { b"HTTP/1.1 412 No\r\nContent-Length: 0\r\n\r\n".to_vec() } else { ok(FRESH, b"x") }
+        let conditional =
+            header(head, "if-match").or(header(head, "if-unmodified-since")).is_some();
+        if conditional {
+            b"HTTP/1.1 412 No\r\nContent-Length: 0\r\n\r\n".to_vec()
+        } else {
+            ok(FRESH, b"x")
+        }
     });
     let proxy = forward_proxy();
     let url = origin.url("/x");
     proxy.get(&url, "");
-    for condition in ["If-Match: \"a\"\r\n", "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"] {
+    for condition in
+        ["If-Match: \"a\"\r\n", "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"]
+    {
         assert_eq!(proxy.get(&url, condition).status, 412);
     }
     assert!(proxy.get(&url, "").cache_status().starts_with("foxy; hit"));
@@ -113,15 +123,21 @@ fn a_response_without_a_date_has_that_of_its_receipt_from_then_on() {
 
 #[test]
 fn unsafe_and_unknown_methods_are_written_through_whatever_is_stored() {
-    let origin = TestOrigin::start(|head, _| ok(FRESH, head.split(' ').next().unwrap_or("").as_bytes()));
+    let origin =
+        TestOrigin::start(|head, _| ok(FRESH, head.split(' ').next().unwrap_or("").as_bytes()));
     let proxy = forward_proxy();
     let url = origin.url("/x");
     for method in ["PUT", "DELETE", "PATCH", "FROBNICATE"] {
         proxy.get(&url, "");
-        let request =
-            format!("{method} {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
+        let request = format!(
+            "{method} {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n",
+            origin.address
+        );
         assert_eq!(proxy.connect().ask(&request).body, method.as_bytes());
-        assert!(proxy.get(&url, "").cache_status().contains("fwd=uri-miss"), "{method} invalidates");
+        assert!(
+            proxy.get(&url, "").cache_status().contains("fwd=uri-miss"),
+            "{method} invalidates"
+        );
     }
 }
 
@@ -143,8 +159,7 @@ fn of_two_stored_responses_that_match_the_newer_answers() {
 #[test]
 fn what_the_origin_confirms_is_a_200_for_a_client_that_has_something_else_and_a_whole_304_for_one_that_has_it()
  {
-    const LINES: &str =
-        "Cache-Control: max-age=0\r\nETag: \"a\"\r\nVary: Accept\r\nContent-Location: /y\r\nExpires: 0\r\n";
+    const LINES: &str = "Cache-Control: max-age=0\r\nETag: \"a\"\r\nVary: Accept\r\nContent-Location: /y\r\nExpires: 0\r\n";
     let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
         Some("\"a\"") => format!("HTTP/1.1 304 Not Modified\r\n{LINES}\r\n").into_bytes(),
         _ => ok(LINES, b"hello"),

@@ -1,4 +1,5 @@
-//! Clients behind TLS: what they are served, which certificate they see, and what is refused or given up.
+//! Clients behind TLS: what they are served, which certificate they see, and what is refused or
+//! given up.
 
 use crate::bench::{Client, TestOrigin, TestProxy, header, ok, proxy_with};
 use crate::certificates::{TestAuthority, TestCertificate};
@@ -35,7 +36,8 @@ fn proxy(
 ) -> TestProxy {
     proxy_with(|settings| {
         let (host, port) = (origin.address.ip().to_string(), origin.address.port());
-        settings.mode = Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Http, host, port } };
+        settings.mode =
+            Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Http, host, port } };
         settings.listen_tls = vec![([127, 0, 0, 1], 0).into()];
         settings.client_tls = Some(ClientTls::new(certificates(ones)));
         change(settings);
@@ -79,15 +81,18 @@ fn seen(client: &TlsClient) -> CertificateDer<'static> {
 #[test]
 fn an_application_that_wants_https_sees_that_the_client_has_it() {
     let authority = TestAuthority::new();
-    let origin = TestOrigin::start(|head, _| match header(head, "x-forwarded-proto") {
+    let origin = TestOrigin::start(|head, _| {
+        match header(head, "x-forwarded-proto") {
         Some("https") => ok("Cache-Control: max-age=600\r\n", b"welcome"),
         _ => b"HTTP/1.1 301 Moved Permanently\r\nLocation: https://a.test/\r\nContent-Length: 0\r\n\r\n"
             .to_vec(),
+    }
     });
     let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
     let answer = get(&mut connect(&proxy, &authority, "a.test"), "a.test").expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("welcome"), "{answer}");
-    let plain = proxy.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Proto: https\r\n\r\n");
+    let plain =
+        proxy.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Proto: https\r\n\r\n");
     assert_eq!((plain.status, plain.header("location")), (301, "https://a.test/"));
 }
 
@@ -95,23 +100,33 @@ fn an_application_that_wants_https_sees_that_the_client_has_it() {
 fn a_client_is_served_over_tls_from_origin_and_memory() {
     let (authority, origin) = (
         TestAuthority::new(),
-        TestOrigin::start(|_, number| ok("Cache-Control: max-age=60\r\n", format!("{number}").as_bytes())),
+        TestOrigin::start(|_, number| {
+            ok("Cache-Control: max-age=60\r\n", format!("{number}").as_bytes())
+        }),
     );
     let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
     for request in 0..2 {
-        let answer = get(&mut connect(&proxy, &authority, "a.test"), "a.test").expect("closed as TLS closes");
-        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n0"), "{request}: {answer}");
+        let answer = get(&mut connect(&proxy, &authority, "a.test"), "a.test")
+            .expect("closed as TLS closes");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\n0"),
+            "{request}: {answer}"
+        );
     }
     assert_eq!((origin.requests(), proxy.count(Counter::MemoryHits)), (1, 1));
     let plain = proxy.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
-    assert_eq!(plain.body, b"1", "what was asked for over TLS is another resource than what was not");
+    assert_eq!(
+        plain.body, b"1",
+        "what was asked for over TLS is another resource than what was not"
+    );
 }
 
 #[test]
 fn bodies_larger_than_any_buffer_pass_whole_in_both_directions() {
     let authority = TestAuthority::new();
-    let origin =
-        TestOrigin::start(|message, _| ok("", message.split_once("\r\n\r\n").expect("a head").1.as_bytes()));
+    let origin = TestOrigin::start(|message, _| {
+        ok("", message.split_once("\r\n\r\n").expect("a head").1.as_bytes())
+    });
     let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
     let body = "0123456789".repeat(200_000);
     let mut client = connect(&proxy, &authority, "a.test");
@@ -138,8 +153,8 @@ fn the_name_a_client_asks_for_chooses_the_certificate() {
         get(&mut client, name).expect("an answer");
         assert_eq!(seen(&client), expected.certificate, "{name}");
     }
-    let refused =
-        get(&mut connect(&proxy, &authority, "three.test"), "three.test").expect_err("not its name");
+    let refused = get(&mut connect(&proxy, &authority, "three.test"), "three.test")
+        .expect_err("not its name");
     assert!(refused.to_string().contains("not valid for name"), "{refused}");
 }
 
@@ -182,7 +197,10 @@ fn clients_that_do_not_finish_their_handshake_are_let_go() {
         let mut stream = tcp(&proxy);
         stream.write_all(start).expect("taken");
         let end = stream.read_to_end(&mut Vec::new());
-        assert!(end.is_ok() || end.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
+        assert!(
+            end.is_ok()
+                || end.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
+        );
     }
     let given_up = clock::monotonic() + Duration::from_secs(10);
     while proxy.count(Counter::TlsFailures) < 3 && clock::monotonic() < given_up {
@@ -212,9 +230,12 @@ async fn a_client_that_offers_http_2_speaks_it() {
     let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
     let mut config = trusting(&authority);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let tcp = tokio::net::TcpStream::connect(proxy.proxy.addresses()[1]).await.expect("the proxy accepts");
+    let tcp = tokio::net::TcpStream::connect(proxy.proxy.addresses()[1])
+        .await
+        .expect("the proxy accepts");
     let name = "a.test".try_into().expect("a name");
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, tcp).await.expect("a handshake");
+    let stream =
+        TlsConnector::from(Arc::new(config)).connect(name, tcp).await.expect("a handshake");
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let (requests, connection) = h2::client::handshake(stream).await.expect("HTTP/2");
     let asking = async {

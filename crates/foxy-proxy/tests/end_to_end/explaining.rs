@@ -7,7 +7,8 @@ use foxy_proxy::purge::{Named, Strength};
 fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
     let fields = lines.lines().filter_map(|line| line.split_once(": "));
     let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(proxy.proxy.purger().explain(url, &fields))
 }
 
@@ -21,7 +22,8 @@ fn check(proxy: &TestProxy, url: &str, lines: &str, expected: &str) {
 
 fn purge(proxy: &TestProxy, url: &str, strength: Strength) {
     let scopes = Named::Url.scopes(url).expect("a URL");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(proxy.proxy.purger().purge(&scopes, strength)).expect("purged");
 }
 
@@ -41,16 +43,21 @@ fn a_request_is_explained_at_each_turn_of_what_is_stored() {
     let shown = found.stored.expect("stored");
     assert_eq!((shown.length, shown.lifetime), (4, 600));
     assert!(String::from_utf8_lossy(&shown.head).contains("ETag: \"a\"\r\n"));
-    let asked_anew =
-        "key stored not-purged lifetime age request-no-cache request-no-cache if-unreachable validate";
+    let asked_anew = "key stored not-purged lifetime age request-no-cache request-no-cache if-unreachable validate";
     check(&proxy, &url, "Cache-Control: no-cache", asked_anew);
     purge(&proxy, &url, Strength::Soft);
-    check(&proxy, &url, "", "key stored purged-softly lifetime age stale stale if-unreachable validate");
+    check(
+        &proxy,
+        &url,
+        "",
+        "key stored purged-softly lifetime age stale stale if-unreachable validate",
+    );
     assert_eq!(origin.requests(), 1, "no origin was asked");
     assert!(proxy.get(&url, "").cache_status().starts_with("foxy; fwd=stale; fwd-status=304"));
     check(&proxy, &url, "", "key stored not-purged lifetime age fresh reuse hit");
     let all = Named::Site.scopes(&format!("http://{}", origin.address)).expect("a site");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(proxy.proxy.purger().purge(&all, Strength::Hard)).expect("purged");
     check(&proxy, &url, "", "key stored purged fetch");
     assert!(proxy.get(&url, "").cache_status().starts_with("foxy; fwd=uri-miss"));
@@ -58,7 +65,8 @@ fn a_request_is_explained_at_each_turn_of_what_is_stored() {
 
 #[test]
 fn variants_and_what_the_cache_is_not_asked_about_are_explained() {
-    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\nVary: Accept\r\n", b"body"));
+    let origin =
+        TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\nVary: Accept\r\n", b"body"));
     let proxy = forward_proxy();
     let url = origin.url("/x");
     proxy.get(&url, "Accept: a/b\r\n");
@@ -67,13 +75,17 @@ fn variants_and_what_the_cache_is_not_asked_about_are_explained() {
     check(&proxy, &url, "If-Match: \"a\"", "bypass fetch");
     check(&proxy, "/x", "", "bad-request refuse");
     let explanation = explain(&proxy, "gopher://a.test/", "");
-    assert!(matches!(explanation.steps.last(), Some(step) if step.name() == "refuse"), "{explanation}");
+    assert!(
+        matches!(explanation.steps.last(), Some(step) if step.name() == "refuse"),
+        "{explanation}"
+    );
 }
 
 #[test]
 fn a_request_with_foxy_explain_is_answered_by_its_explanation_for_those_who_may() {
     let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"body"));
-    let near = proxy_with(|settings| settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")]);
+    let near =
+        proxy_with(|settings| settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")]);
     let url = origin.url("/x");
     let answer = near.get(&url, "Foxy-Explain: 1\r\n");
     let text = String::from_utf8_lossy(&answer.body).into_owned();
@@ -81,7 +93,10 @@ fn a_request_with_foxy_explain_is_answered_by_its_explanation_for_those_who_may(
     assert!(text.contains("RFC 9111 §2"), "{text}");
     assert!(text.contains(&format!("the cache is asked for {url}\n")), "{text}");
     assert!(
-        text.ends_with(&format!("{}\n", Outcome::Fetch(foxy_proxy::reason::ForwardReason::UriMiss))),
+        text.ends_with(&format!(
+            "{}\n",
+            Outcome::Fetch(foxy_proxy::reason::ForwardReason::UriMiss)
+        )),
         "{text}"
     );
     assert_eq!(origin.requests(), 0);
@@ -106,7 +121,8 @@ fn why_the_last_answer_was_not_kept_is_explained_until_one_is() {
     assert_eq!(explained.steps[2].section(), "RFC 9111 §5.2.2.5");
     let text = explained.steps[2].to_string();
     assert!(
-        text.starts_with("the last answer (200, ") && text.ends_with("was not kept: it says no-store"),
+        text.starts_with("the last answer (200, ")
+            && text.ends_with("was not kept: it says no-store"),
         "{text}"
     );
     proxy.get(&url, "");

@@ -1,4 +1,5 @@
-//! What is passed on: bodies both ways, interim responses, trailers, upgrades, tunnels; and what is refused.
+//! What is passed on: bodies both ways, interim responses, trailers, upgrades, tunnels; and what is
+//! refused.
 
 use crate::bench::{TestOrigin, forward_proxy, header, ok, proxy_with, reverse_proxy};
 use std::io::{Read, Write};
@@ -7,14 +8,17 @@ use std::time::Duration;
 
 #[test]
 fn a_body_travels_to_the_origin_and_the_answer_back() {
-    let origin =
-        TestOrigin::start(|message, _| ok("", message.split("\r\n\r\n").nth(1).unwrap_or("").as_bytes()));
+    let origin = TestOrigin::start(|message, _| {
+        ok("", message.split("\r\n\r\n").nth(1).unwrap_or("").as_bytes())
+    });
     let proxy = forward_proxy();
     let url = origin.url("/form");
     let mut client = proxy.connect();
     for body in ["first", "second"] {
-        let request =
-            format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let request = format!(
+            "POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
         let answer = client.ask(&request);
         assert_eq!((answer.status, &answer.body[..]), (200, body.as_bytes()));
         assert_eq!(answer.header("cache-status"), "foxy; fwd=method; fwd-status=200");
@@ -31,7 +35,10 @@ fn hop_by_hop_fields_stay_behind_and_via_is_added() {
         &origin.url("/"),
         "Connection: X-Mine\r\nX-Mine: 1\r\nProxy-Connection: keep-alive\r\nX-Kept: 1\r\n",
     );
-    assert_eq!((answer.header("x-hop"), answer.header("keep-alive"), answer.header("x-end")), ("", "", "1"));
+    assert_eq!(
+        (answer.header("x-hop"), answer.header("keep-alive"), answer.header("x-end")),
+        ("", "", "1")
+    );
     let seen = origin.heads.lock().expect("not poisoned")[0].clone();
     assert_eq!((header(&seen, "x-mine"), header(&seen, "proxy-connection")), (None, None));
     assert_eq!((header(&seen, "x-kept"), header(&seen, "via")), (Some("1"), Some("1.1 foxy-test")));
@@ -85,8 +92,12 @@ fn pipelined_requests_are_answered_in_order() {
 #[test]
 fn an_upgrade_becomes_a_tunnel_only_after_101() {
     let origin = TestOrigin::start(|head, _| {
-        assert_eq!((header(head, "connection"), header(head, "upgrade")), (Some("upgrade"), Some("echo")));
-        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nwelcome".to_vec()
+        assert_eq!(
+            (header(head, "connection"), header(head, "upgrade")),
+            (Some("upgrade"), Some("echo"))
+        );
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nwelcome"
+            .to_vec()
     });
     let proxy = forward_proxy();
     let mut client = proxy.connect();
@@ -117,7 +128,9 @@ fn connect_tunnels_to_allowed_ports_only() {
     assert_eq!(refused.status, 403);
     let proxy = proxy_with(|settings| settings.destinations.connect_ports = vec![port]);
     let mut client = proxy.connect();
-    client.send(format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: x:{port}\r\n\r\nping").as_bytes());
+    client.send(
+        format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: x:{port}\r\n\r\nping").as_bytes(),
+    );
     let opened = client.answer(true);
     assert_eq!(opened.status, 200);
     let mut back = [0; 4];

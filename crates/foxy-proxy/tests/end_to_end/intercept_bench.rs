@@ -1,10 +1,13 @@
-//! What tests of interception stand on: an origin behind TLS, a proxy that intercepts it, and clients inside a CONNECT.
+//! What tests of interception stand on: an origin behind TLS, a proxy that intercepts it, and
+//! clients inside a CONNECT.
 
 use crate::bench::{Answered, TestOrigin, TestProxy, ok, proxy_with};
 use crate::certificates::TestAuthority;
 use foxy_base::clock;
 use foxy_proxy::counters::Counter;
-use foxy_proxy::intercept::{Authority, HostPattern, Interception, MadeAuthority, NewAuthority, make};
+use foxy_proxy::intercept::{
+    Authority, HostPattern, Interception, MadeAuthority, NewAuthority, make,
+};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{Authorities, OriginTls};
 use rustls::crypto::aws_lc_rs;
@@ -72,7 +75,8 @@ impl Bench {
     pub fn connect(&self, host: &str) -> (Answered, TcpStream) {
         let authority = self.authority(host);
         let mut client = self.proxy.connect();
-        client.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").as_bytes());
+        client
+            .send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").as_bytes());
         let answer = client.answer(true);
         (answer, client.stream)
     }

@@ -1,4 +1,5 @@
-//! CONNECTs that are intercepted, those that are not, and what is refused inside. Origins are behind TLS of their own.
+//! CONNECTs that are intercepted, those that are not, and what is refused inside. Origins are
+//! behind TLS of their own.
 
 use crate::bench::{Client, header};
 use crate::intercept_bench::{Bench, HOST, ask, config, session};
@@ -61,7 +62,8 @@ fn a_hello_that_came_with_the_connect_is_heard() {
     let bench = Bench::new(HOST, &[HOST]);
     let mut session = session(bench.ours(), HOST);
     let authority = bench.authority(HOST);
-    let mut bytes = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").into_bytes();
+    let mut bytes =
+        format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").into_bytes();
     session.write_tls(&mut bytes).expect("a hello");
     let mut stream = bench.proxy.connect().stream;
     stream.write_all(&bytes).expect("taken");
@@ -110,7 +112,10 @@ fn a_request_for_another_host_is_misdirected_and_reaches_nobody() {
         let mut client = bench.enter(HOST, bench.ours(), HOST);
         let answer = ask(&mut client, lines);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
-        assert_eq!(header(&answer, "cache-status"), Some(format!("foxy; detail={reason}").as_str()));
+        assert_eq!(
+            header(&answer, "cache-status"),
+            Some(format!("foxy; detail={reason}").as_str())
+        );
     }
     assert_eq!((bench.origin.requests(), bench.proxy.store.len()), (0, 0));
 }
@@ -122,12 +127,14 @@ fn http_2_inside_is_cached_and_held_to_the_authority_as_well() {
     stream.set_nonblocking(true).expect("a socket");
     let mut config = config(bench.ours());
     config.alpn_protocols = vec![b"h2".to_vec()];
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let stream = tokio::net::TcpStream::from_std(stream).expect("a socket");
         let name = ServerName::try_from(HOST).expect("a name");
         let tls = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-        let (client, connection) = h2::client::handshake(tls.expect("trusted")).await.expect("HTTP/2");
+        let (client, connection) =
+            h2::client::handshake(tls.expect("trusted")).await.expect("HTTP/2");
         tokio::spawn(connection);
         for (host, expected) in [(HOST, 200), ("other.test", 421), (HOST, 200)] {
             let mut client = client.clone().ready().await.expect("room for a stream");
@@ -170,10 +177,13 @@ fn a_client_that_does_not_trust_the_authority_is_counted() {
 
 #[test]
 fn what_is_not_tls_is_closed_and_what_never_ends_let_go() {
-    let bench =
-        Bench::with(HOST, &[HOST], HOST, |settings| settings.client_handshake = Duration::from_millis(50));
-    let cases =
-        [(&b"SSH-2.0-x\r\n"[..], Counter::InterceptNotTls), (b"\x16\x03\x01", Counter::InterceptFailures)];
+    let bench = Bench::with(HOST, &[HOST], HOST, |settings| {
+        settings.client_handshake = Duration::from_millis(50)
+    });
+    let cases = [
+        (&b"SSH-2.0-x\r\n"[..], Counter::InterceptNotTls),
+        (b"\x16\x03\x01", Counter::InterceptFailures),
+    ];
     for (bytes, counter) in cases {
         let (_, mut stream) = bench.connect(HOST);
         stream.write_all(bytes).expect("taken");
@@ -185,10 +195,13 @@ fn what_is_not_tls_is_closed_and_what_never_ends_let_go() {
 
 #[test]
 fn a_forbidden_destination_is_refused_before_anything_is_intercepted() {
-    let bench = Bench::with(HOST, &[HOST], HOST, |settings| settings.destinations.allowed = Vec::new());
+    let bench =
+        Bench::with(HOST, &[HOST], HOST, |settings| settings.destinations.allowed = Vec::new());
     let (answer, _) = bench.connect(HOST);
     assert_eq!((answer.status, answer.cache_status()), (403, "foxy; detail=destination-forbidden"));
-    let closed = Bench::with(HOST, &[HOST], HOST, |settings| settings.destinations.connect_ports = vec![443]);
+    let closed = Bench::with(HOST, &[HOST], HOST, |settings| {
+        settings.destinations.connect_ports = vec![443]
+    });
     assert_eq!(closed.connect(HOST).0.status, 403);
     let mut plain = Client::on(bench.connect(HOST).1);
     assert_eq!(plain.read(), 0, "the connection is closed");

@@ -1,5 +1,5 @@
-//! Bodies that are stored in parts: which parts memory keeps, and that nobody gets a byte of them that is not of the response
-//! that is in force.
+//! Bodies that are stored in parts: which parts memory keeps, and that nobody gets a byte of them
+//! that is not of the response that is in force.
 
 use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
 use foxy_proxy::counters::Counter;
@@ -56,7 +56,11 @@ fn a_body_that_is_read_once_takes_no_memory() {
     let (origin, proxy) = (origin(), with_memory(MEMORY));
     proxy.get(&origin.url("/x"), "");
     is_hit(&proxy, &origin.url("/x"), 0);
-    assert!(proxy.proxy.gauges().memory().0 < PART as u64 / 2, "{:?}", proxy.proxy.gauges().memory());
+    assert!(
+        proxy.proxy.gauges().memory().0 < PART as u64 / 2,
+        "{:?}",
+        proxy.proxy.gauges().memory()
+    );
 }
 
 #[test]
@@ -76,7 +80,8 @@ fn parts_take_no_more_memory_than_there_is() {
 fn a_purge_and_a_replacement_hold_for_parts_in_memory() {
     let (origin, proxy) = (origin(), with_memory(MEMORY));
     let url = origin.url("/x");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let scopes = Named::Url.scopes(&url).expect("a name");
     for version in [0, 2] {
         proxy.get(&url, "");

@@ -1,4 +1,5 @@
-//! The whole proxy on loopback: a scripted origin that says what it was asked, clients that read to the last byte.
+//! The whole proxy on loopback: a scripted origin that says what it was asked, clients that read to
+//! the last byte.
 
 mod balanced;
 mod bench;

@@ -1,4 +1,5 @@
-//! Several ranges in one request: answered together from what is stored, never multiplied, neither to clients nor to origins.
+//! Several ranges in one request: answered together from what is stored, never multiplied, neither
+//! to clients nor to origins.
 
 use crate::bench::{Answered, TestOrigin, forward_proxy, header, ok};
 
@@ -11,7 +12,8 @@ fn body(length: usize) -> Vec<u8> {
 /// The parts of a multipart answer: Content-Type, Content-Range and bytes of each.
 fn parts(answer: &Answered) -> Vec<(String, String, Vec<u8>)> {
     let kind = answer.header("content-type");
-    let boundary = kind.strip_prefix("multipart/byteranges; boundary=").expect("a multipart answer");
+    let boundary =
+        kind.strip_prefix("multipart/byteranges; boundary=").expect("a multipart answer");
     let start = format!("--{boundary}\r\n").into_bytes();
     let end = format!("\r\n--{boundary}--\r\n").into_bytes();
     let mut rest = answer.body.strip_prefix(&start[..]).expect("a boundary first");
@@ -21,16 +23,23 @@ fn parts(answer: &Answered) -> Vec<(String, String, Vec<u8>)> {
         let text = format!("part\r\n{}\r\n", String::from_utf8_lossy(&rest[..head]));
         let field = |name| header(&text, name).unwrap_or("").to_owned();
         let range = field("content-range");
-        let (first, last) =
-            range["bytes ".len()..].split_once('/').expect("a length").0.split_once('-').expect("two");
-        let length = last.parse::<usize>().expect("last") - first.parse::<usize>().expect("first") + 1;
+        let (first, last) = range["bytes ".len()..]
+            .split_once('/')
+            .expect("a length")
+            .0
+            .split_once('-')
+            .expect("two");
+        let length =
+            last.parse::<usize>().expect("last") - first.parse::<usize>().expect("first") + 1;
         found.push((field("content-type"), range, rest[head + 4..head + 4 + length].to_vec()));
         rest = &rest[head + 4 + length..];
         if rest == end {
             return found;
         }
-        rest =
-            rest.strip_prefix(b"\r\n").and_then(|rest| rest.strip_prefix(&start[..])).expect("another part");
+        rest = rest
+            .strip_prefix(b"\r\n")
+            .and_then(|rest| rest.strip_prefix(&start[..]))
+            .expect("another part");
     }
 }
 
@@ -76,7 +85,8 @@ fn no_set_of_ranges_is_answered_with_more_than_the_whole() {
     let killer = format!("bytes=0-{}", (0..1300).map(|at| format!(",5-{at}")).collect::<String>());
     let overlapping = format!("bytes=0-{}", ",0-".repeat(5000));
     let comb = (0..17).map(|at| format!("{}-{}", at * 100, at * 100)).collect::<Vec<_>>().join(",");
-    let dense = (0..16).map(|at| format!("{}-{}", at * 185, at * 185 + 100)).collect::<Vec<_>>().join(",");
+    let dense =
+        (0..16).map(|at| format!("{}-{}", at * 185, at * 185 + 100)).collect::<Vec<_>>().join(",");
     let sets = [killer, overlapping, format!("bytes={comb}"), format!("bytes={dense}")];
     for set in sets {
         let answer = proxy.get(&url, &format!("Range: {set}\r\n"));

@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// An origin: each request's head, body included as far as Content-Length says, becomes an answer; no bytes are the end
-/// of the connection, and so is one that says `Connection: close`.
+/// An origin: each request's head, body included as far as Content-Length says, becomes an answer;
+/// no bytes are the end of the connection, and so is one that says `Connection: close`.
 pub struct TestOrigin {
     pub address: SocketAddr,
     pub heads: Arc<Mutex<Vec<String>>>,
@@ -27,7 +27,8 @@ impl TestOrigin {
         answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
         let secured = move |stream| {
-            let session = ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
+            let session =
+                ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
             Ok(StreamOwned::new(session, stream))
         };
         Self::start_on(Scheme::Https, secured, answer)
@@ -47,8 +48,11 @@ impl TestOrigin {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 accepted.fetch_add(1, Ordering::SeqCst);
-                let (seen, answer, secured) = (Arc::clone(&seen), Arc::clone(&answer), Arc::clone(&secured));
-                std::thread::spawn(move || serve(secured(stream).expect("a stream"), &seen, &*answer));
+                let (seen, answer, secured) =
+                    (Arc::clone(&seen), Arc::clone(&answer), Arc::clone(&secured));
+                std::thread::spawn(move || {
+                    serve(secured(stream).expect("a stream"), &seen, &*answer)
+                });
             }
         });
         Self { address, heads, scheme, connections }
@@ -67,7 +71,11 @@ impl TestOrigin {
     }
 }
 
-fn serve(mut stream: impl Read + Write, seen: &Mutex<Vec<String>>, answer: &dyn Fn(&str, usize) -> Vec<u8>) {
+fn serve(
+    mut stream: impl Read + Write,
+    seen: &Mutex<Vec<String>>,
+    answer: &dyn Fn(&str, usize) -> Vec<u8>,
+) {
     let mut buffer = Vec::new();
     while let Some(head) = read_message(&mut stream, &mut buffer) {
         let number = {
@@ -77,7 +85,8 @@ fn serve(mut stream: impl Read + Write, seen: &Mutex<Vec<String>>, answer: &dyn 
         };
         let bytes = answer(&head, number);
         let head = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(0);
-        let closes = header(&String::from_utf8_lossy(&bytes[..head]), "connection") == Some("close");
+        let closes =
+            header(&String::from_utf8_lossy(&bytes[..head]), "connection") == Some("close");
         if bytes.is_empty() || stream.write_all(&bytes).is_err() || closes {
             return;
         }
@@ -90,7 +99,8 @@ fn read_message(stream: &mut impl Read, buffer: &mut Vec<u8>) -> Option<String> 
     loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
-            let length = header(&head, "content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+            let length =
+                header(&head, "content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
             if buffer.len() >= end + 4 + length {
                 let rest = buffer.split_off(end + 4 + length);
                 let message = String::from_utf8_lossy(buffer).into_owned();
@@ -108,8 +118,9 @@ fn read_message(stream: &mut impl Read, buffer: &mut Vec<u8>) -> Option<String> 
 /// The value of a header in a head.
 pub fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let lines = head.lines().skip(1).take_while(|line| !line.is_empty());
-    let mut found =
-        lines.filter_map(|line| line.split_once(':')).filter(|(key, _)| key.eq_ignore_ascii_case(name));
+    let mut found = lines
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(key, _)| key.eq_ignore_ascii_case(name));
     found.next().map(|(_, value)| value.trim())
 }
 

@@ -58,7 +58,8 @@ fn one_connection_serves_many_requests_and_a_large_body() {
     let authority = TestAuthority::new();
     let body: Vec<u8> = (0..3_000_000_u32).map(|index| (index % 251) as u8).collect();
     let sent = body.clone();
-    let origin = TestOrigin::start_tls(authority.sign(&["127.0.0.1"]).server(), move |_, _| ok("", &sent));
+    let origin =
+        TestOrigin::start_tls(authority.sign(&["127.0.0.1"]).server(), move |_, _| ok("", &sent));
     let proxy = forward_proxy_trusting(&authority);
     for path in ["/a", "/b", "/c"] {
         assert!(proxy.get(&origin.url(path), "Cache-Control: no-store\r\n").body == body, "{path}");
@@ -69,12 +70,14 @@ fn one_connection_serves_many_requests_and_a_large_body() {
 #[test]
 fn a_request_body_goes_through_tls() {
     let authority = TestAuthority::new();
-    let echo = |head: &str, _: usize| ok("", head.split("\r\n\r\n").nth(1).unwrap_or("").as_bytes());
+    let echo =
+        |head: &str, _: usize| ok("", head.split("\r\n\r\n").nth(1).unwrap_or("").as_bytes());
     let origin = TestOrigin::start_tls(authority.sign(&["127.0.0.1"]).server(), echo);
     let proxy = forward_proxy_trusting(&authority);
     let body = "b".repeat(200_000);
     let (url, length) = (origin.url("/"), body.len());
-    let request = format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
+    let request =
+        format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
     let answer = proxy.connect().ask(&request);
     assert!(answer.status == 200 && answer.body == body.as_bytes());
 }
@@ -86,7 +89,8 @@ fn a_reverse_proxy_speaks_tls_with_its_origin() {
     let proxy = proxy_with(|settings| {
         settings.upstream.tls = trusting(&authority);
         let (host, port) = ("localhost".to_owned(), origin.address.port());
-        settings.mode = Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Https, host, port } };
+        settings.mode =
+            Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Https, host, port } };
     });
     assert_eq!(proxy.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").body, b"answer 0");
 }
@@ -109,7 +113,10 @@ fn certificates_that_prove_nothing_are_refused_by_name() {
     for (certificate, reason) in cases {
         let origin = TestOrigin::start_tls(certificate.server(), cached);
         let answer = proxy.get(&origin.url("/"), "");
-        assert_eq!((answer.status, answer.cache_status()), (502, format!("foxy; detail={reason}").as_str()));
+        assert_eq!(
+            (answer.status, answer.cache_status()),
+            (502, format!("foxy; detail={reason}").as_str())
+        );
         assert_eq!(origin.requests(), 0, "{reason}");
     }
 }
@@ -142,12 +149,14 @@ fn a_handshake_that_does_not_come_about_ends_in_time_and_is_named() {
 fn an_upgrade_tunnels_through_tls() {
     let authority = TestAuthority::new();
     let origin = TestOrigin::start_tls(authority.sign(&["127.0.0.1"]).server(), |_, _| {
-        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello".to_vec()
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello"
+            .to_vec()
     });
     let proxy = forward_proxy_trusting(&authority);
     let mut client = proxy.connect();
     let url = origin.url("/");
-    let head = format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+    let head =
+        format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
     assert_eq!(client.ask(&head).status, 101);
     let mut bytes = [0; 5];
     assert_eq!(client.answer_bytes(&mut bytes), b"hello");

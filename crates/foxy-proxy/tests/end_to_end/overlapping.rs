@@ -1,5 +1,5 @@
-//! Fetches of one URL that overlap: whichever ends first, what answers later is the response of the fetch that began last
-//! (RFC 9111 §4). Fetches of other URLs make no difference.
+//! Fetches of one URL that overlap: whichever ends first, what answers later is the response of the
+//! fetch that began last (RFC 9111 §4). Fetches of other URLs make no difference.
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, ok, proxy_with};
 use crate::sparse::{SLICE, Sparse};
@@ -12,9 +12,12 @@ const RELOAD: &str = "Cache-Control: no-cache\r\n";
 const VARIES: &str = "Cache-Control: max-age=600\r\nVary: Accept-Language\r\n";
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
-/// An origin that gives these answers in turn and the last of them again and again. It gives each of the answers `held` when
-/// it is told to.
-fn origin<const HELD: usize>(answers: Vec<Vec<u8>>, held: [usize; HELD]) -> (TestOrigin, [Sender<()>; HELD]) {
+/// An origin that gives these answers in turn and the last of them again and again. It gives each
+/// of the answers `held` when it is told to.
+fn origin<const HELD: usize>(
+    answers: Vec<Vec<u8>>,
+    held: [usize; HELD],
+) -> (TestOrigin, [Sender<()>; HELD]) {
     let channels = held.map(|number| (number, channel()));
     let go = channels.each_ref().map(|(_, (go, _))| go.clone());
     let waits = channels.map(|(number, (_, wait))| (number, Mutex::new(wait)));
@@ -30,7 +33,8 @@ fn origin<const HELD: usize>(answers: Vec<Vec<u8>>, held: [usize; HELD]) -> (Tes
 /// Asks on a thread of its own, and waits until the origin has the request.
 fn slowly(proxy: &TestProxy, origin: &TestOrigin, lines: &str) -> JoinHandle<Vec<u8>> {
     let (mut client, before) = (proxy.connect(), origin.requests());
-    let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", origin.url("/x"), origin.address);
+    let request =
+        format!("GET {} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", origin.url("/x"), origin.address);
     let asked = thread::spawn(move || client.ask(&request).body);
     while origin.requests() == before {
         thread::yield_now();
@@ -111,7 +115,8 @@ fn an_unsafe_request_for_another_url_costs_no_fetch_its_place() {
     let proxy = forward_proxy();
     let late = slowly(&proxy, &origin, "");
     let other = beside(&origin).next().expect("there are more");
-    let posted = format!("PUT {other} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
+    let posted =
+        format!("PUT {other} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
     assert_eq!(proxy.connect().ask(&posted).body, b"posted");
     go.send(()).expect("the origin waits");
     late.join().expect("answered");

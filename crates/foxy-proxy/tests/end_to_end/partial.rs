@@ -1,4 +1,5 @@
-//! Parts of responses where slices would be too large to store: stored as they pass, served, joined, and never mixed up.
+//! Parts of responses where slices would be too large to store: stored as they pass, served,
+//! joined, and never mixed up.
 
 use crate::bench::{TestOrigin, TestProxy, header, proxy_with};
 use foxy_proxy::counters::Counter;
@@ -13,7 +14,8 @@ const BODY: &[u8] = b"0123456789";
 fn ranges(lines: &'static str) -> TestOrigin {
     TestOrigin::start(move |head, number| {
         let lines = lines.replace("NUMBER", &number.to_string());
-        let range = header(head, "range").and_then(|text| text.strip_prefix("bytes=")?.split_once('-'));
+        let range =
+            header(head, "range").and_then(|text| text.strip_prefix("bytes=")?.split_once('-'));
         let (status, range, body) = match range {
             Some((first, last)) => {
                 let at = |text: &str| text.parse::<usize>().expect("a number");
@@ -47,7 +49,12 @@ fn a_part_answers_ranges_within_it_and_no_others() {
         ];
         for (range, body, content_range, hit) in cases {
             let answer = proxy.get(&url, &format!("Range: {range}\r\n"));
-            assert_eq!((answer.status, &answer.body[..]), (206, body.as_bytes()), "{}", answer.head);
+            assert_eq!(
+                (answer.status, &answer.body[..]),
+                (206, body.as_bytes()),
+                "{}",
+                answer.head
+            );
             assert_eq!(answer.header("content-range"), content_range);
             assert_eq!(answer.cache_status().starts_with("foxy; hit"), hit, "{}", answer.head);
         }
@@ -99,11 +106,13 @@ fn what_a_part_may_not_answer_goes_to_the_origin() {
     let proxy = forward_proxy();
     let url = origin.url("/x");
     proxy.get(&url, "Range: bytes=2-7\r\n");
-    for lines in ["Cache-Control: no-cache\r\n", "If-None-Match: \"b\"\r\n", "If-Range: \"b\"\r\n"] {
+    for lines in ["Cache-Control: no-cache\r\n", "If-None-Match: \"b\"\r\n", "If-Range: \"b\"\r\n"]
+    {
         let answer = proxy.get(&url, &format!("Range: bytes=2-3\r\n{lines}"));
         assert!(!answer.cache_status().starts_with("foxy; hit"), "{lines}: {}", answer.head);
     }
-    let text = format!("POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
+    let text =
+        format!("POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
     proxy.connect().ask(&text);
     let answer = proxy.get(&url, "Range: bytes=2-3\r\n");
     assert!(!answer.cache_status().starts_with("foxy; hit"), "invalidated: {}", answer.head);

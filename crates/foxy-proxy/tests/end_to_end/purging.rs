@@ -1,4 +1,5 @@
-//! Purges: who may, what they are about, soft and hard, and one that comes while what it is about is being fetched.
+//! Purges: who may, what they are about, soft and hard, and one that comes while what it is about
+//! is being fetched.
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, header, ok, proxy_with};
 use foxy_proxy::counters::Counter;
@@ -12,13 +13,17 @@ const LINES: &str = "Cache-Control: max-age=600\r\nETag: \"a\"\r\n";
 /// An origin whose responses can be validated.
 fn origin(lines: &'static str) -> TestOrigin {
     TestOrigin::start(move |head, number| match header(head, "if-none-match") {
-        Some(_) => b"HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=600\r\nETag: \"a\"\r\n\r\n".to_vec(),
+        Some(_) => {
+            b"HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=600\r\nETag: \"a\"\r\n\r\n"
+                .to_vec()
+        }
         None => ok(lines, format!("body {number}").as_bytes()),
     })
 }
 
 fn purge(proxy: &TestProxy, scopes: &[Scope], strength: Strength) -> u64 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     runtime.block_on(proxy.proxy.purger().purge(scopes, strength)).expect("purged")
 }
 
@@ -68,8 +73,9 @@ fn each_scope_takes_its_own_and_leaves_the_rest() {
             get(&proxy, &url, "");
         }
         named(&proxy, kind, &name, Strength::Hard);
-        let hit =
-            |url: &str| get(&proxy, url, "Cache-Control: only-if-cached\r\n").0.starts_with("foxy; hit");
+        let hit = |url: &str| {
+            get(&proxy, url, "Cache-Control: only-if-cached\r\n").0.starts_with("foxy; hit")
+        };
         assert!(!hit(&origin.url("/a/1")), "{kind:?}");
         assert_eq!(hit(&origin.url("/b")), matches!(kind, Named::Url | Named::Prefix), "{kind:?}");
         assert!(hit(&other.url("/a/1")), "{kind:?}");
@@ -118,7 +124,10 @@ fn a_fill_under_way_does_not_bring_back_what_is_purged_meanwhile() {
         named(&proxy, Named::Url, &url, strength);
         let (status, body) = get(&proxy, &url, "");
         assert!(!status.contains("collapsed"), "{strength:?}: {status}");
-        assert_eq!(body, "body 1", "{strength:?}: it did not wait for what was begun before the purge");
+        assert_eq!(
+            body, "body 1",
+            "{strength:?}: it did not wait for what was begun before the purge"
+        );
         go_on.send(()).expect("the origin waits");
         assert_eq!(first.answer(false).body, b"body 0");
         let (status, body) = get(&proxy, &url, "");
@@ -132,7 +141,8 @@ fn the_purge_method_is_for_those_who_may() {
     let url = origin.url("/x");
     let purge = |proxy: &TestProxy, lines: &str| {
         let mut client = proxy.connect();
-        let answer = client.ask(&format!("PURGE {url} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", origin.address));
+        let answer =
+            client.ask(&format!("PURGE {url} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", origin.address));
         (answer.status, answer.cache_status().to_owned())
     };
     let nobody = forward_proxy();
@@ -141,7 +151,8 @@ fn the_purge_method_is_for_those_who_may() {
     let token = proxy_with(|settings| settings.purge_token = Token::new("0123456789abcdef"));
     assert_eq!(purge(&token, "Proxy-Authorization: Bearer 0123456789abcdeX\r\n").0, 403);
     assert_eq!(purge(&token, "Proxy-Authorization: Bearer 0123456789abcdef\r\n").0, 200);
-    let near = proxy_with(|settings| settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")]);
+    let near =
+        proxy_with(|settings| settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")]);
     get(&near, &url, "");
     assert_eq!(purge(&near, ""), (200, "foxy; detail=purged".to_owned()));
     assert!(get(&near, &url, "").0.starts_with("foxy; fwd=stale; fwd-status=304"));

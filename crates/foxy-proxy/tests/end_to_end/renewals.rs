@@ -1,5 +1,5 @@
-//! What is stored when the origin has said something newer: nothing older takes its place, and nothing that the origin has turned
-//! down answers any more (RFC 9111 §4, §4.3.3).
+//! What is stored when the origin has said something newer: nothing older takes its place, and
+//! nothing that the origin has turned down answers any more (RFC 9111 §4, §4.3.3).
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, header, ok};
 use std::sync::Mutex;
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 const V1: &str = "Cache-Control: max-age=600\r\nETag: \"1\"\r\n";
 const V3: &str = "Cache-Control: max-age=600\r\nETag: \"3\"\r\n";
-const CONFIRMED: &[u8] = b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nCache-Control: max-age=600\r\n\r\n";
+const CONFIRMED: &[u8] =
+    b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nCache-Control: max-age=600\r\n\r\n";
 
-/// An origin that gives these answers one after the other, the last of them again and again, and which does not give answer
-/// `held` before it is told to.
+/// An origin that gives these answers one after the other, the last of them again and again, and
+/// which does not give answer `held` before it is told to.
 fn origin(answers: Vec<Vec<u8>>, held: usize) -> (TestOrigin, Sender<()>) {
     let (go, wait) = channel();
     let wait = Mutex::new(wait);
@@ -26,7 +27,11 @@ fn origin(answers: Vec<Vec<u8>>, held: usize) -> (TestOrigin, Sender<()>) {
 }
 
 /// Asks on a thread of its own, and waits until the origin has the request.
-fn slowly(proxy: &TestProxy, origin: &TestOrigin, lines: &'static str) -> thread::JoinHandle<Vec<u8>> {
+fn slowly(
+    proxy: &TestProxy,
+    origin: &TestOrigin,
+    lines: &'static str,
+) -> thread::JoinHandle<Vec<u8>> {
     let (mut client, url, before) = (proxy.connect(), origin.url("/x"), origin.requests());
     let request = format!("GET {url} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", origin.address);
     let asked = thread::spawn(move || client.ask(&request).body);
@@ -66,7 +71,8 @@ fn a_late_fetch_takes_not_the_place_of_a_reload_that_began_after_it() {
     assert_eq!(origin.requests(), 2);
 }
 
-/// What a GET gets after the origin gave a reload this answer in the place of what was stored, and whether it was a hit.
+/// What a GET gets after the origin gave a reload this answer in the place of what was stored, and
+/// whether it was a hit.
 fn after(answer: &[u8]) -> (Vec<u8>, bool) {
     let (origin, _go) = origin(vec![ok(V1, b"old"), answer.to_vec(), ok(V3, b"new")], usize::MAX);
     let proxy = forward_proxy();
@@ -107,7 +113,8 @@ fn an_answer_about_the_moment_turns_nothing_down() {
 #[test]
 fn what_a_refresh_found_gone_is_not_served_stale_again() {
     let stale = "Cache-Control: max-age=0, stale-while-revalidate=600\r\nETag: \"1\"\r\n";
-    let gone = b"HTTP/1.1 410 Gone\r\nCache-Control: no-store\r\nContent-Length: 4\r\n\r\ngone".to_vec();
+    let gone =
+        b"HTTP/1.1 410 Gone\r\nCache-Control: no-store\r\nContent-Length: 4\r\n\r\ngone".to_vec();
     let (origin, _go) = origin(vec![ok(stale, b"old"), gone], usize::MAX);
     let proxy = forward_proxy();
     let url = origin.url("/x");
@@ -149,7 +156,8 @@ fn only_if_cached_reaches_no_origin_whatever_else_a_request_says() {
         "Connection: X-Q\r\nX-Q: 1\r\n",
         "Connection: upgrade\r\nUpgrade: websocket\r\n",
     ] {
-        let answer = proxy.get(&origin.url("/x"), &format!("Cache-Control: only-if-cached\r\n{lines}"));
+        let answer =
+            proxy.get(&origin.url("/x"), &format!("Cache-Control: only-if-cached\r\n{lines}"));
         assert_eq!(answer.status, 504, "{lines}");
     }
     assert_eq!(origin.requests(), 0);

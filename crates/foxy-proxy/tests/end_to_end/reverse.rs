@@ -1,4 +1,5 @@
-//! What the origin of a reverse proxy is told of the client, and what no client can make it believe.
+//! What the origin of a reverse proxy is told of the client, and what no client can make it
+//! believe.
 
 use crate::bench::{TestOrigin, forward_proxy, header, ok, reverse_proxy};
 
@@ -7,7 +8,8 @@ const FRESH: &str = "Cache-Control: max-age=600\r\n";
 /// An origin that builds its answers from what it is told, as applications do that make links.
 fn echoing() -> TestOrigin {
     TestOrigin::start(|head, _| {
-        let told = ["host", "x-forwarded-host", "x-forwarded-proto", "x_forwarded_host", "x-original-url"];
+        let told =
+            ["host", "x-forwarded-host", "x-forwarded-proto", "x_forwarded_host", "x-original-url"];
         let told: Vec<_> = told.iter().filter_map(|name| header(head, name)).collect();
         ok(FRESH, told.join(" ").as_bytes())
     })
@@ -20,9 +22,15 @@ const CLAIMS: &str = "X-Forwarded-Host: evil.test\r\nX_Forwarded_Host: evil.test
 fn no_client_poisons_what_a_reverse_proxy_keeps() {
     let origin = echoing();
     let proxy = reverse_proxy(&origin);
-    let get = |claims: &str| proxy.connect().ask(&format!("GET / HTTP/1.1\r\nHost: a.test\r\n{claims}\r\n"));
+    let get = |claims: &str| {
+        proxy.connect().ask(&format!("GET / HTTP/1.1\r\nHost: a.test\r\n{claims}\r\n"))
+    };
     for claims in [CLAIMS, ""] {
-        assert_eq!(String::from_utf8_lossy(&get(claims).body), "a.test a.test http", "after {claims:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&get(claims).body),
+            "a.test a.test http",
+            "after {claims:?}"
+        );
     }
     let seen = origin.heads.lock().expect("not poisoned")[0].clone();
     assert_eq!(header(&seen, "forwarded"), Some("for=127.0.0.1;host=a.test;proto=http"), "{seen}");
@@ -40,7 +48,10 @@ fn no_client_poisons_what_a_forward_proxy_keeps() {
         assert_eq!(String::from_utf8_lossy(&answer.body), host, "after {claims:?}");
     }
     assert_eq!(origin.requests(), 1);
-    let posted = format!("POST {} HTTP/1.1\r\nHost: x\r\n{CLAIMS}Content-Length: 0\r\n\r\n", origin.url("/"));
+    let posted = format!(
+        "POST {} HTTP/1.1\r\nHost: x\r\n{CLAIMS}Content-Length: 0\r\n\r\n",
+        origin.url("/")
+    );
     let answer = proxy.connect().ask(&posted);
     assert_eq!(
         answer.body,
@@ -63,7 +74,9 @@ fn an_answer_to_a_post_with_claims_is_nobody_elses() {
     let url = origin.url("/");
     address.set(url.clone()).expect("once");
     let proxy = forward_proxy();
-    let post = |claims: &str| format!("POST {url} HTTP/1.1\r\nHost: x\r\n{claims}Content-Length: 0\r\n\r\n");
+    let post = |claims: &str| {
+        format!("POST {url} HTTP/1.1\r\nHost: x\r\n{claims}Content-Length: 0\r\n\r\n")
+    };
     assert_eq!(proxy.connect().ask(&post(CLAIMS)).body, b"evil.test");
     assert_eq!(proxy.get(&url, "").body, b"-");
     assert_eq!(origin.requests(), 2, "the answer to the POST was not kept");
@@ -73,8 +86,7 @@ fn an_answer_to_a_post_with_claims_is_nobody_elses() {
 fn connection_cannot_name_away_what_the_origin_is_told() {
     let origin = echoing();
     let proxy = reverse_proxy(&origin);
-    let request =
-        "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: X-Forwarded-For, Forwarded, X-Forwarded-Proto\r\n\r\n";
+    let request = "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: X-Forwarded-For, Forwarded, X-Forwarded-Proto\r\n\r\n";
     assert_eq!(proxy.connect().ask(request).body, b"a.test a.test http");
     let seen = origin.heads.lock().expect("not poisoned")[0].clone();
     assert_eq!(header(&seen, "x-forwarded-for"), Some("127.0.0.1"), "{seen}");
@@ -86,9 +98,13 @@ fn a_variant_by_client_address_is_for_that_address_alone() {
         ok(&format!("{FRESH}Vary: X-Forwarded-For\r\n"), number.to_string().as_bytes())
     });
     let proxy = reverse_proxy(&origin);
-    let from =
-        |address: [u8; 4]| proxy.connect_from(address).ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").body;
-    assert_eq!([from([127, 0, 0, 1]), from([127, 0, 0, 2]), from([127, 0, 0, 1])], [b"0", b"1", b"0"]);
+    let from = |address: [u8; 4]| {
+        proxy.connect_from(address).ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").body
+    };
+    assert_eq!(
+        [from([127, 0, 0, 1]), from([127, 0, 0, 2]), from([127, 0, 0, 1])],
+        [b"0", b"1", b"0"]
+    );
 }
 
 #[test]
@@ -96,14 +112,19 @@ fn a_health_check_without_a_host_is_for_the_origin_itself() {
     let origin = echoing();
     let proxy = reverse_proxy(&origin);
     let own = origin.address.to_string();
-    for request in ["GET / HTTP/1.0\r\n\r\n".to_owned(), format!("GET / HTTP/1.1\r\nHost: {own}\r\n\r\n")] {
+    for request in
+        ["GET / HTTP/1.0\r\n\r\n".to_owned(), format!("GET / HTTP/1.1\r\nHost: {own}\r\n\r\n")]
+    {
         let answer = proxy.connect().ask(&request);
         assert_eq!(String::from_utf8_lossy(&answer.body), format!("{own} {own} http"), "{request}");
     }
     let seen = origin.heads.lock().expect("not poisoned").clone();
     assert_eq!(seen.len(), 1, "the key is that of the origin's own authority");
     assert_eq!(header(&seen[0], "host"), Some(&own[..]));
-    assert_eq!(proxy.connect().ask("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n").body, b"a.test a.test http");
+    assert_eq!(
+        proxy.connect().ask("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n").body,
+        b"a.test a.test http"
+    );
     for empty in ["GET / HTTP/1.1\r\nHost:\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"] {
         assert_eq!(proxy.connect().ask(empty).status, 400, "{empty}");
     }
@@ -118,7 +139,9 @@ fn what_follows_a_refused_connect_is_no_request() {
     let connect = |headers: &str| {
         format!("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n{headers}\r\n{tunnelled}")
     };
-    for (proxy, headers) in [(reverse_proxy(&origin), ""), (forward_proxy(), "Via: 1.1 foxy-test\r\n")] {
+    for (proxy, headers) in
+        [(reverse_proxy(&origin), ""), (forward_proxy(), "Via: 1.1 foxy-test\r\n")]
+    {
         let mut client = proxy.connect();
         let refused = client.ask(&connect(headers));
         assert!(refused.status >= 400, "{}", refused.head);

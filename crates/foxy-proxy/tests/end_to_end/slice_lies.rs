@@ -1,5 +1,5 @@
-//! Origins that do not send the slices they are asked for: no client gets a byte that is not the object's, none a whole answer
-//! that is not, and nothing of a lie is kept.
+//! Origins that do not send the slices they are asked for: no client gets a byte that is not the
+//! object's, none a whole answer that is not, and nothing of a lie is kept.
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, header};
 use crate::sparse::{SLICE, Sparse, bytes};
@@ -15,17 +15,26 @@ type Lie = fn(&Sparse, u64, u64) -> Vec<u8>;
 fn chunked(object: &Sparse, first: u64, last: u64, sent: u64) -> Vec<u8> {
     let lines = format!("{}ETag: {}\r\n", object.lines, object.etag);
     let range = format!("Content-Range: bytes {first}-{last}/{}\r\n", object.length);
-    let head = format!("HTTP/1.1 206 Partial Content\r\n{lines}{range}Transfer-Encoding: chunked\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 206 Partial Content\r\n{lines}{range}Transfer-Encoding: chunked\r\n\r\n");
     let chunk = format!("{sent:x}\r\n");
     [head.as_bytes(), chunk.as_bytes(), &bytes(first, first + sent - 1), b"\r\n0\r\n\r\n"].concat()
 }
 
 const LIES: [(&str, Lie); 11] = [
     ("another range", |object, first, last| {
-        object.part(first, last, &format!("Content-Range: bytes {}-{}/{LENGTH}\r\n", first + 1, last + 1))
+        object.part(
+            first,
+            last,
+            &format!("Content-Range: bytes {}-{}/{LENGTH}\r\n", first + 1, last + 1),
+        )
     }),
     ("a part of the range", |object, first, last| {
-        object.part(first, last - 1, &format!("Content-Range: bytes {first}-{}/{LENGTH}\r\n", last - 1))
+        object.part(
+            first,
+            last - 1,
+            &format!("Content-Range: bytes {first}-{}/{LENGTH}\r\n", last - 1),
+        )
     }),
     ("fewer bytes than it says", |object, first, last| {
         object.part(first, last - 1, &format!("Content-Range: bytes {first}-{last}/{LENGTH}\r\n"))
@@ -43,7 +52,8 @@ const LIES: [(&str, Lie); 11] = [
         object.part(first, last, "Content-Type: multipart/byteranges; boundary=x\r\n")
     }),
     ("a break", |object, first, last| {
-        let answer = object.part(first, last, &format!("Content-Range: bytes {first}-{last}/{LENGTH}\r\n"));
+        let answer =
+            object.part(first, last, &format!("Content-Range: bytes {first}-{last}/{LENGTH}\r\n"));
         answer[..answer.len() / 2].to_vec()
     }),
     ("nothing", |_, _, _| Vec::new()),
@@ -60,7 +70,8 @@ fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
     let object = Sparse::fresh(LENGTH);
     let closing = closing();
     TestOrigin::start(move |head, _| {
-        let asked = header(head, "range").and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
+        let asked =
+            header(head, "range").and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
         let Some((first, _)) = asked.filter(|_| lying.load(Ordering::SeqCst)) else {
             return object.answer(head);
         };
@@ -76,7 +87,8 @@ fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
 fn until_the_end(proxy: &TestProxy, url: &str, range: &str) -> (u16, Option<usize>, Vec<u8>) {
     let mut client = proxy.connect();
     client.send(
-        format!("GET {url} HTTP/1.1\r\nHost: a\r\nRange: {range}\r\nConnection: close\r\n\r\n").as_bytes(),
+        format!("GET {url} HTTP/1.1\r\nHost: a\r\nRange: {range}\r\nConnection: close\r\n\r\n")
+            .as_bytes(),
     );
     let mut got = Vec::new();
     client.stream.read_to_end(&mut got).expect("a close");
@@ -99,12 +111,19 @@ fn a_lie_about_a_later_slice_cuts_the_answer() {
         let (status, length, body) = until_the_end(&proxy, &url, &range);
         assert_eq!((status, length), (206, Some(bytes(first, last).len())), "{what}");
         assert!(bytes(first, last).starts_with(&body), "{what}: {} bytes", body.len());
-        assert!(body.len() < bytes(first, last).len(), "{what}: what is not whole must not look whole");
+        assert!(
+            body.len() < bytes(first, last).len(),
+            "{what}: what is not whole must not look whole"
+        );
         lying.store(false, Ordering::SeqCst);
         let (status, _, body) = until_the_end(&proxy, &url, &range);
         assert!(status == 206 && body == bytes(first, last), "{what}: {status} {}", body.len());
         let whole = proxy.get(&url, "");
-        assert!(whole.status == 200 && whole.body == bytes(0, LENGTH - 1), "{what}: {}", whole.head);
+        assert!(
+            whole.status == 200 && whole.body == bytes(0, LENGTH - 1),
+            "{what}: {}",
+            whole.head
+        );
     }
 }
 
@@ -118,9 +137,17 @@ fn a_lie_about_the_first_slice_is_not_kept() {
         until_the_end(&proxy, &url, "bytes=1048581-1048590");
         lying.store(false, Ordering::SeqCst);
         let (status, _, body) = until_the_end(&proxy, &url, "bytes=1048581-1048590");
-        assert!(status == 206 && body == bytes(SLICE + 5, SLICE + 14), "{what}: {status} {}", body.len());
+        assert!(
+            status == 206 && body == bytes(SLICE + 5, SLICE + 14),
+            "{what}: {status} {}",
+            body.len()
+        );
         let whole = proxy.get(&url, "");
-        assert!(whole.status == 200 && whole.body == bytes(0, LENGTH - 1), "{what}: {}", whole.head);
+        assert!(
+            whole.status == 200 && whole.body == bytes(0, LENGTH - 1),
+            "{what}: {}",
+            whole.head
+        );
     }
 }
 
@@ -133,7 +160,8 @@ fn a_fetch_that_breaks_off_is_made_again() {
     });
     let proxy = forward_proxy();
     let (first, last) = (SLICE + 5, 3 * SLICE + 5);
-    let (status, _, body) = until_the_end(&proxy, &origin.url("/x"), &format!("bytes={first}-{last}"));
+    let (status, _, body) =
+        until_the_end(&proxy, &origin.url("/x"), &format!("bytes={first}-{last}"));
     assert!(status == 206 && body == bytes(first, last), "{status} {}", body.len());
     assert_eq!(origin.requests(), 4);
 }
@@ -144,7 +172,8 @@ fn an_origin_without_ranges_gives_the_whole_which_is_kept() {
         let head = format!(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{lines}Content-Length: {LENGTH}\r\n\r\n"
         );
-        let origin = TestOrigin::start(move |_, _| [head.as_bytes(), &bytes(0, LENGTH - 1)].concat());
+        let origin =
+            TestOrigin::start(move |_, _| [head.as_bytes(), &bytes(0, LENGTH - 1)].concat());
         let proxy = forward_proxy();
         let url = origin.url("/x");
         let (status, _, body) = until_the_end(&proxy, &url, "bytes=5-9");
@@ -172,12 +201,18 @@ fn what_may_not_be_kept_is_asked_for_as_the_client_did_and_never_shared() {
         let (first, last) = (SLICE + 5, 3 * SLICE + 5);
         for _ in 0..3 {
             let (status, _, body) = until_the_end(&proxy, &url, &format!("bytes={first}-{last}"));
-            assert!(status == 206 && body == bytes(first, last), "{lines}: {status} {}", body.len());
+            assert!(
+                status == 206 && body == bytes(first, last),
+                "{lines}: {status} {}",
+                body.len()
+            );
         }
         assert_eq!(proxy.store.len(), 0, "{lines}");
         let heads = origin.heads.lock().expect("not poisoned").clone();
         assert_eq!(heads.len(), 4, "one slice, then what was asked for");
-        assert!(heads[1..].iter().all(|head| header(head, "range") == Some("bytes=1048581-3145733")));
+        assert!(
+            heads[1..].iter().all(|head| header(head, "range") == Some("bytes=1048581-3145733"))
+        );
         assert!(sent.load(Ordering::SeqCst) <= SLICE + 3 * (last - first + 1));
     }
 }
@@ -193,7 +228,8 @@ fn an_answer_whose_first_byte_never_comes_has_a_head_all_the_same() {
     });
     let proxy = forward_proxy();
     for _ in 0..20 {
-        let (status, length, body) = until_the_end(&proxy, &origin.url("/x"), "bytes=1048581-1048590");
+        let (status, length, body) =
+            until_the_end(&proxy, &origin.url("/x"), "bytes=1048581-1048590");
         assert_eq!((status, length, body.len()), (206, Some(10), 0));
     }
 }

@@ -1,5 +1,5 @@
-//! Ranges of objects that were never fetched whole: by aligned slices, each fetched once, none of them of another
-//! representation than the answer it is part of.
+//! Ranges of objects that were never fetched whole: by aligned slices, each fetched once, none of
+//! them of another representation than the answer it is part of.
 
 use crate::bench::{Answered, TestOrigin, TestProxy, forward_proxy, header, proxy_with};
 use crate::sparse::{SLICE, Sparse, bytes};
@@ -38,8 +38,12 @@ fn a_huge_object_is_fetched_by_the_slices_that_are_asked_for_and_read_again_with
         let (origin, sent) = Sparse::fresh(HUGE).origin();
         let proxy = proxy_with(|settings| settings.memory = memory);
         let url = origin.url("/huge");
-        let places =
-            [(0, 99), (HUGE / 2, HUGE / 2 + 10), (HUGE - 5, HUGE - 1), (77 * SLICE - 10, 77 * SLICE + 9)];
+        let places = [
+            (0, 99),
+            (HUGE / 2, HUGE / 2 + 10),
+            (HUGE - 5, HUGE - 1),
+            (77 * SLICE - 10, 77 * SLICE + 9),
+        ];
         let slices = [SLICE, SLICE, HUGE % SLICE, 2 * SLICE];
         for ((first, last), more) in places.into_iter().zip(slices) {
             let before = sent.load(Ordering::SeqCst);
@@ -68,7 +72,8 @@ fn slices_after_the_first_are_asked_for_of_the_same_only() {
     let proxy = forward_proxy();
     range(&proxy, &origin.url("/x"), SLICE + 5, 3 * SLICE + 5);
     let heads = origin.heads.lock().expect("not poisoned").clone();
-    let asked: Vec<_> = heads.iter().map(|head| (header(head, "range"), header(head, "if-range"))).collect();
+    let asked: Vec<_> =
+        heads.iter().map(|head| (header(head, "range"), header(head, "if-range"))).collect();
     let expected = [
         (Some("bytes=1048576-2097151"), None),
         (Some("bytes=2097152-3145727"), Some("\"one\"")),
@@ -128,7 +133,8 @@ fn an_object_that_changes_between_slices_is_never_mixed() {
         assert_eq!(answer.header("etag"), "\"two\"");
         assert!(answer.header("content-range").ends_with(&format!("/{}", change.length)));
         *state.lock().expect("not poisoned") = Sparse::fresh(4 * SLICE);
-        let text = format!("POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
+        let text =
+            format!("POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", origin.address);
         proxy.connect().ask(&text);
         range(&proxy, &url, 0, 9);
     }
@@ -180,7 +186,12 @@ fn a_whole_is_completed_from_its_slices() {
         assert!(answer.body == bytes(0, 3 * SLICE + 4));
     }
     assert_eq!(sent.load(Ordering::SeqCst), 3 * SLICE + 5);
-    assert!(proxy.get(&url, "Cache-Control: only-if-cached\r\n").cache_status().starts_with("foxy; hit"));
+    assert!(
+        proxy
+            .get(&url, "Cache-Control: only-if-cached\r\n")
+            .cache_status()
+            .starts_with("foxy; hit")
+    );
 }
 
 #[test]
@@ -189,7 +200,8 @@ fn slices_of_what_a_newer_whole_replaced_do_not_come_back() {
     let (proxy, url) = (forward_proxy(), origin.url("/x"));
     range(&proxy, &url, 5, 9);
     stored(&proxy, 2);
-    *state.lock().expect("not poisoned") = Sparse { etag: "\"two\"".into(), ..Sparse::fresh(2 * SLICE) };
+    *state.lock().expect("not poisoned") =
+        Sparse { etag: "\"two\"".into(), ..Sparse::fresh(2 * SLICE) };
     let answer = proxy.get(&url, "Cache-Control: no-cache\r\n");
     assert_eq!(answer.header("etag"), "\"two\"");
     // Two parts and a head of the whole; of the slices only one that nothing names any more.
@@ -232,9 +244,18 @@ fn what_is_no_range_of_the_object_is_answered_as_such() {
     }
     range(&proxy, &url, 5, 9);
     let answer = proxy.get(&url, "Range: bytes=9000000-\r\n");
-    assert_eq!((answer.status, answer.header("content-range")), (416, "bytes */3145728"), "{}", answer.head);
+    assert_eq!(
+        (answer.status, answer.header("content-range")),
+        (416, "bytes */3145728"),
+        "{}",
+        answer.head
+    );
     let answer = proxy.get(&url, "Range: bytes=-4\r\n");
-    assert!(answer.status == 206 && answer.body == bytes(3 * SLICE - 4, 3 * SLICE - 1), "{}", answer.head);
+    assert!(
+        answer.status == 206 && answer.body == bytes(3 * SLICE - 4, 3 * SLICE - 1),
+        "{}",
+        answer.head
+    );
     let answer = proxy.get(&url, "Range: bytes=0-4\r\nIf-Range: \"other\"\r\n");
     assert!(answer.status == 200 && answer.body == bytes(0, 3 * SLICE - 1), "{}", answer.head);
 }
@@ -258,8 +279,9 @@ fn slices_answer_no_more_once_a_reload_has_seen_another_representation() {
     let url = origin.url("/x");
     assert_eq!(range(&proxy, &url, 0, 9).header("etag"), "\"one\"");
     stored(&proxy, 2);
-    let reload =
-        format!("GET {url} HTTP/1.1\r\nHost: a\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n");
+    let reload = format!(
+        "GET {url} HTTP/1.1\r\nHost: a\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n"
+    );
     let mut client = proxy.connect();
     client.send(reload.as_bytes());
     let _cut_short = client.stream.read_to_end(&mut Vec::new());

@@ -1,5 +1,5 @@
-//! A large object that is nowhere: every byte follows from its place. Its origin serves ranges of it and counts what it
-//! sends.
+//! A large object that is nowhere: every byte follows from its place. Its origin serves ranges of
+//! it and counts what it sends.
 
 use crate::bench::{TestOrigin, header};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 pub const SLICE: u64 = 1 << 20;
 
-/// The bytes repeat after a prime number of them, so that none stands at its place in another slice too.
+/// The bytes repeat after a prime number of them, so that none stands at its place in another slice
+/// too.
 const PERIOD: u64 = 65_521;
 
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -53,7 +54,8 @@ impl Sparse {
             return format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n").into_bytes();
         }
         let same = header(head, "if-range").is_none_or(|tag| tag == self.etag);
-        let range = header(head, "range").filter(|_| same).and_then(|range| range.strip_prefix("bytes="));
+        let range =
+            header(head, "range").filter(|_| same).and_then(|range| range.strip_prefix("bytes="));
         let Some((first, last)) = range.and_then(|range| range.split_once('-')) else {
             let length = self.length;
             let text = format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: {length}\r\n\r\n");
@@ -62,7 +64,8 @@ impl Sparse {
         let first: u64 = first.parse().expect("no suffix is asked for");
         if first >= self.length {
             let range = format!("Content-Range: bytes */{}\r\nContent-Length: 0\r\n", self.length);
-            return format!("HTTP/1.1 416 Range Not Satisfiable\r\n{lines}{range}\r\n").into_bytes();
+            return format!("HTTP/1.1 416 Range Not Satisfiable\r\n{lines}{range}\r\n")
+                .into_bytes();
         }
         let last = last.parse().unwrap_or(u64::MAX).min(self.length - 1);
         self.part(first, last, &format!("Content-Range: bytes {first}-{last}/{}\r\n", self.length))
@@ -73,7 +76,8 @@ impl Sparse {
         let body = bytes(first, last);
         let lines = format!("{}{}{lines}", self.lines, self.tag_line());
         let length = body.len();
-        let head = format!("HTTP/1.1 206 Partial Content\r\n{lines}Content-Length: {length}\r\n\r\n");
+        let head =
+            format!("HTTP/1.1 206 Partial Content\r\n{lines}Content-Length: {length}\r\n\r\n");
         [head.into_bytes(), body].concat()
     }
 
@@ -84,7 +88,8 @@ impl Sparse {
         let origin = TestOrigin::start(move |head, _| {
             let answer = self.answer(head);
             let text = String::from_utf8_lossy(&answer[..answer.len().min(1000)]).into_owned();
-            let length = header(&text, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            let length =
+                header(&text, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
             counted.fetch_add(length, Ordering::SeqCst);
             answer
         });

@@ -1,4 +1,5 @@
-//! Stale responses: served only under a permit, validated meanwhile or after, and never where the response forbids it.
+//! Stale responses: served only under a permit, validated meanwhile or after, and never where the
+//! response forbids it.
 
 use crate::bench::{Answered, TestOrigin, TestProxy, forward_proxy, header, ok, reverse_proxy};
 use foxy_proxy::counters::Counter;
@@ -6,11 +7,13 @@ use foxy_proxy::counters::Counter;
 const ERROR: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ndown";
 
-/// What the second request gets when the first response is stale at once and the origin's second answer is `second`.
+/// What the second request gets when the first response is stale at once and the origin's second
+/// answer is `second`.
 fn second_answer(control: &str, second: &'static [u8]) -> (Answered, TestProxy) {
     let lines = format!("Cache-Control: max-age=0, {control}\r\nETag: \"a\"\r\n");
-    let origin =
-        TestOrigin::start(move |_, number| if number == 0 { ok(&lines, b"old") } else { second.to_vec() });
+    let origin = TestOrigin::start(
+        move |_, number| if number == 0 { ok(&lines, b"old") } else { second.to_vec() },
+    );
     let proxy = forward_proxy();
     proxy.get(&origin.url("/x"), "");
     (proxy.get(&origin.url("/x"), ""), proxy)
@@ -20,7 +23,11 @@ fn second_answer(control: &str, second: &'static [u8]) -> (Answered, TestProxy) 
 fn an_origin_that_gives_no_answer_leaves_what_is_stored_to_answer() {
     let (answer, proxy) = second_answer("public", b"");
     assert_eq!((answer.status, &answer.body[..]), (200, &b"old"[..]), "{}", answer.head);
-    assert!(answer.cache_status().starts_with("foxy; fwd=stale; ttl="), "{}", answer.cache_status());
+    assert!(
+        answer.cache_status().starts_with("foxy; fwd=stale; ttl="),
+        "{}",
+        answer.cache_status()
+    );
     assert!(answer.cache_status().ends_with("; detail=disconnected"), "{}", answer.cache_status());
     assert_eq!(proxy.count(Counter::StaleAnswers), 1);
 }
@@ -29,8 +36,9 @@ fn an_origin_that_gives_no_answer_leaves_what_is_stored_to_answer() {
 fn an_origin_that_gives_no_answer_to_head_leaves_what_is_stored_to_answer() {
     for (control, status) in [("public", 200), ("must-revalidate", 502)] {
         let lines = format!("Cache-Control: max-age=0, {control}\r\nETag: \"a\"\r\n");
-        let origin =
-            TestOrigin::start(move |_, number| if number == 0 { ok(&lines, b"old") } else { Vec::new() });
+        let origin = TestOrigin::start(
+            move |_, number| if number == 0 { ok(&lines, b"old") } else { Vec::new() },
+        );
         let proxy = forward_proxy();
         let (url, host) = (origin.url("/x"), origin.address);
         proxy.get(&url, "");
@@ -66,7 +74,8 @@ fn an_error_does_not_replace_what_answers_better() {
     let origin = TestOrigin::start(|_, number| match number {
         0 => ok("Cache-Control: max-age=0, stale-if-error=60\r\nETag: \"a\"\r\n", b"old"),
         1 => ERROR.to_vec(),
-        _ => b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\n\r\n".to_vec(),
+        _ => b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\n\r\n"
+            .to_vec(),
     });
     let proxy = forward_proxy();
     for _ in 0..3 {
@@ -79,7 +88,9 @@ fn an_error_does_not_replace_what_answers_better() {
 #[test]
 fn a_stale_response_is_validated_while_it_is_served() {
     let origin = TestOrigin::start(|head, number| match (number, header(head, "if-none-match")) {
-        (0, _) => ok("Cache-Control: max-age=0, stale-while-revalidate=60\r\nETag: \"a\"\r\n", b"old"),
+        (0, _) => {
+            ok("Cache-Control: max-age=0, stale-while-revalidate=60\r\nETag: \"a\"\r\n", b"old")
+        }
         (_, Some("\"a\"")) => ok("Cache-Control: max-age=60\r\nETag: \"b\"\r\n", b"new"),
         _ => ok("", b"not asked whether it is still good"),
     });
@@ -111,7 +122,9 @@ fn a_304_about_something_else_is_followed_by_a_request_without_conditions() {
 #[test]
 fn a_refresh_that_confirms_something_else_is_the_end_of_what_is_stored() {
     let origin = TestOrigin::start(|head, number| match (number, header(head, "if-none-match")) {
-        (0, _) => ok("Cache-Control: max-age=0, stale-while-revalidate=60\r\nETag: \"a\"\r\n", b"old"),
+        (0, _) => {
+            ok("Cache-Control: max-age=0, stale-while-revalidate=60\r\nETag: \"a\"\r\n", b"old")
+        }
         (_, Some(_)) => b"HTTP/1.1 304 Not Modified\r\nETag: \"b\"\r\n\r\n".to_vec(),
         _ => ok("Cache-Control: max-age=60\r\nETag: \"b\"\r\n", b"new"),
     });
@@ -138,8 +151,9 @@ fn a_request_that_wants_no_cached_answer_is_validated_not_fetched_anew() {
 #[test]
 fn a_head_that_describes_what_is_stored_renews_it_and_another_lets_it_go() {
     let head = |tag: &str| {
-        let lines =
-            format!("ETag: {tag}\r\nCache-Control: max-age=60\r\nX-New: 1\r\nContent-Length: 3\r\n\r\n");
+        let lines = format!(
+            "ETag: {tag}\r\nCache-Control: max-age=60\r\nX-New: 1\r\nContent-Length: 3\r\n\r\n"
+        );
         format!("HTTP/1.1 200 OK\r\n{lines}").into_bytes()
     };
     for (tag, renewed) in [("\"a\"", true), ("\"b\"", false)] {
@@ -156,7 +170,12 @@ fn a_head_that_describes_what_is_stored_renews_it_and_another_lets_it_go() {
         let answer = proxy.get(&url, "");
         let expected = if renewed { ("old", "1", 2) } else { ("new", "", 3) };
         let body = String::from_utf8_lossy(&answer.body).into_owned();
-        assert_eq!((body.as_str(), answer.header("x-new"), origin.requests()), expected, "{}", answer.head);
+        assert_eq!(
+            (body.as_str(), answer.header("x-new"), origin.requests()),
+            expected,
+            "{}",
+            answer.head
+        );
     }
 }
 
@@ -183,7 +202,8 @@ fn a_head_without_a_validator_changes_nothing_of_what_is_stored_unless_it_is_of_
         let proxy = forward_proxy();
         let (url, host) = (origin.url("/x"), origin.address);
         proxy.get(&url, "");
-        let head = format!("HEAD {url} HTTP/1.1\r\nHost: {host}\r\nCache-Control: no-cache\r\n\r\n");
+        let head =
+            format!("HEAD {url} HTTP/1.1\r\nHost: {host}\r\nCache-Control: no-cache\r\n\r\n");
         assert_eq!(proxy.connect().ask(&head).header("x-new"), "1");
         let answer = proxy.get(&url, "");
         let expected = if kept { (&b"old"[..], "", 2) } else { (&b"new"[..], "", 3) };
@@ -202,7 +222,8 @@ fn a_304_that_forbids_storing_is_the_end_of_what_is_stored() {
         let origin = TestOrigin::start(move |request, _| match header(request, "if-none-match") {
             None => ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", b"body"),
             Some(_) => {
-                let lines = format!("ETag: \"a\"\r\nCache-Control: {control}\r\nX-For: one\r\n\r\n");
+                let lines =
+                    format!("ETag: \"a\"\r\nCache-Control: {control}\r\nX-For: one\r\n\r\n");
                 format!("HTTP/1.1 304 Not Modified\r\n{lines}").into_bytes()
             }
         });
@@ -211,7 +232,12 @@ fn a_304_that_forbids_storing_is_the_end_of_what_is_stored() {
         let own = proxy.get(&origin.url("/x"), request);
         assert_eq!((own.status, &own.body[..], own.header("x-for")), (200, &b"body"[..], "one"));
         let status = proxy.get(&origin.url("/x"), "Cache-Control: only-if-cached, max-stale\r\n");
-        assert_eq!((status.status == 200, status.header("x-for")), (kept, ""), "{control}: {}", status.head);
+        assert_eq!(
+            (status.status == 200, status.header("x-for")),
+            (kept, ""),
+            "{control}: {}",
+            status.head
+        );
     }
 }
 
@@ -221,7 +247,12 @@ fn the_targeted_field_governs_a_reverse_proxy_only() {
     let origin = TestOrigin::start(move |_, _| ok(lines, b"x"));
     for (proxy, stored) in [(reverse_proxy(&origin), true), (forward_proxy(), false)] {
         let answer = proxy.get(&origin.url("/x"), "");
-        assert_eq!(answer.cache_status().ends_with("; stored"), stored, "{}", answer.cache_status());
+        assert_eq!(
+            answer.cache_status().ends_with("; stored"),
+            stored,
+            "{}",
+            answer.cache_status()
+        );
         assert_eq!(answer.header("cdn-cache-control"), "max-age=60");
     }
 }
@@ -231,11 +262,14 @@ fn a_stale_variant_that_is_replaced_leaves_the_others_in_reach() {
     let origin = TestOrigin::start(|head, _| {
         let language = header(head, "accept-language").unwrap_or("none");
         let age = if language == "de" { 0 } else { 60 };
-        let lines = format!("Cache-Control: max-age={age}\r\nLast-Modified: x\r\nVary: Accept-Language\r\n");
+        let lines = format!(
+            "Cache-Control: max-age={age}\r\nLast-Modified: x\r\nVary: Accept-Language\r\n"
+        );
         ok(&lines, language.as_bytes())
     });
     let proxy = forward_proxy();
-    let ask = |language: &str| proxy.get(&origin.url("/x"), &format!("Accept-Language: {language}\r\n"));
+    let ask =
+        |language: &str| proxy.get(&origin.url("/x"), &format!("Accept-Language: {language}\r\n"));
     for language in ["de", "fr", "de"] {
         ask(language);
     }

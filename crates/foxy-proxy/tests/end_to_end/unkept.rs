@@ -1,4 +1,5 @@
-//! Reloads that came whole and could not be kept: what they replaced answers no more, whatever kept them from being stored.
+//! Reloads that came whole and could not be kept: what they replaced answers no more, whatever kept
+//! them from being stored.
 
 use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
 use foxy_proxy::counters::Counter;
@@ -13,7 +14,8 @@ const RELOAD: &str = "Cache-Control: no-cache\r\n";
 const LARGE: usize = 3_000_000;
 
 fn in_chunks(lines: &str, body: &[u8]) -> Vec<u8> {
-    let head = format!("HTTP/1.1 200 OK\r\n{lines}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 200 OK\r\n{lines}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", body.len());
     [head.as_bytes(), body, b"\r\n0\r\n\r\n"].concat()
 }
 
@@ -30,7 +32,8 @@ fn limited() -> TestProxy {
     proxy_with(|settings| settings.object_limit = 1_000_000)
 }
 
-/// Reloads what is stored, gets all of the large answer, and then something else: the second answer is known to no cache.
+/// Reloads what is stored, gets all of the large answer, and then something else: the second answer
+/// is known to no cache.
 fn the_next_asks_the_origin(proxy: &TestProxy, origin: &TestOrigin) {
     let url = origin.url("/x");
     let reload = proxy.get(&url, RELOAD);
@@ -76,7 +79,8 @@ fn a_reload_that_came_whole_and_whose_parts_the_store_refused_is_the_end_of_what
 #[test]
 fn a_stale_response_in_whose_place_a_whole_one_came_that_is_not_kept_answers_no_more() {
     let stale = "Cache-Control: max-age=0, stale-while-revalidate=600\r\nETag: \"1\"\r\n";
-    let origin = origin(vec![ok(stale, b"old"), in_chunks(FRESH, &vec![b'2'; LARGE]), ok(FRESH, b"third")]);
+    let origin =
+        origin(vec![ok(stale, b"old"), in_chunks(FRESH, &vec![b'2'; LARGE]), ok(FRESH, b"third")]);
     let proxy = limited();
     let url = origin.url("/x");
     proxy.get(&url, "");
@@ -85,8 +89,9 @@ fn a_stale_response_in_whose_place_a_whole_one_came_that_is_not_kept_answers_no_
 
 #[test]
 fn a_reload_that_breaks_off_leaves_what_is_stored() {
-    let broken =
-        format!("HTTP/1.1 200 OK\r\n{FRESH}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf");
+    let broken = format!(
+        "HTTP/1.1 200 OK\r\n{FRESH}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf"
+    );
     let origin = origin(vec![ok(FRESH, b"old"), broken.into_bytes()]);
     let proxy = limited();
     let url = origin.url("/x");
@@ -133,8 +138,9 @@ fn what_an_older_fetch_stored_during_a_reload_that_the_store_then_refused_answer
     let waits = Mutex::new([first, second]);
     let origin = TestOrigin::start(move |_, number| {
         let body = |byte| ok(FRESH, &vec![byte; 70_000]);
-        let wait =
-            |which: usize| waits.lock().expect("not poisoned")[which].recv().expect("the test goes on");
+        let wait = |which: usize| {
+            waits.lock().expect("not poisoned")[which].recv().expect("the test goes on")
+        };
         match number {
             0 => {
                 wait(0);

@@ -1,18 +1,19 @@
-//! Request bodies that are malformed, smuggle a request, are left unread or stop short: each broken rule is named to the
-//! client, and what follows the body is never taken for a request.
+//! Request bodies that are malformed, smuggle a request, are left unread or stop short: each broken
+//! rule is named to the client, and what follows the body is never taken for a request.
 
 use crate::support::proxy::Proxy;
 use crate::support::requests::{SMUGGLED, plain_origin, sent};
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::{DecodeError, Method};
 
-/// Sends a chunked body, with a smuggled request behind, and asks for the answer to this broken rule and a closed
-/// connection.
+/// Sends a chunked body, with a smuggled request behind, and asks for the answer to this broken
+/// rule and a closed connection.
 async fn check_chunks(body: &str, rule: DecodeError) {
     local(async move {
         let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;
         let proxy = Proxy::start();
-        let head = "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let head =
+            "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n";
         let mut client = sent(&proxy, &origin, &format!("{head}{body}{SMUGGLED}")).await;
         let answer = client.response(&Method::Post).await;
         let start = &body[..body.len().min(80)];
@@ -43,7 +44,8 @@ async fn malformed_chunks_are_refused_by_the_rule_they_break() {
     for (body, rule) in cases {
         check_chunks(body, rule).await;
     }
-    check_chunks(&format!("5;{}\r\n", "a".repeat(5000)), DecodeError::ChunkExtensionsTooLarge).await;
+    check_chunks(&format!("5;{}\r\n", "a".repeat(5000)), DecodeError::ChunkExtensionsTooLarge)
+        .await;
 }
 
 #[tokio::test]
@@ -51,7 +53,8 @@ async fn malformed_trailers_are_refused_by_the_rule_they_break() {
     check_chunks("0\r\nbad trailer\r\n\r\n", DecodeError::InvalidHeaderName).await;
     check_chunks("0\r\nX: a\r\n folded\r\n\r\n", DecodeError::ObsoleteFold).await;
     check_chunks("0\r\nX: a\n\r\n", DecodeError::BareLineFeed).await;
-    check_chunks(&format!("0\r\n{}\r\n", "X: y\r\n".repeat(300)), DecodeError::TooManyHeaders).await;
+    check_chunks(&format!("0\r\n{}\r\n", "X: y\r\n".repeat(300)), DecodeError::TooManyHeaders)
+        .await;
     let wide = format!("0\r\nX: {}\r\n\r\n", "a".repeat(20 << 10));
     check_chunks(&wide, DecodeError::TrailersTooLarge).await;
 }
@@ -62,7 +65,8 @@ async fn a_rule_broken_after_the_answer_began_cuts_the_answer() {
         let answer = send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nearly");
         let origin = ScriptedOrigin::with(vec![Step::Head, answer, Step::AwaitClose]).await;
         let proxy = Proxy::start();
-        let head = "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let head =
+            "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n";
         let mut client = sent(&proxy, &origin, head).await;
         client.read_until_blank_line().await;
         client.send(format!("x\r\n{SMUGGLED}")).await;
@@ -89,13 +93,20 @@ async fn pipelined_requests_are_answered_in_order_and_bodies_are_not_requests() 
                 Step::Body(SMUGGLED.len()),
                 send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\none"),
             ],
-            vec![Step::Head, send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo")],
-            vec![Step::Head, send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nthree")],
+            vec![
+                Step::Head,
+                send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo"),
+            ],
+            vec![
+                Step::Head,
+                send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nthree"),
+            ],
         ])
         .await;
         drop(origin);
         let mut client = sent(&proxy, &body_origin, &format!("{post}{get}{last}")).await;
-        for (method, body) in [(Method::Post, "one"), (Method::Get, "two"), (Method::Get, "three")] {
+        for (method, body) in [(Method::Post, "one"), (Method::Get, "two"), (Method::Get, "three")]
+        {
             assert_eq!(client.response(&method).await.text(), body);
         }
         assert!(client.rest().await.is_empty());
@@ -136,7 +147,8 @@ async fn a_request_body_that_stops_short_reaches_no_end_at_the_origin() {
     local(async {
         let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;
         let proxy = Proxy::start();
-        let head = "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 100\r\n\r\nhalf";
+        let head =
+            "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 100\r\n\r\nhalf";
         let mut client = sent(&proxy, &origin, head).await;
         client.finish().await;
         let answer = client.response(&Method::Post).await;

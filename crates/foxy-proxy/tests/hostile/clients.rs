@@ -1,6 +1,6 @@
-//! Request heads that are wrong, ambiguous, endless or rude, through a whole proxy on loopback: each gets its documented
-//! status, its connection is closed where its end cannot be trusted, and the origin never sees a smuggled request.
-//! Their bodies are in `bodies`.
+//! Request heads that are wrong, ambiguous, endless or rude, through a whole proxy on loopback:
+//! each gets its documented status, its connection is closed where its end cannot be trusted, and
+//! the origin never sees a smuggled request. Their bodies are in `bodies`.
 
 use crate::support::proxy::Proxy;
 use crate::support::requests::{SMUGGLED, plain_origin, sent};
@@ -8,8 +8,8 @@ use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 
-/// Sends a request line and headers, with a smuggled request behind, and asks for one answer with this status and
-/// a closed connection. `ORIGIN` stands for the origin's authority.
+/// Sends a request line and headers, with a smuggled request behind, and asks for one answer with
+/// this status and a closed connection. `ORIGIN` stands for the origin's authority.
 async fn check_refused(request: &str, status: u16) {
     let request = request.to_owned();
     local(async move {
@@ -23,7 +23,11 @@ async fn check_refused(request: &str, status: u16) {
         assert!(answer.end.is_ok(), "{request:?}: the refusal is a whole response");
         assert!(answer.header("connection").eq_ignore_ascii_case("close"), "{request:?}");
         let rest = client.rest().await;
-        assert!(rest.is_empty(), "{request:?}: nothing follows the refusal, not {}", rest.escape_ascii());
+        assert!(
+            rest.is_empty(),
+            "{request:?}: nothing follows the refusal, not {}",
+            rest.escape_ascii()
+        );
         assert_eq!(origin.heard(), Vec::<String>::new(), "{request:?}: nothing reaches the origin");
     })
     .await;
@@ -58,8 +62,11 @@ async fn ambiguous_framing_is_refused_and_the_connection_closed() {
         let request = format!("POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n{headers}\r\n\r\n");
         check_refused(&request, status).await;
     }
-    check_refused("POST http://ORIGIN/ HTTP/1.0\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n", 400)
-        .await;
+    check_refused(
+        "POST http://ORIGIN/ HTTP/1.0\r\nHost: ORIGIN\r\nTransfer-Encoding: chunked\r\n\r\n",
+        400,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -100,9 +107,14 @@ async fn floods_are_refused_at_their_limits() {
     let long = "a".repeat(40 << 10);
     check_refused(&format!("GET http://ORIGIN/{long} HTTP/1.1\r\nHost: ORIGIN\r\n\r\n"), 414).await;
     let lines = "X-Filler: y\r\n".repeat(300);
-    check_refused(&format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n{lines}\r\n"), 431).await;
+    check_refused(&format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n{lines}\r\n"), 431)
+        .await;
     let wide = "a".repeat(70 << 10);
-    check_refused(&format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nX: {wide}\r\n\r\n"), 431).await;
+    check_refused(
+        &format!("GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nX: {wide}\r\n\r\n"),
+        431,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -111,7 +123,8 @@ async fn the_target_decides_and_host_is_rewritten() {
         let origin = plain_origin().await;
         let proxy = Proxy::start();
         let mut client =
-            sent(&proxy, &origin, "GET http://ORIGIN/x HTTP/1.1\r\nHost: other.example\r\n\r\n").await;
+            sent(&proxy, &origin, "GET http://ORIGIN/x HTTP/1.1\r\nHost: other.example\r\n\r\n")
+                .await;
         assert_eq!(client.response(&Method::Get).await.head.status, 200);
         let head = origin.heard().remove(0);
         assert!(head.starts_with("GET /x HTTP/1.1\r\n"), "{head}");
@@ -203,7 +216,8 @@ async fn connect_opens_tunnels_to_allowed_ports_only() {
         );
         assert!(answer.text().contains("--connect-port PORT"), "{}", answer.text());
 
-        let mut client = sent(&proxy, &origin, "CONNECT ORIGIN HTTP/1.1\r\nHost: ORIGIN\r\n\r\nearly").await;
+        let mut client =
+            sent(&proxy, &origin, "CONNECT ORIGIN HTTP/1.1\r\nHost: ORIGIN\r\n\r\nearly").await;
         assert_eq!(client.response(&Method::Connect).await.head.status, 200);
         assert_eq!(client.read_exactly(9).await, b"hello bye");
         assert_eq!(origin.heard(), ["early"]);
@@ -216,8 +230,9 @@ async fn connect_opens_tunnels_to_allowed_ports_only() {
 #[tokio::test]
 async fn a_head_that_drips_is_timed_out() {
     local(async {
-        let proxy =
-            Proxy::start_with(|settings| settings.client_head = std::time::Duration::from_millis(300));
+        let proxy = Proxy::start_with(|settings| {
+            settings.client_head = std::time::Duration::from_millis(300)
+        });
         let mut client = RawClient::connect(proxy.port).await;
         client.send("GET http://origin.example/ HTTP/1.1\r\n").await;
         let drip = async {

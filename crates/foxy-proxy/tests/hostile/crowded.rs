@@ -1,4 +1,5 @@
-//! More connections than there are places: who gives way, who is refused, and that one client cannot take all.
+//! More connections than there are places: who gives way, who is refused, and that one client
+//! cannot take all.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -47,7 +48,8 @@ async fn flood(proxy: &Proxy, count: usize, beginning: &str) -> Vec<RawClient> {
     clients
 }
 
-/// A proxy whose places hold nothing but connections that begin with this lets others in; gives the connections.
+/// A proxy whose places hold nothing but connections that begin with this lets others in; gives the
+/// connections.
 async fn others_are_served(beginning: &str) -> Vec<RawClient> {
     let proxy = proxy(16, 12);
     let mut clients = flood(&proxy, 20, beginning).await;
@@ -101,7 +103,9 @@ async fn a_client_with_its_share_of_requests_is_refused_and_others_are_not() {
         let mut clients = Vec::new();
         for number in 0..12 {
             let mut client = RawClient::connect_from(FLOOD, proxy.port).await;
-            client.send(format!("GET http://{host}/{number} HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;
+            client
+                .send(format!("GET http://{host}/{number} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
+                .await;
             while origin.heard().len() <= number {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -164,7 +168,9 @@ async fn names_that_never_resolve_keep_no_other_client_from_its_names() {
         assert_eq!(refused.header("proxy-status"), "foxy; error=dns_error");
         let mut others = Vec::new();
         for number in 3..9 {
-            others.push(asking(&format!("127.0.0.{number}"), &proxy, &format!("dead-{number}.test")).await);
+            others.push(
+                asking(&format!("127.0.0.{number}"), &proxy, &format!("dead-{number}.test")).await,
+            );
         }
         let first = flood[0].response(&Method::Get).await;
         assert!(first.text().contains("dns-busy"), "the first gives way: {}", first.text());
@@ -180,7 +186,8 @@ async fn the_share_is_of_the_client_that_a_balancer_names() {
             settings.proxy_protocol_from = vec!["127.0.0.0/8".parse().expect("a block")];
         });
         let named = |client: &str| format!("PROXY TCP4 {client} 127.0.0.1 5000 80\r\n");
-        let origin = ScriptedOrigin::with(vec![Step::Head, send("HTTP/1.1 200 OK\r\n"), Step::Hang]).await;
+        let origin =
+            ScriptedOrigin::with(vec![Step::Head, send("HTTP/1.1 200 OK\r\n"), Step::Hang]).await;
         let host = format!("127.0.0.1:{}", origin.port);
         let mut clients = Vec::new();
         for number in 0..2 {

@@ -1,5 +1,5 @@
-//! Every scheme on a disk that fails, fills up, shortens, loses, misplaces and corrupts: clients get every byte right,
-//! from the origin if need be.
+//! Every scheme on a disk that fails, fills up, shortens, loses, misplaces and corrupts: clients
+//! get every byte right, from the origin if need be.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -69,8 +69,8 @@ async fn check(scheme: SchemeName, plan: FaultPlan, seed: u64, bodies: &[Vec<u8>
         let observer = Observer::default();
         let made = scheme.make(&settings, observer.clone());
         let device = Faulty::new(Memory::default(), plan, seed);
-        let shard =
-            Shard::start(made, device, observer, ShardSettings::new(clock::monotonic)).expect("a thread");
+        let shard = Shard::start(made, device, observer, ShardSettings::new(clock::monotonic))
+            .expect("a thread");
         let proxy = Proxy::start_on(Some(Arc::new(shard.handle())), |settings| settings.memory = 0);
         let mut origins = Vec::new();
         for (path, body) in bodies.iter().enumerate() {
@@ -82,7 +82,11 @@ async fn check(scheme: SchemeName, plan: FaultPlan, seed: u64, bodies: &[Vec<u8>
             let path = usize::try_from(random.below(bodies.len() as u64)).expect("small");
             let authority = format!("127.0.0.1:{}", origins[path].port);
             let mut client = RawClient::connect(proxy.port).await;
-            client.send(format!("GET http://{authority}/{path} HTTP/1.1\r\nHost: {authority}\r\n\r\n")).await;
+            client
+                .send(format!(
+                    "GET http://{authority}/{path} HTTP/1.1\r\nHost: {authority}\r\n\r\n"
+                ))
+                .await;
             let answer = client.response(&Method::Get).await;
             let name = format!("{scheme} {plan:?} seed {seed} path {path}");
             assert_eq!((answer.head.status, answer.end), (200, Ok(())), "{name}");

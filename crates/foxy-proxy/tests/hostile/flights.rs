@@ -1,5 +1,5 @@
-//! Many clients that want the same thing at the same time, clients that leave, and a store that does not work: one
-//! request to the origin, and whole answers for everybody who stays.
+//! Many clients that want the same thing at the same time, clients that leave, and a store that
+//! does not work: one request to the origin, and whole answers for everybody who stays.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::{BROKEN, Broken, BrokenStore, ForgetfulStore};
@@ -75,7 +75,8 @@ async fn answers_that_may_not_be_shared_are_fetched_for_each() {
     .await;
 }
 
-/// Asks five times before the first answer comes; gives what everybody got, and how often the origin was asked.
+/// Asks five times before the first answer comes; gives what everybody got, and how often the
+/// origin was asked.
 async fn five_at_once(fields: &str, request_field: &str) -> (Vec<String>, usize) {
     let go = Rc::new(Notify::new());
     let answer = |version: usize| {
@@ -123,7 +124,10 @@ async fn what_is_stale_on_arrival_answers_nobody_who_came_after_the_origin_was_a
             let (bodies, asked) = five_at_once(fields, request_field).await;
             assert_eq!(bodies[0], "version 1", "{fields}{request_field}");
             let second = bodies[1..].iter().all(|body| body == "version 2");
-            assert!(second && asked == 2, "{fields}{request_field}: {bodies:?}, asked {asked} times");
+            assert!(
+                second && asked == 2,
+                "{fields}{request_field}: {bodies:?}, asked {asked} times"
+            );
         }
         let (bodies, asked) = five_at_once("Cache-Control: max-age=60\r\nAge: 40\r\n", "").await;
         assert!(
@@ -166,7 +170,8 @@ async fn a_flight_that_breaks_breaks_for_all_and_is_not_stored() {
             Step::Pause(Duration::from_millis(50)),
             send(&format!("{FRESH}Content-Length: 10\r\n\r\nfirst")),
         ];
-        let whole = vec![Step::Head, send(&format!("{FRESH}Content-Length: 5\r\n\r\nwhole")), Step::Hang];
+        let whole =
+            vec![Step::Head, send(&format!("{FRESH}Content-Length: 5\r\n\r\nwhole")), Step::Hang];
         let origin = ScriptedOrigin::start(vec![broken, whole]).await;
         let proxy = Proxy::start();
         let mut clients = [asking(&proxy, &origin).await, asking(&proxy, &origin).await];
@@ -207,9 +212,13 @@ fn large() -> Vec<u8> {
     (0..16 << 20).map(|at| (at % 251) as u8).collect()
 }
 
-/// Has one client read nothing until another has read the whole body of the same flight; gives what the first gets then,
-/// and the connections the origin had.
-async fn left_behind(store: Option<Arc<dyn ObjectStore>>, answer: &[u8], body: &[u8]) -> (Response, usize) {
+/// Has one client read nothing until another has read the whole body of the same flight; gives what
+/// the first gets then, and the connections the origin had.
+async fn left_behind(
+    store: Option<Arc<dyn ObjectStore>>,
+    answer: &[u8],
+    body: &[u8],
+) -> (Response, usize) {
     let go = Rc::new(Notify::new());
     let first = vec![Step::Head, Step::AwaitGo(Rc::clone(&go)), Step::Send(answer.to_vec())];
     let later = vec![Step::Head, Step::Send(answer.to_vec())];
@@ -267,7 +276,8 @@ async fn a_store_that_fails_costs_hits_and_nothing_else() {
     for how in BROKEN {
         local(async move {
             let script = [Step::Head, send(&format!("{FRESH}Content-Length: 5\r\n\r\nright"))];
-            let origin = ScriptedOrigin::with(script.iter().cycle().take(400).cloned().collect()).await;
+            let origin =
+                ScriptedOrigin::with(script.iter().cycle().take(400).cloned().collect()).await;
             let proxy = Proxy::start_on(Some(BrokenStore::new(how)), |settings| {
                 settings.memory = 0;
                 settings.store_patience = Duration::from_millis(5);
@@ -275,9 +285,15 @@ async fn a_store_that_fails_costs_hits_and_nothing_else() {
             for number in 0..100 {
                 let mut client = RawClient::connect(proxy.port).await;
                 let path = format!("http://127.0.0.1:{}/{}", origin.port, number % 60);
-                client.send(format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", origin.port)).await;
+                client
+                    .send(format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", origin.port))
+                    .await;
                 let answer = client.response(&Method::Get).await;
-                assert_eq!((answer.head.status, answer.text().as_str()), (200, "right"), "{how:?} {number}");
+                assert_eq!(
+                    (answer.head.status, answer.text().as_str()),
+                    (200, "right"),
+                    "{how:?} {number}"
+                );
             }
         })
         .await;

@@ -1,5 +1,5 @@
-//! Requests over HTTP/2 through a whole proxy on loopback: what a client gets, and what an origin of HTTP/1.1 is asked.
-//! Clients that break rules are in `http2_clients`.
+//! Requests over HTTP/2 through a whole proxy on loopback: what a client gets, and what an origin
+//! of HTTP/1.1 is asked. Clients that break rules are in `http2_clients`.
 
 use crate::support::http2::{Http2Client, get, read};
 use crate::support::proxy::Proxy;
@@ -35,7 +35,8 @@ async fn a_miss_is_asked_of_the_origin_as_http_1_1_and_a_hit_comes_from_memory()
         let (origin, url) = origin(vec![Step::Head, send(CACHEABLE), Step::Hang]).await;
         let proxy = Proxy::start();
         let client = Http2Client::connect(&proxy).await;
-        let cookies = get(&url, &[("cookie", "a=1"), ("x-kept", "y"), ("cookie", "b=2"), ("te", "trailers")]);
+        let cookies =
+            get(&url, &[("cookie", "a=1"), ("x-kept", "y"), ("cookie", "b=2"), ("te", "trailers")]);
         let first = client.ask(cookies, &[]).await.expect("an answer");
         let second = client.get(&url).await;
         for answer in [&first, &second] {
@@ -55,7 +56,10 @@ async fn a_miss_is_asked_of_the_origin_as_http_1_1_and_a_hit_comes_from_memory()
         assert!(head.contains("\r\ncookie: a=1; b=2\r\n"), "{head}");
         assert!(head.contains("\r\nVia: 2 foxy"), "{head}");
         assert_eq!(head.matches("\r\n").count(), head.lines().count(), "{head}");
-        assert_eq!((proxy.count(Counter::Http2Connections), proxy.count(Counter::Http2Streams)), (1, 2));
+        assert_eq!(
+            (proxy.count(Counter::Http2Connections), proxy.count(Counter::Http2Streams)),
+            (1, 2)
+        );
     })
     .await;
 }
@@ -76,7 +80,8 @@ async fn head_ranges_and_conditions_are_answered_from_memory() {
             (range.status, range.header("content-range"), &range.body[..]),
             (206, "bytes 2-4/10", &b"234"[..])
         );
-        let same = client.ask(get(&url, &[("if-none-match", "\"e\"")]), &[]).await.expect("an answer");
+        let same =
+            client.ask(get(&url, &[("if-none-match", "\"e\"")]), &[]).await.expect("an answer");
         assert_eq!((same.status, same.body.len()), (304, 0));
         assert_eq!(origin.heard().len(), 1);
     })
@@ -111,16 +116,24 @@ async fn bodies_and_trailers_pass_both_ways() {
 #[tokio::test]
 async fn a_body_of_known_length_goes_on_with_that_length() {
     local(async {
-        let (origin, url) =
-            origin(vec![Step::Head, Step::Body(6), send("HTTP/1.1 204 No Content\r\n\r\n"), Step::Hang])
-                .await;
+        let (origin, url) = origin(vec![
+            Step::Head,
+            Step::Body(6),
+            send("HTTP/1.1 204 No Content\r\n\r\n"),
+            Step::Hang,
+        ])
+        .await;
         let proxy = Proxy::start();
         let client = Http2Client::connect(&proxy).await;
         let request = post(&url, &[("content-length", "6")]);
         let answer = client.ask(request, &["abc", "def"]).await.expect("an answer");
         assert_eq!((answer.status, answer.body.len()), (204, 0));
         let heard = origin.heard();
-        assert!(heard[0].to_ascii_lowercase().contains("\r\ncontent-length: 6\r\n"), "{}", heard[0]);
+        assert!(
+            heard[0].to_ascii_lowercase().contains("\r\ncontent-length: 6\r\n"),
+            "{}",
+            heard[0]
+        );
         assert_eq!(heard[1], "abcdef");
     })
     .await;
@@ -130,10 +143,12 @@ async fn a_body_of_known_length_goes_on_with_that_length() {
 async fn a_large_body_passes_through_a_small_window_as_it_comes_and_from_the_store() {
     local(async {
         const LENGTH: usize = 3 << 20;
-        let head =
-            format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {LENGTH}\r\n\r\n");
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {LENGTH}\r\n\r\n"
+        );
         let body: Vec<u8> = (0..LENGTH).map(|at| (at % 251) as u8).collect();
-        let (origin, url) = origin(vec![Step::Head, send(&head), Step::Send(body.clone()), Step::Hang]).await;
+        let (origin, url) =
+            origin(vec![Step::Head, send(&head), Step::Send(body.clone()), Step::Hang]).await;
         let store = Arc::new(ForgetfulStore::default());
         let proxy = Proxy::start_on(Some(store), |settings| settings.memory = 0);
         let mut builder = h2::client::Builder::new();
@@ -181,7 +196,9 @@ async fn streams_of_one_connection_share_a_flight() {
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_reset_and_never_ended() {
     local(async {
-        for framing in ["Content-Length: 100\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"] {
+        for framing in
+            ["Content-Length: 100\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"]
+        {
             let answer = format!("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\n{framing}");
             let (_origin, url) = origin(vec![Step::Head, send(&answer)]).await;
             let proxy = Proxy::start();
@@ -193,7 +210,10 @@ async fn an_answer_that_breaks_off_is_reset_and_never_ended() {
             assert_eq!(reason, Some(Reason::INTERNAL_ERROR), "{framing:?}");
             assert_eq!(proxy.count(Counter::CutResponses), 1);
             let refused = client.get("http://127.0.0.1:1/").await;
-            assert_eq!(refused.status, 502, "the connection goes on, and errors of ours are answers");
+            assert_eq!(
+                refused.status, 502,
+                "the connection goes on, and errors of ours are answers"
+            );
         }
     })
     .await;
@@ -212,7 +232,8 @@ async fn connected(port: u16) -> (Proxy, ResponseFuture, SendStream<Bytes>) {
 #[tokio::test]
 async fn connect_makes_a_tunnel_of_a_stream() {
     local(async {
-        let (origin, _) = origin(vec![send("hello"), Step::Body(5), send(" bye"), Step::AwaitClose]).await;
+        let (origin, _) =
+            origin(vec![send("hello"), Step::Body(5), send(" bye"), Step::AwaitClose]).await;
         let (proxy, answer, mut sending) = connected(origin.port).await;
         sending.send_data(Bytes::from_static(b"early"), true).expect("sent");
         let answer = read(answer).await.expect("an answer");

@@ -1,5 +1,6 @@
-//! What clients of HTTP/2 can do to the proxy with raw frames: nothing of it reaches an origin as anything but one
-//! well-formed request, nothing of it is held without bound, and others are served meanwhile.
+//! What clients of HTTP/2 can do to the proxy with raw frames: nothing of it reaches an origin as
+//! anything but one well-formed request, nothing of it is held without bound, and others are served
+//! meanwhile.
 
 use crate::support::http2::{
     END_HEADERS, END_STREAM, Http2Client, RawHttp2, block, frame, get, get_block, kind,
@@ -17,7 +18,8 @@ use std::time::Duration;
 const INITIAL_WINDOW: u16 = 4;
 
 async fn served(proxy: &Proxy, origin: &ScriptedOrigin) {
-    let answer = Http2Client::connect(proxy).await.get(&format!("http://127.0.0.1:{}/", origin.port)).await;
+    let answer =
+        Http2Client::connect(proxy).await.get(&format!("http://127.0.0.1:{}/", origin.port)).await;
     assert_eq!(answer.status, 200, "another client is served");
 }
 
@@ -72,10 +74,15 @@ async fn requests_that_are_none_are_refused_and_no_origin_hears_of_them() {
             let refused = client.find(|frame| refusals.contains(&frame.kind)).await;
             let refused = refused.unwrap_or_else(|| panic!("{case:?}: not refused"));
             match refused.kind {
-                // The first field of an answer with status 400 is number 12 of HPACK's static table.
-                kind::HEADERS => assert_eq!(refused.payload.first(), Some(&0x8c), "{case:?}: {refused:?}"),
+                // The first field of an answer with status 400 is number 12 of HPACK's static
+                // table.
+                kind::HEADERS => {
+                    assert_eq!(refused.payload.first(), Some(&0x8c), "{case:?}: {refused:?}")
+                }
                 // What is no field at all may be a fault of the compression.
-                kind::GOAWAY => assert_ne!(refused.reason(), u32::from(Reason::NO_ERROR), "{case:?}"),
+                kind::GOAWAY => {
+                    assert_ne!(refused.reason(), u32::from(Reason::NO_ERROR), "{case:?}")
+                }
                 _ => assert_eq!(refused.reason(), u32::from(Reason::PROTOCOL_ERROR), "{case:?}"),
             }
             assert_eq!(origin.heard(), Vec::<String>::new(), "{case:?}");
@@ -89,8 +96,11 @@ async fn requests_that_are_none_are_refused_and_no_origin_hears_of_them() {
 async fn a_body_that_is_not_as_long_as_said_is_reset_and_ends_no_request() {
     local(async {
         for body in [&b"abc"[..], b"abcdefgh"] {
-            let script =
-                vec![Step::Head, Step::Body(5), send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")];
+            let script = vec![
+                Step::Head,
+                Step::Body(5),
+                send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            ];
             let origin = ScriptedOrigin::with(script).await;
             let proxy = Proxy::start();
             let authority = format!("127.0.0.1:{}", origin.port);
@@ -124,14 +134,19 @@ async fn trailers_with_a_pseudo_field_end_no_request() {
             let origin = ScriptedOrigin::with(script.clone()).await;
             let proxy = Proxy::start();
             let authority = format!("127.0.0.1:{}", origin.port);
-            let fields =
-                [(":method", "POST"), (":scheme", "http"), (":authority", &authority), (":path", "/")];
+            let fields = [
+                (":method", "POST"),
+                (":scheme", "http"),
+                (":authority", &authority),
+                (":path", "/"),
+            ];
             let mut client = RawHttp2::connect(&proxy, &[]).await;
             client.send(&frame(kind::HEADERS, END_HEADERS, 1, &block(&fields))).await;
             client.send(&frame(kind::DATA, 0, 1, b"abc")).await;
             client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &block(trailers))).await;
             let answers = [kind::HEADERS, kind::RST_STREAM];
-            let answer = client.find(|frame| answers.contains(&frame.kind)).await.expect("an answer");
+            let answer =
+                client.find(|frame| answers.contains(&frame.kind)).await.expect("an answer");
             // The status 400 is number 12 of HPACK's static table.
             let refused = answer.kind == kind::RST_STREAM || answer.payload.first() == Some(&0x8c);
             assert!(refused, "{trailers:?}: {answer:?}");
@@ -158,7 +173,8 @@ async fn frames_that_carry_nothing_of_a_request_end_their_connection_and_no_othe
             ("empty DATA", frame(kind::DATA, 0, 1, &[])),
         ];
         let authority = format!("127.0.0.1:{}", origin.port);
-        let fields = [(":method", "POST"), (":scheme", "http"), (":authority", &authority), (":path", "/")];
+        let fields =
+            [(":method", "POST"), (":scheme", "http"), (":authority", &authority), (":path", "/")];
         for (name, flood) in floods {
             let mut client = RawHttp2::connect(&proxy, &[]).await;
             client.send(&frame(kind::HEADERS, END_HEADERS, 1, &block(&fields))).await;
@@ -182,7 +198,8 @@ async fn a_flood_of_resets_ends_its_connection_and_no_other() {
         let fields = get_block(&format!("127.0.0.1:{}", origin.port));
         let flood: Vec<u8> = (0..2000)
             .flat_map(|number| {
-                let opened = frame(kind::HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &fields);
+                let opened =
+                    frame(kind::HEADERS, END_HEADERS | END_STREAM, 2 * number + 1, &fields);
                 [opened, frame(kind::RST_STREAM, 0, 2 * number + 1, &8u32.to_be_bytes())].concat()
             })
             .collect();
@@ -214,7 +231,9 @@ async fn a_client_that_gives_up_request_after_request_is_sent_away() {
             }
         }
         assert!((200..300).contains(&proxy.count(Counter::Http2Resets)));
-        assert!(!client.send(&frame(kind::PING, 0, 0, &[0; 8])).await || client.frame().await.is_none());
+        assert!(
+            !client.send(&frame(kind::PING, 0, 0, &[0; 8])).await || client.frame().await.is_none()
+        );
     })
     .await;
 }
@@ -271,7 +290,8 @@ async fn a_stream_that_takes_nothing_is_cut_and_its_connection_goes_on() {
             body.len()
         );
         let origin = ScriptedOrigin::with(vec![Step::Head, send(&answer), Step::Hang]).await;
-        let proxy = Proxy::start_with(|settings| settings.client_write = Duration::from_millis(200));
+        let proxy =
+            Proxy::start_with(|settings| settings.client_write = Duration::from_millis(200));
         let mut client = RawHttp2::connect(&proxy, &[(INITIAL_WINDOW, 0)]).await;
         let fields = get_block(&format!("127.0.0.1:{}", origin.port));
         client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &fields)).await;
@@ -287,7 +307,8 @@ async fn a_stream_that_takes_nothing_is_cut_and_its_connection_goes_on() {
 #[tokio::test]
 async fn a_connection_that_takes_nothing_is_cut() {
     local(async {
-        let proxy = Proxy::start_with(|settings| settings.client_write = Duration::from_millis(200));
+        let proxy =
+            Proxy::start_with(|settings| settings.client_write = Duration::from_millis(200));
         let mut client = RawHttp2::connect(&proxy, &[]).await;
         let pings = frame(kind::PING, 0, 0, &[0; 8]).repeat(10_000);
         let mut sent = 0;

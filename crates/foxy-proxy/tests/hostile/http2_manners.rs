@@ -1,6 +1,9 @@
-//! What HTTP/2 has manners for: a proxy that is to stop, and a client that asks before it sends a body.
+//! What HTTP/2 has manners for: a proxy that is to stop, and a client that asks before it sends a
+//! body.
 
-use crate::support::http2::{END_HEADERS, END_STREAM, Frame, RawHttp2, block, frame, get_block, kind};
+use crate::support::http2::{
+    END_HEADERS, END_STREAM, Frame, RawHttp2, block, frame, get_block, kind,
+};
 use crate::support::proxy::Proxy;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use h2::Reason;
@@ -17,7 +20,8 @@ fn is_head(frame: &Frame) -> bool {
     frame.kind == kind::HEADERS
 }
 
-/// A client that has asked to send the origin a body, with these fields too, and waits to be told to go on.
+/// A client that has asked to send the origin a body, with these fields too, and waits to be told
+/// to go on.
 async fn expecting(proxy: &Proxy, origin: &ScriptedOrigin, fields: &[(&str, &str)]) -> RawHttp2 {
     let mut client = RawHttp2::connect(proxy, &[]).await;
     let authority = format!("127.0.0.1:{}", origin.port);
@@ -37,7 +41,8 @@ async fn a_proxy_that_stops_says_goaway_and_finishes_what_was_asked() {
     local(async {
         let go = Rc::new(Notify::new());
         let origin =
-            ScriptedOrigin::with(vec![Step::Head, Step::AwaitGo(Rc::clone(&go)), send(ANSWER)]).await;
+            ScriptedOrigin::with(vec![Step::Head, Step::AwaitGo(Rc::clone(&go)), send(ANSWER)])
+                .await;
         let proxy = Proxy::start_with(|settings| settings.stop_after = Duration::from_secs(60));
         let mut client = RawHttp2::connect(&proxy, &[]).await;
         let asked = get_block(&format!("127.0.0.1:{}", origin.port));
@@ -61,8 +66,13 @@ async fn a_proxy_that_stops_says_goaway_and_finishes_what_was_asked() {
 #[tokio::test]
 async fn a_client_that_expects_100_is_told_to_go_on_when_the_origin_says_so() {
     local(async {
-        let script =
-            vec![Step::Head, send("HTTP/1.1 100 Continue\r\n\r\n"), Step::Body(4), send(ANSWER), Step::Hang];
+        let script = vec![
+            Step::Head,
+            send("HTTP/1.1 100 Continue\r\n\r\n"),
+            Step::Body(4),
+            send(ANSWER),
+            Step::Hang,
+        ];
         let origin = ScriptedOrigin::with(script).await;
         let proxy = Proxy::start();
         let mut client = expecting(&proxy, &origin, &[("content-length", "4")]).await;
@@ -70,7 +80,8 @@ async fn a_client_that_expects_100_is_told_to_go_on_when_the_origin_says_so() {
         assert_ne!(interim.payload.first(), Some(&OK), "the origin has no body yet");
         let heard = origin.heard();
         assert!(
-            heard.len() == 1 && heard[0].to_ascii_lowercase().contains("\r\nexpect: 100-continue\r\n"),
+            heard.len() == 1
+                && heard[0].to_ascii_lowercase().contains("\r\nexpect: 100-continue\r\n"),
             "{heard:?}"
         );
         client.send(&frame(kind::DATA, END_STREAM, 1, b"body")).await;
@@ -84,13 +95,16 @@ async fn a_client_that_expects_100_is_told_to_go_on_when_the_origin_says_so() {
 #[tokio::test]
 async fn a_client_that_expects_100_is_told_no_before_its_body_came() {
     local(async {
-        let origin =
-            ScriptedOrigin::with(vec![Step::Head, send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n")])
-                .await;
+        let origin = ScriptedOrigin::with(vec![
+            Step::Head,
+            send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n"),
+        ])
+        .await;
         let proxy = Proxy::start();
         let mut client = expecting(&proxy, &origin, &[]).await;
         client.find(is_head).await.expect("an answer");
-        let reset = client.find(|frame| frame.kind == kind::RST_STREAM).await.expect("no body is wanted");
+        let reset =
+            client.find(|frame| frame.kind == kind::RST_STREAM).await.expect("no body is wanted");
         assert_eq!(reset.reason(), u32::from(Reason::NO_ERROR));
         assert_eq!(origin.heard().len(), 1);
     })

@@ -1,5 +1,6 @@
-//! Clients that ask for a large object when much of it has gone by: they read the stored parts and then what comes, of one
-//! request to the origin. Where that cannot be they get it from the origin, never a wrong byte.
+//! Clients that ask for a large object when much of it has gone by: they read the stored parts and
+//! then what comes, of one request to the origin. Where that cannot be they get it from the origin,
+//! never a wrong byte.
 
 use crate::support::http2::Http2Client;
 use crate::support::proxy::Proxy;
@@ -69,8 +70,8 @@ impl HalfWay {
         asking(&self.proxy, &self.origin).await
     }
 
-    /// Lets the origin go on once so many have joined the fetch, or ask for one of their own; gives what the first client
-    /// got.
+    /// Lets the origin go on once so many have joined the fetch, or ask for one of their own; gives
+    /// what the first client got.
     async fn goes_on(self, joined: u64) -> (Response, ScriptedOrigin, Proxy) {
         while self.proxy.count(Counter::Collapsed) < joined && self.origin.connections() == 1 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -92,8 +93,8 @@ fn is_right(answer: &Response) {
     assert!(answer.body == large(), "{} bytes", answer.body.len());
 }
 
-/// Two late clients and the first get every byte once so many have joined a fetch, over so many connections to the origin;
-/// gives the answers of the late ones.
+/// Two late clients and the first get every byte once so many have joined a fetch, over so many
+/// connections to the origin; gives the answers of the late ones.
 async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -> [Response; 2] {
     let [mut one, mut other] = [setting.asks().await, setting.asks().await];
     let (first, origin, _proxy) = setting.goes_on(joined).await;
@@ -115,7 +116,8 @@ async fn a_late_one_has_its_own_fetch(setting: HalfWay) {
 
 #[tokio::test]
 async fn a_client_that_comes_late_gets_every_byte_of_the_same_fetch() {
-    let chunked = format!("HTTP/1.1 200 OK\r\n{FRESH}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", 8 << 20);
+    let chunked =
+        format!("HTTP/1.1 200 OK\r\n{FRESH}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", 8 << 20);
     let chunked = [chunked.as_bytes(), &large(), b"\r\n0\r\n\r\n"].concat();
     for answer in [counted(FRESH), chunked] {
         local(async {
@@ -209,7 +211,8 @@ async fn a_part_that_is_gone_is_fetched_for_a_client_that_came_late_or_it_is_cut
     for (etag, connections) in [("ETag: \"one\"\r\n", 2), ("", 1)] {
         local(async {
             let store = Arc::new(ForgetfulStore::default());
-            let setting = HalfWay::new(Some(store.clone()), counted(&format!("{FRESH}{etag}"))).await;
+            let setting =
+                HalfWay::new(Some(store.clone()), counted(&format!("{FRESH}{etag}"))).await;
             store.forget_part(2);
             let mut late = setting.asks().await;
             let answer = late.response(&Method::Get).await;
@@ -225,8 +228,11 @@ async fn a_part_that_is_gone_is_fetched_for_a_client_that_came_late_or_it_is_cut
 
 #[tokio::test]
 async fn a_client_that_comes_late_has_a_fetch_of_its_own_where_nothing_can_be_read_back() {
-    let stores: [Option<Arc<dyn ObjectStore>>; 3] =
-        [None, Some(BrokenStore::new(Broken::Refuses)), Some(BrokenStore::new(Broken::HangsOnPuts))];
+    let stores: [Option<Arc<dyn ObjectStore>>; 3] = [
+        None,
+        Some(BrokenStore::new(Broken::Refuses)),
+        Some(BrokenStore::new(Broken::HangsOnPuts)),
+    ];
     for store in stores {
         local(async {
             a_late_one_has_its_own_fetch(HalfWay::new(store, counted(FRESH)).await).await;
@@ -237,11 +243,13 @@ async fn a_client_that_comes_late_has_a_fetch_of_its_own_where_nothing_can_be_re
 
 #[tokio::test]
 async fn a_response_that_is_no_longer_fresh_answers_nobody_who_came_after_it() {
-    for lines in
-        ["Cache-Control: max-age=600\r\nAge: 700\r\n", "Cache-Control: no-cache\r\nETag: \"one\"\r\n"]
-    {
+    for lines in [
+        "Cache-Control: max-age=600\r\nAge: 700\r\n",
+        "Cache-Control: no-cache\r\nETag: \"one\"\r\n",
+    ] {
         local(async {
-            let setting = HalfWay::new(Some(Arc::new(ForgetfulStore::default())), counted(lines)).await;
+            let setting =
+                HalfWay::new(Some(Arc::new(ForgetfulStore::default())), counted(lines)).await;
             a_late_one_has_its_own_fetch(setting).await;
         })
         .await;

@@ -1,5 +1,5 @@
-//! Large stored bodies of which the store has lost a part: the client gets all of it from elsewhere, or sees that it
-//! did not; the next one gets it whole.
+//! Large stored bodies of which the store has lost a part: the client gets all of it from
+//! elsewhere, or sees that it did not; the next one gets it whole.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::ForgetfulStore;
@@ -68,7 +68,9 @@ impl Setting {
     async fn get(&self, lines: &str) -> Response {
         let authority = format!("127.0.0.1:{}", self.origin.port);
         let mut client = RawClient::connect(self.proxy.port).await;
-        client.send(format!("GET http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\n{lines}\r\n")).await;
+        client
+            .send(format!("GET http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\n{lines}\r\n"))
+            .await;
         client.response(&Method::Get).await
     }
 }
@@ -99,12 +101,21 @@ async fn a_store_that_becomes_slow_within_an_answer_is_waited_for() {
 async fn the_rest_comes_from_an_origin_that_still_has_the_same() {
     let (whole, half) = (body(), 1 << 20);
     let range = format!("{FRESH}Content-Range: bytes {half}-{}/{LENGTH}\r\n", LENGTH - 1);
-    let ways = [response("206 Partial Content", &range, &whole[half..]), response("200 OK", FRESH, &whole)];
+    let ways = [
+        response("206 Partial Content", &range, &whole[half..]),
+        response("200 OK", FRESH, &whole),
+    ];
     for way in ways {
         local(async {
-            let setting = Setting::new(FRESH, 1, vec![way, response("200 OK", FRESH, &body())]).await;
+            let setting =
+                Setting::new(FRESH, 1, vec![way, response("200 OK", FRESH, &body())]).await;
             let answer = setting.get("").await;
-            assert!(answer.end.is_ok() && answer.body == body(), "{:?} {}", answer.end, answer.body.len());
+            assert!(
+                answer.end.is_ok() && answer.body == body(),
+                "{:?} {}",
+                answer.end,
+                answer.body.len()
+            );
             let asked = setting.origin.heard().remove(1);
             assert!(asked.contains(&format!("Range: bytes={half}-{}\r\n", LENGTH - 1)), "{asked}");
             assert!(asked.contains("If-Range: \"one\"\r\n"), "{asked}");
@@ -130,7 +141,8 @@ async fn another_response_is_never_put_in_the_place_of_the_rest() {
     ];
     for way in ways {
         local(async {
-            let setting = Setting::new(FRESH, 1, vec![way, response("200 OK", FRESH, &body())]).await;
+            let setting =
+                Setting::new(FRESH, 1, vec![way, response("200 OK", FRESH, &body())]).await;
             let answer = setting.get("").await;
             assert!(answer.end.is_err(), "the client must see that it is not whole");
             assert!(body().starts_with(&answer.body), "not a wrong byte");
@@ -235,7 +247,11 @@ async fn of_a_body_that_lost_a_part_only_that_is_fetched_and_it_is_whole_again()
             let heard = setting.origin.heard();
             assert_eq!(heard.len(), 2, "{lost}: the second answer is all stored");
             let range = format!("Range: bytes={}-{}\r\n", lost << 20, ((lost + 1) << 20) - 1);
-            assert!(heard[1].contains(&range) && heard[1].contains("If-Range: \"one\"\r\n"), "{}", heard[1]);
+            assert!(
+                heard[1].contains(&range) && heard[1].contains("If-Range: \"one\"\r\n"),
+                "{}",
+                heard[1]
+            );
         })
         .await;
     }
@@ -259,7 +275,8 @@ async fn what_is_left_of_a_body_is_no_answer_once_the_origin_has_another() {
 #[tokio::test]
 async fn a_body_of_which_the_ends_are_gone_is_a_miss() {
     local(async {
-        let setting = Setting::with(NO_PARTS, IN_RANGES, vec![response("200 OK", IN_RANGES, b"new")]).await;
+        let setting =
+            Setting::with(NO_PARTS, IN_RANGES, vec![response("200 OK", IN_RANGES, b"new")]).await;
         [0, 2].into_iter().for_each(|part| setting.store.forget_part(part));
         assert_eq!(setting.get("").await.text(), "new");
         assert!(!setting.origin.heard()[1].contains("Range:"));

@@ -6,8 +6,8 @@ use crate::upstream::{Answer, answer, client_with, whole};
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, Method, Version};
 use foxy_proxy::upstream::{
-    BodyEvent, BodyPiece, BodySender, ChosenBy, HeadEvent, Origin, OriginHttp2, RequestBody, Scheme,
-    UpstreamClient, UpstreamError, UpstreamExchange, UpstreamRequest, UpstreamSettings,
+    BodyEvent, BodyPiece, BodySender, ChosenBy, HeadEvent, Origin, OriginHttp2, RequestBody,
+    Scheme, UpstreamClient, UpstreamError, UpstreamExchange, UpstreamRequest, UpstreamSettings,
 };
 use futures_util::future::FutureExt;
 use http::HeaderMap;
@@ -73,8 +73,10 @@ async fn a_get_says_what_http2_says_and_gets_the_whole_answer() {
     local(async {
         let origin = Http2Origin::plain(|mut asked| {
             async move {
-                let text =
-                    format!("{:?}", (asked.request.method(), asked.request.uri(), asked.request.headers()));
+                let text = format!(
+                    "{:?}",
+                    (asked.request.method(), asked.request.uri(), asked.request.headers())
+                );
                 let length = text.len().to_string();
                 asked.ok(&[("content-length", &length)], text);
             }
@@ -83,8 +85,13 @@ async fn a_get_says_what_http2_says_and_gets_the_whole_answer() {
         .await;
         let client = http2_client();
         let mut exchange = get(&client, origin.port, "/thing?x=1");
-        let HeadEvent::Final(head, length) = exchange.head().await.expect("a head") else { panic!("final") };
-        assert_eq!((head.version, head.status, &head.reason[..]), (Version::Http2, 200, &b"OK"[..]));
+        let HeadEvent::Final(head, length) = exchange.head().await.expect("a head") else {
+            panic!("final")
+        };
+        assert_eq!(
+            (head.version, head.status, &head.reason[..]),
+            (Version::Http2, 200, &b"OK"[..])
+        );
         let text = "(GET, http://origin.example/thing?x=1, {})";
         assert_eq!(length, BodyLength::Length(text.len() as u64));
         assert!(matches!(exchange.next().await, Ok(BodyEvent::Data(data)) if data == text));
@@ -98,12 +105,15 @@ async fn bodies_of_known_and_unknown_length_go_up_and_come_down() {
     local(async {
         let origin = Http2Origin::plain(|asked| echo(asked).boxed_local()).await;
         let client = http2_client();
-        for (length, expected) in [(BodyLength::Length(3_000_000), "3000000"), (BodyLength::Chunked, "none")]
+        for (length, expected) in
+            [(BodyLength::Length(3_000_000), "3000000"), (BodyLength::Chunked, "none")]
         {
             let (sender, body) = RequestBody::channel(length);
             tokio::task::spawn_local(send_all(sender, 100));
             let mut exchange = client.exchange(request(origin.port, Method::Post, "/", body));
-            let HeadEvent::Final(head, _) = exchange.head().await.expect("a head") else { panic!("final") };
+            let HeadEvent::Final(head, _) = exchange.head().await.expect("a head") else {
+                panic!("final")
+            };
             assert_eq!(head.headers.get_str("x-length"), Some(expected));
             let trailers = if length == BodyLength::Chunked { "1" } else { "0" };
             assert_eq!(head.headers.get_str("x-trailers"), Some(trailers));
@@ -122,7 +132,8 @@ async fn bodies_of_known_and_unknown_length_go_up_and_come_down() {
 async fn an_early_answer_is_seen_while_the_body_is_sent() {
     local(async {
         let origin =
-            Http2Origin::plain(|mut asked| async move { asked.ok(&[], "early") }.boxed_local()).await;
+            Http2Origin::plain(|mut asked| async move { asked.ok(&[], "early") }.boxed_local())
+                .await;
         let client = http2_client();
         let (sender, body) = RequestBody::channel(BodyLength::Length(1 << 30));
         let mut exchange = client.exchange(request(origin.port, Method::Post, "/", body));
@@ -179,7 +190,8 @@ async fn answers_without_a_body_are_complete() {
             (Method::Get, "/204", 204, BodyLength::None),
         ];
         for (method, target, status, expected) in cases {
-            let mut exchange = client.exchange(request(origin.port, method, target, RequestBody::none()));
+            let mut exchange =
+                client.exchange(request(origin.port, method, target, RequestBody::none()));
             let HeadEvent::Final(head, length) = exchange.head().await.expect("a head") else {
                 panic!("final")
             };
@@ -196,7 +208,11 @@ async fn interim_responses_pass_and_a_100_lets_the_body_go() {
         let origin = Http2Origin::plain(|mut asked| {
             async move {
                 let interim = |status: u16, link: &str| {
-                    http::Response::builder().status(status).header("link", link).body(()).expect("a head")
+                    http::Response::builder()
+                        .status(status)
+                        .header("link", link)
+                        .body(())
+                        .expect("a head")
                 };
                 asked.respond.send_informational(interim(103, "</a>")).expect("open");
                 asked.respond.send_informational(interim(100, "")).expect("open");
@@ -210,7 +226,9 @@ async fn interim_responses_pass_and_a_100_lets_the_body_go() {
         wanted.headers.append("Expect", "100-continue");
         let mut exchange = http2_client().exchange(wanted);
         sender.send(BodyPiece::Data("hi".into())).await.expect("wanted");
-        let HeadEvent::Interim(hints) = exchange.head().await.expect("hints") else { panic!("interim") };
+        let HeadEvent::Interim(hints) = exchange.head().await.expect("hints") else {
+            panic!("interim")
+        };
         assert_eq!((hints.status, hints.headers.get_str("link")), (103, Some("</a>")));
         assert!(matches!(exchange.head().await, Ok(HeadEvent::Continue)));
         assert_eq!(answer(&mut exchange).await, whole(200, "hi"));

@@ -48,7 +48,10 @@ async fn those_who_come_at_once_share_one_connection() {
         let (origin, client) = (meeting(40).await, http2_client());
         ask_at_once(&client, origin.port, 40).await;
         let counts = client.counts();
-        assert_eq!((origin.connections(), counts.opened, counts.reused, counts.http2), (1, 1, 39, 40));
+        assert_eq!(
+            (origin.connections(), counts.opened, counts.reused, counts.http2),
+            (1, 1, 39, 40)
+        );
         assert_eq!(client.idle_connections(), 1);
     })
     .await;
@@ -85,16 +88,24 @@ async fn an_origin_that_allows_no_request_is_waited_for_and_then_given_up() {
         let mut builder = h2::server::Builder::new();
         builder.max_concurrent_streams(0);
         let origin = Http2Origin::start(builder, None, |_| async {}.boxed_local()).await;
-        let client = http2_client_with(|settings| settings.head_timeout = Duration::from_millis(150));
-        assert_eq!(answer(&mut get(&client, origin.port, "/")).await, Err(UpstreamError::HeadTimeout));
-        assert_eq!(answer(&mut get(&client, origin.port, "/")).await, Err(UpstreamError::HeadTimeout));
+        let client =
+            http2_client_with(|settings| settings.head_timeout = Duration::from_millis(150));
+        assert_eq!(
+            answer(&mut get(&client, origin.port, "/")).await,
+            Err(UpstreamError::HeadTimeout)
+        );
+        assert_eq!(
+            answer(&mut get(&client, origin.port, "/")).await,
+            Err(UpstreamError::HeadTimeout)
+        );
         assert!(origin.requests().is_empty());
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_origin_that_leaves_finishes_what_it_began_and_the_next_request_takes_a_new_connection() {
+async fn an_origin_that_leaves_finishes_what_it_began_and_the_next_request_takes_a_new_connection()
+{
     local(async {
         let go = Rc::new(Notify::new());
         let gate = Rc::clone(&go);
@@ -132,8 +143,10 @@ async fn an_origin_that_leaves_finishes_what_it_began_and_the_next_request_takes
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
     local(async {
-        let origin = Http2Origin::plain(|mut asked| async move { asked.ok(&[], "ok") }.boxed_local()).await;
-        let client = http2_client_with(|settings| settings.idle_timeout = Duration::from_millis(50));
+        let origin =
+            Http2Origin::plain(|mut asked| async move { asked.ok(&[], "ok") }.boxed_local()).await;
+        let client =
+            http2_client_with(|settings| settings.idle_timeout = Duration::from_millis(50));
         assert_eq!(answer(&mut get(&client, origin.port, "/")).await, whole(200, "ok"));
         until(|| origin.open() == 0).await;
         until(|| client.idle_connections() == 0).await;
@@ -146,7 +159,8 @@ async fn an_idle_connection_is_closed() {
 #[tokio::test]
 async fn connections_end_with_their_client() {
     local(async {
-        let origin = Http2Origin::plain(|mut asked| async move { asked.ok(&[], "ok") }.boxed_local()).await;
+        let origin =
+            Http2Origin::plain(|mut asked| async move { asked.ok(&[], "ok") }.boxed_local()).await;
         let client = http2_client();
         assert_eq!(answer(&mut get(&client, origin.port, "/")).await, whole(200, "ok"));
         drop(client);
@@ -185,7 +199,9 @@ async fn an_exchange_that_is_dropped_takes_only_its_stream_along() {
         }
         drop(dropped);
         let next = other.next().await;
-        assert!(matches!(next, Ok(foxy_proxy::upstream::BodyEvent::Data(data)) if data == "goes on"));
+        assert!(
+            matches!(next, Ok(foxy_proxy::upstream::BodyEvent::Data(data)) if data == "goes on")
+        );
         assert_eq!((reset.get(), origin.connections()), (Some(h2::Reason::CANCEL), 1));
     })
     .await;
@@ -241,7 +257,8 @@ async fn readers_that_stall_hold_a_window_each_and_stop_no_other() {
 #[tokio::test]
 async fn nothing_is_shared_between_origins_that_differ_in_who_chose_them() {
     local(async {
-        let origin = Http2Origin::plain(|mut asked| async move { asked.ok(&[], "ok") }.boxed_local()).await;
+        let origin =
+            Http2Origin::plain(|mut asked| async move { asked.ok(&[], "ok") }.boxed_local()).await;
         let client = http2_client();
         for chosen in [ChosenBy::Client, ChosenBy::Operator] {
             let mut wanted = request(origin.port, Method::Get, "/", RequestBody::none());

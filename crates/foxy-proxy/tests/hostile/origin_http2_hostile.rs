@@ -2,8 +2,9 @@
 
 use crate::origin_http2::{get, http2_client, http2_client_with, request};
 use crate::support::http2_frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, FrameOrigin, GOAWAY, HEADERS, HTTP1, OPENED, PING,
-    PUSH_PROMISE, RST_STREAM, React, SETTINGS, STATUS_200, frame, head, line, settings,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, FrameOrigin, GOAWAY, HEADERS, HTTP1,
+    OPENED, PING, PUSH_PROMISE, RST_STREAM, React, SETTINGS, STATUS_200, frame, head, line,
+    settings,
 };
 use crate::support::local;
 use crate::upstream::{Answer, answer, whole};
@@ -79,7 +80,8 @@ async fn what_goaway_does_not_leave_undone_is_not_sent_again() {
     local(async {
         let origin = answering(|frame| React::Close(goaway(frame.stream))).await;
         let client = http2_client();
-        let mut exchange = client.exchange(request(origin.port, Method::Post, "/", RequestBody::none()));
+        let mut exchange =
+            client.exchange(request(origin.port, Method::Post, "/", RequestBody::none()));
         assert_eq!(answer(&mut exchange).await, Err(UpstreamError::NoResponse));
         assert_eq!(origin.connections(), 1);
     })
@@ -172,7 +174,8 @@ async fn an_answer_that_breaks_off_is_never_whole() {
         let reset_by = |stream| frame(RST_STREAM, 0, stream, &INTERNAL_ERROR);
         check(reset_by, reset()).await;
         check(move |stream| [begun(stream, &[]), reset_by(stream)].concat(), reset()).await;
-        let no_error = move |stream| [begun(stream, &[]), frame(RST_STREAM, 0, stream, &[0; 4])].concat();
+        let no_error =
+            move |stream| [begun(stream, &[]), frame(RST_STREAM, 0, stream, &[0; 4])].concat();
         check(no_error, reset()).await;
         let origin = answering(move |asked| React::Close(begun(asked.stream, &[]))).await;
         let cut = Err(UpstreamError::Reset);
@@ -186,7 +189,8 @@ async fn lengths_that_lie_are_no_answer() {
     local(async {
         let with = |length: &'static str, flags, body: &'static [u8]| {
             move |stream| {
-                [head(stream, 0, &[("content-length", length)]), frame(DATA, flags, stream, body)].concat()
+                [head(stream, 0, &[("content-length", length)]), frame(DATA, flags, stream, body)]
+                    .concat()
             }
         };
         check(with("4", END_STREAM, b"four"), whole(200, "four")).await;
@@ -201,7 +205,9 @@ async fn lengths_that_lie_are_no_answer() {
 #[tokio::test]
 async fn the_head_of_a_short_body_whose_length_lies_is_not_told() {
     local(async {
-        for (length, flags, body) in [("5", END_STREAM, &b"four"[..]), ("3", 0, b"four"), ("9", 0, b"four")] {
+        for (length, flags, body) in
+            [("5", END_STREAM, &b"four"[..]), ("3", 0, b"four"), ("9", 0, b"four")]
+        {
             let origin = answering(move |asked| {
                 let begun = [
                     head(asked.stream, 0, &[("content-length", length)]),
@@ -225,7 +231,8 @@ async fn trailers_with_a_pseudo_field_are_no_answer() {
     local(async {
         let with = |trailers: &'static [(&str, &str)]| {
             move |stream| {
-                let block: Vec<u8> = trailers.iter().flat_map(|(name, value)| line(name, value)).collect();
+                let block: Vec<u8> =
+                    trailers.iter().flat_map(|(name, value)| line(name, value)).collect();
                 let begun = [head(stream, 0, &[]), frame(DATA, 0, stream, b"fine")].concat();
                 [begun, frame(HEADERS, END_HEADERS | END_STREAM, stream, &block)].concat()
             }
@@ -240,7 +247,8 @@ async fn trailers_with_a_pseudo_field_are_no_answer() {
 async fn a_body_where_none_may_be_is_no_answer() {
     local(async {
         let no_content = |stream| {
-            [frame(HEADERS, END_HEADERS, stream, &[0x89]), frame(DATA, END_STREAM, stream, b"x")].concat()
+            [frame(HEADERS, END_HEADERS, stream, &[0x89]), frame(DATA, END_STREAM, stream, b"x")]
+                .concat()
         };
         check(no_content, PROTOCOL).await;
         let origin = answering(|asked| React::Send(fine(asked.stream))).await;
@@ -264,10 +272,12 @@ async fn malformed_heads_are_no_answer() {
         ] {
             check(move |stream| head(stream, END_STREAM, &[(name, value)]), PROTOCOL).await;
         }
-        check(|stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &line("x", "y")), PROTOCOL).await;
+        check(|stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &line("x", "y")), PROTOCOL)
+            .await;
         let switch = |stream| frame(HEADERS, END_HEADERS, stream, &line(":status", "101"));
         check(switch, Err(DecodeError::UnexpectedSwitch.into())).await;
-        let beyond = |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &line(":status", "600"));
+        let beyond =
+            |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &line(":status", "600"));
         check(beyond, Err(DecodeError::InvalidStatusLine.into())).await;
     })
     .await;
@@ -327,7 +337,8 @@ async fn an_endless_head_is_cut_off() {
             React::Send([start, more.repeat(50_000)].concat())
         })
         .await;
-        let found = answer(&mut get(&http2_client(), origin.port, "/")).await.expect_err("no answer");
+        let found =
+            answer(&mut get(&http2_client(), origin.port, "/")).await.expect_err("no answer");
         let named = [Http2Error::Protocol, Http2Error::Flood].map(UpstreamError::from);
         assert!(named.contains(&found), "{found:?}");
     })

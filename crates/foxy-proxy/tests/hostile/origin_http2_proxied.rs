@@ -1,4 +1,5 @@
-//! HTTP/2 to origins through the whole proxy: which version is spoken, what is kept, what clients are told.
+//! HTTP/2 to origins through the whole proxy: which version is spoken, what is kept, what clients
+//! are told.
 
 use crate::certificates::TestAuthority;
 use crate::support::http2_frames::{
@@ -60,7 +61,11 @@ async fn an_origin_that_chooses_http2_is_asked_over_it_and_its_answer_is_kept() 
         assert!(first.header("via").starts_with("2 "), "{}", first.header("via"));
         assert_eq!(first.header("content-type"), "text/plain");
         let second = ask(&proxy, &url, "").await;
-        assert!(second.header("cache-status").starts_with("foxy; hit"), "{}", second.header("cache-status"));
+        assert!(
+            second.header("cache-status").starts_with("foxy; hit"),
+            "{}",
+            second.header("cache-status")
+        );
         for path in ["b", "c"] {
             let url = format!("https://127.0.0.1:{}/{path}", origin.port);
             assert_eq!(ask(&proxy, &url, "").await.text(), "answer");
@@ -93,7 +98,8 @@ async fn an_upgrade_goes_over_http1_beside_http2() {
         let url = format!("https://127.0.0.1:{}/a", origin.port);
         assert_eq!(ask(&proxy, &url, "").await.text(), "answer");
         let mut client = RawClient::connect(proxy.port).await;
-        let head = format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+        let head =
+            format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
         client.send(head).await;
         let head = client.read_until_blank_line().await;
         assert!(head.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&head));
@@ -137,7 +143,9 @@ async fn an_answer_whose_stream_is_reset_is_cut_and_never_kept() {
                     let reset = frame(RST_STREAM, 0, 1, &[0, 0, 0, 2]);
                     React::Send([begun(1), frame(DATA, 0, 1, b"half"), reset].concat())
                 }
-                (HEADERS, stream) => React::Send([begun(stream), frame(DATA, 1, stream, b"whole")].concat()),
+                (HEADERS, stream) => {
+                    React::Send([begun(stream), frame(DATA, 1, stream, b"whole")].concat())
+                }
                 _ => React::Send(Vec::new()),
             }
         })
@@ -150,7 +158,11 @@ async fn an_answer_whose_stream_is_reset_is_cut_and_never_kept() {
         assert!(!seen.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&seen));
         let second = ask(&proxy, &url, "").await;
         assert_eq!(second.text(), "whole");
-        assert!(second.header("cache-status").contains("fwd=uri-miss"), "{}", second.header("cache-status"));
+        assert!(
+            second.header("cache-status").contains("fwd=uri-miss"),
+            "{}",
+            second.header("cache-status")
+        );
         assert!(ask(&proxy, &url, "").await.header("cache-status").starts_with("foxy; hit"));
     })
     .await;

@@ -1,5 +1,5 @@
-//! Origins that misbehave, seen by a client through a whole proxy: a documented status before the head was passed on,
-//! a cut connection after it, and never a response that looks whole and is not.
+//! Origins that misbehave, seen by a client through a whole proxy: a documented status before the
+//! head was passed on, a cut connection after it, and never a response that looks whole and is not.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::{RawClient, Response};
@@ -43,7 +43,12 @@ async fn an_origin_without_a_proper_head_is_a_documented_status() {
     check_status(vec![Step::Head], 502, "no-response").await;
     check_status(vec![Step::Head, Step::Reset], 502, "no-response").await;
     check_status(vec![Step::Head, Step::Hang], 504, "response-timeout").await;
-    check_status(vec![Step::Head, send("HTTP/1.1 200 OK\r\nX:"), Step::Hang], 504, "response-timeout").await;
+    check_status(
+        vec![Step::Head, send("HTTP/1.1 200 OK\r\nX:"), Step::Hang],
+        504,
+        "response-timeout",
+    )
+    .await;
     check_status(vec![Step::Head, send("HTTP/1.1 200 OK\r\nX:")], 502, "response-incomplete").await;
     check_status(
         vec![Step::Head, send("SSH-2.0-OpenSSH_9.6\r\n\r\n"), Step::AwaitClose],
@@ -77,7 +82,11 @@ async fn a_port_where_nothing_listens_is_named_so() {
         drop(listener);
         let proxy = Proxy::start();
         let mut client = RawClient::connect(proxy.port).await;
-        client.send(format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n")).await;
+        client
+            .send(format!(
+                "GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"
+            ))
+            .await;
         let answer = client.response(&Method::Get).await;
         assert_eq!(answer.head.status, 502);
         assert!(answer.text().contains("connection-refused"), "{}", answer.text());
@@ -91,9 +100,18 @@ async fn a_body_that_breaks_off_is_never_made_to_look_whole_and_never_stored() {
     let endings = [
         (vec![send(&format!("{FRESH}Content-Length: 9\r\n\r\nhalf"))], "a short length"),
         (vec![send(&format!("{FRESH}Content-Length: 9\r\n\r\nhalf")), Step::Hang], "silence"),
-        (vec![send(&format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"))], "no last chunk"),
-        (vec![send(&format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n9\r\nhalf"))], "a short chunk"),
-        (vec![send(&format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n"))], "a bad chunk"),
+        (
+            vec![send(&format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"))],
+            "no last chunk",
+        ),
+        (
+            vec![send(&format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n9\r\nhalf"))],
+            "a short chunk",
+        ),
+        (
+            vec![send(&format!("{FRESH}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n"))],
+            "a bad chunk",
+        ),
     ];
     for (ending, name) in endings {
         local(async move {
@@ -178,7 +196,8 @@ async fn a_body_that_comes_late_where_none_may_be_answers_nobody() {
     let ended = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n";
     for announced in [no_content, interim + ended] {
         local(async move {
-            // The body comes once the next request is there: then nothing tells it from that request's answer.
+            // The body comes once the next request is there: then nothing tells it from that
+            // request's answer.
             let liar = vec![Step::Head, send(&announced), Step::Head, send(LATE), Step::AwaitClose];
             let good = send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
             let origin = ScriptedOrigin::start(vec![liar, vec![Step::Head, good]]).await;

@@ -1,5 +1,5 @@
-//! Clients that ask for large stored objects and do not read them: together they hold no more than the budget of parts,
-//! each in time nothing, and they keep nobody else waiting.
+//! Clients that ask for large stored objects and do not read them: together they hold no more than
+//! the budget of parts, each in time nothing, and they keep nobody else waiting.
 
 use crate::support::http2::{END_HEADERS, END_STREAM, RawHttp2, block, frame, kind};
 use crate::support::proxy::Proxy;
@@ -32,14 +32,17 @@ async fn let_go(store: &CountingStore) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), let_go).await.expect("stalled clients hold nothing");
+    tokio::time::timeout(Duration::from_secs(20), let_go)
+        .await
+        .expect("stalled clients hold nothing");
 }
 
 #[tokio::test]
 async fn clients_that_do_not_read_hold_a_bounded_part_of_what_is_stored_and_in_time_nothing() {
     local(async {
-        let head =
-            format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {LENGTH}\r\n\r\n");
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {LENGTH}\r\n\r\n"
+        );
         let body: Vec<u8> = (0..LENGTH).map(|at| (at % 251) as u8).collect();
         let script = vec![Step::Head, send(&head), Step::Send(body.clone()), Step::Hang];
         let origin = ScriptedOrigin::with(script).await;
@@ -89,10 +92,13 @@ async fn streams_without_a_window_hold_no_more_than_the_budget_and_get_all_once_
     const OBJECTS: usize = 10;
     const STREAMS: u32 = 40;
     local(async {
-        let head =
-            format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {SMALLER}\r\n\r\n");
-        let body = |object: usize| (0..SMALLER).map(|at| ((at + object) % 251) as u8).collect::<Vec<u8>>();
-        let answers = (0..OBJECTS).flat_map(|object| [Step::Head, send(&head), Step::Send(body(object))]);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {SMALLER}\r\n\r\n"
+        );
+        let body =
+            |object: usize| (0..SMALLER).map(|at| ((at + object) % 251) as u8).collect::<Vec<u8>>();
+        let answers =
+            (0..OBJECTS).flat_map(|object| [Step::Head, send(&head), Step::Send(body(object))]);
         let origin = ScriptedOrigin::with(answers.chain([Step::Hang]).collect()).await;
         let authority = format!("127.0.0.1:{}", origin.port);
         let store = Arc::new(CountingStore::default());
@@ -100,7 +106,9 @@ async fn streams_without_a_window_hold_no_more_than_the_budget_and_get_all_once_
         let mut client = RawClient::connect(proxy.port).await;
         for object in 0..OBJECTS {
             client
-                .send(format!("GET http://{authority}/{object} HTTP/1.1\r\nHost: {authority}\r\n\r\n"))
+                .send(format!(
+                    "GET http://{authority}/{object} HTTP/1.1\r\nHost: {authority}\r\n\r\n"
+                ))
                 .await;
             assert!(client.response(&Method::Get).await.body == body(object));
         }
@@ -154,7 +162,8 @@ async fn large_heads_are_bounded_together_and_others_are_served() {
         let refused = async {
             loop {
                 let mut last = stalled.pop().expect("one is refused");
-                let answer = tokio::time::timeout(Duration::from_secs(1), last.response(&Method::Get)).await;
+                let answer =
+                    tokio::time::timeout(Duration::from_secs(1), last.response(&Method::Get)).await;
                 if let Ok(answer) = answer {
                     return answer;
                 }

@@ -1,12 +1,13 @@
-//! One exchange with an origin: good ones, and every way an origin can misbehave. The origins are scripts of raw bytes.
+//! One exchange with an origin: good ones, and every way an origin can misbehave. The origins are
+//! scripts of raw bytes.
 
 use crate::support::{ScriptedOrigin, Step, local, send};
 use bytes::Bytes;
 use foxy_http::{BodyLength, DecodeError, Headers, Method};
 use foxy_proxy::upstream::{
-    Addresses, BodyEvent, BodyPiece, BodySender, ChosenBy, ConnectError, DestinationPolicy, HeadEvent,
-    Origin, RequestBody, Resolve, ResolveError, Scheme, UpstreamClient, UpstreamError, UpstreamExchange,
-    UpstreamRequest, UpstreamSettings,
+    Addresses, BodyEvent, BodyPiece, BodySender, ChosenBy, ConnectError, DestinationPolicy,
+    HeadEvent, Origin, RequestBody, Resolve, ResolveError, Scheme, UpstreamClient, UpstreamError,
+    UpstreamExchange, UpstreamRequest, UpstreamSettings,
 };
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::rc::Rc;
@@ -90,7 +91,10 @@ async fn check_get(script: Vec<Step>, expected: Result<Answer, UpstreamError>) {
         });
         assert_eq!(answer(&mut get(&client, &origin)).await, expected, "{name}");
         let complete = client.idle_connections();
-        assert!(expected.is_ok() || complete == 0, "a failed exchange's connection is not kept: {name}");
+        assert!(
+            expected.is_ok() || complete == 0,
+            "a failed exchange's connection is not kept: {name}"
+        );
     })
     .await;
 }
@@ -120,7 +124,8 @@ async fn trailers_are_given() {
 #[tokio::test]
 async fn the_request_is_written_as_given() {
     local(async {
-        let origin = ScriptedOrigin::with(vec![Step::Head, send("HTTP/1.1 204 No Content\r\n\r\n")]).await;
+        let origin =
+            ScriptedOrigin::with(vec![Step::Head, send("HTTP/1.1 204 No Content\r\n\r\n")]).await;
         assert_eq!(answer(&mut get(&client(), &origin)).await, whole(204, ""));
         assert_eq!(origin.heard(), ["GET /thing?x=1 HTTP/1.1\r\nHost: origin.example\r\n\r\n"]);
     })
@@ -162,7 +167,11 @@ async fn a_response_that_ends_early_is_never_whole() {
         let expected = truncated.as_ref().map(|()| unreachable!()).map_err(|error| *error);
         check_get(vec![Step::Head, send(&format!("{OK}{body}"))], expected).await;
     }
-    check_get(vec![Step::Head, send(OK)], Err(UpstreamError::BadResponse(DecodeError::TruncatedHead))).await;
+    check_get(
+        vec![Step::Head, send(OK)],
+        Err(UpstreamError::BadResponse(DecodeError::TruncatedHead)),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -190,32 +199,55 @@ async fn what_is_no_response_is_named() {
         ("SSH-2.0-OpenSSH_9.6\r\n\r\n", InvalidStatusLine),
         ("HTTP/1.1 two hundred\r\n\r\n", InvalidStatusLine),
         ("HTTP/2.0 200 OK\r\n\r\n", UnsupportedVersion),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", RepeatedContentLength),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+            RepeatedContentLength,
+        ),
         ("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello", InvalidContentLength),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", ChunkedNotLast),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", InvalidChunkSize),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n", InvalidChunkEnd),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n",
+            InvalidChunkEnd,
+        ),
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", UnexpectedSwitch),
     ];
     for (text, error) in cases {
-        check_get(vec![Step::Head, send(text), Step::AwaitClose], Err(UpstreamError::BadResponse(error)))
-            .await;
+        check_get(
+            vec![Step::Head, send(text), Step::AwaitClose],
+            Err(UpstreamError::BadResponse(error)),
+        )
+        .await;
     }
 }
 
 #[tokio::test]
 async fn endless_heads_and_interim_responses_are_bounded() {
     let endless = |first: &str, again: &str, error| {
-        let script = vec![Step::Head, send(first), Step::SendForever(again.repeat(50).into_bytes())];
+        let script =
+            vec![Step::Head, send(first), Step::SendForever(again.repeat(50).into_bytes())];
         check_get(script, Err(UpstreamError::BadResponse(error)))
     };
-    endless(OK, "X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", DecodeError::TooManyHeaders)
-        .await;
+    endless(
+        OK,
+        "X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+        DecodeError::TooManyHeaders,
+    )
+    .await;
     endless("HTTP/1.1 200 ", "very ", DecodeError::HeadTooLarge).await;
-    endless("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", DecodeError::TooManyInterimResponses).await;
+    endless(
+        "",
+        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+        DecodeError::TooManyInterimResponses,
+    )
+    .await;
     let trailers = format!("{OK}Transfer-Encoding: chunked\r\n\r\n0\r\n");
-    endless(&trailers, "X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", DecodeError::TooManyHeaders)
-        .await;
+    endless(
+        &trailers,
+        "X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+        DecodeError::TooManyHeaders,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -258,9 +290,12 @@ async fn connections_that_end_in_doubt_are_not_kept() {
     ];
     for ending in endings {
         local(async {
-            let origin =
-                ScriptedOrigin::with(vec![Step::Head, send(&format!("{OK}{ending}")), Step::AwaitClose])
-                    .await;
+            let origin = ScriptedOrigin::with(vec![
+                Step::Head,
+                send(&format!("{OK}{ending}")),
+                Step::AwaitClose,
+            ])
+            .await;
             let client = client();
             assert_eq!(answer(&mut get(&client, &origin)).await, whole(200, "ok"), "{ending}");
             assert_eq!(client.idle_connections(), 0, "{ending}");
@@ -273,7 +308,8 @@ async fn connections_that_end_in_doubt_are_not_kept() {
 #[tokio::test]
 async fn an_exchange_left_before_its_end_closes_its_connection() {
     local(async {
-        let script = vec![Step::Head, send(&format!("{OK}Content-Length: 9\r\n\r\nhalf")), Step::AwaitClose];
+        let script =
+            vec![Step::Head, send(&format!("{OK}Content-Length: 9\r\n\r\nhalf")), Step::AwaitClose];
         let origin = ScriptedOrigin::with(script).await;
         let client = client();
         let mut exchange = get(&client, &origin);
@@ -285,11 +321,15 @@ async fn an_exchange_left_before_its_end_closes_its_connection() {
     .await;
 }
 
-/// First connection: one answer, then it dies when the second request comes. Second connection: answers.
+/// First connection: one answer, then it dies when the second request comes. Second connection:
+/// answers.
 async fn origin_whose_kept_connection_dies() -> ScriptedOrigin {
     let ok = send(&format!("{OK}Content-Length: 2\r\n\r\nok"));
-    ScriptedOrigin::start(vec![vec![Step::Head, ok.clone(), Step::Head, Step::Reset], vec![Step::Head, ok]])
-        .await
+    ScriptedOrigin::start(vec![
+        vec![Step::Head, ok.clone(), Step::Head, Step::Reset],
+        vec![Step::Head, ok],
+    ])
+    .await
 }
 
 #[tokio::test]
@@ -352,8 +392,13 @@ async fn bodies_are_sent_with_their_length_or_in_chunks() {
     for (length, header, wire) in cases {
         local(async {
             let ok = send(&format!("{OK}Content-Length: 2\r\n\r\nok"));
-            let origin =
-                ScriptedOrigin::with(vec![Step::Head, Step::Body(wire.len()), ok, Step::AwaitClose]).await;
+            let origin = ScriptedOrigin::with(vec![
+                Step::Head,
+                Step::Body(wire.len()),
+                ok,
+                Step::AwaitClose,
+            ])
+            .await;
             let client = client();
             let (pieces, body) = RequestBody::channel(length);
             let mut post = client.exchange(request(&origin, Method::Post, body));
@@ -387,8 +432,9 @@ async fn an_early_answer_is_seen_while_the_body_is_still_coming() {
 #[tokio::test]
 async fn an_answer_is_read_although_the_origin_takes_no_more_of_the_body() {
     local(async {
-        let refusal =
-            send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
+        let refusal = send(
+            "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno",
+        );
         let origin = ScriptedOrigin::with(vec![Step::Head, refusal, Step::Hang]).await;
         let client = client();
         let (pieces, body) = RequestBody::channel(BodyLength::Chunked);
@@ -497,7 +543,8 @@ async fn a_refused_expectation_sends_no_body() {
 #[tokio::test]
 async fn an_upgrade_hands_on_the_connection_and_what_came_with_the_head() {
     local(async {
-        let text = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\nhello";
+        let text =
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\nhello";
         let origin = ScriptedOrigin::with(vec![Step::Head, send(text), Step::Hang]).await;
         let mut asked = request(&origin, Method::Get, RequestBody::none());
         asked.headers.append("Connection", "upgrade");
@@ -515,12 +562,16 @@ async fn a_slow_reader_slows_the_origin_down() {
     local(async {
         let head = send(&format!("{OK}Content-Length: 1000000000\r\n\r\n"));
         let origin =
-            ScriptedOrigin::with(vec![Step::Head, head, Step::SendForever(vec![b'x'; 1 << 20])]).await;
+            ScriptedOrigin::with(vec![Step::Head, head, Step::SendForever(vec![b'x'; 1 << 20])])
+                .await;
         let mut exchange = get(&client(), &origin);
         assert!(matches!(exchange.head().await, Ok(HeadEvent::Final(..))));
         for _ in 0..10 {
             let piece = exchange.next().await;
-            assert!(matches!(&piece, Ok(BodyEvent::Data(bytes)) if bytes.len() <= 64 << 10), "{piece:?}");
+            assert!(
+                matches!(&piece, Ok(BodyEvent::Data(bytes)) if bytes.len() <= 64 << 10),
+                "{piece:?}"
+            );
         }
     })
     .await;
@@ -533,7 +584,10 @@ async fn destinations_are_refused_before_anything_is_sent() {
         let policy = Rc::new(DestinationPolicy::default());
         let client = UpstreamClient::new(UpstreamSettings::default(), Rc::new(NoNames), policy);
         let refused = answer(&mut get(&client, &origin)).await;
-        assert!(matches!(refused, Err(UpstreamError::Connect(ConnectError::Forbidden(_)))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(UpstreamError::Connect(ConnectError::Forbidden(_)))),
+            "{refused:?}"
+        );
         let mail = Origin::new(Scheme::Http, "1.1.1.1", 25, ChosenBy::Client);
         let tunnel = client.connect(&mail, std::net::IpAddr::from([127, 0, 0, 1]).into()).await;
         assert!(matches!(tunnel, Err(ConnectError::Forbidden(_))));

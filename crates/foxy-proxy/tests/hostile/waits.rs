@@ -11,7 +11,8 @@ use std::time::Duration;
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"v1\"\r\nContent-Length: 5\r\n\r\n";
 
-/// Starts a proxy, sends a request in which `ORIGIN` stands for the origin's authority, and reads the head.
+/// Starts a proxy, sends a request in which `ORIGIN` stands for the origin's authority, and reads
+/// the head.
 async fn head_of(request: &str) -> String {
     let origin = ScriptedOrigin::with(vec![Step::Head, send(HEAD), Step::Hang]).await;
     let proxy = Proxy::start();
@@ -24,8 +25,9 @@ async fn head_of(request: &str) -> String {
 async fn a_head_is_passed_on_before_the_body_comes() {
     local(async {
         for method in ["GET", "POST"] {
-            let request =
-                format!("{method} http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 0\r\n\r\n");
+            let request = format!(
+                "{method} http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 0\r\n\r\n"
+            );
             let head = head_of(&request).await;
             assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{method}: {head}");
         }
@@ -36,7 +38,8 @@ async fn a_head_is_passed_on_before_the_body_comes() {
 #[tokio::test]
 async fn a_client_that_has_it_already_does_not_wait_for_the_body() {
     local(async {
-        let request = "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nIf-None-Match: \"v1\"\r\n\r\n";
+        let request =
+            "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nIf-None-Match: \"v1\"\r\n\r\n";
         let head = head_of(request).await;
         assert!(head.starts_with("HTTP/1.1 304 "), "{head}");
     })
@@ -57,7 +60,9 @@ async fn a_response_that_a_client_did_not_need_is_stored_for_the_next() {
         let proxy = Proxy::start();
         let mut client = RawClient::connect(proxy.port).await;
         let target = format!("http://127.0.0.1:{}/", origin.port);
-        client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"v1\"\r\n\r\n")).await;
+        client
+            .send(format!("GET {target} HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"v1\"\r\n\r\n"))
+            .await;
         assert_eq!(client.response(&Method::Get).await.head.status, 304);
         client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
         assert_eq!(client.response(&Method::Get).await.text(), "hello");
@@ -78,7 +83,9 @@ async fn a_client_of_http_1_0_sees_a_break_as_a_break() {
             let origin = ScriptedOrigin::with(vec![Step::Head, send(text)]).await;
             let proxy = Proxy::start();
             let mut client = RawClient::connect(proxy.port).await;
-            client.send(format!("GET http://127.0.0.1:{}/ HTTP/1.0\r\nHost: a\r\n\r\n", origin.port)).await;
+            client
+                .send(format!("GET http://127.0.0.1:{}/ HTTP/1.0\r\nHost: a\r\n\r\n", origin.port))
+                .await;
             let (received, reset) = client.end().await;
             let received = String::from_utf8_lossy(&received);
             assert!(!received.contains("chunked"), "{received}");
@@ -93,8 +100,10 @@ async fn a_large_response_does_not_wait_for_a_store_that_hangs() {
     local(async {
         let body: Vec<u8> =
             (0..8 * foxy_proxy::storage::PART + 5).map(|at| (at / 1000 % 251) as u8).collect();
-        let head =
-            format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
         let script = vec![Step::Head, send(&head), Step::Send(body.clone()), Step::AwaitClose];
         let origin = ScriptedOrigin::with(script).await;
         // A proxy that waited for its store would outlast the client's patience.
@@ -102,10 +111,14 @@ async fn a_large_response_does_not_wait_for_a_store_that_hangs() {
             settings.store_patience = Duration::from_secs(60);
         });
         let mut client = RawClient::connect(proxy.port).await;
-        client.send(format!("GET http://127.0.0.1:{}/ HTTP/1.1\r\nHost: a\r\n\r\n", origin.port)).await;
+        client
+            .send(format!("GET http://127.0.0.1:{}/ HTTP/1.1\r\nHost: a\r\n\r\n", origin.port))
+            .await;
         let answer = client.response(&Method::Get).await;
         assert!(answer.body == body, "{} bytes came", answer.body.len());
-        client.send("OPTIONS http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n").await;
+        client
+            .send("OPTIONS http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n")
+            .await;
         assert_eq!(
             client.response(&Method::Options).await.head.status,
             200,

@@ -1,4 +1,5 @@
-//! Axes: their titles, how values are spread over them, and the mapping from values to places on the sheet.
+//! Axes: their titles, how values are spread over them, and the mapping from values to places on
+//! the sheet.
 
 use super::ticks::{Tick, Ticks};
 
@@ -58,10 +59,15 @@ impl Axis {
     }
 
     pub(super) fn caption(&self) -> String {
-        if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
+        if self.unit.is_empty() {
+            self.title.clone()
+        } else {
+            format!("{}, {}", self.title, self.unit)
+        }
     }
 
-    /// The lowest and highest of the data and of what must be in sight; `None` when there is nothing.
+    /// The lowest and highest of the data and of what must be in sight; `None` when there is
+    /// nothing.
     pub(super) fn range(&self, values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         let values = values.chain(self.shown.iter().copied()).filter(|&value| self.holds(value));
         values.fold(None, |range, value| match range {
@@ -117,7 +123,10 @@ mod tests {
             Ruler::new(spacing, Ticks::new(spacing, (low, high), 5, Ends::Exact), 100.0, 200.0)
         };
         let linear = ruler(Spacing::Linear, 0.0, 10.0);
-        assert_eq!([-1.0, 0.0, 5.0, 10.0, 11.0].map(|v| linear.at(v)), [100.0, 100.0, 150.0, 200.0, 200.0]);
+        assert_eq!(
+            [-1.0, 0.0, 5.0, 10.0, 11.0].map(|v| linear.at(v)),
+            [100.0, 100.0, 150.0, 200.0, 200.0]
+        );
         let logarithmic = ruler(Spacing::Logarithmic, 1.0, 100.0);
         assert!((logarithmic.at(10.0) - 150.0).abs() < 1e-9);
         assert_eq!(logarithmic.base(), 100.0);

@@ -3,9 +3,15 @@
 use super::{Axis, Chart, Line, Plot, Provenance, Value};
 
 impl Chart {
-    /// Shares over times, which `times` names; the points of the lines are made by [`shares_over_times`].
+    /// Shares over times, which `times` names; the points of the lines are made by
+    /// [`shares_over_times`].
     #[must_use]
-    pub fn distribution(title: String, times: &str, provenance: Provenance, lines: Vec<Line>) -> Self {
+    pub fn distribution(
+        title: String,
+        times: &str,
+        provenance: Provenance,
+        lines: Vec<Line>,
+    ) -> Self {
         Self {
             title,
             provenance,
@@ -16,8 +22,8 @@ impl Chart {
     }
 }
 
-/// The points of a distribution: shares, each with the time in microseconds that so many took at most. A time of zero, which no
-/// logarithmic axis has, stands at one microsecond.
+/// The points of a distribution: shares, each with the time in microseconds that so many took at
+/// most. A time of zero, which no logarithmic axis has, stands at one microsecond.
 pub fn shares_over_times(quantiles: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, Value)> {
     quantiles.into_iter().map(|(share, time)| (time.max(1.0), Value::exact(share))).collect()
 }

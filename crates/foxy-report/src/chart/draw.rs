@@ -23,7 +23,9 @@ pub(super) fn chart(chart: &Chart) -> String {
     let mut sheet = Sheet::new(&chart.title, &subtitle(chart, skipped));
     sheet.legend(&legend(&plot));
     match &plot {
-        Plot::Bars { groups, series } => marks::lying_bars(&mut sheet, &chart.x, &chart.y, groups, series),
+        Plot::Bars { groups, series } => {
+            marks::lying_bars(&mut sheet, &chart.x, &chart.y, groups, series)
+        }
         upright => upright_plot(&mut sheet, chart, upright),
     }
     let height = sheet.next + 18.0;
@@ -33,7 +35,9 @@ pub(super) fn chart(chart: &Chart) -> String {
 fn subtitle(chart: &Chart, skipped: usize) -> String {
     let text = chart.provenance.text();
     let with_intervals = match &chart.plot {
-        Plot::Lines(lines) => lines.iter().flat_map(|line| &line.points).any(|(_, v)| v.has_interval()),
+        Plot::Lines(lines) => {
+            lines.iter().flat_map(|line| &line.points).any(|(_, v)| v.has_interval())
+        }
         Plot::Bars { series, .. } => {
             series.iter().flat_map(|bars| &bars.values).flatten().any(|value| value.has_interval())
         }
@@ -43,7 +47,9 @@ fn subtitle(chart: &Chart, skipped: usize) -> String {
     match skipped {
         0 => format!("{text}{intervals}"),
         1 => format!("{text}{intervals} · 1 point left out: it has no place on the axes"),
-        many => format!("{text}{intervals} · {many} points left out: they have no place on the axes"),
+        many => {
+            format!("{text}{intervals} · {many} points left out: they have no place on the axes")
+        }
     }
 }
 
@@ -53,9 +59,13 @@ fn legend(plot: &Plot) -> Vec<(Key, String, usize, String)> {
             Look::Solid => (Key::Line, line.name.as_str()),
             Look::Dashed => (Key::Dashed, line.name.as_str()),
         })),
-        Plot::Bars { series, .. } => entries(series.iter().map(|bars| (Key::Box, bars.name.as_str()))),
+        Plot::Bars { series, .. } => {
+            entries(series.iter().map(|bars| (Key::Box, bars.name.as_str())))
+        }
         Plot::Dots(dots) => entries(dots.iter().map(|cloud| (Key::Dot, cloud.name.as_str()))),
-        Plot::Histogram(series) => entries(series.iter().map(|bins| (Key::Box, bins.name.as_str()))),
+        Plot::Histogram(series) => {
+            entries(series.iter().map(|bins| (Key::Box, bins.name.as_str())))
+        }
     }
 }
 
@@ -105,7 +115,8 @@ fn grid(sheet: &mut Sheet, area: Area, x: &Ruler, y: &Ruler) {
     }
 }
 
-/// Zero is shown wherever bars stand on it, and where lines come near enough that leaving it out would exaggerate.
+/// Zero is shown wherever bars stand on it, and where lines come near enough that leaving it out
+/// would exaggerate.
 fn wants_zero(plot: &Plot, axis: &Axis, (low, high): (f64, f64)) -> bool {
     let linear = axis.spacing == Spacing::Linear;
     linear && (matches!(plot, Plot::Histogram(_)) || (low > 0.0 && high - low >= high / 4.0))
@@ -113,11 +124,15 @@ fn wants_zero(plot: &Plot, axis: &Axis, (low, high): (f64, f64)) -> bool {
 
 fn across(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
     match plot {
-        Plot::Lines(lines) => Box::new(lines.iter().flat_map(|line| line.points.iter().map(|point| point.0))),
-        Plot::Dots(dots) => Box::new(dots.iter().flat_map(|cloud| cloud.points.iter().map(|point| point.0))),
-        Plot::Histogram(series) => {
-            Box::new(series.iter().flat_map(|bins| bins.bins.iter().flat_map(|bin| [bin.from, bin.to])))
+        Plot::Lines(lines) => {
+            Box::new(lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)))
         }
+        Plot::Dots(dots) => {
+            Box::new(dots.iter().flat_map(|cloud| cloud.points.iter().map(|point| point.0)))
+        }
+        Plot::Histogram(series) => Box::new(
+            series.iter().flat_map(|bins| bins.bins.iter().flat_map(|bin| [bin.from, bin.to])),
+        ),
         Plot::Bars { series, .. } => {
             let values = series.iter().flat_map(|bars| bars.values.iter().flatten());
             Box::new(values.flat_map(|value| [value.value, value.low, value.high]))
@@ -131,7 +146,9 @@ fn up(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
             let values = lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
             Box::new(values.flat_map(|value| [value.value, value.low, value.high]))
         }
-        Plot::Dots(dots) => Box::new(dots.iter().flat_map(|cloud| cloud.points.iter().map(|point| point.1))),
+        Plot::Dots(dots) => {
+            Box::new(dots.iter().flat_map(|cloud| cloud.points.iter().map(|point| point.1)))
+        }
         Plot::Histogram(series) => {
             Box::new(series.iter().flat_map(|bins| bins.bins.iter().map(|bin| bin.count)))
         }

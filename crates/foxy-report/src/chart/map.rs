@@ -1,5 +1,6 @@
-//! Maps of a store's slots (Fig 13, R32): which are free, how full or how old or whose the rest are. As in the seed, the
-//! store begins at the lower left and runs up column after column to the upper right.
+//! Maps of a store's slots (Fig 13, R32): which are free, how full or how old or whose the rest
+//! are. As in the seed, the store begins at the lower left and runs up column after column to the
+//! upper right.
 
 use super::Provenance;
 use super::sheet::{Key, MARGIN, Sheet, WIDTH};
@@ -124,7 +125,8 @@ impl Cell {
         }
     }
 
-    /// The class of its colour; `None` where it is free. By age and by site a cell is free when less than half is live.
+    /// The class of its colour; `None` where it is free. By age and by site a cell is free when
+    /// less than half is live.
     fn class(&self, shading: Shading) -> Option<String> {
         let half = self.live > 0 && self.live * 2 >= self.slots;
         match shading {
@@ -133,7 +135,8 @@ impl Cell {
             Shading::Age(oldest) => half.then(|| {
                 let share = self.ages as f64 / self.live as f64 / f64::from(oldest.max(1));
                 shade(
-                    u64::from(SHADES) - (share * f64::from(SHADES)).clamp(0.0, f64::from(SHADES - 1)) as u64,
+                    u64::from(SHADES)
+                        - (share * f64::from(SHADES)).clamp(0.0, f64::from(SHADES - 1)) as u64,
                 )
             }),
             Shading::Site => half.then(|| colour(self.site as usize % COLOURS)),
@@ -176,7 +179,13 @@ impl Map {
         let entry = |class: String, name: &str| (Key::Box, class, 0, name.to_string());
         match self.shading {
             Shading::Fullness => {
-                let names = ["under ¼ live", "under ½", "under ¾", "under all", "all live; the rest is free"];
+                let names = [
+                    "under ¼ live",
+                    "under ½",
+                    "under ¾",
+                    "under all",
+                    "all live; the rest is free",
+                ];
                 names.iter().zip(1..).map(|(name, number)| entry(shade(number), name)).collect()
             }
             Shading::Age(_) => {
@@ -185,7 +194,11 @@ impl Map {
             }
             Shading::Site => {
                 let name = |number| {
-                    if number + 1 == COLOURS { "one colour a site, in turn; the rest is free" } else { "" }
+                    if number + 1 == COLOURS {
+                        "one colour a site, in turn; the rest is free"
+                    } else {
+                        ""
+                    }
                 };
                 (0..COLOURS).map(|number| entry(colour(number), name(number))).collect()
             }
@@ -256,7 +269,11 @@ fn cells(state: &MapState, grid: Grid) -> Vec<Cell> {
 }
 
 /// For each class the strokes of its cells; neighbours in a column are one stroke.
-fn outlines(cells: &[Cell], grid: Grid, shading: Shading) -> std::collections::BTreeMap<String, String> {
+fn outlines(
+    cells: &[Cell],
+    grid: Grid,
+    shading: Shading,
+) -> std::collections::BTreeMap<String, String> {
     let mut outlines = std::collections::BTreeMap::<String, String>::new();
     for (column, cells) in cells.chunks(grid.rows as usize).enumerate() {
         let mut row = 0;

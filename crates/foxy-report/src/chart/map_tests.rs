@@ -4,7 +4,13 @@ use super::*;
 use crate::Place;
 
 fn provenance() -> Provenance {
-    Provenance { source: "001 Fig 13".into(), place: Place::Simulated, scale: 1.0, quick: false, seeds: 1 }
+    Provenance {
+        source: "001 Fig 13".into(),
+        place: Place::Simulated,
+        scale: 1.0,
+        quick: false,
+        seeds: 1,
+    }
 }
 
 fn map(shading: Shading, states: Vec<MapState>) -> Map {
@@ -60,7 +66,8 @@ fn a_cell_has_the_colour_of_the_site_most_of_it_belongs_to() {
 
 #[test]
 fn neighbours_of_one_content_are_one_free_chunk() {
-    let state = state(&[(3, Content::Free), (1, Content::Free), (2, Content::Live(0)), (2, Content::Free)]);
+    let state =
+        state(&[(3, Content::Free), (1, Content::Free), (2, Content::Live(0)), (2, Content::Free)]);
     assert_eq!(state.free_chunks().collect::<Vec<_>>(), [4, 2]);
     let facts = map(Shading::Fullness, Vec::new()).facts(&state);
     assert_eq!(facts, ["25 % live of 4 KiB", "2 free chunks, mean 1.5 KiB, largest 2 KiB"]);
@@ -88,5 +95,8 @@ fn a_store_of_millions_of_slots_stays_a_small_picture() {
 fn shades_without_names_stand_close_together() {
     let svg = map(Shading::Age(9), vec![state(&[(4, Content::Live(9))])]).svg();
     assert_eq!(svg.matches("class=\"fx-name\"").count(), 1);
-    assert!(svg.contains("d=\"M24 ") && svg.contains("d=\"M38 ") && svg.contains("d=\"M80 "), "{svg}");
+    assert!(
+        svg.contains("d=\"M24 ") && svg.contains("d=\"M38 ") && svg.contains("d=\"M80 "),
+        "{svg}"
+    );
 }

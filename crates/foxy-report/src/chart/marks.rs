@@ -1,4 +1,5 @@
-//! The marks of each kind of chart: lines and bands, bars, dots, bins. Each says its value where the pointer rests.
+//! The marks of each kind of chart: lines and bands, bars, dots, bins. Each says its value where
+//! the pointer rests.
 
 use super::axis::{Axis, Ruler, Spacing};
 use super::draw::no_data;
@@ -20,7 +21,11 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
             let upper = line.points.iter().map(|(right, value)| place(*right, value.high));
             let lower = line.points.iter().rev().map(|(right, value)| place(*right, value.low));
             let outline: Vec<String> = upper.chain(lower).collect();
-            svg.path(&format!("fx-band {}", colour(number)), &format!("M{}z", outline.join("L")), "");
+            svg.path(
+                &format!("fx-band {}", colour(number)),
+                &format!("M{}z", outline.join("L")),
+                "",
+            );
         }
     }
     for (number, line) in lines.iter().enumerate() {
@@ -51,11 +56,16 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
 pub(super) fn dots(svg: &mut Svg, dots: &[Dots], x: &Ruler, y: &Ruler) {
     for (number, cloud) in dots.iter().enumerate() {
         let tenths = |place: f64| (place * 10.0).round() as i64;
-        let places: BTreeSet<(i64, i64)> =
-            cloud.points.iter().map(|(right, up)| (tenths(x.at(*right)), tenths(y.at(*up)))).collect();
+        let places: BTreeSet<(i64, i64)> = cloud
+            .points
+            .iter()
+            .map(|(right, up)| (tenths(x.at(*right)), tenths(y.at(*up))))
+            .collect();
         let outline: String = places
             .into_iter()
-            .map(|(right, down)| format!("M{} {}h0", at(right as f64 / 10.0), at(down as f64 / 10.0)))
+            .map(|(right, down)| {
+                format!("M{} {}h0", at(right as f64 / 10.0), at(down as f64 / 10.0))
+            })
             .collect();
         if !outline.is_empty() {
             svg.path(&format!("fx-dots {}", colour(number)), &outline, &cloud.name);
@@ -73,7 +83,8 @@ pub(super) fn histogram(svg: &mut Svg, chart: &Chart, series: &[Bins], x: &Ruler
             let left = from + gap / 2.0 + wide * number as f64;
             let outline = standing(left, wide, y.base(), y.at(bin.count));
             let range = format!("{} to {}", readable(bin.from), amount(bin.to, &chart.x.unit));
-            let words = format!("{}{range}: {}", said(&bins.name), amount(bin.count, &chart.y.unit));
+            let words =
+                format!("{}{range}: {}", said(&bins.name), amount(bin.count, &chart.y.unit));
             svg.path(&format!("fx-bar {}", colour(number)), &outline, &words);
         }
     }
@@ -90,12 +101,19 @@ struct Rows {
 }
 
 /// Lying bars with the groups' names at the left and each value at the end of its bar.
-pub(super) fn lying_bars(sheet: &mut Sheet, x: &Axis, y: &Axis, groups: &[String], series: &[Bars]) {
+pub(super) fn lying_bars(
+    sheet: &mut Sheet,
+    x: &Axis,
+    y: &Axis,
+    groups: &[String],
+    series: &[Bars],
+) {
     let shown = series.iter().flat_map(|bars| bars.values.iter().take(groups.len()).flatten());
     let zero = (x.spacing == Spacing::Linear).then_some(0.0);
     let ends = shown.flat_map(|value| [value.value, value.low, value.high]);
     let range = x.range(ends);
-    let Some(range) = range.and_then(|range| x.range([range.0, range.1].into_iter().chain(zero))) else {
+    let Some(range) = range.and_then(|range| x.range([range.0, range.1].into_iter().chain(zero)))
+    else {
         return no_data(sheet);
     };
     let thick = if series.len() > 1 { 13.0 } else { 18.0 };
@@ -105,8 +123,12 @@ pub(super) fn lying_bars(sheet: &mut Sheet, x: &Axis, y: &Axis, groups: &[String
     let top = sheet.next + if y.title.is_empty() { 10.0 } else { 28.0 };
     let bottom = top + rows.group * groups.len() as f64 + 6.0;
     sheet.svg.words("fx-caption", (MARGIN, sheet.next + 14.0), Anchor::Start, &y.caption());
-    let ruler =
-        Ruler::new(x.spacing, Ticks::new(x.spacing, range, 6, Ends::Nice), left, WIDTH - MARGIN - 46.0);
+    let ruler = Ruler::new(
+        x.spacing,
+        Ticks::new(x.spacing, range, 6, Ends::Nice),
+        left,
+        WIDTH - MARGIN - 46.0,
+    );
     for tick in &ruler.ticks {
         let place = ruler.at(tick.value);
         sheet.svg.line("fx-grid", (place, top), (place, bottom));
@@ -118,7 +140,8 @@ pub(super) fn lying_bars(sheet: &mut Sheet, x: &Axis, y: &Axis, groups: &[String
         for (which, bars) in series.iter().enumerate() {
             if let Some(value) = bars.values.get(number).copied().flatten() {
                 let at = middle + rows.thick * (which as f64 - series.len() as f64 / 2.0);
-                let words = format!("{name}: {}{}", said(&bars.name), with_interval(value, &x.unit));
+                let words =
+                    format!("{name}: {}{}", said(&bars.name), with_interval(value, &x.unit));
                 lying_bar(&mut sheet.svg, &ruler, &colour(which), (at, rows.thick), value, &words);
             }
         }
@@ -138,14 +161,18 @@ fn lying_bar(
 ) {
     let (base, end) = (ruler.base(), ruler.at(value.value));
     let middle = top + thick / 2.0;
-    let outline = format!("M{} {}H{}v{}H{}z", at(base), at(top + 0.5), at(end), at(thick - 1.0), at(base));
+    let outline =
+        format!("M{} {}H{}v{}H{}z", at(base), at(top + 0.5), at(end), at(thick - 1.0), at(base));
     svg.path(&format!("fx-bar {colour}"), &outline, words);
     let (low, high) = (ruler.at(value.low), ruler.at(value.high));
     if value.has_interval() {
         svg.line("fx-whisker", (low, middle), (high, middle));
     }
-    let (place, anchor) =
-        if end < base { (low.min(end) - 6.0, Anchor::End) } else { (high.max(end) + 6.0, Anchor::Start) };
+    let (place, anchor) = if end < base {
+        (low.min(end) - 6.0, Anchor::End)
+    } else {
+        (high.max(end) + 6.0, Anchor::Start)
+    };
     svg.words("fx-value", (place, middle + 4.0), anchor, &readable(value.value));
 }
 

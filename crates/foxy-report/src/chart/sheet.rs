@@ -1,4 +1,5 @@
-//! The sheet a picture stands on: title, subtitle and legend at the top, each below the other, the picture under them.
+//! The sheet a picture stands on: title, subtitle and legend at the top, each below the other, the
+//! picture under them.
 
 use super::style::{SHEET, colour, mark};
 use super::svg::{Anchor, Svg, at, escape, width_of, wrapped};
@@ -28,7 +29,8 @@ pub(super) struct Sheet {
 impl Sheet {
     /// A sheet with its title and subtitle, broken into lines where they are long.
     pub(super) fn new(title: &str, subtitle: &str) -> Self {
-        let mut sheet = Self { label: format!("{title}. {subtitle}"), svg: Svg::default(), next: 34.0 };
+        let mut sheet =
+            Self { label: format!("{title}. {subtitle}"), svg: Svg::default(), next: 34.0 };
         for line in wrapped(title, 17.0, WIDTH - 2.0 * MARGIN) {
             sheet.svg.words("fx-title", (MARGIN, sheet.next), Anchor::Start, &line);
             sheet.next += 21.0;
@@ -40,8 +42,8 @@ impl Sheet {
         sheet
     }
 
-    /// A row of names with their keys, broken into lines where it is long. Entries are key, class of colour, number
-    /// of the mark, and name; keys without a name stand close to the next.
+    /// A row of names with their keys, broken into lines where it is long. Entries are key, class
+    /// of colour, number of the mark, and name; keys without a name stand close to the next.
     pub(super) fn legend(&mut self, entries: &[(Key, String, usize, String)]) {
         if entries.is_empty() {
             return;
@@ -91,8 +93,12 @@ impl Sheet {
 }
 
 /// One legend entry for each named series, when there is more than one.
-pub(super) fn entries<'a>(names: impl Iterator<Item = (Key, &'a str)>) -> Vec<(Key, String, usize, String)> {
-    let entry = |(number, (key, name)): (usize, (Key, &str))| (key, colour(number), number, name.to_string());
+pub(super) fn entries<'a>(
+    names: impl Iterator<Item = (Key, &'a str)>,
+) -> Vec<(Key, String, usize, String)> {
+    let entry = |(number, (key, name)): (usize, (Key, &str))| {
+        (key, colour(number), number, name.to_string())
+    };
     let entries: Vec<_> = names.enumerate().map(entry).collect();
     if entries.len() > 1 { entries } else { Vec::new() }
 }

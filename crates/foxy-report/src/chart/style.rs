@@ -1,10 +1,12 @@
-//! The colours and letters of every chart. Colours stay apart for colour-blind readers (after Okabe and Ito), darker on
-//! light ground and lighter on dark; marks and dashes differ too, so that colour is never the only sign.
+//! The colours and letters of every chart. Colours stay apart for colour-blind readers (after Okabe
+//! and Ito), darker on light ground and lighter on dark; marks and dashes differ too, so that
+//! colour is never the only sign.
 
 /// How many colours series take turns in.
 pub(super) const COLOURS: usize = 8;
 
-/// The style sheet inside every chart. All class names start with `fx-`, so that charts can stand together in a page.
+/// The style sheet inside every chart. All class names start with `fx-`, so that charts can stand
+/// together in a page.
 pub(super) const SHEET: &str = "\
 .fx{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Helvetica,Arial,sans-serif;font-variant-numeric:tabular-nums}
 .fx-ground{fill:#fdfdfb}.fx-title{font-size:17px;font-weight:600;fill:#1b1d22}.fx-sub{font-size:12px;fill:#6a6e76}
@@ -34,8 +36,10 @@ pub(super) fn colour(series: usize) -> String {
 pub(super) fn mark(series: usize, x: f64, y: f64) -> String {
     use super::svg::at;
     let corners = |offsets: &[(f64, f64)]| {
-        let places: Vec<String> =
-            offsets.iter().map(|(right, down)| format!("{} {}", at(x + right), at(y + down))).collect();
+        let places: Vec<String> = offsets
+            .iter()
+            .map(|(right, down)| format!("{} {}", at(x + right), at(y + down)))
+            .collect();
         format!("M{}z", places.join("L"))
     };
     match series % 5 {

@@ -1,6 +1,7 @@
 //! SVG text: escaped words, short coordinates, the few elements that charts are made of.
 
-/// `text` with what XML reserves written as entities; control characters, which XML forbids, become spaces.
+/// `text` with what XML reserves written as entities; control characters, which XML forbids, become
+/// spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -10,7 +11,9 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => escaped.push(' '),
+            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {
+                escaped.push(' ')
+            }
             letter => escaped.push(letter),
         }
     }
@@ -65,7 +68,9 @@ impl Svg {
             self.push(&format!("<path class=\"{class}\" d=\"{outline}\"/>"));
         } else {
             let words = escape(words);
-            self.push(&format!("<path class=\"{class}\" d=\"{outline}\"><title>{words}</title></path>"));
+            self.push(&format!(
+                "<path class=\"{class}\" d=\"{outline}\"><title>{words}</title></path>"
+            ));
         }
     }
 }

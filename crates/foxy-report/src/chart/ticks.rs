@@ -1,4 +1,5 @@
-//! Where an axis has its ticks and what they say: steps of 1, 2 and 5, powers of ten, powers of two.
+//! Where an axis has its ticks and what they say: steps of 1, 2 and 5, powers of ten, powers of
+//! two.
 
 use super::Spacing;
 use crate::number::{readable, trimmed, with_decimals};
@@ -33,7 +34,8 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// About `wanted` ticks over a range of finite values (of positive ones where the spacing is not linear).
+    /// About `wanted` ticks over a range of finite values (of positive ones where the spacing is
+    /// not linear).
     #[must_use]
     pub fn new(spacing: Spacing, range: (f64, f64), wanted: usize, ends: Ends) -> Self {
         match spacing {
@@ -76,7 +78,11 @@ fn linear((low, high): (f64, f64), wanted: usize, ends: Ends) -> Ticks {
         Ends::Exact => ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor()),
     };
     let value = |number: f64| {
-        if power < 0 { number * digit / 10f64.powi(-power) } else { number * digit * 10f64.powi(power) }
+        if power < 0 {
+            number * digit / 10f64.powi(-power)
+        } else {
+            number * digit * 10f64.powi(power)
+        }
     };
     let count = (last - first).max(0.0) as usize;
     let values: Vec<f64> = (0..=count).map(|index| value(first + index as f64)).collect();
@@ -89,7 +95,8 @@ fn linear((low, high): (f64, f64), wanted: usize, ends: Ends) -> Ticks {
 
 fn labelled(values: &[f64], decimals: usize) -> Vec<Tick> {
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-    let shortened = [(1e12, " T"), (1e9, " G"), (1e6, " M")].into_iter().find(|(unit, _)| largest >= *unit);
+    let shortened =
+        [(1e12, " T"), (1e9, " G"), (1e6, " M")].into_iter().find(|(unit, _)| largest >= *unit);
     let label = |value: f64| match shortened {
         _ if value == 0.0 => "0".into(),
         Some((unit, letter)) => trimmed(value / unit, 6) + letter,
@@ -99,15 +106,17 @@ fn labelled(values: &[f64], decimals: usize) -> Vec<Tick> {
     values.iter().map(|&value| Tick { value, label: label(value) }).collect()
 }
 
-/// Ticks at powers of a base; where those are fewer than three, also at two and five times powers of ten.
+/// Ticks at powers of a base; where those are fewer than three, also at two and five times powers
+/// of ten.
 fn powers((low, high): (f64, f64), base: f64, wanted: usize, ends: Ends) -> Ticks {
     let log = |value: f64| value.ln() / base.ln();
     let (first, last) = ((log(low) + 1e-9).floor() as i32, (log(high) - 1e-9).ceil() as i32);
     let between: &[f64] = if base == 10.0 && last - first < 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let stride = (last - first + 1).unsigned_abs() as usize / wanted.max(1) + 1;
     let exponents = (first..=last).step_by(stride);
-    let all: Vec<f64> =
-        exponents.flat_map(|power| between.iter().map(move |digit| digit * base.powi(power))).collect();
+    let all: Vec<f64> = exponents
+        .flat_map(|power| between.iter().map(move |digit| digit * base.powi(power)))
+        .collect();
     let below = all.iter().copied().rfind(|value| *value <= low * (1.0 + 1e-9)).unwrap_or(low);
     let above = all.iter().copied().find(|value| *value >= high * (1.0 - 1e-9)).unwrap_or(high);
     let (low, high) = if ends == Ends::Nice { (below, above) } else { (low, high) };
@@ -135,7 +144,8 @@ mod tests {
 
     #[test]
     fn linear_ticks_step_by_one_two_or_five_and_end_on_a_tick() {
-        let nice = |range, expected: &[&str]| check(Spacing::Linear, range, 5, Ends::Nice, expected);
+        let nice =
+            |range, expected: &[&str]| check(Spacing::Linear, range, 5, Ends::Nice, expected);
         nice((0.0, 10.0), &["0", "2", "4", "6", "8", "10"]);
         nice((0.0, 1.0), &["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         nice((3.0, 97.0), &["0", "20", "40", "60", "80", "100"]);
@@ -162,7 +172,8 @@ mod tests {
 
     #[test]
     fn logarithmic_ticks_are_powers_with_twos_and_fives_over_a_short_range() {
-        let log = |range, expected: &[&str]| check(Spacing::Logarithmic, range, 8, Ends::Nice, expected);
+        let log =
+            |range, expected: &[&str]| check(Spacing::Logarithmic, range, 8, Ends::Nice, expected);
         log((3.0, 40.0), &["2", "5", "10", "20", "50"]);
         log((1.0, 1000.0), &["1", "10", "100", "1,000"]);
         log((0.002, 4e6), &["0.001", "0.1", "10", "1,000", "100,000", "10 M"]);

@@ -1,5 +1,5 @@
-//! A comparison as a JUnit report, which continuous integration shows: a case for each proxy under each workload, and one for
-//! each bar.
+//! A comparison as a JUnit report, which continuous integration shows: a case for each proxy under
+//! each workload, and one for each bar.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::chart::escape;
@@ -18,13 +18,15 @@ pub struct Check {
 #[must_use]
 pub fn junit(records: &[Record], checks: &[Check]) -> String {
     let under = |workload: &str| {
-        let cases =
-            subjects(records, workload).iter().map(|subject| answers(records, workload, subject)).collect();
+        let cases = subjects(records, workload)
+            .iter()
+            .map(|subject| answers(records, workload, subject))
+            .collect();
         Suite { name: workload.to_owned(), cases }
     };
     let mut suites: Vec<Suite> = workloads(records).into_iter().map(under).collect();
-    let incomplete =
-        is_incomplete(records).then(|| Case::new("run", "complete", Outcome::Failed(INCOMPLETE.into())));
+    let incomplete = is_incomplete(records)
+        .then(|| Case::new("run", "complete", Outcome::Failed(INCOMPLETE.into())));
     let runs = incomplete.into_iter().chain(records.iter().filter_map(|record| match record {
         Record::FailedRun { subject, reason } => {
             Some(Case::new(subject, "runs", Outcome::Failed(reason.clone())))
@@ -37,14 +39,15 @@ pub fn junit(records: &[Record], checks: &[Check]) -> String {
     suites.push(Suite { name: "runs".into(), cases: runs.collect() });
     let bar = |check: &Check| Case::new("bars", &check.name, Outcome::of(check.missed.clone()));
     suites.push(Suite { name: "bars".into(), cases: checks.iter().map(bar).collect() });
-    let suites: String = suites.iter().filter(|suite| !suite.cases.is_empty()).map(Suite::text).collect();
+    let suites: String =
+        suites.iter().filter(|suite| !suite.cases.is_empty()).map(Suite::text).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"foxy compare\">\n{suites}</testsuites>\n"
     )
 }
 
-/// Whether a proxy gave whole and right answers only; of requests that a fault on purpose touched it is not known whether they could be
-/// answered, so that only wrong bytes count there.
+/// Whether a proxy gave whole and right answers only; of requests that a fault on purpose touched
+/// it is not known whether they could be answered, so that only wrong bytes count there.
 fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
     let outside = "errors_outside_fault";
     let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);
@@ -83,8 +86,9 @@ impl Outcome {
 
 impl Suite {
     fn text(&self) -> String {
-        let count =
-            |wanted: fn(&Outcome) -> bool| self.cases.iter().filter(|case| wanted(&case.outcome)).count();
+        let count = |wanted: fn(&Outcome) -> bool| {
+            self.cases.iter().filter(|case| wanted(&case.outcome)).count()
+        };
         let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
         let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
         let (name, tests) = (escape(&self.name), self.cases.len());
@@ -101,10 +105,14 @@ impl Case {
     }
 
     fn text(&self) -> String {
-        let begin =
-            format!("    <testcase classname=\"{}\" name=\"{}\"", escape(&self.class), escape(&self.name));
-        let because =
-            |kind: &str, why: &str| format!("{begin}><{kind} message=\"{}\"/></testcase>\n", escape(why));
+        let begin = format!(
+            "    <testcase classname=\"{}\" name=\"{}\"",
+            escape(&self.class),
+            escape(&self.name)
+        );
+        let because = |kind: &str, why: &str| {
+            format!("{begin}><{kind} message=\"{}\"/></testcase>\n", escape(why))
+        };
         match &self.outcome {
             Outcome::Passed => format!("{begin}/>\n"),
             Outcome::Failed(why) => because("failure", why),
@@ -124,7 +132,11 @@ mod tests {
     fn wrong_answers_failed_runs_and_missed_bars_are_failures() {
         let mut all = records();
         let wrong = Measure::once("wrong_bytes", "nginx", 3.0, "B");
-        all.push(Record::Measure(Measure { workload: Some("memory-hit".into()), repeat: Some(4), ..wrong }));
+        all.push(Record::Measure(Measure {
+            workload: Some("memory-hit".into()),
+            repeat: Some(4),
+            ..wrong
+        }));
         all.extend(summarise(&all.clone()));
         all.push(Record::FailedRun { subject: "squid".into(), reason: "\"no\" <port>".into() });
         let checks = [
@@ -133,7 +145,9 @@ mod tests {
         ];
         let text = junit(&all, &checks);
         assert!(
-            text.contains("<testsuite name=\"memory-hit\" tests=\"2\" failures=\"1\" skipped=\"0\">"),
+            text.contains(
+                "<testsuite name=\"memory-hit\" tests=\"2\" failures=\"1\" skipped=\"0\">"
+            ),
             "{text}"
         );
         assert!(text.contains("wrong_bytes is 0.75"), "{text}");
@@ -159,8 +173,11 @@ mod tests {
     #[test]
     fn errors_that_a_fault_explains_fail_nobody() {
         let under_fault = |outside, wrong_bytes| {
-            let measures =
-                [("errors", 500.0), ("errors_outside_fault", outside), ("wrong_bytes", wrong_bytes)];
+            let measures = [
+                ("errors", 500.0),
+                ("errors_outside_fault", outside),
+                ("wrong_bytes", wrong_bytes),
+            ];
             let record = |(name, value)| {
                 let measure = Measure::once(name, "nginx", value, "requests");
                 Record::Measure(Measure { workload: Some("origin-down".into()), ..measure })
@@ -175,14 +192,15 @@ mod tests {
     #[test]
     fn who_was_left_out_is_skipped() {
         let reason = "not installed".into();
-        let text =
-            junit(&[Record::LeftOut { subject: "squid".into(), reason }, Record::End { held: true }], &[]);
+        let text = junit(
+            &[Record::LeftOut { subject: "squid".into(), reason }, Record::End { held: true }],
+            &[],
+        );
         assert!(
             text.contains("<testsuite name=\"runs\" tests=\"1\" failures=\"0\" skipped=\"1\">"),
             "{text}"
         );
-        let expected =
-            "<testcase classname=\"squid\" name=\"runs\"><skipped message=\"not installed\"/></testcase>";
+        let expected = "<testcase classname=\"squid\" name=\"runs\"><skipped message=\"not installed\"/></testcase>";
         assert!(text.contains(expected), "{text}");
     }
 }

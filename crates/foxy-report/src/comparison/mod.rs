@@ -1,5 +1,6 @@
-//! A comparison of proxies as its run records tell it: what repeats come to, who is ahead, as tables, a page and a test report.
-//! Everything is made from the records alone, so a finished run is reported again without running it.
+//! A comparison of proxies as its run records tell it: what repeats come to, who is ahead, as
+//! tables, a page and a test report. Everything is made from the records alone, so a finished run
+//! is reported again without running it.
 
 mod junit;
 mod page;
@@ -14,7 +15,8 @@ pub use words::{markdown, tables, verdicts};
 
 use crate::record::{Measure, Record};
 
-/// What separates a workload's name from the rate, in requests a second, that it was offered at: `zipf@5000`.
+/// What separates a workload's name from the rate, in requests a second, that it was offered at:
+/// `zipf@5000`.
 pub const AT_RATE: char = '@';
 
 /// What is said first of a comparison that was ended early.
@@ -50,7 +52,12 @@ fn subjects<'a>(records: &'a [Record], workload: &str) -> Vec<&'a str> {
 }
 
 /// What the repeats of a measure come to.
-fn result<'a>(records: &'a [Record], workload: &str, subject: &str, name: &str) -> Option<&'a Measure> {
+fn result<'a>(
+    records: &'a [Record],
+    workload: &str,
+    subject: &str,
+    name: &str,
+) -> Option<&'a Measure> {
     measures(records).find(|measure| {
         measure.repeat.is_none()
             && measure.workload.as_deref() == Some(workload)

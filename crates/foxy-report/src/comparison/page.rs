@@ -1,7 +1,9 @@
-//! A comparison as one page: the verdicts, a table and charts for each workload, latency over load, and how each proxy was
-//! set up.
+//! A comparison as one page: the verdicts, a table and charts for each workload, latency over load,
+//! and how each proxy was set up.
 
-use super::{AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, verdicts, workloads};
+use super::{
+    AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, verdicts, workloads,
+};
 use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
 use crate::figure::Place;
 use crate::page::Page;
@@ -91,7 +93,11 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
 fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<Line> {
     let line = |subject: &&str| {
         let points = points(subject);
-        (!points.is_empty()).then(|| Line { name: (*subject).to_owned(), look: Look::Solid, points })
+        (!points.is_empty()).then(|| Line {
+            name: (*subject).to_owned(),
+            look: Look::Solid,
+            points,
+        })
     };
     subjects.iter().filter_map(line).collect()
 }
@@ -100,7 +106,9 @@ fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<L
 fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
     let mut sums: Vec<(f64, f64, f64)> = Vec::new();
     for record in records {
-        let Record::Histogram { subject: of, quantiles, workload: under, .. } = record else { continue };
+        let Record::Histogram { subject: of, quantiles, workload: under, .. } = record else {
+            continue;
+        };
         if of != subject || under.as_deref() != Some(workload) {
             continue;
         }
@@ -144,7 +152,8 @@ fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenanc
     for name in in_order(all.iter().filter_map(|workload| Some(workload.split_once(AT_RATE)?.0))) {
         let rates = rates(name);
         let subjects = in_order(rates.iter().flat_map(|(_, workload)| subjects(records, workload)));
-        for (measure, words) in [("latency_p50_us", "median latency"), ("latency_p99_us", "latency at 99 %")]
+        for (measure, words) in
+            [("latency_p50_us", "median latency"), ("latency_p99_us", "latency at 99 %")]
         {
             let at = |subject: &str| {
                 let point = |(rate, workload): &(f64, &str)| {

@@ -1,5 +1,5 @@
-//! What repeats come to: means with intervals, and ratios of the first proxy to each other, taken within each repeat so that
-//! what disturbs the machine for a while disturbs both.
+//! What repeats come to: means with intervals, and ratios of the first proxy to each other, taken
+//! within each repeat so that what disturbs the machine for a while disturbs both.
 
 use super::{in_order, measures, subjects, workloads};
 use crate::record::{Measure, Record};
@@ -13,7 +13,8 @@ pub const WITH_RATIOS: [&str; 5] = [
     "disk_bytes_per_cached_byte",
 ];
 
-/// The results of all repeats that the records have; results that are there already are not taken in.
+/// The results of all repeats that the records have; results that are there already are not taken
+/// in.
 #[must_use]
 pub fn summarise(records: &[Record]) -> Vec<Record> {
     let mut results = Vec::new();
@@ -44,7 +45,8 @@ fn repeats<'a>(
 /// What every repeat counts, also one in which no request failed.
 const ERRORS: &str = "errors";
 
-/// Whether a count is recorded only where it is above 0: a cause of errors, or what was broken off on purpose.
+/// Whether a count is recorded only where it is above 0: a cause of errors, or what was broken off
+/// on purpose.
 fn is_recorded_where_it_happened(name: &str) -> bool {
     name == "broken_off" || (name.starts_with("errors_") && name != "errors_outside_fault")
 }
@@ -56,10 +58,13 @@ fn means(records: &[Record], workload: &str, subject: &str) -> Vec<Measure> {
         let (mut values, units): (Vec<f64>, Vec<&str>) =
             of_it.map(|measure| (measure.value, measure.unit.as_str())).unzip();
         if is_recorded_where_it_happened(name) {
-            let all = repeats(records, workload, subject).filter(|measure| measure.name == ERRORS).count();
+            let all = repeats(records, workload, subject)
+                .filter(|measure| measure.name == ERRORS)
+                .count();
             values.resize(values.len().max(all), 0.0);
         }
-        let measure = Measure::of(name, subject, &values, units.first().copied().unwrap_or_default());
+        let measure =
+            Measure::of(name, subject, &values, units.first().copied().unwrap_or_default());
         Measure { workload: Some(workload.into()), ..measure }
     };
     names.into_iter().map(mean).collect()
@@ -141,7 +146,11 @@ mod tests {
             })
             .collect();
         let results = summarise(&only_foxy);
-        assert!(result(&results, "memory-hit", "foxy", "cpu_us_per_request_ratio_to_nginx").is_none());
-        assert!(result(&results, "memory-hit", "foxy", "requests_per_second_ratio_to_nginx").is_some());
+        assert!(
+            result(&results, "memory-hit", "foxy", "cpu_us_per_request_ratio_to_nginx").is_none()
+        );
+        assert!(
+            result(&results, "memory-hit", "foxy", "requests_per_second_ratio_to_nginx").is_some()
+        );
     }
 }

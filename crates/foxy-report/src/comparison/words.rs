@@ -1,4 +1,5 @@
-//! A comparison in words and tables: a verdict for each workload, and what was measured, a row a proxy.
+//! A comparison in words and tables: a verdict for each workload, and what was measured, a row a
+//! proxy.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::number::significant;
@@ -68,15 +69,19 @@ pub fn verdicts(records: &[Record]) -> Vec<String> {
     let of_workload = |workload: &&str| {
         let subjects = subjects(records, workload);
         let Some((first, others)) = subjects.split_first() else { return Vec::new() };
-        let ratio =
-            |name: &str, other: &str| result(records, workload, first, &format!("{name}_ratio_to_{other}"));
+        let ratio = |name: &str, other: &str| {
+            result(records, workload, first, &format!("{name}_ratio_to_{other}"))
+        };
         let sentence = |other: &&str| {
             let processor = ratio("cpu_us_per_request", other);
             let rate = ratio("requests_per_second", other);
             let parts = [
-                processor
-                    .map(|it| format!("takes {} × the CPU of {other}{}", with_interval(it, 1.0), doubt(it))),
-                rate.map(|it| format!("answers {} × as many requests{}", with_interval(it, 1.0), doubt(it))),
+                processor.map(|it| {
+                    format!("takes {} × the CPU of {other}{}", with_interval(it, 1.0), doubt(it))
+                }),
+                rate.map(|it| {
+                    format!("answers {} × as many requests{}", with_interval(it, 1.0), doubt(it))
+                }),
             ];
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             (!parts.is_empty()).then(|| format!("{workload}: {first} {}.", parts.join(" and ")))
@@ -141,7 +146,8 @@ mod tests {
     #[test]
     fn a_verdict_says_both_ratios_with_their_intervals() {
         let all = complete();
-        let expected = "memory-hit: foxy takes 0.5 × the CPU of nginx and answers 2 × as many requests.";
+        let expected =
+            "memory-hit: foxy takes 0.5 × the CPU of nginx and answers 2 × as many requests.";
         assert_eq!(verdicts(&all), [expected]);
     }
 
@@ -161,13 +167,19 @@ mod tests {
     #[test]
     fn markdown_has_a_table_a_workload_and_says_what_is_missing() {
         let mut all = complete();
-        all.push(Record::FailedRun { subject: "squid".into(), reason: "it did not come up".into() });
+        all.push(Record::FailedRun {
+            subject: "squid".into(),
+            reason: "it did not come up".into(),
+        });
         all.push(Record::LeftOut { subject: "varnish".into(), reason: "not installed".into() });
         let text = markdown(&all);
         assert!(text.contains("**Incomplete"), "{text}");
         assert!(text.contains("## memory-hit\n\n| proxy | CPU µs/request |"), "{text}");
         assert!(text.contains("| nginx | 24 (19–29) | 30,000 |"), "{text}");
-        assert!(text.contains("## Runs that came to nothing\n\n- squid: it did not come up\n"), "{text}");
+        assert!(
+            text.contains("## Runs that came to nothing\n\n- squid: it did not come up\n"),
+            "{text}"
+        );
         assert!(text.contains("## Left out\n\n- varnish: not installed\n"), "{text}");
     }
 }

@@ -1,4 +1,5 @@
-//! The page that run records make by themselves: facts, rows of figures, measures, and a chart for each kind of curve.
+//! The page that run records make by themselves: facts, rows of figures, measures, and a chart for
+//! each kind of curve.
 
 use super::Page;
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
@@ -20,7 +21,8 @@ impl Page {
         page
     }
 
-    /// Adds everything in a run's records. Where they hold a setup, its scale replaces that of `provenance`.
+    /// Adds everything in a run's records. Where they hold a setup, its scale replaces that of
+    /// `provenance`.
     pub fn records(&mut self, records: &[Record], mut provenance: Provenance) {
         let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
         let (mut timelines, mut distributions) = (Vec::new(), Vec::new());
@@ -63,8 +65,12 @@ impl Page {
             }
             let Subject { subject, version, workload, command, files, notes } = set_up;
             let notes: String = notes.iter().map(|note| format!("# {note}\n")).collect();
-            let files: String = files.iter().map(|(name, text)| format!("\n# {name}\n{text}")).collect();
-            self.details(&format!("{subject} {version}, {workload}"), &format!("{notes}{command}\n{files}"));
+            let files: String =
+                files.iter().map(|(name, text)| format!("\n# {name}\n{text}")).collect();
+            self.details(
+                &format!("{subject} {version}, {workload}"),
+                &format!("{notes}{command}\n{files}"),
+            );
         }
     }
 
@@ -79,10 +85,12 @@ impl Page {
         if measures.is_empty() {
             return;
         }
-        let mut table = Table::new(&["measure", "subject", "value", "low", "high", "unit", "repeats"]);
+        let mut table =
+            Table::new(&["measure", "subject", "value", "low", "high", "unit", "repeats"]);
         for measure in measures {
             let [value, low, high] = [measure.value, measure.low, measure.high].map(readable);
-            let (name, subject, unit) = (measure.name.clone(), measure.subject.clone(), measure.unit.clone());
+            let (name, subject, unit) =
+                (measure.name.clone(), measure.subject.clone(), measure.unit.clone());
             table.row(&[name, subject, value, low, high, unit, measure.repeats.to_string()]);
         }
         self.heading("Measures");
@@ -93,8 +101,15 @@ impl Page {
         if classes.is_empty() {
             return;
         }
-        let mut table =
-            Table::new(&["class", "subject", "requests", "bytes", "mean µs", "median µs", "99 % under µs"]);
+        let mut table = Table::new(&[
+            "class",
+            "subject",
+            "requests",
+            "bytes",
+            "mean µs",
+            "median µs",
+            "99 % under µs",
+        ]);
         for class in classes {
             let count = |count: u64| readable(count as f64);
             table.row(&[
@@ -112,12 +127,17 @@ impl Page {
     }
 
     fn timelines(&mut self, timelines: &[&Timeline], provenance: &Provenance) {
-        let named: Vec<_> = timelines.iter().map(|timeline| (timeline.name.as_str(), *timeline)).collect();
+        let named: Vec<_> =
+            timelines.iter().map(|timeline| (timeline.name.as_str(), *timeline)).collect();
         for (name, group) in grouped(named) {
             let line = |timeline: &&Timeline| Line {
                 name: timeline.subject.clone(),
                 look: Look::Solid,
-                points: timeline.points.iter().map(|&(time, value)| (time, Value::exact(value))).collect(),
+                points: timeline
+                    .points
+                    .iter()
+                    .map(|&(time, value)| (time, Value::exact(value)))
+                    .collect(),
             };
             let unit = group.first().map_or("", |timeline| timeline.unit.as_str());
             self.chart(&Chart {
@@ -139,7 +159,8 @@ impl Page {
 }
 
 fn distribution(subject: &str, quantiles: &[(f64, u64)]) -> Line {
-    let points = shares_over_times(quantiles.iter().map(|&(share, latency)| (share, latency as f64)));
+    let points =
+        shares_over_times(quantiles.iter().map(|&(share, latency)| (share, latency as f64)));
     Line { name: subject.into(), look: Look::Solid, points }
 }
 

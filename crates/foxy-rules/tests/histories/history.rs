@@ -1,5 +1,5 @@
-//! The miniature asked in texts, for tests that are lists of texts. The body of an answer is the number of the exchange
-//! that brought it.
+//! The miniature asked in texts, for tests that are lists of texts. The body of an answer is the
+//! number of the exchange that brought it.
 
 use crate::miniature::{Entry, Lines, Miniature, Request, Response, Source};
 use foxy_base::WallTime;
@@ -59,8 +59,8 @@ impl History {
         self.cache.find(request)
     }
 
-    /// Asks at `at` seconds after the start. `request` is `METHOD URL` and header lines; `says` is what the origin would
-    /// say, `STATUS` and header lines, or nothing when it is out of reach.
+    /// Asks at `at` seconds after the start. `request` is `METHOD URL` and header lines; `says` is
+    /// what the origin would say, `STATUS` and header lines, or nothing when it is out of reach.
     pub fn ask(&mut self, at: u64, request: &str, says: &str) -> Saw {
         let request = self::request(request);
         let (words, fields) = message(says);

@@ -1,12 +1,13 @@
-//! What must hold of every history of a cache: nothing answers for another key, host, variant or user, nothing is
-//! called fresh that is not, and nothing gets younger.
+//! What must hold of every history of a cache: nothing answers for another key, host, variant or
+//! user, nothing is called fresh that is not, and nothing gets younger.
 
 use crate::history::{History, START, Saw, exchange_of, request};
 use foxy_base::WallTime;
 use foxy_rules::{Fields, Role, Vary};
 use proptest::prelude::*;
 
-/// An exchange as it could happen: a wait before it, in seconds; the request; what the origin would say.
+/// An exchange as it could happen: a wait before it, in seconds; the request; what the origin would
+/// say.
 #[derive(Clone, Debug)]
 struct Exchange {
     wait: u64,
@@ -16,7 +17,8 @@ struct Exchange {
 }
 
 fn lines(all: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
-    prop::sample::subsequence(all, 0..=2).prop_map(|lines| lines.into_iter().map(str::to_owned).collect())
+    prop::sample::subsequence(all, 0..=2)
+        .prop_map(|lines| lines.into_iter().map(str::to_owned).collect())
 }
 
 fn exchange() -> impl Strategy<Value = Exchange> {
@@ -52,7 +54,11 @@ fn exchange() -> impl Strategy<Value = Exchange> {
         0..=5,
     );
     (0u64..15, url, asked, status, said).prop_map(|(wait, url, lines, status, said)| {
-        let says = if status.is_empty() { String::new() } else { format!("{status}\n{}", said.join("\n")) };
+        let says = if status.is_empty() {
+            String::new()
+        } else {
+            format!("{status}\n{}", said.join("\n"))
+        };
         Exchange { wait, url: format!("http://{url}"), lines, says }
     })
 }

@@ -1,4 +1,5 @@
-//! Whole histories of a cache in virtual time: what the RFCs say clause by clause, and what no history may ever do.
+//! Whole histories of a cache in virtual time: what the RFCs say clause by clause, and what no
+//! history may ever do.
 
 mod history;
 mod leaks;

@@ -1,4 +1,5 @@
-//! What the RFCs say about caches, clause by clause, played in virtual time against a cache in miniature.
+//! What the RFCs say about caches, clause by clause, played in virtual time against a cache in
+//! miniature.
 
 use crate::history::Saw::{Confirmed, Fresh, Nothing, Origin, Stale};
 use crate::history::{History, Saw};
@@ -10,7 +11,11 @@ type Step<'a> = (u64, &'a str, &'a str, Saw);
 fn play_as(role: Role, clause: &str, steps: &[Step<'_>]) {
     let mut cache = History::new(role);
     for (number, (at, request, says, expected)) in steps.iter().enumerate() {
-        assert_eq!(cache.ask(*at, request, says), *expected, "{clause}, step {number}: {request} at {at}");
+        assert_eq!(
+            cache.ask(*at, request, says),
+            *expected,
+            "{clause}, step {number}: {request} at {at}"
+        );
     }
 }
 
@@ -47,8 +52,16 @@ fn lifetimes_in_their_order() {
         ("§5.3 RFC 850", "200\nExpires: Sunday, 06-Nov-94 08:49:47 GMT".into(), 10),
         ("§4.2.2 heuristic", "200\nLast-Modified: Sun, 06 Nov 1994 08:47:57 GMT".into(), 10),
         ("§4.2.3 Age", "200\nCache-Control: max-age=50\nAge: 30".into(), 20),
-        ("§5.1 the first of several ages", "200\nCache-Control: max-age=50\nAge: 30, 0\nAge: 0".into(), 20),
-        ("§4.2.3 Date", "200\nCache-Control: max-age=50\nDate: Sun, 06 Nov 1994 08:49:07 GMT".into(), 20),
+        (
+            "§5.1 the first of several ages",
+            "200\nCache-Control: max-age=50\nAge: 30, 0\nAge: 0".into(),
+            20,
+        ),
+        (
+            "§4.2.3 Date",
+            "200\nCache-Control: max-age=50\nDate: Sun, 06 Nov 1994 08:49:07 GMT".into(),
+            20,
+        ),
     ];
     for (clause, says, lifetime) in cases {
         let last = lifetime - 1;
@@ -63,12 +76,20 @@ fn what_is_not_stored_is_asked_for_again() {
     let cases = [
         ("§5.2.2.5 no-store", GET, "200\nCache-Control: max-age=60, no-store"),
         ("§5.2.2.7 private", GET, "200\nCache-Control: max-age=60, private"),
-        ("§5.2.2.7 private with fields", GET, "200\nCache-Control: max-age=60, private=\"set-cookie\""),
+        (
+            "§5.2.2.7 private with fields",
+            GET,
+            "200\nCache-Control: max-age=60, private=\"set-cookie\"",
+        ),
         ("§4.1 Vary: *", GET, "200\nCache-Control: max-age=60\nVary: accept, *"),
         ("§5.2.2.3 must-understand", GET, "299\nCache-Control: max-age=60, must-understand"),
         ("§3 nothing said", GET, "200"),
         ("§3 a 302 with nothing said", GET, "302\nLast-Modified: Sun, 06 Nov 1988 08:49:37 GMT"),
-        ("§3 a partial response", GET, "206\nCache-Control: max-age=60\nContent-Range: bytes 0-1/9"),
+        (
+            "§3 a partial response",
+            GET,
+            "206\nCache-Control: max-age=60\nContent-Range: bytes 0-1/9",
+        ),
         ("§5.2.1.5 no-store in the request", "GET http://a.test/x\nCache-Control: no-store", fresh),
         ("§3.5 Authorization", "GET http://a.test/x\nAuthorization: me", fresh),
         ("§4.2.1 a lifetime that is none", GET, "200\nCache-Control: max-age=ten"),
@@ -88,7 +109,11 @@ fn what_the_standard_lets_a_shared_cache_store() {
         ("§3.5 must-revalidate", authorized, "200\nCache-Control: max-age=60, must-revalidate"),
         ("§3.5 s-maxage", authorized, "200\nCache-Control: s-maxage=60"),
         ("§3 any final status", GET, "599\nCache-Control: max-age=60"),
-        ("§5.2.2.3 over no-store", GET, "404\nCache-Control: max-age=60, must-understand, no-store"),
+        (
+            "§5.2.2.3 over no-store",
+            GET,
+            "404\nCache-Control: max-age=60, must-understand, no-store",
+        ),
         ("§5.2.3 an unknown directive", GET, "200\nCache-Control: max-age=60, community=\"a,b\""),
         ("§5.2 quoted and in capitals", GET, "200\nCache-Control: MAX-AGE=\"60\""),
         ("§5.4 Pragma in a response", GET, "200\nPragma: no-cache\nCache-Control: max-age=60"),
@@ -104,7 +129,11 @@ fn what_requests_ask_of_a_fresh_response() {
     let cases = [
         ("§5.2.1.4 no-cache", "Cache-Control: no-cache", Confirmed(0)),
         ("§5.4 Pragma", "Pragma: no-cache", Confirmed(0)),
-        ("§5.4 Pragma beside Cache-Control", "Pragma: no-cache\nCache-Control: max-age=99", Fresh(0)),
+        (
+            "§5.4 Pragma beside Cache-Control",
+            "Pragma: no-cache\nCache-Control: max-age=99",
+            Fresh(0),
+        ),
         ("§5.2.1.1 max-age", "Cache-Control: max-age=29", Confirmed(0)),
         ("§5.2.1.1 max-age", "Cache-Control: max-age=30", Fresh(0)),
         ("§5.2.1.3 min-fresh", "Cache-Control: min-fresh=31", Confirmed(0)),
@@ -161,7 +190,12 @@ fn a_response_is_refreshed_while_it_is_stale() {
             (0, GET, says, Origin),
             (90, GET, "304\nETag: \"a\"", Stale(0, Permit::WhileRevalidate)),
             (149, GET, "", Fresh(0)),
-            (150, GET, "200\nCache-Control: max-age=60\nETag: \"b\"", Stale(0, Permit::WhileRevalidate)),
+            (
+                150,
+                GET,
+                "200\nCache-Control: max-age=60\nETag: \"b\"",
+                Stale(0, Permit::WhileRevalidate),
+            ),
             (209, GET, "", Fresh(3)),
             (210, GET, "200", Origin),
         ],
@@ -201,9 +235,17 @@ fn a_head_renews_what_it_describes_and_lets_go_what_it_does_not() {
     let says = "200\nCache-Control: max-age=10\nETag: \"a\"";
     let head = "HEAD http://a.test/x";
     let same = "200\nCache-Control: max-age=20\nETag: \"a\"\nContent-Length: 1";
-    play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, same, Origin), (29, GET, "", Fresh(0))]);
-    for other in ["200\nETag: \"b\"", "200\nETag: \"a\"\nContent-Length: 2", "200\nContent-Length: 2"] {
-        play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, other, Origin), (11, GET, "", Nothing)]);
+    play(
+        "RFC 9111 §4.3.5",
+        &[(0, GET, says, Origin), (10, head, same, Origin), (29, GET, "", Fresh(0))],
+    );
+    for other in
+        ["200\nETag: \"b\"", "200\nETag: \"a\"\nContent-Length: 2", "200\nContent-Length: 2"]
+    {
+        play(
+            "RFC 9111 §4.3.5",
+            &[(0, GET, says, Origin), (10, head, other, Origin), (11, GET, "", Nothing)],
+        );
     }
     play(
         "RFC 9111 §4.3.5",
@@ -213,9 +255,14 @@ fn a_head_renews_what_it_describes_and_lets_go_what_it_does_not() {
 
 #[test]
 fn a_head_without_a_validator_changes_nothing_of_what_is_stored() {
-    let (head, newer) = ("HEAD http://a.test/x", "200\nCache-Control: max-age=20\nContent-Length: 1");
-    let (says, tagged) = ("200\nCache-Control: max-age=10", "200\nCache-Control: max-age=10\nETag: \"a\"");
-    play("RFC 9111 §4.3.5", &[(0, GET, says, Origin), (10, head, newer, Origin), (11, GET, says, Origin)]);
+    let (head, newer) =
+        ("HEAD http://a.test/x", "200\nCache-Control: max-age=20\nContent-Length: 1");
+    let (says, tagged) =
+        ("200\nCache-Control: max-age=10", "200\nCache-Control: max-age=10\nETag: \"a\"");
+    play(
+        "RFC 9111 §4.3.5",
+        &[(0, GET, says, Origin), (10, head, newer, Origin), (11, GET, says, Origin)],
+    );
     play(
         "RFC 9111 §4.3.5",
         &[(0, GET, tagged, Origin), (10, head, newer, Origin), (11, GET, "304", Confirmed(0))],
@@ -224,14 +271,18 @@ fn a_head_without_a_validator_changes_nothing_of_what_is_stored() {
 
 #[test]
 fn a_stored_part_answers_ranges_within_it() {
-    let (third, fourth) = ("GET http://a.test/x\nRange: bytes=2-2", "GET http://a.test/x\nRange: bytes=3-3");
+    let (third, fourth) =
+        ("GET http://a.test/x\nRange: bytes=2-2", "GET http://a.test/x\nRange: bytes=3-3");
     let says = "206\nCache-Control: max-age=10\nContent-Range: bytes 2-2/9";
     let part = (0, third, says, Origin);
     let longer = "206\nCache-Control: max-age=10\nContent-Range: bytes 2-3/9";
     let varies = "206\nCache-Control: max-age=10\nContent-Range: bytes 2-2/9\nVary: accept";
     play("RFC 9111 §3.3", &[part, (9, third, "", Fresh(0)), (10, third, says, Origin)]);
     play("RFC 9111 §3.3", &[part, (1, fourth, "416", Origin), (1, GET, "200", Origin)]);
-    play("RFC 9111 §3.3", &[part, (1, "POST http://a.test/x", "200", Origin), (2, third, says, Origin)]);
+    play(
+        "RFC 9111 §3.3",
+        &[part, (1, "POST http://a.test/x", "200", Origin), (2, third, says, Origin)],
+    );
     for unfit in [longer, varies] {
         play("RFC 9111 §3.3", &[(0, third, unfit, Origin), (1, third, unfit, Origin)]);
     }
@@ -248,13 +299,29 @@ fn unsafe_requests_invalidate() {
         ("§4.4 an error", GET, "POST http://a.test/x", "500", Fresh(0)),
         ("RFC 9110 §9.2.1 a safe method", GET, "OPTIONS http://a.test/x", "200", Fresh(0)),
         ("§4.4 Location", other, "POST http://a.test/x", "201\nLocation: /y", Origin),
-        ("§4.4 Content-Location", other, "POST http://a.test/x", "200\nContent-Location: y", Origin),
-        ("§4.4 another origin", foreign, "POST http://a.test/x", "201\nLocation: http://b.test/y", Fresh(0)),
+        (
+            "§4.4 Content-Location",
+            other,
+            "POST http://a.test/x",
+            "200\nContent-Location: y",
+            Origin,
+        ),
+        (
+            "§4.4 another origin",
+            foreign,
+            "POST http://a.test/x",
+            "201\nLocation: http://b.test/y",
+            Fresh(0),
+        ),
     ];
     for (clause, wanted, changing, answer, expected) in cases {
         play(
             clause,
-            &[(0, wanted, says, Origin), (1, changing, answer, Origin), (2, wanted, says, expected)],
+            &[
+                (0, wanted, says, Origin),
+                (1, changing, answer, Origin),
+                (2, wanted, says, expected),
+            ],
         );
     }
 }
@@ -266,9 +333,24 @@ fn the_targeted_field_governs_gateways() {
         ("RFC 9213 §2.2", "Cache-Control: max-age=60\nCDN-Cache-Control: max-age=5", 5, Origin),
         ("RFC 9213 §2.2 Expires", "Expires: 0\nCDN-Cache-Control: max-age=60", 59, Fresh(0)),
         ("RFC 9213 §2.2 empty", "Cache-Control: max-age=60\nCDN-Cache-Control: ", 59, Fresh(0)),
-        ("RFC 9213 §2.2 broken", "Cache-Control: max-age=60\nCDN-Cache-Control: no-store, &", 59, Fresh(0)),
-        ("RFC 9213 §2.1 private", "Cache-Control: max-age=60\nCDN-Cache-Control: private", 1, Origin),
-        ("RFC 9213 §2.1 a type", "Cache-Control: max-age=60\nCDN-Cache-Control: max-age=\"60\"", 1, Origin),
+        (
+            "RFC 9213 §2.2 broken",
+            "Cache-Control: max-age=60\nCDN-Cache-Control: no-store, &",
+            59,
+            Fresh(0),
+        ),
+        (
+            "RFC 9213 §2.1 private",
+            "Cache-Control: max-age=60\nCDN-Cache-Control: private",
+            1,
+            Origin,
+        ),
+        (
+            "RFC 9213 §2.1 a type",
+            "Cache-Control: max-age=60\nCDN-Cache-Control: max-age=\"60\"",
+            1,
+            Origin,
+        ),
     ];
     for (clause, lines, at, expected) in cases {
         let says = format!("200\n{lines}");

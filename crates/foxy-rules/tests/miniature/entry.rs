@@ -6,13 +6,21 @@ use foxy_base::WallTime;
 use foxy_rules::freshness::lifetime;
 use foxy_rules::reuse::Stored;
 use foxy_rules::{
-    Conditional, Part, Policy, RangeAnswer, ResponseControl, Span, StoredTimes, Validators, Vary, evaluate,
-    merges_into_stored, requested_range,
+    Conditional, Part, Policy, RangeAnswer, ResponseControl, Span, StoredTimes, Validators, Vary,
+    evaluate, merges_into_stored, requested_range,
 };
 
 /// The fields of a 304 that a cache makes.
-const IN_A_304: [&str; 8] =
-    ["age", "cache-control", "content-location", "date", "etag", "expires", "vary", "last-modified"];
+const IN_A_304: [&str; 8] = [
+    "age",
+    "cache-control",
+    "content-location",
+    "date",
+    "etag",
+    "expires",
+    "vary",
+    "last-modified",
+];
 
 /// A stored response.
 #[derive(Clone, Debug)]
@@ -35,9 +43,15 @@ impl Entry {
         let Response { status, mut fields, body } = response;
         fields.remove(&["age", "content-length"]);
         let control = ResponseControl::for_role(&fields, policy.role);
-        let lifetime =
-            lifetime(status, &fields, &control, policy.negative_lifetime, times.received, &request.key())
-                .seconds();
+        let lifetime = lifetime(
+            status,
+            &fields,
+            &control,
+            policy.negative_lifetime,
+            times.received,
+            &request.key(),
+        )
+        .seconds();
         let vary = Vary::of(&fields).unwrap_or_default();
         Self { request: request.clone(), fields, control, lifetime, times, body, status, vary }
     }
@@ -58,13 +72,24 @@ impl Entry {
     }
 
     /// It with the fields of an answer that confirmed it (RFC 9111 §3.2).
-    pub fn freshened(&self, request: &Request, answer: &Lines, times: StoredTimes, policy: Policy) -> Self {
+    pub fn freshened(
+        &self,
+        request: &Request,
+        answer: &Lines,
+        times: StoredTimes,
+        policy: Policy,
+    ) -> Self {
         let merged = answer.0.iter().filter(|(name, _)| merges_into_stored(name, answer));
         let merged: Vec<_> = merged.cloned().collect();
         let mut fields = self.fields.clone();
         fields.remove(&merged.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
         fields.0.extend(merged);
-        Self::new(request, Response { status: self.status, fields, body: self.body.clone() }, times, policy)
+        Self::new(
+            request,
+            Response { status: self.status, fields, body: self.body.clone() },
+            times,
+            policy,
+        )
     }
 
     /// Answers a request that it fits: with 304, one range, or all of it.
@@ -78,7 +103,12 @@ impl Entry {
     }
 
     /// The same for a stored part of a response: one range, if the part holds it.
-    pub fn answer_within(&self, request: &Request, now: WallTime, source: Source) -> Option<Answer> {
+    pub fn answer_within(
+        &self,
+        request: &Request,
+        now: WallTime,
+        source: Source,
+    ) -> Option<Answer> {
         let part = Part::of(&self.fields)?;
         let range = requested_range(&request.fields, &self.fields, part.complete);
         let held = matches!(range, RangeAnswer::Part(span) if part.holds(span.first, span.last));
@@ -90,16 +120,25 @@ impl Entry {
         self.answer_range(request, RangeAnswer::Whole, self.times.received, Source::Origin)
     }
 
-    fn answer_range(&self, request: &Request, range: RangeAnswer, now: WallTime, source: Source) -> Answer {
+    fn answer_range(
+        &self,
+        request: &Request,
+        range: RangeAnswer,
+        now: WallTime,
+        source: Source,
+    ) -> Answer {
         let Self { status, mut fields, mut body, .. } = self.clone();
         fields.add("Age", self.times.age(now).to_string());
         let held = evaluate(&request.fields, status, &fields, self.times.received);
         if held == Conditional::NotModified {
-            fields.0.retain(|(name, _)| IN_A_304.iter().any(|kept| kept.eq_ignore_ascii_case(name)));
+            fields
+                .0
+                .retain(|(name, _)| IN_A_304.iter().any(|kept| kept.eq_ignore_ascii_case(name)));
             return Answer { source, response: Response { status: 304, fields, body: Vec::new() } };
         }
         let part = if status == 206 { Part::of(&fields) } else { None };
-        let (begin, complete) = part.map_or((0, body.len() as u64), |part| (part.first, part.complete));
+        let (begin, complete) =
+            part.map_or((0, body.len() as u64), |part| (part.first, part.complete));
         let status = match range {
             RangeAnswer::Whole | RangeAnswer::Several(_) => status,
             RangeAnswer::Part(Span { first, last }) => {

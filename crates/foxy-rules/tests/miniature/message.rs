@@ -1,4 +1,5 @@
-//! Messages as the miniature sees them: a first line in values, header lines in order, a body that is all there.
+//! Messages as the miniature sees them: a first line in values, header lines in order, a body that
+//! is all there.
 
 use foxy_rules::{Fields, Validators, cache_key};
 
@@ -49,7 +50,8 @@ impl Request {
         let validators = stale.map(Validators::of).unwrap_or_default();
         let conditions =
             [("If-None-Match", validators.etag), ("If-Modified-Since", validators.last_modified)];
-        for (name, value) in conditions.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        for (name, value) in conditions.into_iter().filter_map(|(name, value)| Some((name, value?)))
+        {
             fields.add(name, String::from_utf8_lossy(value));
         }
         Self { method: "GET".to_owned(), url: self.url.clone(), fields }

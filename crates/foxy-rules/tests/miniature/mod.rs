@@ -1,6 +1,6 @@
-//! A cache in miniature: the rules put together as a cache does, in virtual time. It has no decisions of its own, no
-//! sockets and no store; messages come whole and one after the other. Parts of one response are not joined, and several
-//! ranges are answered with the whole.
+//! A cache in miniature: the rules put together as a cache does, in virtual time. It has no
+//! decisions of its own, no sockets and no store; messages come whole and one after the other.
+//! Parts of one response are not joined, and several ranges are answered with the whole.
 
 mod entry;
 mod message;
@@ -14,8 +14,8 @@ use foxy_rules::reuse::{may_reuse_after, may_reuse_under};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::{is_about, must_reach_origin};
 use foxy_rules::{
-    Failure, Fields, HeadSays, NotStoredReason, Part, Permit, Policy, RequestControl, Reuse, Storability,
-    StoredTimes, UpstreamRange, head_says, invalidates, storability, upstream_range,
+    Failure, Fields, HeadSays, NotStoredReason, Part, Permit, Policy, RequestControl, Reuse,
+    Storability, StoredTimes, UpstreamRange, head_says, invalidates, storability, upstream_range,
 };
 use std::collections::HashMap;
 
@@ -106,7 +106,12 @@ impl Miniature {
         }
     }
 
-    fn answer_from_part(&self, now: WallTime, request: &Request, control: &RequestControl) -> Option<Answer> {
+    fn answer_from_part(
+        &self,
+        now: WallTime,
+        request: &Request,
+        control: &RequestControl,
+    ) -> Option<Answer> {
         if request.fields.has("if-none-match") || request.fields.has("if-modified-since") {
             return None;
         }
@@ -128,7 +133,8 @@ impl Miniature {
     ) -> Answer {
         let asked_about = stale.filter(|entry| entry.can_be_validated());
         let came = origin(&request.for_cache(asked_about.map(|entry| &entry.fields)));
-        let failure = came.as_ref().map_or(Failure::Unreachable, |(said, _)| Failure::Status(said.status));
+        let failure =
+            came.as_ref().map_or(Failure::Unreachable, |(said, _)| Failure::Status(said.status));
         if let Some(stood_in) = stale.and_then(|entry| after(failure, entry, request, now)) {
             return stood_in;
         }
@@ -149,7 +155,8 @@ impl Miniature {
         entry.pass_on(request)
     }
 
-    /// Sends a request on as it is. The answer may tell something of what is `described`, or be kept beside the way.
+    /// Sends a request on as it is. The answer may tell something of what is `described`, or be
+    /// kept beside the way.
     fn pass(
         &mut self,
         now: WallTime,
@@ -158,14 +165,16 @@ impl Miniature {
         origin: &mut dyn FnMut(&Request) -> Came,
     ) -> Answer {
         let Some((response, seconds)) = origin(request) else {
-            let stood_in = described.and_then(|entry| after(Failure::Unreachable, entry, request, now));
+            let stood_in =
+                described.and_then(|entry| after(Failure::Unreachable, entry, request, now));
             return stood_in.unwrap_or_else(|| Answer::error(502));
         };
         if invalidates(&request.method, response.status) {
             self.invalidate(&request.key(), &response.fields);
         }
         let times = times(&response, now, seconds);
-        if let Some(entry) = described.filter(|entry| entry.status == 200 && response.status == 200) {
+        if let Some(entry) = described.filter(|entry| entry.status == 200 && response.status == 200)
+        {
             match head_says(&response.fields, &entry.fields, entry.body.len() as u64) {
                 HeadSays::Same => drop(self.confirmed(entry, request, &response.fields, times)),
                 HeadSays::Another => self.forget(entry),
@@ -190,12 +199,20 @@ impl Miniature {
     }
 
     /// What is stored, with the fields of an answer that confirmed it, kept if it may be.
-    fn confirmed(&mut self, stored: &Entry, request: &Request, answer: &Lines, times: StoredTimes) -> Entry {
+    fn confirmed(
+        &mut self,
+        stored: &Entry,
+        request: &Request,
+        answer: &Lines,
+        times: StoredTimes,
+    ) -> Entry {
         let fresh = stored.freshened(request, answer, times, self.policy);
         match self.verdict("GET", &fresh) {
             Storability::Store => self.keep(fresh.clone()),
             // Only this request forbids it.
-            Storability::DoNotStore(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
+            Storability::DoNotStore(
+                NotStoredReason::Authorization | NotStoredReason::RequestNoStore,
+            ) => {}
             Storability::DoNotStore(_) => self.forget(stored),
         }
         fresh
@@ -218,9 +235,11 @@ impl Miniature {
         self.entries.entry(entry.request.key()).or_default().push(entry);
     }
 
-    /// Keeps a part as its whole would be, if it is as long as it says and no request field chose it.
+    /// Keeps a part as its whole would be, if it is as long as it says and no request field chose
+    /// it.
     fn keep_part(&mut self, entry: Entry) {
-        let sound = Part::of(&entry.fields).is_some_and(|part| part.length() == entry.body.len() as u64);
+        let sound =
+            Part::of(&entry.fields).is_some_and(|part| part.length() == entry.body.len() as u64);
         let mut whole = entry.clone();
         whole.status = 200;
         if sound && !entry.fields.has("vary") && self.verdict("GET", &whole) == Storability::Store {

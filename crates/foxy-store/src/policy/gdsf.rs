@@ -1,5 +1,5 @@
-//! GreedyDual-Size with frequency, as Squid's `heap GDSF`: key = age + frequency / size. Small popular objects stay:
-//! the most hits, at the price of fewer bytes.
+//! GreedyDual-Size with frequency, as Squid's `heap GDSF`: key = age + frequency / size. Small
+//! popular objects stay: the most hits, at the price of fewer bytes.
 
 use super::ranked::Use;
 

@@ -1,4 +1,5 @@
-//! A binary heap of entries by key that knows where each entry is, so that any can be moved or removed in O(log n).
+//! A binary heap of entries by key that knows where each entry is, so that any can be moved or
+//! removed in O(log n).
 
 use super::place;
 use std::cmp::Ordering;
@@ -112,6 +113,7 @@ impl Heap {
 
     fn put(&mut self, at: usize, node: Node) {
         self.nodes[at] = node;
-        self.places[node.entry as usize] = u32::try_from(at).expect("fewer nodes than entry numbers");
+        self.places[node.entry as usize] =
+            u32::try_from(at).expect("fewer nodes than entry numbers");
     }
 }

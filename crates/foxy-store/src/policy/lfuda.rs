@@ -1,5 +1,5 @@
-//! Least frequently used with dynamic aging, as Squid's `heap LFUDA`: key = age + frequency. Popular objects stay
-//! whatever their size: more bytes served, fewer hits.
+//! Least frequently used with dynamic aging, as Squid's `heap LFUDA`: key = age + frequency.
+//! Popular objects stay whatever their size: more bytes served, fewer hits.
 
 use super::ranked::Use;
 

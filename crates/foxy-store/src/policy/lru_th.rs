@@ -1,4 +1,5 @@
-//! LRU-TH (R49): least recently used, and nothing above a threshold comes in. The threshold is the object limit.
+//! LRU-TH (R49): least recently used, and nothing above a threshold comes in. The threshold is the
+//! object limit.
 
 use super::lru::Lru;
 use super::{Policy, PolicySettings};

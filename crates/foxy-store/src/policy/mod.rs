@@ -1,5 +1,6 @@
-//! Replacement policies: which entry goes when room is wanted (R71, R74). The trait, the table of policies, and their
-//! names. A policy knows entries by number and size only; it holds no content, frees no space and reads no clock.
+//! Replacement policies: which entry goes when room is wanted (R71, R74). The trait, the table of
+//! policies, and their names. A policy knows entries by number and size only; it holds no content,
+//! frees no space and reads no clock.
 
 mod fifo;
 mod gdsf;
@@ -16,30 +17,31 @@ mod w_tiny_lfu;
 use std::fmt;
 use std::str::FromStr;
 
-/// Decides which entry goes. Entries are named by small dense numbers that the owner chooses (places in its slab);
-/// arrays indexed by them are all the memory a policy needs. Calls cost O(1) or O(log n), amortised.
+/// Decides which entry goes. Entries are named by small dense numbers that the owner chooses
+/// (places in its slab); arrays indexed by them are all the memory a policy needs. Calls cost O(1)
+/// or O(log n), amortised.
 pub trait Policy: Send {
     /// Whether an entry of that many bytes may come in at all. An owner asks before it inserts.
     fn admits(&self, _size: u64) -> bool {
         true
     }
 
-    /// A new entry came in, because it was missed. `key_hash` is a well-mixed hash that names it for longer than the
-    /// number does; `size` is in bytes. The entry must not be present.
+    /// A new entry came in, because it was missed. `key_hash` is a well-mixed hash that names it
+    /// for longer than the number does; `size` is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
     /// A present entry was hit.
     fn touch(&mut self, entry: u32);
 
-    /// Who should go next; `None` when there is nobody. The owner then removes that entry, and asks again while it
-    /// wants more room. To refuse a newcomer, a policy names it here.
+    /// Who should go next; `None` when there is nobody. The owner then removes that entry, and asks
+    /// again while it wants more room. To refuse a newcomer, a policy names it here.
     fn victim(&mut self) -> Option<u32>;
 
     /// A present entry is gone, whoever decided so.
     fn remove(&mut self, entry: u32);
 
-    /// All entries, about in the order in which they would go. Entries inserted in this order into a new policy of
-    /// the same kind stand much as they did; how often each was used is lost.
+    /// All entries, about in the order in which they would go. Entries inserted in this order into
+    /// a new policy of the same kind stand much as they did; how often each was used is lost.
     fn coldest_first(&mut self) -> Vec<u32>;
 
     /// Memory taken in bytes.
@@ -49,7 +51,8 @@ pub trait Policy: Send {
 /// What policies are made with. One ignores what it has no use for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// Bytes that the entries may take together; the share of a queue or segment is reckoned from it.
+    /// Bytes that the entries may take together; the share of a queue or segment is reckoned from
+    /// it.
     pub capacity: u64,
     /// Entries above this many bytes are not admitted by a policy with a threshold (R49).
     pub object_limit: u64,
@@ -152,7 +155,10 @@ impl PolicyName {
     /// Its row of the table.
     #[must_use]
     pub fn row(self) -> &'static PolicyRow {
-        POLICIES.iter().find(|row| row.name == self).expect("every name has a row; a test holds this")
+        POLICIES
+            .iter()
+            .find(|row| row.name == self)
+            .expect("every name has a row; a test holds this")
     }
 
     /// Makes an empty policy.

@@ -1,6 +1,7 @@
-//! What Squid's heap policies share (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al., HPL-1999-69): each entry has a
-//! key, the smallest goes, and the key of the last that went is the age that new keys begin from. Squid breaks ties by
-//! the seconds since the last use; here the order of uses does, because a policy has no clock.
+//! What Squid's heap policies share (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al.,
+//! HPL-1999-69): each entry has a key, the smallest goes, and the key of the last that went is the
+//! age that new keys begin from. Squid breaks ties by the seconds since the last use; here the
+//! order of uses does, because a policy has no clock.
 
 use super::heap::{Heap, Node};
 use super::{Policy, place};
@@ -40,7 +41,8 @@ impl Ranked {
     fn node(&mut self, entry: u32) -> Node {
         self.uses += 1;
         let Slot { size, frequency } = self.slots[entry as usize];
-        let key = (self.key)(&Use { frequency, size: size.max(1), age: self.age, number: self.uses });
+        let key =
+            (self.key)(&Use { frequency, size: size.max(1), age: self.age, number: self.uses });
         Node { key, used: self.uses, entry }
     }
 }

@@ -1,6 +1,7 @@
-//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes: a small queue of a tenth of the space
-//! that sifts out what is asked for once, a main queue whose entries come round while their two-bit counter lasts, and
-//! a ghost of what the small queue let go, which enters the main queue at its next miss.
+//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes: a small queue of a
+//! tenth of the space that sifts out what is asked for once, a main queue whose entries come round
+//! while their two-bit counter lasts, and a ghost of what the small queue let go, which enters the
+//! main queue at its next miss.
 
 mod ghost;
 

@@ -1,6 +1,7 @@
-//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, one bit an entry that a hit
-//! sets, and a hand that moves from the oldest to the newest, clears bits, and stops at the first that is clear. Room is
-//! made for a newcomer that is in the queue already, so the hand passes over the newest.
+//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, one bit
+//! an entry that a hit sets, and a hand that moves from the oldest to the newest, clears bits, and
+//! stops at the first that is clear. Room is made for a newcomer that is in the queue already, so
+//! the hand passes over the newest.
 
 use super::{Policy, place};
 use crate::lru::{Links, Lru as Order};

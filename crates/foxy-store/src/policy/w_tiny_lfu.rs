@@ -1,8 +1,9 @@
-//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes: newcomers live in a window of a hundredth
-//! of the space; what leaves it is a candidate that stays only if it was asked for more often, by the sketch, than
-//! whoever would go for it. The rest is a segmented LRU, four fifths of it protected. A candidate that loses is named
-//! as the victim; one that nobody had to make room for by the next insertion is in, so an owner that evicts in batches
-//! has fewer judged.
+//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes: newcomers live in a
+//! window of a hundredth of the space; what leaves it is a candidate that stays only if it was
+//! asked for more often, by the sketch, than whoever would go for it. The rest is a segmented LRU,
+//! four fifths of it protected. A candidate that loses is named as the victim; one that nobody had
+//! to make room for by the next insertion is in, so an owner that evicts in batches has fewer
+//! judged.
 
 mod sketch;
 
@@ -124,13 +125,16 @@ impl Policy for WTinyLfu {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        let incumbent = self.coldest(Segment::Probation).or_else(|| self.coldest(Segment::Protected));
+        let incumbent =
+            self.coldest(Segment::Probation).or_else(|| self.coldest(Segment::Protected));
         match (self.coldest(Segment::Candidate), incumbent) {
             (Some(candidate), Some(incumbent)) => {
                 let admitted = self.frequency(candidate) > self.frequency(incumbent);
                 Some(if admitted { incumbent } else { candidate })
             }
-            (candidate, incumbent) => candidate.or(incumbent).or_else(|| self.coldest(Segment::Window)),
+            (candidate, incumbent) => {
+                candidate.or(incumbent).or_else(|| self.coldest(Segment::Window))
+            }
         }
     }
 
@@ -140,9 +144,13 @@ impl Policy for WTinyLfu {
     }
 
     fn coldest_first(&mut self) -> Vec<u32> {
-        let segments = [Segment::Candidate, Segment::Probation, Segment::Protected, Segment::Window];
+        let segments =
+            [Segment::Candidate, Segment::Probation, Segment::Protected, Segment::Window];
         let (links, queues) = (&mut self.links, &self.queues);
-        segments.iter().flat_map(|&segment| queues[segment as usize].order.coldest_first(links)).collect()
+        segments
+            .iter()
+            .flat_map(|&segment| queues[segment as usize].order.coldest_first(links))
+            .collect()
     }
 
     fn memory(&self) -> usize {

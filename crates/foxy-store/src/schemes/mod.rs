@@ -1,4 +1,5 @@
-//! The schemes and their names. What each of them is stands in `table`: adding a scheme touches its file and that table.
+//! The schemes and their names. What each of them is stands in `table`: adding a scheme touches its
+//! file and that table.
 
 pub mod null;
 pub mod slotted;
@@ -60,7 +61,10 @@ impl SchemeName {
     /// Its row of the table.
     #[must_use]
     pub fn row(self) -> &'static SchemeRow {
-        SCHEMES.iter().find(|row| row.name == self).expect("every name has a row; a test holds this")
+        SCHEMES
+            .iter()
+            .find(|row| row.name == self)
+            .expect("every name has a row; a test holds this")
     }
 
     /// Makes a scheme. It opens nothing until [`Scheme::start`].

@@ -1,4 +1,5 @@
-//! The scheme that stores nothing (R58's `null`): every get is absent, every put is refused with that reason.
+//! The scheme that stores nothing (R58's `null`): every get is absent, every put is refused with
+//! that reason.
 
 use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest};
 use crate::observe::Observer;
@@ -69,7 +70,12 @@ mod tests {
             assert_eq!(out.replies.len(), 1);
             assert_eq!(out.replies[0].answer, expected);
         };
-        let put = || StoreRequest::Put { ticket, key, record: Record::default(), hint: Default::default() };
+        let put = || StoreRequest::Put {
+            ticket,
+            key,
+            record: Record::default(),
+            hint: Default::default(),
+        };
         check(put(), Answer::Refused(RefusedReason::StoresNothing));
         check(StoreRequest::Get { ticket, key }, Answer::Absent(AbsentReason::NotIndexed));
         check(StoreRequest::Remove { ticket, key }, Answer::Removed);

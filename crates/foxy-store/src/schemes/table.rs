@@ -1,4 +1,5 @@
-//! The table of schemes: name, what it is, what it takes, constructor. It names them and does nothing.
+//! The table of schemes: name, what it is, what it takes, constructor. It names them and does
+//! nothing.
 
 use super::{SchemeName, slotted, stream_packetizer, ufs, webcosm};
 use crate::contract::Scheme;
@@ -50,7 +51,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "a file for each size of records; only a clean stop is recovered from",
         control: Some("buddy.foxy"),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::BUDDY, settings, observer)),
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::BUDDY, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::Coss,
@@ -58,7 +61,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
         control: Some("coss.foxy"),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::COSS, settings, observer)),
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::COSS, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::Diskd,
@@ -74,7 +79,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "packetizer, reads gathered by ten and sorted",
         control: Some("lazy-reads.foxy"),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::LAZY_READS, settings, observer)),
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::LAZY_READS, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::LazyReadsLoc,
@@ -108,7 +115,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "stream, contiguous records gathered into pages",
         control: Some("packetizer.foxy"),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::PACKETIZER, settings, observer)),
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::PACKETIZER, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::SingleDirectory,
@@ -116,7 +125,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "one file a record, all in one directory",
         control: Some(ufs::LEDGER_NAME),
         device: DeviceWish::Blocking,
-        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::SINGLE_DIRECTORY, settings, observer)),
+        make: |settings, observer| {
+            Box::new(ufs::Ufs::new(ufs::SINGLE_DIRECTORY, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::Squidl,
@@ -132,7 +143,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "objects below 8 KiB in a mapped file, larger ones in files as ufs; only a clean stop is recovered from",
         control: Some("squidm.foxy"),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::SQUIDM, settings, observer)),
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::SQUIDM, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::Squidmla,
@@ -140,7 +153,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "squidm, small objects gathered by origin server and kept within pages",
         control: Some("squidmla.foxy"),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::SQUIDMLA, settings, observer)),
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::SQUIDMLA, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::Stream,
@@ -148,7 +163,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "one file, written cyclically, a write a record; only a clean stop is recovered from",
         control: Some("stream.foxy"),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(slotted::Slotted::new(slotted::STREAM, settings, observer)),
+        make: |settings, observer| {
+            Box::new(slotted::Slotted::new(slotted::STREAM, settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::StreamPacketizer,
@@ -156,7 +173,9 @@ pub const SCHEMES: &[SchemeRow] = &[
         summary: "one preallocated file, written cyclically in large pieces",
         control: Some(stream_packetizer::FILE_NAME),
         device: DeviceWish::Any,
-        make: |settings, observer| Box::new(stream_packetizer::StreamPacketizer::new(settings, observer)),
+        make: |settings, observer| {
+            Box::new(stream_packetizer::StreamPacketizer::new(settings, observer))
+        },
     },
     SchemeRow {
         name: SchemeName::Ufs,
@@ -187,14 +206,15 @@ impl SchemeRow {
         }
     }
 
-    /// Whether it asks [`StoreSettings::policy`] which record goes; the others have an order of their own.
+    /// Whether it asks [`StoreSettings::policy`] which record goes; the others have an order of
+    /// their own.
     #[must_use]
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
-    /// Whether its disk space is taken bit by bit and any other size is as good; of the others webcosm alone keeps what fits
-    /// when its size changes.
+    /// Whether its disk space is taken bit by bit and any other size is as good; of the others
+    /// webcosm alone keeps what fits when its size changes.
     #[must_use]
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)

@@ -1,4 +1,5 @@
-//! What tests of schemes share: a store on a device that is stepped through, and records that say whose they are.
+//! What tests of schemes share: a store on a device that is stepped through, and records that say
+//! whose they are.
 
 use super::SchemeName;
 use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record};

@@ -1,10 +1,12 @@
-//! The schemes that keep one file a record, at system-call level (R17-R19, R58-R60): Squid's ufs and its kin, which
-//! differ in their [`Plan`]. The lowest free file number is taken first. A hit opens, reads and closes; a miss creates,
-//! writes and closes; what goes is unlinked. Files that are not the store's are left alone and counted.
+//! The schemes that keep one file a record, at system-call level (R17-R19, R58-R60): Squid's ufs
+//! and its kin, which differ in their [`Plan`]. The lowest free file number is taken first. A hit
+//! opens, reads and closes; a miss creates, writes and closes; what goes is unlinked. Files that
+//! are not the store's are left alone and counted.
 //!
-//! Every file carries its header (R39). With a ledger, opening scans them. What must be durable is forgetting: a put of
-//! a key that has or had a record, and every removal, is answered once the ledger is synced. A put of a new key costs no
-//! sync. Without ([`Recovery::AfterCleanStop`]) nothing is synced while serving, and only a clean stop is recovered from.
+//! Every file carries its header (R39). With a ledger, opening scans them. What must be durable is
+//! forgetting: a put of a key that has or had a record, and every removal, is answered once the
+//! ledger is synced. A put of a new key costs no sync. Without ([`Recovery::AfterCleanStop`])
+//! nothing is synced while serving, and only a clean stop is recovered from.
 
 mod change;
 mod close;
@@ -23,7 +25,9 @@ mod snapshot;
 pub use mapping::UfsMapping;
 pub use room::UfsReclaim;
 
-use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Scheme, StoreRequest, Ticket};
+use crate::contract::{
+    AbsentReason, Answer, Key, Outbox, RefusedReason, Scheme, StoreRequest, Ticket,
+};
 use crate::observe::Observer;
 use crate::record::Secret;
 use crate::settings::{Recovery, StoreSettings};
@@ -166,7 +170,9 @@ impl Ufs {
     fn capacity(&self) -> u64 {
         let books = match self.settings.recovery {
             Recovery::AfterCrash => ledger::bytes_for(self.settings.record_limit),
-            Recovery::AfterCleanStop => ledger::BLOCKS_AT + snapshot::bytes_for(self.settings.record_limit),
+            Recovery::AfterCleanStop => {
+                ledger::BLOCKS_AT + snapshot::bytes_for(self.settings.record_limit)
+            }
         };
         self.settings.size.saturating_sub(books)
     }
@@ -210,9 +216,13 @@ impl Ufs {
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             Phase::Serving => None,
-            Phase::Opening | Phase::Scanning | Phase::Settling => Some(Unable::Recovering.reasons()),
+            Phase::Opening | Phase::Scanning | Phase::Settling => {
+                Some(Unable::Recovering.reasons())
+            }
             Phase::Closing(_) | Phase::Saving(_) | Phase::Closed => Some(Unable::Closed.reasons()),
-            Phase::Unusable(error @ OpenStoreError::Device(_)) => Some(Unable::Failed(error).reasons()),
+            Phase::Unusable(error @ OpenStoreError::Device(_)) => {
+                Some(Unable::Failed(error).reasons())
+            }
             Phase::Unusable(_) => Some((AbsentReason::NotIndexed, RefusedReason::StoresNothing)),
         }
     }
@@ -231,13 +241,17 @@ impl Scheme for Ufs {
         let ticket = request.ticket();
         match (request, self.unable()) {
             (StoreRequest::Close { .. }, _) => self.close(ticket, out),
-            (StoreRequest::Get { .. }, Some((absent, _))) => out.reply(ticket, Answer::Absent(absent)),
+            (StoreRequest::Get { .. }, Some((absent, _))) => {
+                out.reply(ticket, Answer::Absent(absent))
+            }
             (_, Some((_, refused))) => out.reply(ticket, Answer::Refused(refused)),
             (StoreRequest::Get { key, .. }, None) => self.get(ticket, key, out),
             (StoreRequest::Put { key, record, hint, .. }, None) => {
                 self.put(ticket, key, record, &hint, out);
             }
-            (StoreRequest::Remove { key, .. }, None) => self.change(Change::remove(ticket, key), out),
+            (StoreRequest::Remove { key, .. }, None) => {
+                self.change(Change::remove(ticket, key), out)
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! Schemes that exist to be caught: a small honest one, and the same with one flaw each. If torture passes a flawed
-//! one, torture is broken. Nothing here is meant for use.
+//! Schemes that exist to be caught: a small honest one, and the same with one flaw each. If torture
+//! passes a flawed one, torture is broken. Nothing here is meant for use.
 
 mod slot;
 mod slots;

@@ -1,13 +1,13 @@
-//! The canary scheme: one file of sixteen slots, a key always in the same slot, one request at a time, every put and
-//! removal synced. Slow and small, and simple enough to be seen to be right.
+//! The canary scheme: one file of sixteen slots, a key always in the same slot, one request at a
+//! time, every put and removal synced. Slow and small, and simple enough to be seen to be right.
 
 use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
 use foxy_base::Instant;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 use foxy_store::{
-    AbsentReason, Answer, Key, Look, Lookup, Outbox, ReadNow, Record, RefusedReason, Scheme, StoreRequest,
-    Ticket,
+    AbsentReason, Answer, Key, Look, Lookup, Outbox, ReadNow, Record, RefusedReason, Scheme,
+    StoreRequest, Ticket,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,7 +87,9 @@ impl Slots {
                 self.work = Work::Closed;
                 out.reply(ticket, Answer::Closed);
             }
-            (StoreRequest::Get { .. }, Some((absent, _))) => out.reply(ticket, Answer::Absent(absent)),
+            (StoreRequest::Get { .. }, Some((absent, _))) => {
+                out.reply(ticket, Answer::Absent(absent))
+            }
             (_, Some((_, refused))) => out.reply(ticket, Answer::Refused(refused)),
             (StoreRequest::Get { key, .. }, None) => self.get(ticket, key, out),
             (StoreRequest::Put { key, record, .. }, None) => match slot::encode(key, &record) {
@@ -115,7 +117,14 @@ impl Slots {
         self.submit(IoOp::Read { file: FILE, offset: offset_of(key), buffer }, out);
     }
 
-    fn write(&mut self, ticket: Ticket, key: Key, buffer: IoBuffer, answer: Answer, out: &mut Outbox) {
+    fn write(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        buffer: IoBuffer,
+        answer: Answer,
+        out: &mut Outbox,
+    ) {
         self.work = Work::Writing(ticket, key, answer);
         self.submit(IoOp::Write { file: FILE, offset: offset_of(key), buffer }, out);
     }
@@ -152,7 +161,14 @@ impl Slots {
         out.reply(ticket, answer);
     }
 
-    fn written(&mut self, ticket: Ticket, key: Key, answer: Answer, done: &IoDone, out: &mut Outbox) {
+    fn written(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        answer: Answer,
+        done: &IoDone,
+        out: &mut Outbox,
+    ) {
         let asked = done.buffer.as_ref().map_or(0, IoBuffer::len);
         match &done.result {
             Ok(IoOutput::Moved { count }) if *count == asked => {
@@ -192,7 +208,9 @@ impl Scheme for Slots {
         let forgotten = self.flaw == Flaw::LosesAnswers && self.waiting.len() > 2;
         match request {
             _ if forgotten => {}
-            StoreRequest::Get { .. } if full => out.reply(ticket, Answer::Absent(AbsentReason::Busy)),
+            StoreRequest::Get { .. } if full => {
+                out.reply(ticket, Answer::Absent(AbsentReason::Busy))
+            }
             StoreRequest::Put { .. } | StoreRequest::Remove { .. } if full => {
                 out.reply(ticket, Answer::Refused(RefusedReason::Busy));
             }

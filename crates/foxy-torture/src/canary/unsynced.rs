@@ -1,4 +1,5 @@
-//! A production scheme on a device that only pretends to sync: proof that its schedules would show a missing sync.
+//! A production scheme on a device that only pretends to sync: proof that its schedules would show
+//! a missing sync.
 
 use foxy_base::Instant;
 use foxy_device::{IoDone, IoOp, IoOutput};
@@ -9,7 +10,9 @@ pub struct Unsynced(pub Box<dyn Scheme>);
 
 impl Unsynced {
     fn pretend(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some(at) = out.operations.iter().position(|(_, op)| matches!(op, IoOp::Sync { .. })) {
+        while let Some(at) =
+            out.operations.iter().position(|(_, op)| matches!(op, IoOp::Sync { .. }))
+        {
             let (id, _) = out.operations.remove(at);
             self.0.on_io_done(IoDone { id, result: Ok(IoOutput::Done), buffer: None }, now, out);
         }

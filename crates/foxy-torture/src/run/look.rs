@@ -1,4 +1,5 @@
-//! Looks: what other threads may learn of a store while its own goes about its work. They are judged like gets.
+//! Looks: what other threads may learn of a store while its own goes about its work. They are
+//! judged like gets.
 
 use super::{Run, brief};
 use crate::content;
@@ -9,7 +10,8 @@ use foxy_store::{AbsentReason, Answer, Look, StoreReply, Ticket};
 impl Run<'_> {
     /// Whether a look that reads nothing says that there is no record.
     pub(super) fn says_absent(&self, key: u32) -> bool {
-        let look = self.lookup.as_ref().map(|lookup| lookup.look(content::key(key), &mut |_, _, _| None));
+        let look =
+            self.lookup.as_ref().map(|lookup| lookup.look(content::key(key), &mut |_, _, _| None));
         look == Some(Look::Absent)
     }
 

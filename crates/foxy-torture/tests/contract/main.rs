@@ -1,5 +1,6 @@
-//! The contract suite: what `foxy_store::contract` promises, for every scheme on every device. A new scheme or device
-//! needs a row in a table. Crashes and faults are the business of the torture tests.
+//! The contract suite: what `foxy_store::contract` promises, for every scheme on every device. A
+//! new scheme or device needs a row in a table. Crashes and faults are the business of the torture
+//! tests.
 
 mod place;
 mod policies;
@@ -8,7 +9,9 @@ mod store;
 use foxy_base::Random;
 use foxy_store::schemes::{DeviceWish, SCHEMES};
 use foxy_store::settings::RECORD_BODY_LIMIT;
-use foxy_store::{AbsentReason, Answer, Newcomers, RefusedReason, SchemeName, StoreSettings, WriteBudget};
+use foxy_store::{
+    AbsentReason, Answer, Newcomers, RefusedReason, SchemeName, StoreSettings, WriteBudget,
+};
 use foxy_torture::content::RecordName;
 use foxy_torture::model::Asked;
 use place::{KINDS, Kind, Place};
@@ -16,8 +19,8 @@ use store::Store;
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Runs a test for every storing scheme on every device there is; on the slow one in another process, those schemes that
-/// are meant for it.
+/// Runs a test for every storing scheme on every device there is; on the slow one in another
+/// process, those schemes that are meant for it.
 fn everywhere(settings: &StoreSettings, test: impl Fn(&mut Store)) {
     for row in SCHEMES.iter().filter(|row| row.name != SchemeName::Null) {
         let helped = row.device == DeviceWish::Helper;
@@ -50,14 +53,16 @@ fn small() -> StoreSettings {
     StoreSettings { page_buffer: 32 << 10, ..StoreSettings::with_size(2 * MEBIBYTE) }
 }
 
-/// Puts records of mixed sizes, some at a time, and looks at old and new ones; returns the keys in order.
+/// Puts records of mixed sizes, some at a time, and looks at old and new ones; returns the keys in
+/// order.
 fn fill(store: &mut Store, bytes: u64, seed: u64) -> Vec<u32> {
     let mut random = Random::new(seed);
     let (mut keys, mut written) = (Vec::new(), 0);
     while written < bytes {
         for _ in 0..6 {
             let key = u32::try_from(keys.len()).expect("few keys");
-            let size = [200, 3000, 12_000, 60_000][usize::try_from(random.below(4)).expect("small")];
+            let size =
+                [200, 3000, 12_000, 60_000][usize::try_from(random.below(4)).expect("small")];
             let size = u32::try_from(random.below(size)).expect("small");
             let ticket = store.ask(Asked::Put(RecordName { key, version: 1, size }));
             keys.push(key);
@@ -135,7 +140,11 @@ fn records_of_every_shape_survive_reopening_twice() {
 fn records_that_are_too_large_are_refused_and_leave_the_old_one() {
     let settings = StoreSettings { object_limit: 40_000, ..StoreSettings::with_size(8 * MEBIBYTE) };
     everywhere(&settings, |store| {
-        assert_eq!(store.put(1, 1, 39_900), Answer::Stored, "head and body are below the threshold (LRU-TH)");
+        assert_eq!(
+            store.put(1, 1, 39_900),
+            Answer::Stored,
+            "head and body are below the threshold (LRU-TH)"
+        );
         assert_eq!(store.put(1, 2, 40_001), Answer::Refused(RefusedReason::TooLarge));
         let beyond = u32::try_from(RECORD_BODY_LIMIT).expect("small") + 1;
         assert_eq!(store.put(1, 3, beyond), Answer::Refused(RefusedReason::TooLarge));
@@ -147,8 +156,9 @@ fn records_that_are_too_large_are_refused_and_leave_the_old_one() {
 fn more_than_may_wait_is_refused_as_busy_and_everything_is_answered() {
     let settings = StoreSettings { waiting_bytes: 128 << 10, waiting_reads: 4, ..small() };
     everywhere(&settings, |store| {
-        let puts: Vec<_> =
-            (0..64).map(|key| store.ask(Asked::Put(RecordName { key, version: 1, size: 20_000 }))).collect();
+        let puts: Vec<_> = (0..64)
+            .map(|key| store.ask(Asked::Put(RecordName { key, version: 1, size: 20_000 })))
+            .collect();
         store.settle();
         let answers: Vec<_> = puts.into_iter().map(|ticket| store.take(ticket)).collect();
         let busy = answers.iter().filter(|a| **a == Answer::Refused(RefusedReason::Busy)).count();
@@ -203,7 +213,11 @@ fn a_closed_store_answers_with_that_reason() {
     everywhere(&small(), |store| {
         assert_eq!(store.put(1, 1, 100), Answer::Stored);
         let close = store.ask(Asked::Close);
-        let late = [Asked::Get(1), Asked::Remove(1), Asked::Put(RecordName { key: 1, version: 2, size: 1 })];
+        let late = [
+            Asked::Get(1),
+            Asked::Remove(1),
+            Asked::Put(RecordName { key: 1, version: 2, size: 1 }),
+        ];
         let tickets = late.map(|asked| store.ask(asked));
         store.settle();
         assert_eq!(store.take(close), Answer::Closed);

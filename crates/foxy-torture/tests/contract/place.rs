@@ -2,8 +2,8 @@
 
 use foxy_base::Instant;
 use foxy_device::{
-    BlockingDevice, Device, DirectIo, FaultPlan, Faulty, Helper, IoDone, IoId, IoOp, Memory, Null, Root,
-    Threads, Uring, Waker,
+    BlockingDevice, Device, DirectIo, FaultPlan, Faulty, Helper, IoDone, IoId, IoOp, Memory, Null,
+    Root, Threads, Uring, Waker,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,7 +44,8 @@ impl Place {
         self.kind
     }
 
-    /// The device, as a new process finds it. The one before must be gone. `None` where there is no such device.
+    /// The device, as a new process finds it. The one before must be gone. `None` where there is no
+    /// such device.
     pub fn open(&self) -> Option<Box<dyn BlockingDevice>> {
         let root = || Root::open(self.folder.path()).expect("a folder nobody uses");
         Some(match self.kind {
@@ -55,9 +56,15 @@ impl Place {
             Kind::Faulty => {
                 self.memory.lock().close_all();
                 let latency = (Duration::from_micros(10), Duration::from_millis(2));
-                Box::new(Faulty::new(self.memory.clone(), FaultPlan { latency, ..FaultPlan::default() }, 7))
+                Box::new(Faulty::new(
+                    self.memory.clone(),
+                    FaultPlan { latency, ..FaultPlan::default() },
+                    7,
+                ))
             }
-            Kind::Threads => Box::new(Threads::new(&root(), 3, DirectIo::WhenAligned).expect("threads")),
+            Kind::Threads => {
+                Box::new(Threads::new(&root(), 3, DirectIo::WhenAligned).expect("threads"))
+            }
             Kind::Helper => Box::new(helper(&root())),
             Kind::Uring => Box::new(Uring::new(&root(), 32, DirectIo::WhenAligned).ok()?),
             Kind::Null => Box::new(Null::default()),
@@ -78,7 +85,8 @@ fn helper(root: &Root) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
         let folder = folder.clone();
-        let thread = std::thread::spawn(move || foxy_device::helper::serve(socket, &folder, DirectIo::Off));
+        let thread =
+            std::thread::spawn(move || foxy_device::helper::serve(socket, &folder, DirectIo::Off));
         Ok(Box::new(move || thread.join().expect("no panic").expect("served to the end")))
     };
     Helper::new(72, start).expect("a socket and a thread")
@@ -88,7 +96,11 @@ fn bytes_below(path: &std::path::Path) -> u64 {
     let size = |entry: std::io::Result<std::fs::DirEntry>| {
         let entry = entry.ok()?;
         let kind = entry.file_type().ok()?;
-        if kind.is_dir() { Some(bytes_below(&entry.path())) } else { Some(entry.metadata().ok()?.len()) }
+        if kind.is_dir() {
+            Some(bytes_below(&entry.path()))
+        } else {
+            Some(entry.metadata().ok()?.len())
+        }
     };
     std::fs::read_dir(path).map_or(0, |entries| entries.filter_map(size).sum())
 }

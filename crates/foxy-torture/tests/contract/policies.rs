@@ -9,7 +9,8 @@ use foxy_store::{Answer, PolicyName, SchemeName, StoreSettings};
 /// The schemes that ask a policy.
 const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
 
-/// Runs a test in memory, with nothing evicted before its room is wanted: then W-TinyLFU judges every newcomer.
+/// Runs a test in memory, with nothing evicted before its room is wanted: then W-TinyLFU judges
+/// every newcomer.
 fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
     let place = Place::new(Kind::Memory);
     let settings = StoreSettings { policy, low_watermark: 95, ..small() };
@@ -34,7 +35,8 @@ fn under_every_policy_three_wraps_are_exact_and_no_record_is_lost_by_reopening()
     }
 }
 
-/// Whether a record used ten times at first is there after others filled the store twice, used once each.
+/// Whether a record used ten times at first is there after others filled the store twice, used once
+/// each.
 fn popular_survives(policy: PolicyName, scheme: SchemeName) -> bool {
     let mut survives = false;
     with(policy, scheme, |store| {
@@ -53,7 +55,9 @@ fn the_policy_decides_who_goes() {
     for scheme in SCHEMES {
         assert!(!popular_survives(PolicyName::Lru, scheme), "{scheme}");
         assert!(!popular_survives(PolicyName::Fifo, scheme), "{scheme}");
-        for policy in [PolicyName::Gdsf, PolicyName::Lfuda, PolicyName::S3Fifo, PolicyName::WTinyLfu] {
+        for policy in
+            [PolicyName::Gdsf, PolicyName::Lfuda, PolicyName::S3Fifo, PolicyName::WTinyLfu]
+        {
             assert!(popular_survives(policy, scheme), "{policy} in {scheme}");
         }
     }

@@ -1,10 +1,13 @@
-//! A store under the contract suite: asked by record names, its every answer checked against the model.
+//! A store under the contract suite: asked by record names, its every answer checked against the
+//! model.
 
 use crate::place::Place;
 use foxy_base::{Instant, clock};
 use foxy_device::BlockingDevice;
 use foxy_store::engine::{Engine, Wake};
-use foxy_store::{Answer, Ask, Observer, PlacementHint, SchemeName, Site, StoreReply, StoreSettings, Ticket};
+use foxy_store::{
+    Answer, Ask, Observer, PlacementHint, SchemeName, Site, StoreReply, StoreSettings, Ticket,
+};
 use foxy_torture::content::{self, RecordName};
 use foxy_torture::model::{Asked, Model};
 use std::collections::BTreeMap;
@@ -66,7 +69,8 @@ impl<'a> Store<'a> {
             Asked::Remove(key) => Wake::Request(Ask::Remove(content::key(key)), ticket),
             Asked::Put(name) => {
                 let site = Site(u64::from(name.key % 7));
-                let hint = PlacementHint { site, size: u64::from(name.size), ..PlacementHint::default() };
+                let hint =
+                    PlacementHint { site, size: u64::from(name.size), ..PlacementHint::default() };
                 Wake::Request(Ask::Put(content::key(name.key), content::record(name), hint), ticket)
             }
             Asked::Close => Wake::Shutdown(ticket),
@@ -111,10 +115,13 @@ impl<'a> Store<'a> {
             let engine = self.engine.as_mut().expect("an open store");
             let arrived = &mut self.arrived;
             let mut anything = false;
-            while engine.turn(self.now, &mut |ticket, answer| arrived.push(StoreReply { ticket, answer })) {
+            while engine
+                .turn(self.now, &mut |ticket, answer| arrived.push(StoreReply { ticket, answer }))
+            {
                 anything = true;
             }
-            let idle = engine.waiting() == 0 && foxy_device::Device::in_flight(engine.device()) == 0;
+            let idle =
+                engine.waiting() == 0 && foxy_device::Device::in_flight(engine.device()) == 0;
             let next = foxy_device::Device::next_completion(engine.device());
             if !anything && !idle {
                 match next {

@@ -1,5 +1,5 @@
-//! What a document of PolyMix-4 is: type, size, cachability, life cycle and images, each a function of its name alone, so
-//! that client and origin agree without telling each other.
+//! What a document of PolyMix-4 is: type, size, cachability, life cycle and images, each a function
+//! of its name alone, so that client and origin agree without telling each other.
 
 use crate::body::BodyStream;
 use crate::distribution::{exponential, floor, lognormal, uniform, zipf_count};
@@ -26,7 +26,8 @@ pub enum Kind {
 
 impl Kind {
     /// Those that are asked for directly, with their share of all objects in per mille.
-    pub const DIRECT: [(Self, u32); 3] = [(Self::Html, 150), (Self::Download, 5), (Self::Other, 195)];
+    pub const DIRECT: [(Self, u32); 3] =
+        [(Self::Html, 150), (Self::Download, 5), (Self::Other, 195)];
 
     /// Its name in URLs and records.
     #[must_use]
@@ -91,7 +92,8 @@ pub struct World {
     pub delay_scale: u32,
 }
 
-/// The name of a document: `/p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE`, IMAGE 0 for what is asked for directly.
+/// The name of a document: `/p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE`, IMAGE 0 for what is asked for
+/// directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Document {
     /// Where it is.
@@ -117,7 +119,8 @@ pub struct Nature {
     pub life: LifeCycle,
 }
 
-/// A document changes at `offset`, `offset + length`, `offset + 2 × length`, … in seconds since the Unix epoch.
+/// A document changes at `offset`, `offset + length`, `offset + 2 × length`, … in seconds since the
+/// Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LifeCycle {
     length: u64,
@@ -156,8 +159,12 @@ impl Document {
         };
         let container = parts.next()?;
         let (container, _) = Kind::DIRECT.into_iter().find(|(kind, _)| kind.name() == container)?;
-        let document =
-            Self { world, container, number: number(parts.next()?)?, image: number(parts.next()?)? };
+        let document = Self {
+            world,
+            container,
+            number: number(parts.next()?)?,
+            image: number(parts.next()?)?,
+        };
         let is_whole = parts.next().is_none();
         (is_whole && document.image <= document.images()).then_some(document)
     }
@@ -222,7 +229,11 @@ impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let World { number, time_scale, delay_scale } = self.world;
         let container = self.container.name();
-        write!(f, "/p/{number}-{time_scale}-{delay_scale}/{container}/{}/{}", self.number, self.image)
+        write!(
+            f,
+            "/p/{number}-{time_scale}-{delay_scale}/{container}/{}/{}",
+            self.number, self.image
+        )
     }
 }
 

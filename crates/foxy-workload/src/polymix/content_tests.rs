@@ -10,7 +10,9 @@ fn document(container: Kind, number: u64) -> Document {
 #[test]
 fn paths_round_trip_and_strangers_are_refused() {
     let page = document(Kind::Html, 17);
-    for document in [page, page.with_image(1), document(Kind::Other, 2), document(Kind::Download, 0)] {
+    for document in
+        [page, page.with_image(1), document(Kind::Other, 2), document(Kind::Download, 0)]
+    {
         assert_eq!(Document::parse(&document.to_string()), Some(document));
     }
     for stranger in [
@@ -29,9 +31,10 @@ fn paths_round_trip_and_strangers_are_refused() {
     }
 }
 
-/// Objects in the shares of the model, 4.455 images a page: WORKLOADS §2 says 10.7 KB in the mean and 80 % cachable. The
-/// table's own means come to 10.6 KB; the mean of 200,000 objects (deviation about 26 KB, from the downloads) is off by
-/// 0.24 KB once in 16,000 seeds, the cachable share by 0.36 %.
+/// Objects in the shares of the model, 4.455 images a page: WORKLOADS §2 says 10.7 KB in the mean
+/// and 80 % cachable. The table's own means come to 10.6 KB; the mean of 200,000 objects (deviation
+/// about 26 KB, from the downloads) is off by 0.24 KB once in 16,000 seeds, the cachable share by
+/// 0.36 %.
 #[test]
 fn sizes_and_cachability_are_those_of_the_model() {
     let (mut count, mut bytes, mut cachable, mut images) = (0u32, 0, 0u32, 0u32);

@@ -1,5 +1,6 @@
-//! What an exchange of PolyMix-4 draws beside its request: the server's think time and whether a side breaks it off. Each is
-//! a function of the request's number, so that either side knows what the other does.
+//! What an exchange of PolyMix-4 draws beside its request: the server's think time and whether a
+//! side breaks it off. Each is a function of the request's number, so that either side knows what
+//! the other does.
 
 use super::ABORT_SHARE;
 use crate::distribution::{floor, normal, zipf_count};
@@ -22,7 +23,8 @@ pub enum Side {
     Server,
 }
 
-/// After how many bytes of a body of `length` that side breaks off the exchange of a request; nearly always never.
+/// After how many bytes of a body of `length` that side breaks off the exchange of a request;
+/// nearly always never.
 #[must_use]
 pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     let salt = match side {
@@ -54,7 +56,8 @@ pub fn connection_uses(side: Side, connection: u64) -> u32 {
 mod tests {
     use super::*;
 
-    /// 100,000 requests: four standard deviations of the mean think time are 0.013 s, of the count of aborts 40.
+    /// 100,000 requests: four standard deviations of the mean think time are 0.013 s, of the count
+    /// of aborts 40.
     #[test]
     fn think_times_and_aborts_have_their_means() {
         let think: Duration = (0..100_000).map(|request| think_time(request, 10)).sum();

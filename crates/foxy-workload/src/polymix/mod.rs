@@ -1,5 +1,6 @@
-//! The model `polymix-4/1`: the standard mix of the cache-offs (WORKLOADS §2), with knobs for the machine and the proxy.
-//! Everything else, from content types to request types, is fixed by the version.
+//! The model `polymix-4/1`: the standard mix of the cache-offs (WORKLOADS §2), with knobs for the
+//! machine and the proxy. Everything else, from content types to request types, is fixed by the
+//! version.
 
 pub mod content;
 pub mod exchange;
@@ -46,7 +47,11 @@ impl PolyMix4 {
             return Err(knobs.refusal("fill-rate", read.fill_rate, &right));
         }
         if read.cache_size == 0 {
-            return Err(knobs.refusal("cache-size", 0, "a size above 0, such as cache-size = \"8G\""));
+            return Err(knobs.refusal(
+                "cache-size",
+                0,
+                "a size above 0, such as cache-size = \"8G\"",
+            ));
         }
         Ok(read)
     }
@@ -63,11 +68,12 @@ impl PolyMix4 {
         500 + self.robots() / 10
     }
 
-    /// The working set is frozen at that many objects: the cachable misses of one top phase, as PolyMix-4 counts them
-    /// (peak × 0.45 × 0.8 × 4 h).
+    /// The working set is frozen at that many objects: the cachable misses of one top phase, as
+    /// PolyMix-4 counts them (peak × 0.45 × 0.8 × 4 h).
     #[must_use]
     pub fn working_set(&self) -> u64 {
-        floor(self.peak_rate * 0.45 * 0.8 * phases::TOP.as_secs_f64() / f64::from(self.time_scale)).max(1000)
+        floor(self.peak_rate * 0.45 * 0.8 * phases::TOP.as_secs_f64() / f64::from(self.time_scale))
+            .max(1000)
     }
 
     /// Bytes of cachable misses that end the fill.
@@ -77,8 +83,8 @@ impl PolyMix4 {
     }
 }
 
-/// Requests that come of one that is made directly, itself included, in the mean: what a robot's rate is divided by to know
-/// how often it begins.
+/// Requests that come of one that is made directly, itself included, in the mean: what a robot's
+/// rate is divided by to know how often it begins.
 #[must_use]
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();

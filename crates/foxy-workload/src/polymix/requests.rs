@@ -4,7 +4,8 @@ use super::PolyMix4;
 use super::content::{Document, Kind, World};
 use foxy_base::Random;
 
-/// Probability that a request is for something that was asked for before: 55 % of hits over 80 % that can be.
+/// Probability that a request is for something that was asked for before: 55 % of hits over 80 %
+/// that can be.
 pub const RECURRENCE: f64 = 0.55 / 0.80;
 /// Share of POST.
 pub const POST_SHARE: f64 = 0.015;
@@ -50,7 +51,8 @@ pub struct Start {
 pub struct PolyMixStream {
     random: Random,
     world: World,
-    /// Documents so far of each type that is asked for directly, and how many of the newest are asked for again.
+    /// Documents so far of each type that is asked for directly, and how many of the newest are
+    /// asked for again.
     seen: [u64; 3],
     windows: [u64; 3],
 }
@@ -59,8 +61,10 @@ impl PolyMixStream {
     /// The stream of the model with these knobs; its world's number is the seed.
     #[must_use]
     pub fn new(knobs: &PolyMix4, seed: u64) -> Self {
-        let world = World { number: seed, time_scale: knobs.time_scale, delay_scale: knobs.delay_scale };
-        let windows = Kind::DIRECT.map(|(_, share)| (knobs.working_set() * u64::from(share) / 1000).max(1));
+        let world =
+            World { number: seed, time_scale: knobs.time_scale, delay_scale: knobs.delay_scale };
+        let windows =
+            Kind::DIRECT.map(|(_, share)| (knobs.working_set() * u64::from(share) / 1000).max(1));
         Self { random: Random::new(seed), world, seen: [0; 3], windows }
     }
 
@@ -102,7 +106,8 @@ impl PolyMixStream {
         } else {
             first + self.random.below(size)
         };
-        if !self.random.chance(NEIGHBOUR_CHANCE) || !self.document(place, number).nature().cachable {
+        if !self.random.chance(NEIGHBOUR_CHANCE) || !self.document(place, number).nature().cachable
+        {
             return number;
         }
         let near = number.saturating_sub(NEIGHBOURS)..=(number + NEIGHBOURS).min(seen - 1);
@@ -140,7 +145,9 @@ mod tests {
 
     fn stream(seed: u64) -> PolyMixStream {
         match Workload::find("polymix-4").expect("known").model {
-            Model::PolyMix4(knobs) => PolyMixStream::new(&PolyMix4 { time_scale: 60, ..knobs }, seed),
+            Model::PolyMix4(knobs) => {
+                PolyMixStream::new(&PolyMix4 { time_scale: 60, ..knobs }, seed)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -155,7 +162,8 @@ mod tests {
         assert_ne!(starts(1), starts(2));
     }
 
-    /// What 100,000 starts come to, images included: about 290,000 requests, but only as independent as the starts.
+    /// What 100,000 starts come to, images included: about 290,000 requests, but only as
+    /// independent as the starts.
     #[derive(Default)]
     struct Seen {
         requests: f64,
@@ -196,8 +204,9 @@ mod tests {
         seen
     }
 
-    /// The offered hit ratio is 55 % of plain GETs. A start's share of it has a deviation of about 0.45 of its requests, and
-    /// pages come with up to 14: the mean of 100,000 is off by 0.8 % once in 16,000 seeds.
+    /// The offered hit ratio is 55 % of plain GETs. A start's share of it has a deviation of about
+    /// 0.45 of its requests, and pages come with up to 14: the mean of 100,000 is off by 0.8 % once
+    /// in 16,000 seeds.
     #[test]
     fn the_offered_hit_ratio_is_that_of_the_model_and_bytes_hit_less() {
         let seen = look(100_000);
@@ -216,7 +225,8 @@ mod tests {
     fn manners_have_their_shares() {
         let seen = look(50_000);
         let others = 1.0 - POST_SHARE - HEAD_SHARE;
-        let expected = [0.80 * others, 0.05 * others, 0.10 * others, 0.05 * others, POST_SHARE, HEAD_SHARE];
+        let expected =
+            [0.80 * others, 0.05 * others, 0.10 * others, 0.05 * others, POST_SHARE, HEAD_SHARE];
         for (count, share) in seen.manners.iter().zip(expected) {
             // Four standard deviations of a binomial count.
             let tolerance = 4.0 * (seen.starts * share * (1.0 - share)).sqrt();
@@ -234,12 +244,18 @@ mod tests {
         for _ in 0..20_000 {
             let before = stream.seen;
             let start = stream.next_start();
-            if let Some(place) =
-                Kind::DIRECT.iter().position(|(kind, _)| *kind == start.document.container && start.repeat)
+            if let Some(place) = Kind::DIRECT
+                .iter()
+                .position(|(kind, _)| *kind == start.document.container && start.repeat)
             {
                 let age = before[place] - start.document.number;
-                assert!(age <= stream.windows[place] + NEIGHBOURS, "{} is {age} back", start.document);
-                oldest[place] = oldest[place].min(stream.windows[place] - age.min(stream.windows[place]));
+                assert!(
+                    age <= stream.windows[place] + NEIGHBOURS,
+                    "{} is {age} back",
+                    start.document
+                );
+                oldest[place] =
+                    oldest[place].min(stream.windows[place] - age.min(stream.windows[place]));
             }
         }
         // The whole window is used: its oldest twentieth too.

@@ -1,5 +1,5 @@
-//! Makes a trace from texts, one get at a time: numbers clients, URLs and origin servers, then puts times in order.
-//! What a line of a log means is the readers' business.
+//! Makes a trace from texts, one get at a time: numbers clients, URLs and origin servers, then puts
+//! times in order. What a line of a log means is the readers' business.
 
 use super::names::Interner;
 use super::skip::{Answer, Entry, Skip, Verb};
@@ -25,11 +25,12 @@ impl Builder {
         Self { others: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Adds one line of a log. What stands behind a `#` in its URL is the client's own, no server or cache is ever told, and it is left
-    /// away (RFC 3986 §3.5): logs of browsers have it.
+    /// Adds one line of a log. What stands behind a `#` in its URL is the client's own, no server
+    /// or cache is ever told, and it is left away (RFC 3986 §3.5): logs of browsers have it.
     ///
     /// # Errors
-    /// A 304 for a URL without a known size, more names than numbers, and another method where gets are wanted.
+    /// A 304 for a URL without a known size, more names than numbers, and another method where gets
+    /// are wanted.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
         let entry = Entry { url: without_fragment(entry.url), ..entry };
         let size = match entry.answer {
@@ -46,13 +47,15 @@ impl Builder {
         Ok(())
     }
 
-    /// A request by another method is about what its URL was last got as; where it never was, its own size is all there is.
+    /// A request by another method is about what its URL was last got as; where it never was, its
+    /// own size is all there is.
     fn add_other(&mut self, entry: Entry<'_>, verb: Verb, size: u64) -> Result<(), Skip> {
         if self.others.is_none() {
             return Err(Skip::NotGet);
         }
         let (client, url) = self.numbers(entry)?;
-        let size = self.last_sizes[url as usize].unwrap_or(if verb == Verb::Head { 0 } else { size });
+        let size =
+            self.last_sizes[url as usize].unwrap_or(if verb == Verb::Head { 0 } else { size });
         let other = Other { verb, get: Get { time: 0, client, url, size } };
         self.others.as_mut().expect("looked at above").push((entry.time, other));
         Ok(())
@@ -95,7 +98,8 @@ impl Builder {
         let mut others = self.others.unwrap_or_default();
         self.gets.sort_by_key(|(time, _)| *time);
         others.sort_by_key(|(time, _)| *time);
-        let firsts = [self.gets.first().map(|(time, _)| *time), others.first().map(|(time, _)| *time)];
+        let firsts =
+            [self.gets.first().map(|(time, _)| *time), others.first().map(|(time, _)| *time)];
         let first = firsts.into_iter().flatten().min().unwrap_or(0);
         let since = |time: i64| time.abs_diff(first);
         let others = others.into_iter().map(|(time, other)| {
@@ -103,7 +107,8 @@ impl Builder {
             Other { get, ..other }
         });
         let others = others.collect();
-        let gets = self.gets.into_iter().map(|(time, get)| Get { time: since(time), ..get }).collect();
+        let gets =
+            self.gets.into_iter().map(|(time, get)| Get { time: since(time), ..get }).collect();
         Trace {
             gets,
             others,
@@ -124,7 +129,8 @@ fn without_fragment(url: &str) -> &str {
     url.split_once('#').map_or(url, |(url, _)| url)
 }
 
-/// The host and port of an absolute URL; of `host:port` (a tunnel) the whole; empty for a path alone.
+/// The host and port of an absolute URL; of `host:port` (a tunnel) the whole; empty for a path
+/// alone.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -158,7 +164,8 @@ mod tests {
     #[test]
     fn gets_come_in_the_order_of_their_times_counted_from_the_first() {
         let mut builder = Builder::default();
-        let gets = [(500, "c1", "http://a/1"), (200, "c2", "http://B/1"), (500, "c1", "http://b/2")];
+        let gets =
+            [(500, "c1", "http://a/1"), (200, "c2", "http://B/1"), (500, "c1", "http://b/2")];
         for (time, client, url) in gets {
             assert_eq!(builder.add(entry(time, client, url, Answer::Whole(10))), Ok(()));
         }
@@ -171,7 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn a_request_by_another_method_is_about_what_its_url_was_last_got_as_and_left_out_unless_it_is_wanted() {
+    fn a_request_by_another_method_is_about_what_its_url_was_last_got_as_and_left_out_unless_it_is_wanted()
+     {
         let post = |time, url| entry(time, "c", url, Answer::Other(Verb::Post, 5));
         assert_eq!(Builder::default().add(post(0, "u")), Err(Skip::NotGet));
         let mut builder = Builder::of_all_methods();
@@ -186,7 +194,10 @@ mod tests {
         assert_eq!(builder.add(entry(400, "c", "v", Answer::NotModified)), Err(Skip::SizeNotKnown));
         assert_eq!((builder.len(), builder.others()), (1, 3));
         let trace = builder.finish();
-        assert_eq!((trace.start, trace.gets[0].time, trace.urls(), trace.clients), (100, 100, 2, 2));
+        assert_eq!(
+            (trace.start, trace.gets[0].time, trace.urls(), trace.clients),
+            (100, 100, 2, 2)
+        );
         let seen: Vec<_> = trace
             .others
             .iter()

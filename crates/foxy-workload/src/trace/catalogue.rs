@@ -1,6 +1,7 @@
-//! Synthetic traces of a catalogue: objects asked for independently by Zipf's law, renewed over time, and others asked for
-//! once. They stand in for a content network's edge and for a package registry; a proxy's traces need
-//! [`synthetic`](super::synthetic), which remembers. Never to be shown without the label "synthetic".
+//! Synthetic traces of a catalogue: objects asked for independently by Zipf's law, renewed over
+//! time, and others asked for once. They stand in for a content network's edge and for a package
+//! registry; a proxy's traces need [`synthetic`](super::synthetic), which remembers. Never to be
+//! shown without the label "synthetic".
 
 use super::{Get, Names, Trace};
 use foxy_base::Random;
@@ -20,16 +21,19 @@ pub struct Catalogue {
     pub once: f64,
     /// How many times over the catalogue is renewed in a full trace.
     pub renewals: f64,
-    /// The share of objects that are metadata, lognormal with this median in bytes and a spread of one.
+    /// The share of objects that are metadata, lognormal with this median in bytes and a spread of
+    /// one.
     pub metadata: (f64, f64),
     /// The others are lognormal: median in bytes and spread of the logarithm.
     pub body: (f64, f64),
-    /// Bytes of the largest object; a twentieth of those that are no metadata is in a Pareto tail up to it.
+    /// Bytes of the largest object; a twentieth of those that are no metadata is in a Pareto tail
+    /// up to it.
     pub largest: f64,
 }
 
-/// A content network's edge. Three objects of four are asked for once (Maggs and Sitaraman, Algorithmic Nuggets in Content
-/// Delivery, 2015, saw 74 %); the exponent is at the upper end of what proxies had; the sizes are a choice.
+/// A content network's edge. Three objects of four are asked for once (Maggs and Sitaraman,
+/// Algorithmic Nuggets in Content Delivery, 2015, saw 74 %); the exponent is at the upper end of
+/// what proxies had; the sizes are a choice.
 pub const CDN: Catalogue = Catalogue {
     name: "cdn",
     gets: 1_000_000,
@@ -42,8 +46,8 @@ pub const CDN: Catalogue = Catalogue {
     largest: 64e6,
 };
 
-/// A package registry's: more than half of the objects are small metadata, a few archives hold most bytes. All its numbers
-/// are a choice.
+/// A package registry's: more than half of the objects are small metadata, a few archives hold most
+/// bytes. All its numbers are a choice.
 pub const REGISTRY: Catalogue = Catalogue {
     name: "registry",
     gets: 600_000,
@@ -56,7 +60,8 @@ pub const REGISTRY: Catalogue = Catalogue {
     largest: 200e6,
 };
 
-/// The share of bodies in the Pareto tail, its exponent, and where it begins in multiples of the median.
+/// The share of bodies in the Pareto tail, its exponent, and where it begins in multiples of the
+/// median.
 const TAIL: (f64, f64, f64) = (0.05, 1.1, 4.0);
 /// Bytes of the smallest object.
 const SMALLEST: f64 = 64.0;
@@ -73,7 +78,8 @@ struct Generator<'a> {
 }
 
 impl Catalogue {
-    /// Makes a trace of so many gets; one that is shorter than a full trace has a catalogue that is smaller by as much.
+    /// Makes a trace of so many gets; one that is shorter than a full trace has a catalogue that is
+    /// smaller by as much.
     #[must_use]
     pub fn generate(&self, gets: usize, seed: u64) -> Trace {
         let scale = gets as f64 / self.gets as f64;

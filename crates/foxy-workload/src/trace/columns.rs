@@ -24,7 +24,10 @@ const NAMES: [(Column, &[&str]); 6] = [
     (Column::Time, &["time", "timestamp", "ts", "date", "datetime"]),
     (Column::Client, &["client", "client_ip", "clientip", "remote_addr", "host_ip", "user"]),
     (Column::Url, &["url", "uri", "request_url", "key", "object", "path"]),
-    (Column::Bytes, &["bytes", "size", "body_bytes_sent", "bytes_sent", "response_bytes", "object_size"]),
+    (
+        Column::Bytes,
+        &["bytes", "size", "body_bytes_sent", "bytes_sent", "response_bytes", "object_size"],
+    ),
     (Column::Method, &["method", "request_method", "verb"]),
     (Column::Status, &["status", "status_code", "response_status", "code"]),
 ];
@@ -40,11 +43,13 @@ impl Columns {
     ///
     /// # Errors
     /// When none is a time, a URL or a size.
-    pub(super) fn find<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Result<Self, ReadError> {
+    pub(super) fn find<'a>(
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<Self, ReadError> {
         let place = |known: &[&str]| {
-            known
-                .iter()
-                .find_map(|known| names.clone().position(|name| name.trim().eq_ignore_ascii_case(known)))
+            known.iter().find_map(|known| {
+                names.clone().position(|name| name.trim().eq_ignore_ascii_case(known))
+            })
         };
         let columns = Self { places: NAMES.map(|(_, known)| place(known)) };
         for needed in [Column::Time, Column::Url, Column::Bytes] {
@@ -75,9 +80,10 @@ mod tests {
         for (number, (column, _)) in NAMES.iter().enumerate() {
             assert_eq!(*column as usize, number);
         }
-        let columns =
-            Columns::find(["Size", "x", " URL", "timestamp"].into_iter()).expect("all that is needed");
-        let places = [Column::Time, Column::Url, Column::Bytes, Column::Client].map(|c| columns.place(c));
+        let columns = Columns::find(["Size", "x", " URL", "timestamp"].into_iter())
+            .expect("all that is needed");
+        let places =
+            [Column::Time, Column::Url, Column::Bytes, Column::Client].map(|c| columns.place(c));
         assert_eq!(places, [Some(3), Some(2), Some(0), None]);
         assert_eq!(columns.used().collect::<Vec<_>>(), [3, 2, 0]);
     }

@@ -41,7 +41,12 @@ mod tests {
     #[test]
     fn lines_are_gets_or_have_a_reason() {
         let get = |url, size| {
-            Ok(Entry { time: 971_211_336_000_000, client: "10.0.0.7", url, answer: Answer::Whole(size) })
+            Ok(Entry {
+                time: 971_211_336_000_000,
+                client: "10.0.0.7",
+                url,
+                answer: Answer::Whole(size),
+            })
         };
         let cases = [
             (
@@ -52,7 +57,10 @@ mod tests {
                 r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET http://a.test/\"x HTTP/1.1" 200 - "http://b/" "M [en]" TCP_MISS:DIRECT"#,
                 get(r#"http://a.test/\"x"#, 0),
             ),
-            (r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "PATCH /a HTTP/1.0" 200 2326"#, Err(Skip::NotGet)),
+            (
+                r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "PATCH /a HTTP/1.0" 200 2326"#,
+                Err(Skip::NotGet),
+            ),
             (
                 r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 206 26"#,
                 Err(Skip::StatusNotUsed),
@@ -60,8 +68,14 @@ mod tests {
             (r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "-" 408 -"#, Err(Skip::NoUrl)),
             (r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "" 400 0"#, Err(Skip::NoUrl)),
             (r#"10.0.0.7 - - [noon] "GET /a HTTP/1.0" 200 26"#, Err(Skip::BadTime)),
-            (r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" OK 26"#, Err(Skip::BadStatus)),
-            (r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0 200 26"#, Err(Skip::MissingField)),
+            (
+                r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" OK 26"#,
+                Err(Skip::BadStatus),
+            ),
+            (
+                r#"10.0.0.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0 200 26"#,
+                Err(Skip::MissingField),
+            ),
         ];
         for (line, expected) in cases {
             assert_eq!(parse(line), expected, "{line}");

@@ -1,5 +1,5 @@
-//! Comma, semicolon or tab separated values with a header line. A line is a row: one broken quote costs one line, where
-//! RFC 4180's line breaks inside quotes would let it swallow the file.
+//! Comma, semicolon or tab separated values with a header line. A line is a row: one broken quote
+//! costs one line, where RFC 4180's line breaks inside quotes would let it swallow the file.
 
 use super::columns::{Column, Columns};
 use super::read::ReadError;
@@ -21,7 +21,8 @@ impl Csv {
     /// When it names no time, URL or size.
     pub(super) fn new(header: &str) -> Result<Self, ReadError> {
         let count = |separator: &u8| header.bytes().filter(|byte| byte == separator).count();
-        let separator = *b",;\t".iter().rev().max_by_key(|separator| count(separator)).expect("three");
+        let separator =
+            *b",;\t".iter().rev().max_by_key(|separator| count(separator)).expect("three");
         let names = split(header.trim_start_matches('\u{feff}'), separator);
         let columns = Columns::find(names.iter().map(AsRef::as_ref))?;
         Ok(Self { separator, columns })
@@ -37,7 +38,11 @@ impl Csv {
         let optional = |column| {
             let Some(place) = self.columns.place(column) else { return Ok(None) };
             let field: &str = fields.get(place).ok_or(Skip::MissingField)?;
-            Ok(Some(if matches!(column, Column::Url | Column::Client) { field } else { field.trim() }))
+            Ok(Some(if matches!(column, Column::Url | Column::Client) {
+                field
+            } else {
+                field.trim()
+            }))
         };
         let needed = |column| optional(column).and_then(|field| field.ok_or(Skip::MissingField));
         let time = timestamp::parse(needed(Column::Time)?).ok_or(Skip::BadTime)?;
@@ -46,7 +51,9 @@ impl Csv {
         let client = optional(Column::Client)?.unwrap_or("");
         let answer = match (optional(Column::Method)?, optional(Column::Status)?) {
             (None, None) => Answer::Whole(skip::bytes(size)?),
-            (method, status) => skip::answer(method.unwrap_or("GET"), status.unwrap_or("200"), size)?,
+            (method, status) => {
+                skip::answer(method.unwrap_or("GET"), status.unwrap_or("200"), size)?
+            }
         };
         take(Entry { time, client, url, answer })
     }
@@ -72,7 +79,8 @@ fn split(line: &str, separator: u8) -> Vec<Cow<'_, str>> {
     }
 }
 
-/// Where a field ends: at the next separator that is not inside quotes. A quote that is never closed is a letter.
+/// Where a field ends: at the next separator that is not inside quotes. A quote that is never
+/// closed is a letter.
 fn end_of_field(text: &str, separator: u8) -> usize {
     let next = |from: usize| {
         let bytes = &text.as_bytes()[from..];
@@ -101,7 +109,8 @@ mod tests {
         let own = |entry: Entry<'_>| {
             Ok((entry.time, entry.client.to_string(), entry.url.to_string(), entry.answer))
         };
-        let expected = expected.map(|(time, client, url, answer)| (time, client.into(), url.into(), answer));
+        let expected =
+            expected.map(|(time, client, url, answer)| (time, client.into(), url.into(), answer));
         assert_eq!(csv.parse(line, own), expected, "{line}");
     }
 
@@ -109,7 +118,11 @@ mod tests {
     fn rows_are_gets_or_have_a_reason() {
         let boston = "time,client,url,bytes,origin_seconds";
         let whole = Answer::Whole;
-        check(boston, "1.5,272-8,http://a/,1934,0.53", Ok((1_500_000, "272-8", "http://a/", whole(1934))));
+        check(
+            boston,
+            "1.5,272-8,http://a/,1934,0.53",
+            Ok((1_500_000, "272-8", "http://a/", whole(1934))),
+        );
         check(
             boston,
             r#"1,c,"http://a/?x=1,2""q""",9,0"#,
@@ -121,7 +134,11 @@ mod tests {
         check(boston, ",c,http://a/,5,", Err(Skip::BadTime));
         check(boston, "1,c,,5,", Err(Skip::NoUrl));
         let full = "\u{feff}Status;Method;Size;URL;Timestamp";
-        check(full, "200;GET;7;http://a/;1970-01-01T00:00:01Z", Ok((1_000_000, "", "http://a/", whole(7))));
+        check(
+            full,
+            "200;GET;7;http://a/;1970-01-01T00:00:01Z",
+            Ok((1_000_000, "", "http://a/", whole(7))),
+        );
         check(full, "304;GET;0;http://a/;1", Ok((1_000_000, "", "http://a/", Answer::NotModified)));
         check(full, "200;PATCH;7;http://a/;1", Err(Skip::NotGet));
         check(full, "500;GET;7;http://a/;1", Err(Skip::StatusNotUsed));

@@ -1,5 +1,6 @@
-//! Traces: the URL-gets that clients sent, in the order of their times, held small enough to walk millions in memory.
-//! Read from logs, or made by the calibrated generator. No file access here: readers take what the binary opened.
+//! Traces: the URL-gets that clients sent, in the order of their times, held small enough to walk
+//! millions in memory. Read from logs, or made by the calibrated generator. No file access here:
+//! readers take what the binary opened.
 
 pub mod builder;
 pub mod catalogue;

@@ -1,4 +1,5 @@
-//! What published traces are like, as numbers that the generator in [`synthetic`](super::synthetic) works from.
+//! What published traces are like, as numbers that the generator in [`synthetic`](super::synthetic)
+//! works from.
 
 use super::targets::Target;
 
@@ -9,22 +10,25 @@ pub struct Model {
     pub name: &'static str,
     /// Gets of the trace that it stands for.
     pub gets: u64,
-    /// Different URLs of these, where that is published: a trace of the same length has exactly so many, one of another length
-    /// as many in proportion.
+    /// Different URLs of these, where that is published: a trace of the same length has exactly so
+    /// many, one of another length as many in proportion.
     pub urls: Option<u64>,
     /// The share of fetches that repeat an earlier one.
     pub repeats: f64,
-    /// The share of repeats whose distance to the earlier fetch is log-uniform; for the others it is uniform.
+    /// The share of repeats whose distance to the earlier fetch is log-uniform; for the others it
+    /// is uniform.
     pub recent: f64,
     /// The share of new pages that are never fetched again.
     pub once: f64,
     /// Mean size of what is fetched, in bytes.
     pub mean_size: f64,
-    /// How many times as large an object of a page that is never fetched again is, in the mean, as another.
+    /// How many times as large an object of a page that is never fetched again is, in the mean, as
+    /// another.
     pub once_larger: f64,
     /// The share of objects whose size is in the Pareto tail.
     pub tail: f64,
-    /// Bytes of the largest object that is never fetched again; the others are smaller by `once_larger`.
+    /// Bytes of the largest object that is never fetched again; the others are smaller by
+    /// `once_larger`.
     pub largest: f64,
     /// Gets of a page and its images, in the mean.
     pub burst: f64,
@@ -68,8 +72,8 @@ pub const DEC: Model = Model {
     targets: &[Target::MeanSize(12_700.0), Target::Infinite { hits: 0.49, bytes: 0.36 }],
 };
 
-/// A slice of it, as the paper's Table 1 has it: 32 % of the gets are hits in 512 MB of memory, 4 % are reads of a
-/// 2 GB disk, 64 % are writes of 10.55 KB in the mean.
+/// A slice of it, as the paper's Table 1 has it: 32 % of the gets are hits in 512 MB of memory, 4 %
+/// are reads of a 2 GB disk, 64 % are writes of 10.55 KB in the mean.
 pub const TABLE1: Model = Model {
     name: "table1",
     gets: 1_058_206,
@@ -85,8 +89,9 @@ pub const TABLE1: Model = Model {
     ..DEC
 };
 
-/// Boston University's clients, November 1994 to February 1995, browser caches removed. Fitted to the curve of LRU caches
-/// with pages in bursts; the rule alone, get by get, has .647, .85 and .5 for the first three.
+/// Boston University's clients, November 1994 to February 1995, browser caches removed. Fitted to
+/// the curve of LRU caches with pages in bursts; the rule alone, get by get, has .647, .85 and .5
+/// for the first three.
 pub const BU95: Model = Model {
     name: "bu95",
     gets: 135_382,
@@ -113,7 +118,8 @@ pub const BU95: Model = Model {
     ],
 };
 
-/// IRCache, 2004, as LEAP replayed it (SEEDS §1.3); its curve was not published, so there is nothing to meet but its counts.
+/// IRCache, 2004, as LEAP replayed it (SEEDS §1.3); its curve was not published, so there is
+/// nothing to meet but its counts.
 pub const IRCACHE: Model = Model {
     name: "ircache",
     gets: 97_462,

@@ -1,5 +1,5 @@
-//! Texts by number, end to end in one allocation, and the table that gives each new text the next number.
-//! Not a general map: nothing is ever removed.
+//! Texts by number, end to end in one allocation, and the table that gives each new text the next
+//! number. Not a general map: nothing is ever removed.
 
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, RandomState};
@@ -74,7 +74,8 @@ impl Interner {
         }
         let number = u32::try_from(self.texts.len()).ok()?;
         self.texts.push(text);
-        self.numbers.insert_unique(hash, number, |&number| self.hasher.hash_one(self.texts.get(number)));
+        self.numbers
+            .insert_unique(hash, number, |&number| self.hasher.hash_one(self.texts.get(number)));
         Some((number, true))
     }
 
@@ -96,7 +97,8 @@ mod tests {
     #[test]
     fn a_text_keeps_the_number_it_was_first_given() {
         let mut interner = Interner::default();
-        let numbers: Vec<_> = ["a", "", "bb", "a", ""].iter().map(|text| interner.number(text)).collect();
+        let numbers: Vec<_> =
+            ["a", "", "bb", "a", ""].iter().map(|text| interner.number(text)).collect();
         assert_eq!(
             numbers,
             [Some((0, true)), Some((1, true)), Some((2, true)), Some((0, false)), Some((1, false))]

@@ -1,5 +1,5 @@
-//! Apache Parquet: only the columns that mean something are decoded, a row at a time. The file is held in memory, as its
-//! directory stands at its end. Unpacks Snappy, gzip and LZ4.
+//! Apache Parquet: only the columns that mean something are decoded, a row at a time. The file is
+//! held in memory, as its directory stands at its end. Unpacks Snappy, gzip and LZ4.
 
 use super::columns::{Column, Columns};
 use super::read::{ReadError, is_damage};
@@ -28,14 +28,16 @@ pub(super) fn read(
         if damage { ReadError::NotParquet(error.to_string()) } else { ReadError::Io(error) }
     })?;
     let unusable = |error: ParquetError| ReadError::NotParquet(error.to_string());
-    let file = contained(|| SerializedFileReader::new(bytes::Bytes::from(bytes))).map_err(unusable)?;
+    let file =
+        contained(|| SerializedFileReader::new(bytes::Bytes::from(bytes))).map_err(unusable)?;
     let schema = file.metadata().file_metadata().schema().clone();
     let columns = Columns::find(schema.get_fields().iter().map(|field| field.name()))?;
     let mut used: Vec<usize> = columns.used().collect();
     used.sort_unstable();
     check_packing(&file, &used)?;
     let fields = used.iter().map(|&place| schema.get_fields()[place].clone()).collect();
-    let wanted = Type::group_type_builder(schema.name()).with_fields(fields).build().map_err(unusable)?;
+    let wanted =
+        Type::group_type_builder(schema.name()).with_fields(fields).build().map_err(unusable)?;
     let place = |column| columns.place(column).and_then(|place| used.binary_search(&place).ok());
     let mut rows = contained(|| file.get_row_iter(Some(wanted))).map_err(unusable)?;
     loop {
@@ -60,8 +62,8 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
     let columns = file.metadata().row_groups().iter().flat_map(|group| group.columns());
     let fields = file.metadata().file_metadata().schema().get_fields();
     let is_used = |name: &str| used.iter().any(|&place| fields[place].name() == name);
-    for column in
-        columns.filter(|column| column.column_path().parts().first().is_some_and(|name| is_used(name)))
+    for column in columns
+        .filter(|column| column.column_path().parts().first().is_some_and(|name| is_used(name)))
     {
         let packing = column.compression();
         match packing {
@@ -80,16 +82,21 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
     Ok(())
 }
 
-/// Runs a step of the decoder. Damaged files make it panic in places, which is an error of the file and not of ours;
-/// nothing of it is used after that.
+/// Runs a step of the decoder. Damaged files make it panic in places, which is an error of the file
+/// and not of ours; nothing of it is used after that.
 fn contained<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     catch_unwind(AssertUnwindSafe(step))
         .unwrap_or_else(|_| Err(ParquetError::General("its parts do not fit together".into())))
 }
 
-fn add(row: &Row, place: impl Fn(Column) -> Option<usize>, builder: &mut Builder) -> Result<(), Skip> {
-    let field =
-        |column| place(column).and_then(|place| row.get_column_iter().nth(place)).map(|(_, field)| field);
+fn add(
+    row: &Row,
+    place: impl Fn(Column) -> Option<usize>,
+    builder: &mut Builder,
+) -> Result<(), Skip> {
+    let field = |column| {
+        place(column).and_then(|place| row.get_column_iter().nth(place)).map(|(_, field)| field)
+    };
     let words = |column| field(column).map(text);
     let time = field(Column::Time).and_then(time).ok_or(Skip::BadTime)?;
     let url = words(Column::Url).unwrap_or_default();
@@ -111,7 +118,9 @@ fn text(field: &Field) -> Cow<'_, str> {
     match field {
         Field::Str(text) => Cow::Borrowed(text),
         Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()),
-        Field::Null | Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => Cow::Borrowed(""),
+        Field::Null | Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => {
+            Cow::Borrowed("")
+        }
         Field::Double(value) => Cow::Owned(value.to_string()),
         number => Cow::Owned(number.to_string()),
     }

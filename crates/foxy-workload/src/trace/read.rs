@@ -1,5 +1,6 @@
-//! Reads a trace from a log: unpacks it, guesses its format, and counts every line that gives no get with its reason.
-//! What one line means is the formats' business; files are opened by the binary.
+//! Reads a trace from a log: unpacks it, guesses its format, and counts every line that gives no
+//! get with its reason. What one line means is the formats' business; files are opened by the
+//! binary.
 
 use super::csv::Csv;
 use super::report::ReadReport;
@@ -31,13 +32,18 @@ pub enum Format {
 
 impl Format {
     /// Every format with the name people give it.
-    pub const NAMES: [(&'static str, Self); 4] =
-        [("squid", Self::Squid), ("common", Self::Common), ("csv", Self::Csv), ("parquet", Self::Parquet)];
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("squid", Self::Squid),
+        ("common", Self::Common),
+        ("csv", Self::Csv),
+        ("parquet", Self::Parquet),
+    ];
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name);
+        let name =
+            Self::NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name);
         f.write_str(name)
     }
 }
@@ -46,10 +52,13 @@ impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found =
-            Self::NAMES.iter().find(|(name, _)| *name == text || (text == "combined" && *name == "common"));
+        let found = Self::NAMES
+            .iter()
+            .find(|(name, _)| *name == text || (text == "combined" && *name == "common"));
         found.map(|(_, format)| *format).ok_or_else(|| {
-            format!("trace format {text:?} is not known; use squid, common, combined, csv or parquet")
+            format!(
+                "trace format {text:?} is not known; use squid, common, combined, csv or parquet"
+            )
         })
     }
 }
@@ -86,7 +95,8 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Reads the gets of a whole log. The format is guessed when none is given; `progress` is told how many lines are done.
+/// Reads the gets of a whole log. The format is guessed when none is given; `progress` is told how
+/// many lines are done.
 ///
 /// # Errors
 /// Only when nothing can be made of the file; a line that cannot be used is counted in the report.
@@ -186,7 +196,8 @@ fn read_lines(
     Ok(())
 }
 
-/// The next line with its end; false when it is longer than allowed, and then only its start is kept. None at the end.
+/// The next line with its end; false when it is longer than allowed, and then only its start is
+/// kept. None at the end.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let limit = LONGEST_LINE as u64;
@@ -216,10 +227,12 @@ pub(super) fn is_damage(error: &io::Error, packed: bool) -> bool {
     packed && error.raw_os_error().is_none()
 }
 
-/// Lines of the head that the format is guessed from; all of it when none of them is of a known format.
+/// Lines of the head that the format is guessed from; all of it when none of them is of a known
+/// format.
 const GUESSED_LINES: usize = 20;
 
-/// The format that most of the first lines have; of all that were looked at, where the first few are of none.
+/// The format that most of the first lines have; of all that were looked at, where the first few
+/// are of none.
 fn guess(head: &[u8]) -> Option<Format> {
     if head.starts_with(b"PAR1") {
         return Some(Format::Parquet);

@@ -49,7 +49,10 @@ impl ReadReport {
 
     /// Reasons that occurred, with their counts.
     pub fn reasons(&self) -> impl Iterator<Item = (Skip, u64)> + '_ {
-        Skip::ALL.iter().map(|&reason| (reason, self.skipped(reason))).filter(|&(_, count)| count > 0)
+        Skip::ALL
+            .iter()
+            .map(|&reason| (reason, self.skipped(reason)))
+            .filter(|&(_, count)| count > 0)
     }
 
     /// Counts a line that was read.

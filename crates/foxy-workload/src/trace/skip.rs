@@ -19,7 +19,8 @@ pub enum Skip {
     BadStatus,
     /// The URL is empty or `-`.
     NoUrl,
-    /// Another method than GET, where gets are wanted; else one that is not replayed, or whose status is not a plain success.
+    /// Another method than GET, where gets are wanted; else one that is not replayed, or whose
+    /// status is not a plain success.
     NotGet,
     /// A status that carries no whole object: all but 200, 203 and 304.
     StatusNotUsed,
@@ -29,7 +30,8 @@ pub enum Skip {
     SizeNotKnown,
     /// More than 2^32 different clients or URLs.
     TooManyNames,
-    /// From here on the compressed or columnar data cannot be decoded; the rest of the file is not read.
+    /// From here on the compressed or columnar data cannot be decoded; the rest of the file is not
+    /// read.
     Damaged,
 }
 
@@ -135,8 +137,9 @@ pub struct Entry<'a> {
     pub answer: Answer,
 }
 
-/// Sorts methods and statuses: 200 and 203 carry the whole object, 304 says it is unchanged. A 206 carries a part whose
-/// size is not the object's, redirects and errors are not what a cache is measured with. Of other methods every plain success is used.
+/// Sorts methods and statuses: 200 and 203 carry the whole object, 304 says it is unchanged. A 206
+/// carries a part whose size is not the object's, redirects and errors are not what a cache is
+/// measured with. Of other methods every plain success is used.
 pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, Skip> {
     let size = bytes(size)?;
     let digits = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
@@ -146,7 +149,10 @@ pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, S
     if !method.eq_ignore_ascii_case("GET") {
         let verb = Verb::NAMES.iter().find(|(name, _)| method.eq_ignore_ascii_case(name));
         let done = matches!(status, "200" | "201" | "202" | "203" | "204");
-        return verb.filter(|_| done).map(|&(_, verb)| Answer::Other(verb, size)).ok_or(Skip::NotGet);
+        return verb
+            .filter(|_| done)
+            .map(|&(_, verb)| Answer::Other(verb, size))
+            .ok_or(Skip::NotGet);
     }
     match status {
         "200" | "203" => Ok(Answer::Whole(size)),

@@ -1,5 +1,5 @@
-//! What a trace is like: how much, how often again, how large, by whom. Pure counting over the gets; what caches of
-//! limited size would hit is for the lab to say.
+//! What a trace is like: how much, how often again, how large, by whom. Pure counting over the
+//! gets; what caches of limited size would hit is for the lab to say.
 
 use super::Trace;
 
@@ -52,8 +52,8 @@ pub struct Zipf {
     pub fit: f64,
     /// First rank of the fit.
     pub from: usize,
-    /// Last rank of the fit: the last URL that is asked for twice, as the flat tail of those asked for once is cut
-    /// where the trace ends and says nothing of popularity.
+    /// Last rank of the fit: the last URL that is asked for twice, as the flat tail of those asked
+    /// for once is cut where the trace ends and says nothing of popularity.
     pub to: usize,
 }
 
@@ -85,7 +85,8 @@ impl Statistics {
             per_client[get.client as usize] += 1;
         }
         // A synthetic trace knows more URLs and clients than its gets reach.
-        let sizes = last_sizes.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(&size, _)| size);
+        let sizes =
+            last_sizes.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(&size, _)| size);
         let objects: Vec<u64> = sizes.collect();
         counts.retain(|&count| count > 0);
         per_client.retain(|&count| count > 0);
@@ -136,14 +137,16 @@ impl Spread {
     }
 }
 
-/// Fits a power law to how often each URL is asked for. None when fewer than three are asked for twice.
+/// Fits a power law to how often each URL is asked for. None when fewer than three are asked for
+/// twice.
 fn zipf(mut counts: Vec<u64>) -> Option<Zipf> {
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let to = counts.partition_point(|&count| count > 1);
     if to < 3 {
         return None;
     }
-    let points = || (1..).zip(&counts[..to]).map(|(rank, &count)| (real(rank).ln(), real(count).ln()));
+    let points =
+        || (1..).zip(&counts[..to]).map(|(rank, &count)| (real(rank).ln(), real(count).ln()));
     let number = real(to as u64);
     let mean_x = points().map(|(x, _)| x).sum::<f64>() / number;
     let mean_y = points().map(|(_, y)| y).sum::<f64>() / number;
@@ -189,7 +192,10 @@ mod tests {
         assert_eq!((found.bytes, found.unique_bytes, found.duration), (350, 130, 9));
         assert_eq!((found.infinite.gets, found.once), (0.5, 0.5));
         assert!((found.infinite.bytes - 240.0 / 350.0).abs() < 1e-9);
-        assert_eq!(found.answers, Spread { mean: 87.5, median: 100, p90: 120, p99: 120, largest: 120 });
+        assert_eq!(
+            found.answers,
+            Spread { mean: 87.5, median: 100, p90: 120, p99: 120, largest: 120 }
+        );
         assert_eq!(found.per_client, Spread { mean: 2.0, median: 1, p90: 3, p99: 3, largest: 3 });
         assert_eq!(found.zipf, None);
     }
@@ -203,7 +209,8 @@ mod tests {
 
     #[test]
     fn a_power_law_is_found_again() {
-        let counts: Vec<u64> = (1..=10_000u32).map(|rank| (1e6 / f64::from(rank).powf(0.8)) as u64).collect();
+        let counts: Vec<u64> =
+            (1..=10_000u32).map(|rank| (1e6 / f64::from(rank).powf(0.8)) as u64).collect();
         let zipf = zipf(counts).expect("enough ranks");
         assert!((zipf.alpha - 0.8).abs() < 0.01 && zipf.fit > 0.999, "{zipf:?}");
         assert_eq!((zipf.from, zipf.to), (1, 10_000));

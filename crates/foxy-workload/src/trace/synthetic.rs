@@ -1,13 +1,15 @@
-//! Synthetic traces that stand in for the seeds' (R12; WORKLOADS: "calibrated synthetic trace"). Clients fetch pages: a
-//! page and its images come from one server. A page is new, or one that was fetched before is fetched again; how long
-//! before is what decides hit ratios at small and large caches alike. Interleaved clients, lognormal sizes with a
-//! Pareto tail, everything from the seed. Never to be shown without the label "synthetic".
+//! Synthetic traces that stand in for the seeds' (R12; WORKLOADS: "calibrated synthetic trace").
+//! Clients fetch pages: a page and its images come from one server. A page is new, or one that was
+//! fetched before is fetched again; how long before is what decides hit ratios at small and large
+//! caches alike. Interleaved clients, lognormal sizes with a Pareto tail, everything from the seed.
+//! Never to be shown without the label "synthetic".
 
 pub use super::models::{BU95, DEC, IRCACHE, MODELS, Model, TABLE1};
 use super::{Get, Names, Trace};
 use foxy_base::Random;
 
-/// The most gets of one trace: they and what they are made from stand in memory, some 60 bytes each.
+/// The most gets of one trace: they and what they are made from stand in memory, some 60 bytes
+/// each.
 pub const MOST_GETS: u64 = 100_000_000;
 
 /// The Pareto tail's exponent, and where it begins in multiples of the body's median.
@@ -15,7 +17,8 @@ const TAIL: (f64, f64) = (1.1, 4.0);
 /// Spread of the body's logarithm.
 const SPREAD: f64 = 1.2;
 
-/// Draws of a distance that may hit a page that is not fetched again before the newest page that is gets chosen.
+/// Draws of a distance that may hit a page that is not fetched again before the newest page that is
+/// gets chosen.
 const TRIES: u32 = 8;
 
 struct Page {
@@ -31,8 +34,8 @@ struct Visit {
     end: u32,
 }
 
-/// What is still to be given to visits where the number of different URLs is settled: drawn without putting back, so that
-/// all of it is given.
+/// What is still to be given to visits where the number of different URLs is settled: drawn without
+/// putting back, so that all of it is given.
 struct Left {
     gets: u64,
     /// Gets among these that are the first of their URL.
@@ -126,11 +129,13 @@ impl Generator<'_> {
             self.history.push(page);
         }
         let Page { first, count, .. } = self.pages[page as usize];
-        let count = self.left.as_mut().map_or(count, |left| left.give(count, first as usize >= known));
+        let count =
+            self.left.as_mut().map_or(count, |left| left.give(count, first as usize >= known));
         Some(Visit { client, next: first, end: first + count })
     }
 
-    /// A page fetched some fetches ago; none where there is none to be fetched again, unless it must be an old one.
+    /// A page fetched some fetches ago; none where there is none to be fetched again, unless it
+    /// must be an old one.
     fn old_page(&mut self) -> Option<u32> {
         let past = self.history.len();
         for _ in 0..TRIES.min(past as u32) {
@@ -148,7 +153,10 @@ impl Generator<'_> {
     }
 
     fn new_page(&mut self) -> u32 {
-        let most = self.left.as_ref().map_or(u32::MAX, |left| u32::try_from(left.firsts).unwrap_or(u32::MAX));
+        let most = self
+            .left
+            .as_ref()
+            .map_or(u32::MAX, |left| u32::try_from(left.firsts).unwrap_or(u32::MAX));
         let count = (1 + self.geometric(self.model.burst - 1.0)).min(most);
         let site = self.site();
         let first = self.sizes.len() as u32;
@@ -199,7 +207,9 @@ fn median_for(mean: f64, model: &Model) -> f64 {
         let cut = model.largest / (begin * median);
         begin * (exponent - cut.powf(1.0 - exponent)) / (exponent - 1.0)
     };
-    (0..20).fold(mean / 3.0, |median, _| mean / ((1.0 - model.tail) * body + model.tail * tail(median)))
+    (0..20).fold(mean / 3.0, |median, _| {
+        mean / ((1.0 - model.tail) * body + model.tail * tail(median))
+    })
 }
 
 #[cfg(test)]
@@ -222,20 +232,33 @@ mod tests {
                 let mut seen = HashSet::new();
                 let repeats = trace.gets.iter().filter(|get| !seen.insert(get.url)).count();
                 let share = repeats as f64 / trace.gets.len() as f64;
-                assert!((share - model.repeats).abs() < 0.02, "{} seed {seed}: {share}", model.name);
+                assert!(
+                    (share - model.repeats).abs() < 0.02,
+                    "{} seed {seed}: {share}",
+                    model.name
+                );
                 let bytes: u64 = trace.gets.iter().map(|get| get.size).sum();
                 let mean = bytes as f64 / trace.gets.len() as f64;
-                assert!((mean / model.mean_size - 1.0).abs() < 0.35, "{} seed {seed}: {mean}", model.name);
+                assert!(
+                    (mean / model.mean_size - 1.0).abs() < 0.35,
+                    "{} seed {seed}: {mean}",
+                    model.name
+                );
             }
         }
     }
 
     #[test]
     fn a_trace_has_exactly_as_many_urls_as_the_published_one() {
-        let urls = |trace: &Trace| trace.gets.iter().map(|get| get.url).collect::<HashSet<_>>().len();
+        let urls =
+            |trace: &Trace| trace.gets.iter().map(|get| get.url).collect::<HashSet<_>>().len();
         for seed in 0..6 {
             let trace = generate(&IRCACHE, 97_462, seed);
-            assert_eq!((trace.gets.len(), urls(&trace), trace.urls()), (97_462, 57_685, 57_685), "{seed}");
+            assert_eq!(
+                (trace.gets.len(), urls(&trace), trace.urls()),
+                (97_462, 57_685, 57_685),
+                "{seed}"
+            );
         }
         for gets in [0, 1, 2, 3, 10, 97, 4000] {
             for (seed, model) in (0..20).flat_map(|seed| [(seed, &IRCACHE), (seed, &BU95)]) {
@@ -260,7 +283,8 @@ mod tests {
     #[test]
     fn a_page_and_its_images_come_from_one_server_between_those_of_other_clients() {
         let trace = generate(&DEC, 50_000, 1);
-        let next_to = trace.gets.windows(2).filter(|two| trace.site(two[0].url) == trace.site(two[1].url));
+        let next_to =
+            trace.gets.windows(2).filter(|two| trace.site(two[0].url) == trace.site(two[1].url));
         assert!(next_to.count() < 10_000, "interleaved");
         let neighbours = trace.sites.windows(2).filter(|two| two[0] == two[1]).count();
         assert!(neighbours * 10 > trace.sites.len() * 7, "pages of four");

@@ -1,5 +1,6 @@
-//! Published figures that a synthetic trace is to meet. How the trace is made is in [`synthetic`](super::synthetic); what
-//! it has instead is for the lab to find out, which has the caches.
+//! Published figures that a synthetic trace is to meet. How the trace is made is in
+//! [`synthetic`](super::synthetic); what it has instead is for the lab to find out, which has the
+//! caches.
 
 /// Something published about a trace. Ratios are shares of the gets or of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,11 @@
-//! Times as logs write them, to microseconds since the Unix epoch: seconds with a fraction, the dates of the Common Log
-//! Format, and RFC 3339. No time zones but offsets that are written out.
+//! Times as logs write them, to microseconds since the Unix epoch: seconds with a fraction, the
+//! dates of the Common Log Format, and RFC 3339. No time zones but offsets that are written out.
 
 const MICROS: i64 = 1_000_000;
 
-/// Seconds, whole or with a fraction; a whole number above 10^11 is taken for milliseconds, microseconds or nanoseconds
-/// by its magnitude. Digits below a microsecond are dropped. Or an RFC 3339 date.
+/// Seconds, whole or with a fraction; a whole number above 10^11 is taken for milliseconds,
+/// microseconds or nanoseconds by its magnitude. Digits below a microsecond are dropped. Or an RFC
+/// 3339 date.
 pub(super) fn parse(text: &str) -> Option<i64> {
     seconds(text).or_else(|| rfc3339(text))
 }
@@ -22,7 +23,8 @@ fn seconds(text: &str) -> Option<i64> {
 
 /// A number with an exponent.
 fn real(text: &str) -> Option<i64> {
-    let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    let digits =
+        text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     text.parse::<f64>().ok().filter(|_| digits).and_then(from_seconds)
 }
 
@@ -31,8 +33,8 @@ pub(super) fn from_seconds(seconds: f64) -> Option<i64> {
     (seconds.abs() < 9e12).then(|| (seconds * 1e6).round() as i64)
 }
 
-/// A whole number in the unit that its magnitude tells: seconds up to 10^11 (the year 5138), then milliseconds up to
-/// 10^14, microseconds up to 10^17, nanoseconds.
+/// A whole number in the unit that its magnitude tells: seconds up to 10^11 (the year 5138), then
+/// milliseconds up to 10^14, microseconds up to 10^17, nanoseconds.
 pub(super) fn by_magnitude(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(MICROS),
@@ -66,7 +68,8 @@ fn rfc3339(text: &str) -> Option<i64> {
     in_zone(days, rest[..end].trim_end(), &rest[end..])
 }
 
-/// The moment of a day, its clock `hh:mm:ss[.fraction]`, and its offset `+hhmm`, `+hh:mm`, `Z` or nothing.
+/// The moment of a day, its clock `hh:mm:ss[.fraction]`, and its offset `+hhmm`, `+hh:mm`, `Z` or
+/// nothing.
 fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
     let mut parts = clock.split(':');
     let (hour, minute, second) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);

@@ -1,5 +1,5 @@
-//! Writes a trace as CSV or as a Squid access.log. Clients are written as their numbers, so a trace that is passed on
-//! names nobody.
+//! Writes a trace as CSV or as a Squid access.log. Clients are written as their numbers, so a trace
+//! that is passed on names nobody.
 
 use super::Trace;
 use std::borrow::Cow;

@@ -14,19 +14,28 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Adds the flags that say which foxy is meant.
 pub fn add_to(command: Command) -> Command {
-    let flag = |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
+    let flag =
+        |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
     command
         .arg(
-            flag("config", "FILE", "The configuration file of the running foxy [default: as for foxy serve]")
-                .value_parser(value_parser!(PathBuf)),
+            flag(
+                "config",
+                "FILE",
+                "The configuration file of the running foxy [default: as for foxy serve]",
+            )
+            .value_parser(value_parser!(PathBuf)),
         )
         .arg(
             flag("admin", "ADDRESS", "Where its admin server listens [default: as configured]")
                 .value_parser(value_parser!(SocketAddr)),
         )
         .arg(
-            flag("admin-token-file", "FILE", "A file with the token it asks for [default: as configured]")
-                .value_parser(value_parser!(PathBuf)),
+            flag(
+                "admin-token-file",
+                "FILE",
+                "A file with the token it asks for [default: as configured]",
+            )
+            .value_parser(value_parser!(PathBuf)),
         )
 }
 
@@ -48,7 +57,9 @@ impl AdminClient {
         let settings = loaded.settings;
         let given = matches.get_one::<SocketAddr>("admin").copied().or(settings.admin);
         let address = given.filter(|address| address.port() != 0).ok_or_else(|| {
-            Failure::Unusable("the configuration names no admin server; name it with --admin ADDRESS".into())
+            Failure::Unusable(
+                "the configuration names no admin server; name it with --admin ADDRESS".into(),
+            )
         })?;
         let token_file =
             matches.get_one::<PathBuf>("admin-token-file").cloned().or(settings.admin_token_file);
@@ -99,7 +110,8 @@ fn judged(answer: &[u8]) -> Result<String, String> {
     match status {
         200 => Ok(body),
         404 | 405 => {
-            Err("this foxy does not know how; is it another version, or the proxy's own address?".into())
+            Err("this foxy does not know how; is it another version, or the proxy's own address?"
+                .into())
         }
         _ => Err(format!("{} ({status})", body.trim_end())),
     }
@@ -120,7 +132,9 @@ mod tests {
         }
         assert!(judged(b"SSH-2.0-x\r\n").expect_err("no HTTP").contains("no foxy"));
         assert!(
-            judged(b"HTTP/1.1 404 Not Found\r\n\r\n").expect_err("not there").contains("another version")
+            judged(b"HTTP/1.1 404 Not Found\r\n\r\n")
+                .expect_err("not there")
+                .contains("another version")
         );
     }
 }

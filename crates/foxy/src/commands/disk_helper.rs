@@ -1,5 +1,5 @@
-//! `foxy disk-helper`: carries out another foxy's disk work, as Squid's diskd. Not for people: its standard input is a
-//! socket, its standard output the lock of the folder it works in.
+//! `foxy disk-helper`: carries out another foxy's disk work, as Squid's diskd. Not for people: its
+//! standard input is a socket, its standard output the lock of the folder it works in.
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};

@@ -1,4 +1,5 @@
-//! `foxy explain URL`: what a running foxy has stored for it, and what a GET now would come to, rule by rule.
+//! `foxy explain URL`: what a running foxy has stored for it, and what a GET now would come to,
+//! rule by rule.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
@@ -52,8 +53,9 @@ fn text(explanation: &Value) -> String {
     if stored.is_object() {
         let facts = ["where", "length", "age", "lifetime"].map(|name| plain(&stored[name]));
         let [place, length, age, lifetime] = facts;
-        let line =
-            format!("stored ({place}): {length} bytes, {age} s old, fresh until it is {lifetime} s old");
+        let line = format!(
+            "stored ({place}): {length} bytes, {age} s old, fresh until it is {lifetime} s old"
+        );
         writeln!(out, "{line}").expect("a String takes all");
         for line in stored["head"].as_array().into_iter().flatten() {
             writeln!(out, "  {}", plain(line)).expect("a String takes all");

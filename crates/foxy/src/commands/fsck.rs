@@ -1,4 +1,5 @@
-//! `foxy fsck PATH`: whether every checksum in a store that is not in use holds, and what is lost where one does not.
+//! `foxy fsck PATH`: whether every checksum in a store that is not in use holds, and what is lost
+//! where one does not.
 
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
@@ -69,7 +70,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 enum Verdict {
     /// All of it was looked over.
     Whole(Box<Report>),
-    /// It is of another scheme, of which only the superblock has checksums that can be verified by themselves.
+    /// It is of another scheme, of which only the superblock has checksums that can be verified by
+    /// themselves.
     Beginning {
         /// The copies of the superblock that are damaged.
         damaged: Vec<usize>,
@@ -86,14 +88,16 @@ fn verdict(file: &StoreFile) -> Verdict {
     if !file.is_webcosm() {
         return match file.superblocks() {
             Ok((copies, Superblock { size, .. })) => {
-                let missing = if file.is_preallocated() { size.saturating_sub(file.size()) } else { 0 };
+                let missing =
+                    if file.is_preallocated() { size.saturating_sub(file.size()) } else { 0 };
                 Verdict::Beginning { damaged: damaged(copies), size, missing }
             }
             Err(refused) => Verdict::Refused(refused),
         };
     }
     let mut progress = Progress::new("bytes", Some(file.size()));
-    let report = file.check(Extent { records: true, listed: None }, &mut |done| progress.update(done));
+    let report =
+        file.check(Extent { records: true, listed: None }, &mut |done| progress.update(done));
     report.map_or_else(Verdict::Refused, |report| Verdict::Whole(Box::new(report)))
 }
 
@@ -104,13 +108,16 @@ impl Verdict {
             Self::Whole(report) => {
                 let count = |level| report.findings.count(level);
                 if count(Level::Unread) > 0 {
-                    return Some(Failure::Failed(format!("store {path}: not all of it could be read")));
+                    return Some(Failure::Failed(format!(
+                        "store {path}: not all of it could be read"
+                    )));
                 }
                 (count(Level::Damage) > 0)
                     .then(|| Failure::Missed(format!("store {path}: {}", damage(report))))
             }
             Self::Beginning { damaged, missing, .. } => {
-                let copy = |number| format!("store {path}: copy {number} of the superblock is damaged");
+                let copy =
+                    |number| format!("store {path}: copy {number} of the superblock is damaged");
                 let cut = || {
                     format!(
                         "store {path}: {missing} bytes are missing at its end; the records there are lost"
@@ -141,7 +148,9 @@ impl Verdict {
             }
             Self::Beginning { damaged, size, .. } => {
                 let state = match damaged.first() {
-                    Some(number) => format!("copy {number} of the superblock is damaged; the other counts"),
+                    Some(number) => {
+                        format!("copy {number} of the superblock is damaged; the other counts")
+                    }
                     None => "the superblock is whole".into(),
                 };
                 let size = ByteSize(*size);
@@ -156,8 +165,7 @@ impl Verdict {
 
     fn json(&self, file: &StoreFile) -> Value {
         let schemes: Vec<_> = file.schemes().iter().map(ToString::to_string).collect();
-        let mut value =
-            json!({ "file": file.path.display().to_string(), "schemes": schemes, "size": file.size() });
+        let mut value = json!({ "file": file.path.display().to_string(), "schemes": schemes, "size": file.size() });
         let more = match self {
             Self::Whole(report) => json!({
                 "looked_over": "all",
@@ -173,7 +181,9 @@ impl Verdict {
                 let damage = damaged.len() + usize::from(*missing > 0);
                 json!({ "looked_over": "superblocks", "damage": damage, "missing": missing })
             }
-            Self::Refused(refused) => json!({ "looked_over": "nothing", "why": refused.to_string() }),
+            Self::Refused(refused) => {
+                json!({ "looked_over": "nothing", "why": refused.to_string() })
+            }
         };
         if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
             value.extend(more);
@@ -252,8 +262,11 @@ fn damage(report: &Report) -> String {
 
 fn sums(report: &Report) -> String {
     let (count, damage) = (|level| report.findings.count(level), damage(report));
-    let mut text =
-        format!("{} records, {} verified: {damage}", report.live_records(), ByteSize(report.verified_bytes));
+    let mut text = format!(
+        "{} records, {} verified: {damage}",
+        report.live_records(),
+        ByteSize(report.verified_bytes)
+    );
     for (level, what) in
         [(Level::Normal, "left by a kill or a power failure"), (Level::Unread, "could not be read")]
     {

@@ -70,7 +70,10 @@ pub fn command_line() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let entry = given.and_then(|(name, matches)| {
-        COMMANDS.iter().find(|entry| (entry.command)().get_name() == name).map(|entry| (entry, matches))
+        COMMANDS
+            .iter()
+            .find(|entry| (entry.command)().get_name() == name)
+            .map(|entry| (entry, matches))
     });
     let Some((entry, matches)) = entry else {
         return Err(Failure::Unusable("no command is given; `foxy --help` lists them".into()));
@@ -83,7 +86,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// The words of each `foxy` command in the blocks of `sh` of a document, up to what the shell makes of the rest.
+    /// The words of each `foxy` command in the blocks of `sh` of a document, up to what the shell
+    /// makes of the rest.
     fn shown(document: &str) -> Vec<Vec<String>> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document);
         let text = std::fs::read_to_string(path).expect("it is there").replace("\\\n", " ");
@@ -91,7 +95,10 @@ mod tests {
         let lines = blocks.flat_map(|block| block.lines().skip(1)).map(str::trim);
         let words = |line: &str| {
             let words = line.split_whitespace().take_while(|word| !["&", "|", "&&"].contains(word));
-            words.take_while(|word| !word.starts_with('#')).map(|word| word.replace("$!", "1")).collect()
+            words
+                .take_while(|word| !word.starts_with('#'))
+                .map(|word| word.replace("$!", "1"))
+                .collect()
         };
         lines.filter(|line| line.starts_with("foxy ")).map(words).collect()
     }

@@ -61,8 +61,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let servers = *matches.get_one::<u32>("servers").expect("has a default");
     let authority = matches.get_one::<PathBuf>("write-ca");
     let start = if authority.is_some() { Origin::start_tls } else { Origin::start_servers };
-    let origin =
-        start(OriginOptions { listen, threads }, servers).map_err(|error| failed(listen, servers, &error))?;
+    let origin = start(OriginOptions { listen, threads }, servers)
+        .map_err(|error| failed(listen, servers, &error))?;
     let address = origin.address();
     let (scheme, trusting) = match authority.zip(origin.authority()) {
         Some((file, certificate)) => {
@@ -77,7 +77,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let name_server = names::start(matches, Some(&origin))?;
     if let Some(server) = &name_server {
         let (zone, place) = (names::ZONE, server.address());
-        terminal::print(&format!("origin: its names end with {zone}; the name server is at {place}"));
+        terminal::print(&format!(
+            "origin: its names end with {zone}; the name server is at {place}"
+        ));
     }
     serve(&origin)?;
     if let Some(server) = name_server {
@@ -88,11 +90,14 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
     if ErrorCause::of_connect(error) == ErrorCause::NoDescriptor
-        && let Err(refusal) = descriptors::provide(u64::from(servers), &format!("--servers {servers}"))
+        && let Err(refusal) =
+            descriptors::provide(u64::from(servers), &format!("--servers {servers}"))
     {
         return refusal;
     }
-    Failure::Failed(format!("origin: {listen} cannot be listened on: {error}; choose another with --listen"))
+    Failure::Failed(format!(
+        "origin: {listen} cannot be listened on: {error}; choose another with --listen"
+    ))
 }
 
 /// Until a signal; says once when clients have to wait for want of open files.
@@ -113,6 +118,8 @@ fn serve(origin: &Origin) -> Result<(), Failure> {
 fn write(file: &Path, certificate: &str) -> Result<(), Failure> {
     std::fs::write(file, certificate).map_err(|error| {
         let file = file.display();
-        Failure::Unusable(format!("--write-ca {file}: cannot be written: {error}; name another place"))
+        Failure::Unusable(format!(
+            "--write-ca {file}: cannot be written: {error}; name another place"
+        ))
     })
 }

@@ -9,7 +9,9 @@ use crate::signals::interrupted;
 use crate::terminal;
 use clap::{ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
-use foxy_lab::leap::{self, Connections, Front, LeapRun, Outgoing, PASSTHROUGH, Refusal, passing_through};
+use foxy_lab::leap::{
+    self, Connections, Front, LeapRun, Outgoing, PASSTHROUGH, Refusal, passing_through,
+};
 use std::net::{SocketAddr, TcpListener};
 
 const LONG: &str = "Serve as a proxy that stores nothing: each request goes on as it came, on a connection of its own, to --origin \
@@ -53,10 +55,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).map_err(failed)?;
     let own = listener.local_addr().map_err(failed)?;
     let authority = origin.map(|origin| origin.to_string());
-    let to =
-        authority.clone().unwrap_or_else(|| "the loopback or private address that a request names".into());
+    let to = authority
+        .clone()
+        .unwrap_or_else(|| "the loopback or private address that a request names".into());
     let certificates = certificates::of(matches)?;
-    let front = Front { authority, any_host: origin.is_some(), certificates, ..Front::at(listener) };
+    let front =
+        Front { authority, any_host: origin.is_some(), certificates, ..Front::at(listener) };
     let setup = records::setup(matches, 0);
     terminal::print(&format!("passthrough: http://{own}/ passes every request on to {to}"));
     let outgoing = Outgoing::new(&trust::read(matches, None)?);

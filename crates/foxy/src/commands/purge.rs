@@ -41,7 +41,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     for name in ["all", "hard"] {
         wanted.insert(name.into(), matches.get_flag(name).into());
     }
-    let answer = AdminClient::new(matches)?.ask("POST", "/purge", &Value::Object(wanted).to_string())?;
+    let answer =
+        AdminClient::new(matches)?.ask("POST", "/purge", &Value::Object(wanted).to_string())?;
     let said: Value = serde_json::from_str(&answer)
         .map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
     let (purged, number) = (&said["purged"], &said["number"]);

@@ -1,5 +1,6 @@
-//! `foxy reference`: a small caching proxy built like one of those that the Wisconsin Proxy Benchmark was made for, to measure
-//! what its architecture costs; and the same with that taken away.
+//! `foxy reference`: a small caching proxy built like one of those that the Wisconsin Proxy
+//! Benchmark was made for, to measure what its architecture costs; and the same with that taken
+//! away.
 
 use crate::failure::Failure;
 use crate::lab::arguments::{option, path, switch};
@@ -57,8 +58,9 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let options = options(matches)?;
     let name = options.architecture.name();
-    let unusable =
-        |error: std::io::Error| Failure::Unusable(format!("--store {}: {error}", options.store.display()));
+    let unusable = |error: std::io::Error| {
+        Failure::Unusable(format!("--store {}: {error}", options.store.display()))
+    };
     if matches.get_flag("connection") {
         return reference::serve_connection(&options).map_err(unusable);
     }
@@ -68,7 +70,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
             "--listen {listen}: reference proxies relay for everybody; name a loopback address such as 127.0.0.1:3128"
         )));
     }
-    let listener = TcpListener::bind(listen).and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let listener =
+        TcpListener::bind(listen).and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = listener.map_err(|error| {
         Failure::Failed(format!(
             "reference: {listen} cannot be listened on: {error}; choose another with --listen"
@@ -82,7 +85,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 fn options(matches: &ArgMatches) -> Result<Options, Failure> {
     let name = matches.get_one::<String>("name").expect("required");
-    let known = Architecture::ALL.iter().find(|(known, ..)| known == name).expect("clap knows the values");
+    let known =
+        Architecture::ALL.iter().find(|(known, ..)| known == name).expect("clap knows the values");
     let architecture = known.1;
     let store = matches.get_one::<PathBuf>("store").expect("required").clone();
     let whose = [
@@ -93,10 +97,14 @@ fn options(matches: &ArgMatches) -> Result<Options, Failure> {
         ("no-index", architecture == Architecture::EventLoop),
     ];
     let given = |id: &str| {
-        matches.value_source(id).is_some_and(|source| source == clap::parser::ValueSource::CommandLine)
+        matches
+            .value_source(id)
+            .is_some_and(|source| source == clap::parser::ValueSource::CommandLine)
     };
     if let Some((option, _)) = whose.iter().find(|(id, has)| given(id) && !has) {
-        return Err(Failure::Unusable(format!("--{option}: {name} has nothing of that kind; leave it out")));
+        return Err(Failure::Unusable(format!(
+            "--{option}: {name} has nothing of that kind; leave it out"
+        )));
     }
     let as_it_was = Options::new(architecture, store);
     let number = |id: &str| matches.get_one::<u16>(id).map(|&number| usize::from(number));

@@ -1,5 +1,5 @@
-//! Arguments that the lab's commands share, and how they are made. Those that stand for a thing of its own are made beside
-//! it: `records`, `seed`, `workloads`, `logs`.
+//! Arguments that the lab's commands share, and how they are made. Those that stand for a thing of
+//! its own are made beside it: `records`, `seed`, `workloads`, `logs`.
 
 use super::bars::Bar;
 use clap::builder::{PathBufValueParser, RangedU64ValueParser, TypedValueParser};
@@ -23,7 +23,8 @@ pub fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg 
     option(name, value, help).value_parser(value_parser!(PathBuf))
 }
 
-/// `--NAME FILE`: a file that is written when the run is over. Whether it can be is found out before the run.
+/// `--NAME FILE`: a file that is written when the run is over. Whether it can be is found out
+/// before the run.
 pub fn output(name: &'static str, help: &'static str) -> Arg {
     option(name, "FILE", help).value_parser(PathBufValueParser::new().try_map(writable))
 }
@@ -37,9 +38,9 @@ fn writable(path: PathBuf) -> Result<PathBuf, String> {
     };
     match looked_at {
         Ok(()) => Ok(path),
-        Err(error) => {
-            Err(format!("cannot be written: {error}; name a file in a folder that can be written to"))
-        }
+        Err(error) => Err(format!(
+            "cannot be written: {error}; name a file in a folder that can be written to"
+        )),
     }
 }
 
@@ -94,10 +95,13 @@ mod tests {
         };
         std::fs::write(folder.path().join("there"), "kept").expect("written");
         for option in ["--json", "--html"] {
-            for (file, expected) in
-                [("no/such", "No such file"), ("", "Is a directory"), ("there/x", "Not a directory")]
-            {
-                let text = refusal(option, file).unwrap_or_else(|| panic!("{option} {file} is taken"));
+            for (file, expected) in [
+                ("no/such", "No such file"),
+                ("", "Is a directory"),
+                ("there/x", "Not a directory"),
+            ] {
+                let text =
+                    refusal(option, file).unwrap_or_else(|| panic!("{option} {file} is taken"));
                 assert!(
                     text.contains(&format!("'{option} <FILE>': cannot be written: {expected}")),
                     "{text}"

@@ -1,6 +1,7 @@
-//! Bars: what a measure must not be. `hit_ratio<0.9` holds when the hit ratio is below 0.9, and then the bar is missed.
-//! `foxy/hit_ratio<0.9` is on one subject, `fill/foxy/hit_ratio<0.9` on one under one workload; without them a bar is on all.
-//! One on what a run cannot measure is refused before the run.
+//! Bars: what a measure must not be. `hit_ratio<0.9` holds when the hit ratio is below 0.9, and
+//! then the bar is missed. `foxy/hit_ratio<0.9` is on one subject, `fill/foxy/hit_ratio<0.9` on one
+//! under one workload; without them a bar is on all. One on what a run cannot measure is refused
+//! before the run.
 
 use super::arguments;
 use crate::failure::Failure;
@@ -23,7 +24,8 @@ impl FromStr for Bar {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || format!("{text:?} is not a bar; write one such as hit_ratio<0.9 or errors>0");
+        let refuse =
+            || format!("{text:?} is not a bar; write one such as hit_ratio<0.9 or errors>0");
         let at = text.find(['<', '>']).ok_or_else(refuse)?;
         let (name, value) = (text[..at].trim(), text[at + 1..].trim());
         let value: f64 = value.parse().map_err(|_| refuse())?;
@@ -128,7 +130,8 @@ fn unknown(bar: &Bar, measurable: &[Measurable]) -> String {
     let with = measurable.iter().filter(|known| known.all().contains(name));
     let places: BTreeSet<String> = with
         .map(|known| {
-            let workload = known.workload.as_ref().map(|workload| format!("{workload}/")).unwrap_or_default();
+            let workload =
+                known.workload.as_ref().map(|workload| format!("{workload}/")).unwrap_or_default();
             format!("{workload}{}", known.subject.as_deref().unwrap_or("a name"))
         })
         .collect();
@@ -153,7 +156,11 @@ fn names(measurable: &[Measurable]) -> String {
             });
             let known = &mut choices[place].1;
             known.extend(
-                among.iter().map(String::as_str).filter(|one| !known.contains(one)).collect::<Vec<_>>(),
+                among
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|one| !known.contains(one))
+                    .collect::<Vec<_>>(),
             );
         }
     }
@@ -173,8 +180,8 @@ fn full_name(measure: &Measure) -> String {
     }
 }
 
-/// Says of each bar that is missed what was measured. A bar on something that was not measured is unusable; but a cause of errors that
-/// was `measurable` and did not come is 0.
+/// Says of each bar that is missed what was measured. A bar on something that was not measured is
+/// unusable; but a cause of errors that was `measurable` and did not come is 0.
 pub fn missed<'a>(
     bars: impl IntoIterator<Item = &'a Bar>,
     records: &[Record],
@@ -189,7 +196,10 @@ pub fn missed<'a>(
     let mut missed = Vec::new();
     for bar in bars {
         let mut on = measures().filter(|measure| bar.is_on(measure)).peekable();
-        if on.peek().is_none() && bar.is_on_a_cause() && measurable.iter().any(|known| bar.may_be_on(known)) {
+        if on.peek().is_none()
+            && bar.is_on_a_cause()
+            && measurable.iter().any(|known| bar.may_be_on(known))
+        {
             missed.extend(bar.holds(0.0).then(|| format!("--fail-if {bar}: {} is 0", bar.name)));
             continue;
         }
@@ -203,10 +213,9 @@ pub fn missed<'a>(
             let message = format!("--fail-if {bar}: not measured; there are {}", names.join(", "));
             return Err(Failure::Unusable(message));
         }
-        missed.extend(
-            on.filter(|measure| bar.holds(measure.value))
-                .map(|measure| format!("--fail-if {bar}: {} is {}", full_name(measure), measure.value)),
-        );
+        missed.extend(on.filter(|measure| bar.holds(measure.value)).map(|measure| {
+            format!("--fail-if {bar}: {} is {}", full_name(measure), measure.value)
+        }));
     }
     Ok(missed)
 }

@@ -22,11 +22,17 @@ fn a_bar_may_name_a_subject_and_a_workload() {
         let measure = Measure::once("hit_ratio", subject, value, "share");
         Record::Measure(Measure { workload: Some(workload.into()), ..measure })
     };
-    let records =
-        [measured("fill", "foxy", 0.9), measured("fill", "squid", 0.1), measured("zipf", "foxy", 0.2)];
+    let records = [
+        measured("fill", "foxy", 0.9),
+        measured("fill", "squid", 0.1),
+        measured("zipf", "foxy", 0.2),
+    ];
     let check = |bar: &str, expected: &[&str]| {
         let found = missed(&[bar.parse().expect(bar)], &records, &[]).expect("measured");
-        assert_eq!(found, expected.iter().map(|it| format!("--fail-if {bar}: {it}")).collect::<Vec<_>>());
+        assert_eq!(
+            found,
+            expected.iter().map(|it| format!("--fail-if {bar}: {it}")).collect::<Vec<_>>()
+        );
     };
     check("hit_ratio<0.5", &["fill/squid/hit_ratio is 0.1", "zipf/foxy/hit_ratio is 0.2"]);
     check("foxy/hit_ratio<0.5", &["zipf/foxy/hit_ratio is 0.2"]);
@@ -42,7 +48,8 @@ fn what_is_no_bar_is_refused() {
 }
 
 fn refused(bar: &str, measurable: Vec<Measurable>) -> Option<String> {
-    let matches = Command::new("x").arg(arguments::fail_if(None)).get_matches_from(["x", "--fail-if", bar]);
+    let matches =
+        Command::new("x").arg(arguments::fail_if(None)).get_matches_from(["x", "--fail-if", bar]);
     Bars::of(&matches, measurable).err().map(|error| error.to_string())
 }
 
@@ -75,7 +82,10 @@ fn a_bar_may_name_any_subject_where_none_is_known_and_only_workloads_that_there_
     assert_eq!(refused("10.0.0.1/requests>1", any()), None);
     let known = || vec![Measurable::of("foxy", &["errors"]).under("fill")];
     assert_eq!(refused("fill/foxy/errors>0", known()), None);
-    assert!(refused("zipf/foxy/errors>0", known()).is_some_and(|text| text.ends_with("one of fill/foxy")));
+    assert!(
+        refused("zipf/foxy/errors>0", known())
+            .is_some_and(|text| text.ends_with("one of fill/foxy"))
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The authority with whose certificates a command of the lab ends TLS: that of `--ca-dir`, or one of this run alone.
+//! The authority with whose certificates a command of the lab ends TLS: that of `--ca-dir`, or one
+//! of this run alone.
 
 use super::arguments::path;
 use crate::authority_folder;
@@ -49,7 +50,10 @@ impl Authority {
         let Some(folder) = matches.get_one::<PathBuf>("ca-dir") else { return Ok(None) };
         let authority = authority_folder::open(folder, "--ca-dir", clock::wall())?;
         let unusable = |what: &dyn std::fmt::Display| {
-            Failure::Unusable(format!("--ca-dir {}: {what}; make one with `foxy ca init`", folder.display()))
+            Failure::Unusable(format!(
+                "--ca-dir {}: {what}; make one with `foxy ca init`",
+                folder.display()
+            ))
         };
         let pem = std::fs::read_to_string(authority_folder::certificate(folder));
         let pem = pem.map_err(|error| unusable(&error))?;
@@ -57,7 +61,8 @@ impl Authority {
         Ok(Some(Self { pem: pem.into(), made: Arc::new(made) }))
     }
 
-    /// One for this machine's own addresses that nobody else knows. Its key is in no file, and gone with the process.
+    /// One for this machine's own addresses that nobody else knows. Its key is in no file, and gone
+    /// with the process.
     ///
     /// # Errors
     /// When the system gives no randomness.
@@ -65,9 +70,11 @@ impl Authority {
         let make = || -> Result<Self, AuthorityError> {
             let hosts = NEAR.map(|host| host.parse().expect("a block and a name"));
             let now = clock::wall();
-            let new = NewAuthority { name: "foxy lab, one run", hosts: &hosts, now, validity: VALIDITY };
+            let new =
+                NewAuthority { name: "foxy lab, one run", hosts: &hosts, now, validity: VALIDITY };
             let made = intercept::make(&new)?;
-            let authority = intercept::Authority::read(made.certificate.as_bytes(), &made.key, now)?;
+            let authority =
+                intercept::Authority::read(made.certificate.as_bytes(), &made.key, now)?;
             let certificates = intercept::Certificates::new(authority)?;
             Ok(Self { pem: made.certificate.into(), made: Arc::new(certificates) })
         };

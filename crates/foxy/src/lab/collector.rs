@@ -1,4 +1,5 @@
-//! What commands that start a Collector share: the file that its bodies are held in, and what it counted as text for people.
+//! What commands that start a Collector share: the file that its bodies are held in, and what it
+//! counted as text for people.
 
 use super::temporary;
 use foxy_base::ByteSize;
@@ -59,9 +60,15 @@ pub fn text(report: &CollectorReport) -> String {
             refusal.description()
         ));
     }
-    for reason in NotEntered::ALL.into_iter().filter(|&reason| report.not_entered[reason as usize] > 0) {
+    for reason in
+        NotEntered::ALL.into_iter().filter(|&reason| report.not_entered[reason as usize] > 0)
+    {
         let count = report.not_entered[reason as usize];
-        line(format_args!("no TLS with a proxy, {}: {count}: {}", reason.name(), reason.description()));
+        line(format_args!(
+            "no TLS with a proxy, {}: {count}: {}",
+            reason.name(),
+            reason.description()
+        ));
     }
     for failure in Failure::ALL.into_iter().filter(|&reason| report.failed(reason) > 0) {
         line(format_args!(
@@ -74,7 +81,10 @@ pub fn text(report: &CollectorReport) -> String {
     let counts = [
         ("answers that did not come to their end at the proxy", report.aborted),
         ("initiators that took nothing for a second, and were not waited for", report.stalled),
-        ("answers that were forgotten for want of room; --memory and --spool give more", report.evicted),
+        (
+            "answers that were forgotten for want of room; --memory and --spool give more",
+            report.evicted,
+        ),
         ("exchanges after which the origin sent more than its answer", report.surplus),
     ];
     for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
@@ -103,7 +113,9 @@ pub fn prefetches(report: &CollectorReport) -> impl Iterator<Item = String> + '_
 pub fn collapse(report: &CollectorReport) -> String {
     let (requests, fetches) = (report.requests(), report.fetches);
     match report.collapse_factor() {
-        Some(factor) => format!("collapse factor {factor:.2}: {requests} requests, {fetches} origin fetches"),
+        Some(factor) => {
+            format!("collapse factor {factor:.2}: {requests} requests, {fetches} origin fetches")
+        }
         None => format!("collapse factor –: {requests} requests, no origin fetch"),
     }
 }

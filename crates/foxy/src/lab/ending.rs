@@ -1,5 +1,5 @@
-//! How a run that has bars and records, and may have a page, ends: what was found is written, held against the bars, and said in
-//! the exit code.
+//! How a run that has bars and records, and may have a page, ends: what was found is written, held
+//! against the bars, and said in the exit code.
 
 use super::bars::Bars;
 use super::{page, records};
@@ -7,11 +7,12 @@ use crate::failure::Failure;
 use clap::ArgMatches;
 use foxy_report::{Record, Setup};
 
-/// Writes what was found to the files that the arguments name. A run that failed is held against no bar.
+/// Writes what was found to the files that the arguments name. A run that failed is held against no
+/// bar.
 ///
 /// # Errors
-/// Why the run failed, if it did; a bar that was missed, or is on something that could be measured and was not; a file that cannot be
-/// written.
+/// Why the run failed, if it did; a bar that was missed, or is on something that could be measured
+/// and was not; a file that cannot be written.
 pub fn conclude(
     matches: &ArgMatches,
     bars: &Bars<'_>,

@@ -33,7 +33,10 @@ mod tests {
 
     #[test]
     fn the_first_processors_name_is_taken() {
-        assert_eq!(model_name("processor\t: 0\nmodel name\t: AMD EPYC\nmodel name\t: other\n"), "AMD EPYC");
+        assert_eq!(
+            model_name("processor\t: 0\nmodel name\t: AMD EPYC\nmodel name\t: other\n"),
+            "AMD EPYC"
+        );
         assert_eq!(model_name("processor: 0\n"), "");
     }
 }

@@ -1,5 +1,5 @@
-//! Faults on purpose, in the middle third of a load: the origin gone, the origin slow, the disk full. A fault is one row of
-//! [`FAULTS`]. What a load makes of them stands in `foxy_lab::fault`.
+//! Faults on purpose, in the middle third of a load: the origin gone, the origin slow, the disk
+//! full. A fault is one row of [`FAULTS`]. What a load makes of them stands in `foxy_lab::fault`.
 
 use foxy_base::Instant;
 use foxy_lab::fault::{Fault, Phase};
@@ -45,8 +45,15 @@ pub struct Staged<'a> {
 }
 
 impl<'a> Staged<'a> {
-    /// One for a run that begins `now` and takes `total`. `folder` is in the file system that is to be full, where that is the fault.
-    pub fn new(kind: FaultKind, origin: &'a Origin, folder: &Path, now: Instant, total: Duration) -> Self {
+    /// One for a run that begins `now` and takes `total`. `folder` is in the file system that is to
+    /// be full, where that is the fault.
+    pub fn new(
+        kind: FaultKind,
+        origin: &'a Origin,
+        folder: &Path,
+        now: Instant,
+        total: Duration,
+    ) -> Self {
         let ballast = folder.join("ballast");
         Self { kind, origin, ballast, begun: now, third: total / 3, fault: Arc::default() }
     }
@@ -120,7 +127,8 @@ mod tests {
         let origin = origin::start("a test", 1).expect("an origin");
         let total = Duration::from_secs(300);
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
-        let staged = Staged::new(FaultKind::OriginDown, &origin, Path::new("nowhere"), at(0), total);
+        let staged =
+            Staged::new(FaultKind::OriginDown, &origin, Path::new("nowhere"), at(0), total);
         for (seconds, phase, mood) in [
             (0, Phase::Before, Mood::Well),
             (99, Phase::Before, Mood::Well),
@@ -138,7 +146,8 @@ mod tests {
     fn a_run_that_ends_early_leaves_no_fault_behind() {
         let origin = origin::start("a test", 1).expect("an origin");
         let total = Duration::from_secs(3);
-        let staged = Staged::new(FaultKind::OriginSlow, &origin, Path::new("nowhere"), Instant::ZERO, total);
+        let staged =
+            Staged::new(FaultKind::OriginSlow, &origin, Path::new("nowhere"), Instant::ZERO, total);
         staged.tick(Instant::ZERO + Duration::from_secs(1));
         assert_eq!(origin.mood(), Mood::Slow(LATE));
         drop(staged);

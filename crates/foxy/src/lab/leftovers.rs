@@ -1,5 +1,6 @@
-//! What measured figures, comparisons and simulations left in their folder when they were killed: file systems that are still mounted, and
-//! folders. They carry the number of their process in their name, so those of runs that go on are left alone.
+//! What measured figures, comparisons and simulations left in their folder when they were killed:
+//! file systems that are still mounted, and folders. They carry the number of their process in
+//! their name, so those of runs that go on are left alone.
 
 use crate::lab::mounts::call;
 use crate::terminal::{self, Level};
@@ -17,8 +18,8 @@ pub const SIM_PREFIX: &str = "foxy-sim-";
 /// How the folders of comparisons begin; the number of the process follows.
 pub const COMPARE_PREFIX: &str = "foxy-compare-";
 
-/// Unmounts and removes what killed runs left in a folder, and says so. To be called before this process makes anything
-/// there.
+/// Unmounts and removes what killed runs left in a folder, and says so. To be called before this
+/// process makes anything there.
 pub fn remove(folder: &Path) {
     for path in left_behind(folder) {
         let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {
@@ -31,7 +32,10 @@ pub fn remove(folder: &Path) {
             match std::fs::remove_dir_all(&path) {
                 Ok(()) => format!("{}: removed; a run that was killed had left it", path.display()),
                 Err(error) => {
-                    format!("{} cannot be removed: {error}; a run that was killed left it", path.display())
+                    format!(
+                        "{} cannot be removed: {error}; a run that was killed left it",
+                        path.display()
+                    )
                 }
             }
         };
@@ -39,7 +43,8 @@ pub fn remove(folder: &Path) {
     }
 }
 
-/// A folder itself and those directly in it that may have a file system: the disk of a proxy that a comparison had on one of its own.
+/// A folder itself and those directly in it that may have a file system: the disk of a proxy that a
+/// comparison had on one of its own.
 fn disks(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_disk = |entry: &DirEntry| {
@@ -62,15 +67,18 @@ fn still_mounted(folder: &Path) -> Option<PathBuf> {
     is_mounted(&mounted).then_some(mounted)
 }
 
-/// Takes an image from the loop devices that have it: a figure that was killed before it could mount.
+/// Takes an image from the loop devices that have it: a figure that was killed before it could
+/// mount.
 fn detach(image: &Path) {
-    let Ok(devices) =
-        call(Command::new("losetup").args(["--noheadings", "--output", "NAME", "-j"]).arg(image), "losetup")
-    else {
+    let Ok(devices) = call(
+        Command::new("losetup").args(["--noheadings", "--output", "NAME", "-j"]).arg(image),
+        "losetup",
+    ) else {
         return;
     };
     for device in devices.lines() {
-        let _said_by_the_system = call(Command::new("losetup").args(["-d", device.trim()]), "losetup");
+        let _said_by_the_system =
+            call(Command::new("losetup").args(["-d", device.trim()]), "losetup");
     }
 }
 
@@ -81,7 +89,9 @@ fn left_behind(folder: &Path) -> Vec<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_store = || path.join("foxy.lock").exists();
         let by_lab = process(name, PREFIX).or_else(|| process(name, COMPARE_PREFIX));
-        by_lab.or_else(|| process(name, SIM_PREFIX).filter(|_| is_store())).is_some_and(|it| !runs(it))
+        by_lab
+            .or_else(|| process(name, SIM_PREFIX).filter(|_| is_store()))
+            .is_some_and(|it| !runs(it))
     };
     let own = rustix::process::geteuid().as_raw();
     let folders = entries.filter(|entry| {
@@ -97,7 +107,8 @@ fn process(name: &str, prefix: &str) -> Option<u32> {
     (!what.is_empty()).then(|| process.parse().ok()).flatten()
 }
 
-/// Whether another foxy of that number runs, whatever its program was renamed to behind that. Numbers come again, in a container soon.
+/// Whether another foxy of that number runs, whatever its program was renamed to behind that.
+/// Numbers come again, in a container soon.
 fn runs(process: u32) -> bool {
     let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     let (of_it, own) = (name(process), std::process::id());
@@ -145,7 +156,9 @@ mod tests {
         let base = tempfile::tempdir().expect("a temporary folder");
         let folder = base.path().join(format!("{COMPARE_PREFIX}{}-run", u32::MAX));
         std::fs::create_dir(&folder).expect("made");
-        let Ok(mount) = LoopMount::new(&folder, FileSystem::Ext2, "noatime", 16 << 20) else { return };
+        let Ok(mount) = LoopMount::new(&folder, FileSystem::Ext2, "noatime", 16 << 20) else {
+            return;
+        };
         let file = std::fs::File::create(mount.folder().join("kept")).expect("made");
         std::mem::forget(mount);
         remove(base.path());

@@ -1,4 +1,5 @@
-//! The Multiplier's and the Collector's logs as files. When a file takes no more, its log stops and what it is the log of goes on.
+//! The Multiplier's and the Collector's logs as files. When a file takes no more, its log stops and
+//! what it is the log of goes on.
 
 use crate::failure::Failure;
 use std::fmt::Display;
@@ -29,7 +30,10 @@ impl Log {
         Self::with(path, |file| Box::new(LineWriter::new(file)))
     }
 
-    fn with(path: Option<&PathBuf>, writer: fn(File) -> Box<dyn Write + Send>) -> Result<Self, Failure> {
+    fn with(
+        path: Option<&PathBuf>,
+        writer: fn(File) -> Box<dyn Write + Send>,
+    ) -> Result<Self, Failure> {
         let file = path.map(File::create).transpose().map_err(|error| {
             let path = path.map(|path| path.display().to_string()).unwrap_or_default();
             Failure::Unusable(format!("--log {path}: cannot be made: {error}; name another place"))

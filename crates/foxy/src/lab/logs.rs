@@ -1,5 +1,5 @@
-//! Logs of gets that a command is given: opened and read, and what became of their lines. What the bytes mean is
-//! foxy-workload's business.
+//! Logs of gets that a command is given: opened and read, and what became of their lines. What the
+//! bytes mean is foxy-workload's business.
 
 use super::arguments::{option, path, positive};
 use crate::failure::Failure;
@@ -20,18 +20,26 @@ pub fn trace() -> Arg {
 
 /// Whether a trace's own times hold.
 pub fn recorded() -> Arg {
-    option("recorded", "TIMES", "Begin requests as the trace recorded them, so many times as fast (1)")
-        .num_args(0..=1)
-        .default_missing_value("1")
-        .value_parser(positive)
-        .requires("trace")
+    option(
+        "recorded",
+        "TIMES",
+        "Begin requests as the trace recorded them, so many times as fast (1)",
+    )
+    .num_args(0..=1)
+    .default_missing_value("1")
+    .value_parser(positive)
+    .requires("trace")
 }
 
-/// The trace that `--trace` names, if it is given, with a warning for each of the first broken lines; `command` is whose it is.
+/// The trace that `--trace` names, if it is given, with a warning for each of the first broken
+/// lines; `command` is whose it is.
 ///
 /// # Errors
 /// What is wrong with the log.
-pub fn read_trace(matches: &ArgMatches, command: &str) -> Result<Option<(Trace, ReadReport)>, Failure> {
+pub fn read_trace(
+    matches: &ArgMatches,
+    command: &str,
+) -> Result<Option<(Trace, ReadReport)>, Failure> {
     let Some(path) = matches.get_one::<PathBuf>("trace") else { return Ok(None) };
     read_of(Builder::default(), matches, path, command).map(Some)
 }
@@ -63,16 +71,24 @@ fn read_of(
 
 /// The log's format.
 pub fn format() -> Arg {
-    option("format", "FORMAT", "squid, common, combined, csv or parquet; without it the format is guessed")
-        .value_parser(value_parser!(Format))
+    option(
+        "format",
+        "FORMAT",
+        "squid, common, combined, csv or parquet; without it the format is guessed",
+    )
+    .value_parser(value_parser!(Format))
 }
 
-/// Reads a log in the format that the arguments name, if any; - is the standard input. One without any get is refused.
-/// `option` goes before the name in what is said about it.
+/// Reads a log in the format that the arguments name, if any; - is the standard input. One without
+/// any get is refused. `option` goes before the name in what is said about it.
 ///
 /// # Errors
 /// What is wrong with the log.
-pub fn read_log(matches: &ArgMatches, option: &str, path: &Path) -> Result<(Trace, ReadReport), Failure> {
+pub fn read_log(
+    matches: &ArgMatches,
+    option: &str,
+    path: &Path,
+) -> Result<(Trace, ReadReport), Failure> {
     read_into(Builder::default(), matches, option, path)
 }
 
@@ -83,12 +99,15 @@ fn read_into(
     path: &Path,
 ) -> Result<(Trace, ReadReport), Failure> {
     let unusable = |what: String| Failure::Unusable(format!("{option}{}: {what}", path.display()));
-    let input: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        let opened = File::open(path);
-        Box::new(opened.map_err(|error| unusable(format!("cannot be opened: {error}; name a log to read")))?)
-    };
+    let input: Box<dyn Read> =
+        if path.as_os_str() == "-" {
+            Box::new(io::stdin().lock())
+        } else {
+            let opened = File::open(path);
+            Box::new(opened.map_err(|error| {
+                unusable(format!("cannot be opened: {error}; name a log to read"))
+            })?)
+        };
     let mut progress = Progress::new("lines", None);
     let format = matches.get_one::<Format>("format").copied();
     let read = trace::read_into(builder, input, format, &mut |lines| progress.update(lines));
@@ -127,7 +146,8 @@ pub fn reading(report: &ReadReport, trace: &Trace) -> String {
 
 /// The first lines that could not be understood, one line of text each.
 pub fn examples(report: &ReadReport) -> impl Iterator<Item = String> {
-    let show =
-        |Example { line, reason, text }: &Example| format!("line {line}: {reason}: {}", text.escape_debug());
+    let show = |Example { line, reason, text }: &Example| {
+        format!("line {line}: {reason}: {}", text.escape_debug())
+    };
     report.examples.iter().map(show)
 }

@@ -1,6 +1,6 @@
-//! What the lab's commands share: arguments, bars, facts about this machine, a progress line, logs, record
-//! files, pages, an origin, the seed, whom to trust, workloads by name or file.
-//! The lab itself (crate foxy-lab) reads no files; this does it for it.
+//! What the lab's commands share: arguments, bars, facts about this machine, a progress line, logs,
+//! record files, pages, an origin, the seed, whom to trust, workloads by name or file. The lab
+//! itself (crate foxy-lab) reads no files; this does it for it.
 
 pub mod arguments;
 pub mod bars;

@@ -1,6 +1,7 @@
-//! A file system of a chosen kind and options in an image file, mounted through a loop device: made for a measurement,
-//! and unmounted and removed with it. The image loses its name as soon as it is mounted, so that no file can stay behind. What is
-//! written to the device goes past the page cache of the file system that holds the image.
+//! A file system of a chosen kind and options in an image file, mounted through a loop device: made
+//! for a measurement, and unmounted and removed with it. The image loses its name as soon as it is
+//! mounted, so that no file can stay behind. What is written to the device goes past the page cache
+//! of the file system that holds the image.
 
 use crate::lab::leftovers::PREFIX;
 use crate::lab::temporary::Temporary;
@@ -71,7 +72,9 @@ impl fmt::Display for MountReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRoot => f.write_str("mounting a file system needs root; run foxy as root"),
-            Self::NoTool(name) => write!(f, "there is no {name} here; install the package that has it"),
+            Self::NoTool(name) => {
+                write!(f, "there is no {name} here; install the package that has it")
+            }
             Self::NotInKernel(kind) => write!(f, "this kernel has no {}", kind.name()),
             Self::NoSpace(free, needed) => {
                 let (free, needed) = (ByteSize(*free), ByteSize(*needed));
@@ -98,15 +101,22 @@ pub struct LoopMount {
 }
 
 impl LoopMount {
-    /// Makes and mounts a file system of `size` bytes with mount options, in a new folder in `base`.
+    /// Makes and mounts a file system of `size` bytes with mount options, in a new folder in
+    /// `base`.
     ///
     /// # Errors
     /// [`MountReason`]; nothing is left behind.
-    pub fn new(base: &Path, kind: FileSystem, options: &str, size: u64) -> Result<Self, MountReason> {
+    pub fn new(
+        base: &Path,
+        kind: FileSystem,
+        options: &str,
+        size: u64,
+    ) -> Result<Self, MountReason> {
         if !geteuid().is_root() {
             return Err(MountReason::NotRoot);
         }
-        let unwritable = |error: std::io::Error| MountReason::Folder(base.to_owned(), error.to_string());
+        let unwritable =
+            |error: std::io::Error| MountReason::Folder(base.to_owned(), error.to_string());
         let status = rustix::fs::statvfs(base).map_err(|error| unwritable(error.into()))?;
         let free = status.f_bavail.saturating_mul(status.f_frsize);
         if free < size {
@@ -120,7 +130,8 @@ impl LoopMount {
         let make = format!("mkfs.{}", kind.name());
         call(Command::new(&make).args(kind.flags()).arg(&image), &make)?;
         let mut attach = Command::new("losetup");
-        let device = call(attach.args(["--find", "--show", "--direct-io=on"]).arg(&image), "losetup")?;
+        let device =
+            call(attach.args(["--find", "--show", "--direct-io=on"]).arg(&image), "losetup")?;
         let mut mount = Command::new("mount");
         mount.args(["-t", kind.name(), "-o", options, &device]).arg(&mounted);
         let tried = call(&mut mount, "mount");
@@ -147,21 +158,24 @@ impl LoopMount {
 impl Drop for LoopMount {
     fn drop(&mut self) {
         if let Err(reason) = call(Command::new("umount").arg(&self.mounted), "umount") {
-            let text = format!("{} cannot be unmounted: {reason}; unmount it", self.mounted.display());
+            let text =
+                format!("{} cannot be unmounted: {reason}; unmount it", self.mounted.display());
             terminal::report(Level::Warning, &text);
         }
     }
 }
 
-/// Runs a program of the system's; a signal meant for foxy does not reach it. Gives what it printed.
+/// Runs a program of the system's; a signal meant for foxy does not reach it. Gives what it
+/// printed.
 #[expect(clippy::disallowed_methods, reason = "this binary looks where the system's programs are")]
 pub fn call(command: &mut Command, name: &str) -> Result<String, MountReason> {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin")).env("LC_ALL", "C").process_group(0);
-    let Output { status, stdout, stderr } = command.output().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => MountReason::NoTool(name.into()),
-        _ => MountReason::Failed(name.into(), error.to_string()),
-    })?;
+    let Output { status, stdout, stderr } =
+        command.output().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => MountReason::NoTool(name.into()),
+            _ => MountReason::Failed(name.into(), error.to_string()),
+        })?;
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
     }
@@ -190,13 +204,15 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
-        let error = call(&mut Command::new("foxy-no-such-program"), "mkfs.none").expect_err("not there");
+        let error =
+            call(&mut Command::new("foxy-no-such-program"), "mkfs.none").expect_err("not there");
         assert_eq!(error, MountReason::NoTool("mkfs.none".into()));
     }
 
     #[test]
     fn a_program_that_fails_is_quoted() {
-        let error = call(Command::new("ls").arg("/no/such/folder"), "ls").expect_err("fails").to_string();
+        let error =
+            call(Command::new("ls").arg("/no/such/folder"), "ls").expect_err("fails").to_string();
         assert!(error.starts_with("ls failed: ls:") && error.contains("No such file"), "{error}");
     }
 }

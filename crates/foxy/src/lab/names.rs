@@ -41,7 +41,9 @@ pub fn arguments() -> [Arg; 3] {
 /// # Errors
 /// An origin without an address of its own, or a place that cannot be listened on.
 pub fn start(matches: &ArgMatches, origin: Option<&Origin>) -> Result<Option<NameServer>, Failure> {
-    let Some((&listen, origin)) = matches.get_one::<SocketAddr>("dns").zip(origin) else { return Ok(None) };
+    let Some((&listen, origin)) = matches.get_one::<SocketAddr>("dns").zip(origin) else {
+        return Ok(None);
+    };
     let address = origin.address().ip();
     if address.is_unspecified() {
         let text = format!(

@@ -45,7 +45,11 @@ mod tests {
     #[test]
     fn an_origin_for_which_no_port_is_left_says_so() {
         let said = |servers| failed("load", servers, &io::ErrorKind::AddrInUse.into()).to_string();
-        assert!(said(1).contains("no origin: this machine has no port left to listen at;"), "{}", said(1));
+        assert!(
+            said(1).contains("no origin: this machine has no port left to listen at;"),
+            "{}",
+            said(1)
+        );
         assert!(said(4).contains("no origin: 4 consecutive ports are nowhere free"), "{}", said(4));
     }
 }

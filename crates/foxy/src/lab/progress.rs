@@ -102,7 +102,12 @@ mod tests {
     #[test]
     fn of_what_takes_a_known_time_the_time_left_is_said() {
         let at = |milliseconds| {
-            line("load", 500, End::After(Duration::from_secs(10)), Duration::from_millis(milliseconds))
+            line(
+                "load",
+                500,
+                End::After(Duration::from_secs(10)),
+                Duration::from_millis(milliseconds),
+            )
         };
         assert_eq!(at(2500), "load: 500, 200/s, 8 s left");
         assert_eq!(at(10_000), "load: 500, 50/s, waiting for the last answers");

@@ -38,11 +38,17 @@ pub fn argument() -> Arg {
     arguments::output("json", "Write run records, one JSON object a line")
 }
 
-/// Writes a run to the file that the arguments name, if they name one: the setup, the records, and the end.
+/// Writes a run to the file that the arguments name, if they name one: the setup, the records, and
+/// the end.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write(matches: &ArgMatches, setup: Setup, mut body: Vec<Record>, held: bool) -> Result<(), Failure> {
+pub fn write(
+    matches: &ArgMatches,
+    setup: Setup,
+    mut body: Vec<Record>,
+    held: bool,
+) -> Result<(), Failure> {
     let Some(path) = matches.get_one::<PathBuf>("json") else { return Ok(()) };
     let failed = |error: std::io::Error| {
         Failure::Failed(format!(

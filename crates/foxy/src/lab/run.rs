@@ -1,5 +1,6 @@
-//! Runs a load of any workload, with the fault that is to come in it, and says what is recorded of phases where the workload has
-//! them. How requests are sent stands in `foxy_lab::load` and `foxy_lab::robots`.
+//! Runs a load of any workload, with the fault that is to come in it, and says what is recorded of
+//! phases where the workload has them. How requests are sent stands in `foxy_lab::load` and
+//! `foxy_lab::robots`.
 
 use super::fault::Staged;
 use super::progress::Progress;
@@ -32,8 +33,8 @@ pub fn progress(label: &str, options: &LoadOptions) -> Progress {
     }
 }
 
-/// Runs it; gives what was counted, and records of each phase of a workload that has phases. `staged` comes and goes meanwhile;
-/// `progress` gets the number of requests begun.
+/// Runs it; gives what was counted, and records of each phase of a workload that has phases.
+/// `staged` comes and goes meanwhile; `progress` gets the number of requests begun.
 ///
 /// # Errors
 /// When the run itself fails.
@@ -57,7 +58,8 @@ pub fn run(
     }
 }
 
-/// Runs all phases of PolyMix-4; gives everything together, and what is known of each phase in records.
+/// Runs all phases of PolyMix-4; gives everything together, and what is known of each phase in
+/// records.
 fn phases(
     options: &LoadOptions,
     knobs: &PolyMix4,
@@ -80,7 +82,12 @@ fn phases(
         };
         records.extend(report.hit_ratio().map(|hits| measure("hit_ratio", hits, "share")));
         records.push(measure("latency_mean_us", report.latencies.mean(), "us"));
-        records.push(Record::RequestClass(RequestClass::new(name, subject, report.bytes, &report.latencies)));
+        records.push(Record::RequestClass(RequestClass::new(
+            name,
+            subject,
+            report.bytes,
+            &report.latencies,
+        )));
     }
     Ok((all, records))
 }

@@ -1,5 +1,5 @@
-//! A folder that is removed with all that is in it, whatever way its owner ends short of being killed; and a file without a name,
-//! which is gone then too.
+//! A folder that is removed with all that is in it, whatever way its owner ends short of being
+//! killed; and a file without a name, which is gone then too.
 
 use crate::terminal::{self, Level};
 use foxy_base::clock;
@@ -41,7 +41,8 @@ impl Drop for Temporary {
 /// When it cannot be made there.
 pub fn file_without_name(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!(".foxy-{}-{}", std::process::id(), clock::monotonic().0));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }

@@ -1,4 +1,5 @@
-//! Whose certificates the lab trusts: a file that `--ca` names or the system's, and the origin that is started here.
+//! Whose certificates the lab trusts: a file that `--ca` names or the system's, and the origin that
+//! is started here.
 
 use super::arguments::path;
 use crate::authority_folder;
@@ -40,7 +41,9 @@ pub fn read(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Trust
         (None, Some(_)) => {}
     }
     if let Some(own) = started_here.and_then(Origin::authority) {
-        trust.add_pem(own.as_bytes()).map_err(|error| Failure::Failed(format!("no origin: {error}")))?;
+        trust
+            .add_pem(own.as_bytes())
+            .map_err(|error| Failure::Failed(format!("no origin: {error}")))?;
     }
     Ok(trust)
 }

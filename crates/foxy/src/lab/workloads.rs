@@ -1,5 +1,5 @@
-//! Workloads that a command is given: by name, or as a file that is read here. What the knobs mean is foxy-workload's
-//! business.
+//! Workloads that a command is given: by name, or as a file that is read here. What the knobs mean
+//! is foxy-workload's business.
 
 use super::arguments::option;
 use crate::failure::Failure;
@@ -8,7 +8,11 @@ use foxy_workload::Workload;
 
 /// Which workload.
 pub fn argument() -> Arg {
-    option("workload", "NAME|FILE.toml", "What to ask for: one of those below, or a file of your own")
+    option(
+        "workload",
+        "NAME|FILE.toml",
+        "What to ask for: one of those below, or a file of your own",
+    )
 }
 
 /// The named ones, for the end of a command's help.
@@ -41,8 +45,9 @@ fn read(name: &str) -> Result<Workload, Failure> {
             "{name}: no such workload; there are {known}, or name a file that ends in .toml"
         )));
     }
-    let text = std::fs::read_to_string(name)
-        .map_err(|error| unusable(format!("{name}: cannot be read: {error}; name a workload file")))?;
+    let text = std::fs::read_to_string(name).map_err(|error| {
+        unusable(format!("{name}: cannot be read: {error}; name a workload file"))
+    })?;
     Workload::parse(name, &text).map_err(|error| unusable(error.to_string()))
 }
 
@@ -57,10 +62,13 @@ mod tests {
         let name = file.to_str().expect("UTF-8");
         let refusal = |name: &str| read(name).expect_err("refused").to_string();
         assert!(refusal(name).contains("mine.toml: cannot be read: "));
-        std::fs::write(&file, "model = \"objects/1\"\nabout = \"x\"\nobjets = 5\n").expect("written");
+        std::fs::write(&file, "model = \"objects/1\"\nabout = \"x\"\nobjets = 5\n")
+            .expect("written");
         let text = refusal(name);
         assert!(
-            text.ends_with("mine.toml: objects is not set; set a number from 1 on, such as objects = 1000"),
+            text.ends_with(
+                "mine.toml: objects is not set; set a number from 1 on, such as objects = 1000"
+            ),
             "{text}"
         );
         std::fs::write(&file, include_str!("../../../../workloads/zipf.toml")).expect("written");

@@ -1,5 +1,5 @@
-//! The three formats of the access log. Everything a client or an origin server can choose is escaped, so that no
-//! request can forge a line, a field or a terminal command.
+//! The three formats of the access log. Everything a client or an origin server can choose is
+//! escaped, so that no request can forge a line, a field or a terminal command.
 
 use foxy_base::Civil;
 use foxy_proxy::access::{AccessRecord, CutReason};
@@ -41,7 +41,8 @@ impl AccessFormat {
     }
 }
 
-/// Written without the formatting machinery where that is easy: it runs once a request on the worker's thread.
+/// Written without the formatting machinery where that is easy: it runs once a request on the
+/// worker's thread.
 fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     decimal(line.end.seconds(), 1, b' ', out);
     out.push(b'.');
@@ -116,14 +117,17 @@ const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
 /// The result code; a request that was cut before anything was known of it waited for its answer.
 fn squid_code(line: &AccessRecord<'_>) -> &'static str {
     match line.outcome {
-        CacheStatus::Local { .. } | CacheStatus::Error(ErrorReason::Upstream(_)) if line.cut.is_some() => {
+        CacheStatus::Local { .. } | CacheStatus::Error(ErrorReason::Upstream(_))
+            if line.cut.is_some() =>
+        {
             "TCP_MISS"
         }
         outcome => outcome.squid_code(),
     }
 }
 
-/// The status as nginx tells it: 499 where the client left, 444 where the server closed the connection.
+/// The status as nginx tells it: 499 where the client left, 444 where the server closed the
+/// connection.
 const fn combined_status(line: &AccessRecord<'_>) -> u16 {
     match line.cut {
         Some(CutReason::ClientLeft) => 499,
@@ -177,7 +181,8 @@ fn combined(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes `text` as Apache does: quotes and backslashes escaped, other than printable ASCII as `\xhh`.
+/// Writes `text` as Apache does: quotes and backslashes escaped, other than printable ASCII as
+/// `\xhh`.
 fn backslash(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     for &byte in text {
         match byte {
@@ -192,11 +197,27 @@ fn backslash(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
 fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     let time = Civil::of(line.end);
     write!(out, "{{\"time\":\"{:04}-{:02}-{:02}T", time.year, time.month, time.day)?;
-    write!(out, "{:02}:{:02}:{:02}.{:03}Z\"", time.hour, time.minute, time.second, line.end.0 % 1000)?;
-    write!(out, ",\"elapsed_us\":{},\"client\":\"{}\"", line.elapsed.as_micros(), line.client.ip())?;
+    write!(
+        out,
+        "{:02}:{:02}:{:02}.{:03}Z\"",
+        time.hour,
+        time.minute,
+        time.second,
+        line.end.0 % 1000
+    )?;
+    write!(
+        out,
+        ",\"elapsed_us\":{},\"client\":\"{}\"",
+        line.elapsed.as_micros(),
+        line.client.ip()
+    )?;
     text("result", Some(&[squid_code(line), squid_suffix(line.cut)].concat().into_bytes()), out)?;
     text("cut", line.cut.map(|cut| cut.name().as_bytes()), out)?;
-    write!(out, ",\"status\":{},\"bytes\":{},\"body_bytes\":{}", line.status, line.bytes, line.body_bytes)?;
+    write!(
+        out,
+        ",\"status\":{},\"bytes\":{},\"body_bytes\":{}",
+        line.status, line.bytes, line.body_bytes
+    )?;
     text("method", Some(line.method), out)?;
     let mut whole = Vec::new();
     url(line, |text, out| out.write_all(text), &mut whole)?;
@@ -211,7 +232,8 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a member whose value is a string of printable ASCII or null. Bytes that are not UTF-8 become U+FFFD.
+/// Writes a member whose value is a string of printable ASCII or null. Bytes that are not UTF-8
+/// become U+FFFD.
 fn text(name: &str, value: Option<&[u8]>, out: &mut Vec<u8>) -> std::io::Result<()> {
     write!(out, ",\"{name}\":")?;
     let Some(value) = value else { return out.write_all(b"null") };

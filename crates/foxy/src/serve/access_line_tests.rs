@@ -109,14 +109,24 @@ fn a_reverse_proxys_lines_name_the_host() {
 fn a_line_names_why_an_answer_did_not_reach_its_end() {
     let unknown = CacheStatus::Local { detail: "client-left" };
     for (cut, outcome, status, expected) in [
-        (CutReason::ClientLeft, unknown, 0, [" TCP_MISS_ABORTED/000 ", "\" 499 ", "\"cut\":\"client-left\""]),
+        (
+            CutReason::ClientLeft,
+            unknown,
+            0,
+            [" TCP_MISS_ABORTED/000 ", "\" 499 ", "\"cut\":\"client-left\""],
+        ),
         (
             CutReason::ClientLeft,
             sample().outcome,
             200,
             [" TCP_MISS_ABORTED/200 ", "\" 499 ", "\"status\":200"],
         ),
-        (CutReason::Stopped, unknown, 0, [" TCP_MISS_STOPPED/000 ", "\" 444 ", "\"cut\":\"stopped\""]),
+        (
+            CutReason::Stopped,
+            unknown,
+            0,
+            [" TCP_MISS_STOPPED/000 ", "\" 444 ", "\"cut\":\"stopped\""],
+        ),
         (
             CutReason::BrokeOff,
             sample().outcome,
@@ -201,7 +211,8 @@ fn numbers_and_addresses_are_written_as_the_library_would() {
     {
         let mut out = Vec::new();
         decimal(number, width, fill, &mut out);
-        let expected = if fill == b'0' { format!("{number:0width$}") } else { format!("{number:width$}") };
+        let expected =
+            if fill == b'0' { format!("{number:0width$}") } else { format!("{number:width$}") };
         assert_eq!(String::from_utf8(out).expect("ASCII"), expected);
     }
     for text in ["0.0.0.0", "255.1.20.3", "2001:db8::1"] {

@@ -1,5 +1,5 @@
-//! The access log: takes the proxy's records, makes lines of them on the worker's thread, and has them written
-//! elsewhere. Opened at start-up, opened anew on SIGHUP.
+//! The access log: takes the proxy's records, makes lines of them on the worker's thread, and has
+//! them written elsewhere. Opened at start-up, opened anew on SIGHUP.
 
 use super::access_line::AccessFormat;
 use super::log_queue::{LogQueue, LogWriter, Sink};
@@ -62,12 +62,13 @@ pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
         })?,
     };
     let queue = Arc::new(LogQueue::new(settings.workers));
-    let format = AccessFormat::named(settings.access_log_format).expect("the table's words are the formats");
+    let format =
+        AccessFormat::named(settings.access_log_format).expect("the table's words are the formats");
     let sink_of_records = Arc::new(AccessLog { format, queue: Arc::clone(&queue) });
     let output = settings.access_log.clone();
     let writer = LogWriter::start(Arc::clone(&queue), sink, Box::new(move || reopen(&output)));
-    let writer =
-        writer.map_err(|error| Failure::Failed(format!("cannot start the log's writer: {error}")))?;
+    let writer = writer
+        .map_err(|error| Failure::Failed(format!("cannot start the log's writer: {error}")))?;
     Ok(Some(OpenLog { sink: sink_of_records, queue, writer }))
 }
 
@@ -76,8 +77,10 @@ fn reopen(output: &Output) -> std::io::Result<Sink> {
     match output {
         Output::Off | Output::Standard => Ok(Box::new(std::io::stdout())),
         Output::File(path) => append(path).inspect_err(|error| {
-            let text =
-                format!("cannot open the access log {} anew: {error}; it stays as it is", path.display());
+            let text = format!(
+                "cannot open the access log {} anew: {error}; it stays as it is",
+                path.display()
+            );
             terminal::report(Level::Warning, &text);
         }),
     }

@@ -1,5 +1,6 @@
-//! The admin server: counters for Prometheus, a health check, purges and explanations, over plain HTTP/1.1, one request a connection.
-//! It is not the proxy: it shares no code and no threads with the path of a request.
+//! The admin server: counters for Prometheus, a health check, purges and explanations, over plain
+//! HTTP/1.1, one request a connection. It is not the proxy: it shares no code and no threads with
+//! the path of a request.
 
 use super::admin_access::{self, Claims};
 use super::admin_explain::{self, Asked};
@@ -101,7 +102,10 @@ struct Request<'a> {
 
 impl Request<'_> {
     fn field(&self, name: &str) -> Option<&[u8]> {
-        self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+        self.fields
+            .iter()
+            .find(|field| field.name.eq_ignore_ascii_case(name))
+            .map(|field| field.value)
     }
 
     /// From where it says to come, and for whom it is.
@@ -144,7 +148,8 @@ async fn answer(read: &[u8], peer: IpAddr, facts: &dyn Facts) -> Option<Vec<u8>>
         return Some(refusal("411 Length Required", "send the body with a Content-Length"));
     }
     if let Some(text) = request.field("content-length") {
-        let wanted = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<usize>().ok());
+        let wanted =
+            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<usize>().ok());
         request.body = match wanted {
             None => return Some(refusal("400 Bad Request", "the Content-Length is not a number")),
             Some(wanted) if wanted > BODY_LIMIT => {
@@ -169,7 +174,9 @@ async fn route(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
         ),
         ("GET", "/explain") => explain(request, facts).await,
         ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
-        ("GET" | "HEAD", "/metrics") => response("200 OK", EXPOSITION, "", &facts.metrics(), with_body),
+        ("GET" | "HEAD", "/metrics") => {
+            response("200 OK", EXPOSITION, "", &facts.metrics(), with_body)
+        }
         ("GET" | "HEAD", "/healthz") => {
             let troubles = facts.troubles();
             let status = if troubles.is_empty() { "200 OK" } else { "503 Service Unavailable" };
@@ -215,13 +222,17 @@ async fn explain(request: &Request<'_>, facts: &dyn Facts) -> Vec<u8> {
     }
 }
 
-/// Whether a request may change anything or see what is stored: with the token, or where there is none, from this machine.
+/// Whether a request may change anything or see what is stored: with the token, or where there is
+/// none, from this machine.
 fn may_act(request: &Request<'_>, facts: &dyn Facts) -> Result<(), Vec<u8>> {
     match facts.token() {
-        Some(token) if request.field("authorization").is_some_and(|value| token.is_borne_by(value)) => Ok(()),
+        Some(token)
+            if request.field("authorization").is_some_and(|value| token.is_borne_by(value)) =>
+        {
+            Ok(())
+        }
         Some(_) => {
-            let text =
-                "send `Authorization: Bearer TOKEN` with the token of admin-token-file (admin-token)\n";
+            let text = "send `Authorization: Bearer TOKEN` with the token of admin-token-file (admin-token)\n";
             Err(response("401 Unauthorized", TEXT, "WWW-Authenticate: Bearer\r\n", text, true))
         }
         None if request.peer.to_canonical().is_loopback() => Ok(()),

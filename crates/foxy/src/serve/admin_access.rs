@@ -1,5 +1,6 @@
-//! Who may ask the admin server anything. A web page may not: neither as itself, nor under a name of its own that it has
-//! turned to this machine (DNS rebinding). What then only a token or this machine may do is in `admin`.
+//! Who may ask the admin server anything. A web page may not: neither as itself, nor under a name
+//! of its own that it has turned to this machine (DNS rebinding). What then only a token or this
+//! machine may do is in `admin`.
 
 use foxy_proxy::intercept::{HostName, HostPattern};
 
@@ -36,7 +37,9 @@ impl Refused {
                 "421 Misdirected Request",
                 "the Host is neither an address nor localhost; add its name to `admin-hosts` (admin-host)",
             ),
-            Self::WebPage => ("403 Forbidden", "requests of web pages are refused here (admin-web-page)"),
+            Self::WebPage => {
+                ("403 Forbidden", "requests of web pages are refused here (admin-web-page)")
+            }
         }
     }
 }

@@ -43,10 +43,9 @@ pub fn field(text: &str) -> Result<(String, String), String> {
 
 /// The explanation of a request to that URL.
 pub fn as_json(url: &str, explanation: &Explanation) -> Value {
-    let steps = explanation
-        .steps
-        .iter()
-        .map(|step| json!({ "rule": step.name(), "section": step.section(), "says": step.to_string() }));
+    let steps = explanation.steps.iter().map(
+        |step| json!({ "rule": step.name(), "section": step.section(), "says": step.to_string() }),
+    );
     json!({
         "url": url,
         "stored": explanation.stored.as_ref().map(stored),

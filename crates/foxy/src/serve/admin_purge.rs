@@ -38,9 +38,15 @@ pub fn read(query: Option<&str>, body: &[u8]) -> Result<Wanted, String> {
                 continue;
             }
             "all" | "hard" => continue,
-            other => return Err(format!("{other:?} is not one of url, tag, prefix, site, all and hard")),
+            other => {
+                return Err(format!(
+                    "{other:?} is not one of url, tag, prefix, site, all and hard"
+                ));
+            }
         };
-        wanted.scopes.extend(named.scopes(value).map_err(|bad| format!("{name} {value:?}: {bad}"))?);
+        wanted
+            .scopes
+            .extend(named.scopes(value).map_err(|bad| format!("{name} {value:?}: {bad}"))?);
     }
     match wanted.scopes.len() {
         0 => Err("nothing to purge is named; name a url, tag, prefix or site, or all".into()),
@@ -58,8 +64,10 @@ fn is_yes(name: &str, value: &str) -> Result<bool, String> {
 }
 
 fn from_json(body: &[u8]) -> Result<Vec<(String, String)>, String> {
-    const RIGHT: &str = "write an object such as {\"url\": \"http://example.com/\", \"hard\": true}";
-    let value = serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}; {RIGHT}"))?;
+    const RIGHT: &str =
+        "write an object such as {\"url\": \"http://example.com/\", \"hard\": true}";
+    let value =
+        serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}; {RIGHT}"))?;
     let Value::Object(fields) = value else { return Err(format!("not an object; {RIGHT}")) };
     let mut pairs = Vec::new();
     for (name, value) in fields {
@@ -84,8 +92,13 @@ mod tests {
     use super::*;
 
     fn check(query: Option<&str>, body: &str, names: &[(Named, &str)], strength: Strength) {
-        let scopes = names.iter().flat_map(|(named, name)| named.scopes(name).expect("a name")).collect();
-        assert_eq!(read(query, body.as_bytes()), Ok(Wanted { scopes, strength }), "{query:?} {body}");
+        let scopes =
+            names.iter().flat_map(|(named, name)| named.scopes(name).expect("a name")).collect();
+        assert_eq!(
+            read(query, body.as_bytes()),
+            Ok(Wanted { scopes, strength }),
+            "{query:?} {body}"
+        );
     }
 
     #[test]

@@ -59,7 +59,10 @@ fn check(request: &str, expected: &[&str]) {
 #[test]
 fn each_page_is_answered() {
     check("GET / HTTP/1.1\r\n\r\n", &["HTTP/1.1 200 OK\r\n", "/metrics"]);
-    check("GET /metrics?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", &["version=0.0.4", "\r\n\r\nfoxy_up 1\n"]);
+    check(
+        "GET /metrics?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        &["version=0.0.4", "\r\n\r\nfoxy_up 1\n"],
+    );
     check("GET /healthz HTTP/1.0\r\n\r\n", &["200 OK", "{\"ok\":true,\"troubles\":[]}"]);
     check("GET /quux HTTP/1.1\r\n\r\n", &["HTTP/1.1 404 "]);
     check("POST / HTTP/1.1\r\n\r\n", &["HTTP/1.1 405 ", "Allow: GET, HEAD\r\n"]);
@@ -79,7 +82,10 @@ fn trouble_is_a_503_that_names_it() {
     let facts = Fixed { troubles: vec!["the store is broken"], ..WELL };
     let answer = answered(b"GET /healthz HTTP/1.1\r\n\r\n", HERE, &facts).expect("complete");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    assert!(answer.ends_with("{\"ok\":false,\"troubles\":[\"the store is broken\"]}\n"), "{answer}");
+    assert!(
+        answer.ends_with("{\"ok\":false,\"troubles\":[\"the store is broken\"]}\n"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -101,7 +107,10 @@ fn a_body_is_waited_for_and_bounded() {
         ("Content-Length: many", "400"),
         ("Transfer-Encoding: chunked", "411"),
     ] {
-        check(&format!("POST /purge HTTP/1.1\r\n{field}\r\n\r\n"), &[&format!("HTTP/1.1 {status} ")]);
+        check(
+            &format!("POST /purge HTTP/1.1\r\n{field}\r\n\r\n"),
+            &[&format!("HTTP/1.1 {status} ")],
+        );
     }
 }
 
@@ -113,16 +122,30 @@ fn only_this_machine_or_the_token_purges() {
     check_with(&request(""), "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
     check(&request("Origin: http://a.test\r\n"), &["403 ", "admin-web-page"]);
     let facts = Fixed { token: Token::new("0123456789abcdef"), ..WELL };
-    check_with(&request(""), HERE, &facts, &["401 ", "WWW-Authenticate: Bearer\r\n", "admin-token"]);
+    check_with(
+        &request(""),
+        HERE,
+        &facts,
+        &["401 ", "WWW-Authenticate: Bearer\r\n", "admin-token"],
+    );
     check_with(&request("Authorization: Bearer 0123456789abcdeX\r\n"), HERE, &facts, &["401 "]);
-    check_with(&request("Authorization: Bearer 0123456789abcdef\r\n"), "192.0.2.1", &facts, &["200 OK"]);
+    check_with(
+        &request("Authorization: Bearer 0123456789abcdef\r\n"),
+        "192.0.2.1",
+        &facts,
+        &["200 OK"],
+    );
 }
 
 #[test]
 fn no_page_is_read_under_a_name_that_was_turned_to_this_machine() {
-    for page in
-        ["GET /", "GET /metrics", "GET /healthz", "GET /explain?url=http://a.test/", "POST /purge?all"]
-    {
+    for page in [
+        "GET /",
+        "GET /metrics",
+        "GET /healthz",
+        "GET /explain?url=http://a.test/",
+        "POST /purge?all",
+    ] {
         let asked = |lines: &str| format!("{page} HTTP/1.1\r\n{lines}\r\n");
         check(&asked("Host: evil.test:3129\r\n"), &["HTTP/1.1 421 ", "`admin-hosts` (admin-host)"]);
         check(
@@ -136,7 +159,10 @@ fn no_page_is_read_under_a_name_that_was_turned_to_this_machine() {
 #[test]
 fn an_explanation_is_for_the_same() {
     let request = "GET /explain?url=http://a.test/ HTTP/1.1\r\n\r\n";
-    check(request, &["200 OK", "\"rule\":\"not-stored\"", "\"section\":\"RFC 9111 §4\"", "\"stored\":null"]);
+    check(
+        request,
+        &["200 OK", "\"rule\":\"not-stored\"", "\"section\":\"RFC 9111 §4\"", "\"stored\":null"],
+    );
     check_with(request, "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
     check("GET /explain HTTP/1.1\r\n\r\n", &["400 ", "no URL is named"]);
 }

@@ -1,4 +1,5 @@
-//! Whose certificates are trusted: the system's authorities and the operator's files. It reads them once, at start-up.
+//! Whose certificates are trusted: the system's authorities and the operator's files. It reads them
+//! once, at start-up.
 
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 /// TLS to origins, as the system and these files have it.
 ///
 /// # Errors
-/// A file cannot be read or used. Trouble with the system's authorities is only reported: plain HTTP needs none.
+/// A file cannot be read or used. Trouble with the system's authorities is only reported: plain
+/// HTTP needs none.
 pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     let mut authorities = Authorities::none();
     let found = rustls_native_certs::load_native_certs();
@@ -41,7 +43,9 @@ mod tests {
         let empty = folder.path().join("empty.pem");
         std::fs::write(&empty, "nothing").expect("written");
         for (file, expected) in [(missing, "No such file"), (empty, "holds no certificate")] {
-            let Err(Failure::Unusable(text)) = origin_tls(&[file]) else { panic!("{expected}: taken") };
+            let Err(Failure::Unusable(text)) = origin_tls(&[file]) else {
+                panic!("{expected}: taken")
+            };
             assert!(text.contains("(origin-ca): ") && text.contains(expected), "{text}");
         }
     }

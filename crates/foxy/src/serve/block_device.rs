@@ -1,4 +1,5 @@
-//! A store on a block device: the store's folder has a link to it where the file would be. What is on it is judged by the store.
+//! A store on a block device: the store's folder has a link to it where the file would be. What is
+//! on it is judged by the store.
 
 use crate::failure::Failure;
 use foxy_base::ByteSize;
@@ -26,8 +27,8 @@ pub fn whole(device: BlockDevice, scheme: SchemeName) -> ByteSize {
     ByteSize(device.bytes.min(scheme.row().most_bytes()) / PAGES * PAGES)
 }
 
-/// What to do instead of naming a device where a folder should be, if that is what was done: foxy's lock and list of purges must
-/// lie somewhere, and none of them on the device.
+/// What to do instead of naming a device where a folder should be, if that is what was done: foxy's
+/// lock and list of purges must lie somewhere, and none of them on the device.
 pub fn instead_of_folder(path: &Path) -> Option<Failure> {
     let is_block_device = path.metadata().is_ok_and(|found| found.file_type().is_block_device());
     let (device, file) = (path.display(), webcosm::FILE_NAME);

@@ -1,4 +1,5 @@
-//! The certificates shown to clients, read from the operator's files: at start-up, and anew on SIGHUP.
+//! The certificates shown to clients, read from the operator's files: at start-up, and anew on
+//! SIGHUP.
 
 use crate::secret_file::{self, SecretError};
 use foxy_proxy::client_tls::{ClientCertificates, ClientTls};
@@ -49,7 +50,10 @@ fn load(files: &[(PathBuf, PathBuf)]) -> Result<ClientCertificates, String> {
 
 fn content(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| {
-        format!("{} (tls-certificate): {error}; name a file in PEM that this user may read", path.display())
+        format!(
+            "{} (tls-certificate): {error}; name a file in PEM that this user may read",
+            path.display()
+        )
     })
 }
 
@@ -74,7 +78,8 @@ mod tests {
     fn a_reload_takes_whole_sets_only_and_names_the_file_that_is_wrong() {
         let folder = tempfile::tempdir().expect("a folder");
         let (certificate, key) = (folder.path().join("a.pem"), folder.path().join("a.key"));
-        let read = || Reloadable::read(std::slice::from_ref(&certificate), std::slice::from_ref(&key));
+        let read =
+            || Reloadable::read(std::slice::from_ref(&certificate), std::slice::from_ref(&key));
         assert!(read().expect_err("no file").contains("a.pem (tls-certificate): "));
         let write = || {
             let CertifiedKey { cert, signing_key } =
@@ -92,6 +97,9 @@ mod tests {
         assert!(refused.contains("a.key (tls-key): no private key can be read"), "{refused}");
         set_permissions(&key, Permissions::from_mode(0o644)).expect("changed");
         let refused = reloadable.reload().expect_err("no secret");
-        assert!(refused.contains("a.key (tls-key): the private key may be read by every user"), "{refused}");
+        assert!(
+            refused.contains("a.key (tls-key): the private key may be read by every user"),
+            "{refused}"
+        );
     }
 }

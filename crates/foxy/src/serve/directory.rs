@@ -1,5 +1,5 @@
-//! What a set of stores knows of its keys: in which store each may lie, and who changes it just now. Bounded: what it
-//! does not know costs questions to every store, never a wrong answer.
+//! What a set of stores knows of its keys: in which store each may lie, and who changes it just
+//! now. Bounded: what it does not know costs questions to every store, never a wrong answer.
 
 use foxy_store::Key;
 use std::collections::{HashMap, VecDeque};
@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const PARTS: usize = 64;
 /// Keys that share a place in a part; the oldest of them is forgotten for a new one.
 const WAYS: usize = 8;
-/// Bytes of one key's place: the key, and the store's number plus one; nothing is known where that is zero.
+/// Bytes of one key's place: the key, and the store's number plus one; nothing is known where that
+/// is zero.
 const ENTRY: usize = 17;
 /// Changes that may wait for one key.
 const WAITING: usize = 32;
@@ -44,8 +45,12 @@ impl<Change> Directory<Change> {
     /// One that knows at most about `keys` keys.
     pub fn new(keys: usize) -> Self {
         let entries = (keys / PARTS).next_multiple_of(WAYS).max(WAYS);
-        let part =
-            || Part { entries: vec![[0; ENTRY]; entries], oldest: 0, placed: 0, under_way: HashMap::new() };
+        let part = || Part {
+            entries: vec![[0; ENTRY]; entries],
+            oldest: 0,
+            placed: 0,
+            under_way: HashMap::new(),
+        };
         Self { parts: (0..PARTS).map(|_| Mutex::new(part())).collect() }
     }
 
@@ -146,7 +151,8 @@ mod tests {
         for number in 0..10 {
             directory.place(key(number), 3);
         }
-        let known: Vec<_> = (0..10).filter(|number| directory.find(key(*number)) == Some(3)).collect();
+        let known: Vec<_> =
+            (0..10).filter(|number| directory.find(key(*number)) == Some(3)).collect();
         assert_eq!(known.len(), WAYS);
         assert!(known.contains(&9));
         directory.place(key(9), 254);

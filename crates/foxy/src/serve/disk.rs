@@ -1,5 +1,5 @@
-//! The device of a store: the one the user names, else the one its scheme is meant for. The process that serves as
-//! helper is this program again, with the command `disk-helper`.
+//! The device of a store: the one the user names, else the one its scheme is meant for. The process
+//! that serves as helper is this program again, with the command `disk-helper`.
 
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -36,7 +36,9 @@ pub struct Opened {
 pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Opened, Failure> {
     let folder = root.path().display();
     let start = |error: std::io::Error| {
-        Failure::Failed(format!("store {folder}: cannot start what the disk is to be read by: {error}"))
+        Failure::Failed(format!(
+            "store {folder}: cannot start what the disk is to be read by: {error}"
+        ))
     };
     let meant = store.scheme.unwrap_or(settings.scheme).row().device;
     let wish = match settings.device {
@@ -51,14 +53,16 @@ pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Ope
         DeviceWish::Blocking => Preference::Blocking,
         DeviceWish::Threads => Preference::Threads,
         DeviceWish::Helper => {
-            let device = Box::new(helper(root, store.q2.unwrap_or(settings.diskd_q2)).map_err(start)?);
+            let device =
+                Box::new(helper(root, store.q2.unwrap_or(settings.diskd_q2)).map_err(start)?);
             return Ok(Opened { device, name: "helper".into() });
         }
     };
     let mut wanted = DeviceSettings { preference, ..DeviceSettings::default() };
     if meant == DeviceWish::Threads {
         wanted.threads = AUFS_THREADS;
-        wanted.writes = if settings.aufs_writes == "waited" { Writes::Waited } else { Writes::Queued };
+        wanted.writes =
+            if settings.aufs_writes == "waited" { Writes::Waited } else { Writes::Queued };
     }
     let (device, kind) = open_device(root, wanted).map_err(start)?;
     if settings.device == "uring" && kind != DeviceKind::Uring {
@@ -69,7 +73,8 @@ pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Ope
     Ok(Opened { device, name: kind.to_string() })
 }
 
-/// A helper in a process of its own. It holds the folder's lock as long as it runs, and takes no signal meant for foxy.
+/// A helper in a process of its own. It holds the folder's lock as long as it runs, and takes no
+/// signal meant for foxy.
 ///
 /// # Errors
 /// When it cannot be started.

@@ -1,5 +1,6 @@
-//! Whether a store's disk is full, fails or hangs: what the store counts, remembered for a while, and what its disk owes. Such a store goes on serving
-//! what it can, and the proxy goes on without the rest.
+//! Whether a store's disk is full, fails or hangs: what the store counts, remembered for a while,
+//! and what its disk owes. Such a store goes on serving what it can, and the proxy goes on without
+//! the rest.
 
 use foxy_base::Instant;
 use foxy_device::FileTrouble;
@@ -9,13 +10,15 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
-/// How long a trouble lasts after it was last seen. Until the disk is used again nobody can know better.
+/// How long a trouble lasts after it was last seen. Until the disk is used again nobody can know
+/// better.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// Failed operations that make a failing disk. A bad sector costs a few, once.
 const FAILURES: u64 = 10;
 
-/// A disk that has owed an answer for so long hangs. The slowest disks that work answer within a few seconds.
+/// A disk that has owed an answer for so long hangs. The slowest disks that work answer within a
+/// few seconds.
 const SILENT_FOR: Duration = Duration::from_secs(10);
 
 /// What is wrong with a disk.
@@ -68,7 +71,8 @@ pub struct DiskHealth {
 }
 
 impl DiskHealth {
-    /// A sound disk, as far as its store knows once it is open: while it was opened it may have tried several sizes.
+    /// A sound disk, as far as its store knows once it is open: while it was opened it may have
+    /// tried several sizes.
     pub fn of(Observer { statistics, .. }: &Observer) -> Self {
         Self {
             full: Lately::after(statistics.no_room.get(), 1),
@@ -84,7 +88,8 @@ impl DiskHealth {
         self.read_only.judge(observer.statistics.read_only.get(), now)
     }
 
-    /// What is wrong `now`. A full disk fails as well, and is called full; one that hangs may be anything besides.
+    /// What is wrong `now`. A full disk fails as well, and is called full; one that hangs may be
+    /// anything besides.
     pub fn judge(&self, observer: &Observer, now: Instant) -> Option<DiskTrouble> {
         let statistics = &observer.statistics;
         let full = self.full.judge(statistics.no_room.get(), now);
@@ -99,8 +104,9 @@ impl DiskHealth {
 
 /// Operations that a disk was given.
 fn operations(statistics: &StoreStatistics) -> u64 {
-    let StoreStatistics { creates, opens, closes, reads, writes, syncs, unlinks, directories, .. } =
-        statistics;
+    let StoreStatistics {
+        creates, opens, closes, reads, writes, syncs, unlinks, directories, ..
+    } = statistics;
     let kinds = [creates, opens, closes, reads, writes, syncs, unlinks, directories];
     kinds.into_iter().map(|kind| kind.get()).sum()
 }
@@ -147,7 +153,12 @@ struct Lately {
 
 impl Lately {
     const fn after(counted: u64, least: u64) -> Self {
-        Self { least, counted: Cell::new(counted), before: Cell::new(counted), last: Cell::new(None) }
+        Self {
+            least,
+            counted: Cell::new(counted),
+            before: Cell::new(counted),
+            last: Cell::new(None),
+        }
     }
 
     fn judge(&self, counted: u64, now: Instant) -> bool {
@@ -179,7 +190,14 @@ mod tests {
     fn a_disk_is_full_for_a_minute_after_it_last_had_no_room() {
         check(
             1,
-            &[(0, 2, false), (5, 3, true), (64, 3, true), (65, 3, false), (66, 9, true), (126, 9, false)],
+            &[
+                (0, 2, false),
+                (5, 3, true),
+                (64, 3, true),
+                (65, 3, false),
+                (66, 9, true),
+                (126, 9, false),
+            ],
         );
     }
 
@@ -215,7 +233,14 @@ mod tests {
     fn a_disk_fails_when_operations_fail_again_and_again() {
         check(
             3,
-            &[(0, 2, false), (5, 3, false), (20, 4, false), (70, 5, true), (129, 5, true), (130, 5, false)],
+            &[
+                (0, 2, false),
+                (5, 3, false),
+                (20, 4, false),
+                (70, 5, true),
+                (129, 5, true),
+                (130, 5, false),
+            ],
         );
         check(3, &[(0, 4, false), (70, 5, false), (140, 7, false), (150, 8, true)]);
     }

@@ -1,4 +1,5 @@
-//! Prometheus' text format, version 0.0.4: families of samples with help and type. Knows no counter by name.
+//! Prometheus' text format, version 0.0.4: families of samples with help and type. Knows no counter
+//! by name.
 
 use std::fmt::{Display, Write};
 
@@ -61,7 +62,8 @@ fn show(labels: &[(&str, &str)]) -> String {
     if labels.is_empty() {
         return String::new();
     }
-    let pairs: Vec<_> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+    let pairs: Vec<_> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
     format!("{{{}}}", pairs.join(","))
 }
 
@@ -79,7 +81,12 @@ mod tests {
         exposition.single("foxy_up", FamilyKind::Gauge, "Always\none.", 1);
         let labels: [(&str, &str); 1] = [("path", "a\"b\\c\nd")];
         exposition.family("foxy_x_total", FamilyKind::Counter, "Some.", [(&labels[..], 2.5)]);
-        exposition.family("foxy_none_total", FamilyKind::Counter, "None.", [] as [(&[(&str, &str)], u64); 0]);
+        exposition.family(
+            "foxy_none_total",
+            FamilyKind::Counter,
+            "None.",
+            [] as [(&[(&str, &str)], u64); 0],
+        );
         assert_eq!(
             exposition.finish(),
             "# HELP foxy_up Always\\none.\n# TYPE foxy_up gauge\nfoxy_up 1\n\

@@ -1,4 +1,5 @@
-//! What the admin server tells: counters summed at the moment they are asked for, and what is wrong.
+//! What the admin server tells: counters summed at the moment they are asked for, and what is
+//! wrong.
 
 use super::admin::{Facts, Later};
 use super::admin_explain::Asked;
@@ -97,8 +98,9 @@ impl RunningFacts {
         self.set.as_ref().is_some_and(|set| set.out_of_use().is_out(store))
     }
 
-    /// Takes the stores whose disks fail again and again out of use, as long as another is left, once it is written that what they
-    /// hold is not to be believed. Where that cannot be written they are asked on.
+    /// Takes the stores whose disks fail again and again out of use, as long as another is left,
+    /// once it is written that what they hold is not to be believed. Where that cannot be written
+    /// they are asked on.
     pub fn take_out_worn_stores(&self, now: Instant) {
         let Some(set) = &self.set else { return };
         let look = |(number, store): (usize, &StoreFacts)| {
@@ -121,7 +123,8 @@ impl RunningFacts {
         self.stores.iter().find(silent).map(|store| store.folder.as_str())
     }
 
-    /// Whether a trouble that is not there any more is over: it is not when its store is out of use.
+    /// Whether a trouble that is not there any more is over: it is not when its store is out of
+    /// use.
     pub fn is_over(&self, trouble: &Trouble) -> bool {
         !trouble.store.is_some_and(|store| self.is_out(store))
     }
@@ -181,8 +184,9 @@ impl Facts for RunningFacts {
         let mut exposition = Exposition::default();
         metrics::build(&mut exposition);
         metrics::proxy(&mut exposition, &self.proxy);
-        let snapshot =
-            |store: &StoreFacts| (store.folder.clone(), store.handle.observer().statistics.snapshot());
+        let snapshot = |store: &StoreFacts| {
+            (store.folder.clone(), store.handle.observer().statistics.snapshot())
+        };
         metrics::stores(&mut exposition, &self.stores.iter().map(snapshot).collect::<Vec<_>>());
         let numbered = self.stores.iter().enumerate();
         let out = numbered.map(|(number, store)| (store.folder.as_str(), self.is_out(number)));
@@ -191,7 +195,12 @@ impl Facts for RunningFacts {
             metrics::access_log(&mut exposition, queue);
         }
         let help = "Start time of the process since the Unix epoch in seconds.";
-        exposition.single("process_start_time_seconds", FamilyKind::Gauge, help, self.started.seconds());
+        exposition.single(
+            "process_start_time_seconds",
+            FamilyKind::Gauge,
+            help,
+            self.started.seconds(),
+        );
         process::expose(&mut exposition);
         exposition.finish()
     }

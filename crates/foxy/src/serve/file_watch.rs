@@ -1,5 +1,5 @@
-//! Looks at the stores' files every second: whether each is still there, whole and writable. On a thread of its own, so that
-//! a disk that does not answer keeps nobody else waiting.
+//! Looks at the stores' files every second: whether each is still there, whole and writable. On a
+//! thread of its own, so that a disk that does not answer keeps nobody else waiting.
 
 use foxy_device::{FileTrouble, HeldFile};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

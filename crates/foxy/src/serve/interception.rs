@@ -1,4 +1,5 @@
-//! What the settings of interception make of the authority's folder, judged before anybody is served.
+//! What the settings of interception make of the authority's folder, judged before anybody is
+//! served.
 
 use crate::authority_folder;
 use crate::failure::Failure;
@@ -64,12 +65,15 @@ mod tests {
         let allowed = hosts(&["a.test"]);
         let new = NewAuthority { name: "a", hosts: &allowed, now, validity: SOON };
         let made = make(&new).expect("made");
-        let authority = || Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
+        let authority =
+            || Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
         assert!(of(authority(), &hosts(&["a.test", "*.b.a.test"])).is_ok());
-        let refused =
-            of(authority(), &hosts(&["a.test", "test"])).expect_err("more than allowed").to_string();
+        let refused = of(authority(), &hosts(&["a.test", "test"]))
+            .expect_err("more than allowed")
+            .to_string();
         assert!(
-            refused.starts_with("test (intercept-hosts): ") && refused.contains("only vouch for a.test;"),
+            refused.starts_with("test (intercept-hosts): ")
+                && refused.contains("only vouch for a.test;"),
             "{refused}"
         );
     }

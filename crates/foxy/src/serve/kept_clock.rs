@@ -1,5 +1,5 @@
-//! What the clocks showed last, kept in each store's folder, so that no stored response gets younger when the civil clock is set
-//! back while foxy does not run.
+//! What the clocks showed last, kept in each store's folder, so that no stored response gets
+//! younger when the civil clock is set back while foxy does not run.
 
 use super::purge_list::is_one;
 use crate::failure::Failure;
@@ -20,9 +20,11 @@ const NEW: &str = "foxy.clock.new";
 const KEEP_EVERY: Duration = Duration::from_secs(60);
 /// How often it is looked whether the civil clock was set back.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// By how much a civil clock that was not set back may differ from the other between two looks, in milliseconds.
+/// By how much a civil clock that was not set back may differ from the other between two looks, in
+/// milliseconds.
 const SLACK: u64 = 1000;
-/// Seconds of the longest lifetime that a response can have (RFC 9111 §1.2.2): what is so old is stale.
+/// Seconds of the longest lifetime that a response can have (RFC 9111 §1.2.2): what is so old is
+/// stale.
 const LONGEST: u64 = 1 << 31;
 /// What the file begins with.
 const MAGIC: &str = "foxy-clock-1";
@@ -114,8 +116,8 @@ pub struct KeptClock {
 }
 
 impl KeptClock {
-    /// Has the steady clock go on from what is kept in these folders, and keeps there what the clocks show. Nothing is kept where
-    /// there is no folder.
+    /// Has the steady clock go on from what is kept in these folders, and keeps there what the
+    /// clocks show. Nothing is kept where there is no folder.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -171,7 +173,8 @@ fn is_to_be_kept(kept: Readings, now: Readings) -> bool {
     was_set || steps >= KEEP_EVERY
 }
 
-/// Writes all files. One that cannot be written is as after a crash; what is wrong with its disk is found out by its store.
+/// Writes all files. One that cannot be written is as after a crash; what is wrong with its disk is
+/// found out by its store.
 fn keep(homes: &[Home], last: bool) {
     for home in homes {
         let _as_after_a_crash = home.keep(Readings::now(last));
@@ -183,7 +186,8 @@ mod tests {
     use super::*;
 
     const DAY: u64 = 86_400_000;
-    const KEPT: Readings = Readings { steady: WallTime(90 * DAY), civil: WallTime(80 * DAY), last: true };
+    const KEPT: Readings =
+        Readings { steady: WallTime(90 * DAY), civil: WallTime(80 * DAY), last: true };
 
     #[test]
     fn what_is_written_is_read_back_and_nothing_else_is() {
@@ -242,14 +246,16 @@ mod tests {
     #[test]
     fn of_several_folders_the_newest_counts_and_one_that_is_another_by_now_gets_nothing() {
         let folders = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
-        let homes = folders
-            .each_ref()
-            .map(|folder| Home { folder: folder.path().to_owned(), opened: File::open(folder.path()) });
+        let homes = folders.each_ref().map(|folder| Home {
+            folder: folder.path().to_owned(),
+            opened: File::open(folder.path()),
+        });
         let newer = Readings { steady: WallTime(91 * DAY), ..KEPT };
         homes[0].keep(newer).expect("kept");
         homes[1].keep(KEPT).expect("kept");
         assert_eq!(read(folders.iter().map(tempfile::TempDir::path)), Some(newer));
-        let elsewhere = Home { folder: folders[2].path().to_owned(), opened: File::open(folders[0].path()) };
+        let elsewhere =
+            Home { folder: folders[2].path().to_owned(), opened: File::open(folders[0].path()) };
         assert!(elsewhere.keep(newer).is_err());
         assert_eq!(read([folders[2].path()].into_iter()), None);
     }

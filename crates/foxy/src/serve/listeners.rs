@@ -1,4 +1,5 @@
-//! Listeners, and patience with a predecessor that was just killed and still holds an address or a store.
+//! Listeners, and patience with a predecessor that was just killed and still holds an address or a
+//! store.
 
 use crate::failure::Failure;
 use foxy_base::clock;
@@ -12,7 +13,8 @@ const PREDECESSOR_LOOK: Duration = Duration::from_millis(10);
 /// Binds an address without sharing it, so that one in use is noticed.
 pub fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     let in_use = |error: &std::io::Error| error.kind() == std::io::ErrorKind::AddrInUse;
-    patiently(in_use, || TcpListener::bind(address)).map_err(|error| cannot_listen(address, flag, &error))
+    patiently(in_use, || TcpListener::bind(address))
+        .map_err(|error| cannot_listen(address, flag, &error))
 }
 
 /// Tries again for a while what a process that was just killed may still be in the way of.

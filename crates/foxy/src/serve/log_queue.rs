@@ -1,5 +1,6 @@
-//! Lines on their way from the workers to a file: a worker appends to a bounded buffer that is its own, one thread
-//! empties them all. A worker never waits for the writer or wakes it; what does not fit is dropped and counted.
+//! Lines on their way from the workers to a file: a worker appends to a bounded buffer that is its
+//! own, one thread empties them all. A worker never waits for the writer or wakes it; what does not
+//! fit is dropped and counted.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -212,7 +213,10 @@ mod tests {
     fn lines_that_cannot_be_written_are_counted() {
         let queue = Arc::new(LogQueue::new(1));
         (0..3).for_each(|_| queue.push(b"a\n"));
-        drop(LogWriter::start(queue.clone(), Box::new(Full), opener(Shared::default())).expect("started"));
+        drop(
+            LogWriter::start(queue.clone(), Box::new(Full), opener(Shared::default()))
+                .expect("started"),
+        );
         assert_eq!(queue.unwritten(), 3);
     }
 

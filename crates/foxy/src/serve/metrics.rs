@@ -1,4 +1,5 @@
-//! `/metrics`: the proxy's and the stores' tables of counters as Prometheus families, and the process's own.
+//! `/metrics`: the proxy's and the stores' tables of counters as Prometheus families, and the
+//! process's own.
 
 use super::exposition::{Exposition, FamilyKind};
 use super::log_queue::LogQueue;
@@ -14,8 +15,16 @@ pub fn proxy(exposition: &mut Exposition, proxy: &Gauges) {
     }
     let (bytes, entries) = proxy.memory();
     let gauges = [
-        ("foxy_proxy_memory_bytes", "Memory taken by responses and parts kept in memory, in bytes.", bytes),
-        ("foxy_proxy_memory_entries", "Responses, and parts of large ones, kept in memory.", entries as u64),
+        (
+            "foxy_proxy_memory_bytes",
+            "Memory taken by responses and parts kept in memory, in bytes.",
+            bytes,
+        ),
+        (
+            "foxy_proxy_memory_entries",
+            "Responses, and parts of large ones, kept in memory.",
+            entries as u64,
+        ),
         ("foxy_proxy_connections_open", "Client connections open now.", proxy.connections() as u64),
     ];
     for (name, help, value) in gauges {
@@ -23,16 +32,21 @@ pub fn proxy(exposition: &mut Exposition, proxy: &Gauges) {
     }
 }
 
-/// The stores' counters and gauges, one sample for each store. Every snapshot has the same measures in the same order.
+/// The stores' counters and gauges, one sample for each store. Every snapshot has the same measures
+/// in the same order.
 pub fn stores(exposition: &mut Exposition, snapshots: &[(String, Vec<Measure>)]) {
     let Some((_, first)) = snapshots.first() else { return };
     for (index, measure) in first.iter().enumerate() {
         let (name, kind) = match measure.kind {
-            MeasureKind::Counter => (format!("foxy_store_{}_total", measure.name), FamilyKind::Counter),
+            MeasureKind::Counter => {
+                (format!("foxy_store_{}_total", measure.name), FamilyKind::Counter)
+            }
             MeasureKind::Gauge => (format!("foxy_store_{}", measure.name), FamilyKind::Gauge),
         };
-        let labels: Vec<_> = snapshots.iter().map(|(store, _)| [("store", store.as_str())]).collect();
-        let samples = labels.iter().zip(snapshots).map(|(labels, (_, all))| (&labels[..], all[index].value));
+        let labels: Vec<_> =
+            snapshots.iter().map(|(store, _)| [("store", store.as_str())]).collect();
+        let samples =
+            labels.iter().zip(snapshots).map(|(labels, (_, all))| (&labels[..], all[index].value));
         exposition.family(&name, kind, measure.help, samples);
     }
 }

@@ -1,5 +1,5 @@
-//! What `foxy serve` does around the proxy: opens listeners, log and stores, says where everything is, serves until a
-//! signal, and closes everything in order.
+//! What `foxy serve` does around the proxy: opens listeners, log and stores, says where everything
+//! is, serves until a signal, and closes everything in order.
 
 mod access_line;
 mod access_log;
@@ -79,12 +79,16 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let own = admin.as_ref().and_then(|listener| listener.local_addr().ok());
     let running = opening::open(settings, own, Extra::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
+    let runtime = runtime
+        .map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
     LocalSet::new().block_on(&runtime, operate(loaded, running, admin))
 }
 
-async fn operate(loaded: &Loaded, running: Running, admin: Option<TcpListener>) -> Result<(), Failure> {
+async fn operate(
+    loaded: &Loaded,
+    running: Running,
+    admin: Option<TcpListener>,
+) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     let mut signals = Signals::listen().map_err(failed)?;
     let stores: Vec<OpenStore> = running.stores.iter().map(|store| store.facts.clone()).collect();
@@ -161,14 +165,16 @@ fn facts(running: &Running, settings: &Settings) -> std::io::Result<RunningFacts
     })
 }
 
-/// Reports each new trouble once, and its end, and what destinations were refused; stores that are worn out are taken out of
-/// use.
+/// Reports each new trouble once, and its end, and what destinations were refused; stores that are
+/// worn out are taken out of use.
 async fn report_troubles(facts: Rc<RunningFacts>, refused: Arc<RefusedDestinations>) {
     let mut known: Vec<Trouble> = Vec::new();
     loop {
         facts.take_out_worn_stores(clock::monotonic());
         let troubles = facts.look();
-        for Trouble { text, is_left_out, .. } in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
+        for Trouble { text, is_left_out, .. } in
+            troubles.iter().filter(|trouble| !known.contains(*trouble))
+        {
             let without = if *is_left_out { " without it" } else { "" };
             terminal::report(Level::Warning, &format!("foxy: {text}; serving goes on{without}"));
         }

@@ -1,4 +1,5 @@
-//! What serving needs, opened in order and closed in order: the log, certificates, the stores, the proxy.
+//! What serving needs, opened in order and closed in order: the log, certificates, the stores, the
+//! proxy.
 
 use super::access_log::{self, OpenLog};
 use super::certificates::Reloadable;
@@ -63,7 +64,8 @@ impl Running {
         self.stores.iter().filter(new).map(|store| &store.facts)
     }
 
-    /// Lets requests in progress end within the time the settings give, then closes the stores and the log.
+    /// Lets requests in progress end within the time the settings give, then closes the stores and
+    /// the log.
     pub fn close(self) {
         let Self { proxy, stores, clock, log, .. } = self;
         let purger = proxy.purger();
@@ -77,13 +79,15 @@ impl Running {
     }
 }
 
-/// What a failing disk did not forget is purged: the disk may work again when the next process reads it.
+/// What a failing disk did not forget is purged: the disk may work again when the next process
+/// reads it.
 pub fn keep_doubts(purger: &Purger) {
     match purger.purge_what_is_in_doubt() {
         Ok(0) => {}
         Ok(urls) => {
-            let what =
-                format!("foxy: purged, as a store did not confirm that it has forgotten them: {urls} URLs");
+            let what = format!(
+                "foxy: purged, as a store did not confirm that it has forgotten them: {urls} URLs"
+            );
             terminal::report(Level::Warning, &what);
         }
         Err(why) => terminal::report(
@@ -102,7 +106,10 @@ struct AllOf(Vec<Arc<dyn AccessSink>>);
 
 impl AccessSink for AllOf {
     fn record(&self, record: &AccessRecord<'_>) {
-        self.0.iter().filter(|sink| sink.wants(record.outcome)).for_each(|sink| sink.record(record));
+        self.0
+            .iter()
+            .filter(|sink| sink.wants(record.outcome))
+            .for_each(|sink| sink.record(record));
     }
 
     fn wants(&self, outcome: CacheStatus) -> bool {
@@ -121,17 +128,22 @@ pub struct Extra {
     pub locked: Vec<Root>,
 }
 
-/// Opens everything and serves. `admin` is an address of this process besides those of the settings, if it has one.
+/// Opens everything and serves. `admin` is an address of this process besides those of the
+/// settings, if it has one.
 ///
 /// # Errors
 /// Something cannot be opened; nobody was served then.
-pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Result<Running, Failure> {
+pub fn open(
+    settings: &Settings,
+    admin: Option<SocketAddr>,
+    extra: Extra,
+) -> Result<Running, Failure> {
     let open_files = process::raise_open_files();
     let log = access_log::open(settings)?;
     let tls = authorities::origin_tls(&settings.origin_ca)?;
-    let certificates = settings
-        .listen_tls
-        .map(|_| Reloadable::read(&settings.tls_certificate, &settings.tls_key).map_err(Failure::Unusable));
+    let certificates = settings.listen_tls.map(|_| {
+        Reloadable::read(&settings.tls_certificate, &settings.tls_key).map_err(Failure::Unusable)
+    });
     let certificates = certificates.transpose()?;
     let interception = match extra.interception {
         None => interception::open(settings, clock::wall())?,
@@ -144,10 +156,12 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };
     let (purges, lists) = purge_journal::open(&beside(&stores, selection), fresh)?;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
-    let proxy_settings = proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
+    let proxy_settings =
+        proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
     // Which of several stores a response belongs to is not asked for its size.
     let without_store = || settings.object_limit.map_or(u64::MAX, |limit| limit.0);
-    let object_limit = stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
+    let object_limit =
+        stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
     let purge_token = token.clone();
     let room = Room::of(open_files, process::open_files_now(), settings);
@@ -172,7 +186,8 @@ pub fn open(settings: &Settings, admin: Option<SocketAddr>, extra: Extra) -> Res
     Ok(Running { proxy, token, certificates, stores, set, lists, clock, log, refused })
 }
 
-/// Each store with its place among the others: stores in whose places others were meanwhile may hold what was replaced there.
+/// Each store with its place among the others: stores in whose places others were meanwhile may
+/// hold what was replaced there.
 fn beside(stores: &[RunningStore], selection: Selection) -> Vec<Beside> {
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let way = if store_set::by_key(&members, selection) { "by key" } else { "anywhere" };
@@ -206,9 +221,11 @@ impl Room {
         // Look-ups of names, parts of stores, connections that end at this moment.
         const FOR_ITSELF: usize = 64;
         const FOR_A_WORKER: usize = 8;
-        let limit = open_files.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit =
+            open_files.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let (workers, limits) = (settings.workers, &settings.limits);
-        let free = limit.saturating_sub(open_now + FOR_ITSELF + workers.saturating_mul(FOR_A_WORKER));
+        let free =
+            limit.saturating_sub(open_now + FOR_ITSELF + workers.saturating_mul(FOR_A_WORKER));
         let idle = limits.idle_connections.saturating_mul(workers).min(free / 5);
         let room = Self { clients: ((free - idle) / 2).max(1), idle: idle / workers.max(1) };
         if room.clients < limits.connections {
@@ -250,7 +267,8 @@ mod tests {
     #[test]
     fn connections_fit_the_limit_on_open_files() {
         let machine = Machine { cores: 2, ..Machine::default() };
-        let settings = settings::load(None, None, &machine).unwrap_or_else(|all| panic!("{all}")).settings;
+        let settings =
+            settings::load(None, None, &machine).unwrap_or_else(|all| panic!("{all}")).settings;
         let room = |open_files| Room::of(open_files, 44, &settings);
         assert_eq!(room(Some(1 << 20)), Room { clients: 523_202, idle: 1024 });
         assert_eq!(room(Some(1024)), Room { clients: 360, idle: 90 });

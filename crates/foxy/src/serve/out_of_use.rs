@@ -1,5 +1,5 @@
-//! Which stores of a set are out of use, and which store takes their keys instead. A store that is out stays out as long as the
-//! process lives. When one is taken out is decided in `wear`.
+//! Which stores of a set are out of use, and which store takes their keys instead. A store that is
+//! out stays out as long as the process lives. When one is taken out is decided in `wear`.
 
 use foxy_base::random::split_mix;
 use foxy_store::Key;
@@ -33,9 +33,10 @@ impl OutOfUse {
         (0..self.out.len()).filter(|store| !self.is_out(*store)).collect()
     }
 
-    /// Where a key whose store is `home` lies, and under which name: as it is at home, and under another name where that is out.
-    /// No other process and no other number of stores in use gives it the same one, so that what is stored there is found again
-    /// only as long as nobody else can have changed it.
+    /// Where a key whose store is `home` lies, and under which name: as it is at home, and under
+    /// another name where that is out. No other process and no other number of stores in use gives
+    /// it the same one, so that what is stored there is found again only as long as nobody else can
+    /// have changed it.
     pub fn place(&self, key: Key, home: usize) -> (usize, Key) {
         if !self.is_out(home) {
             return (home, key);
@@ -45,8 +46,8 @@ impl OutOfUse {
         let [low, high] = [split_mix(&mut state), split_mix(&mut state)];
         let mask = u128::from(low) | u128::from(high) << 64;
         let name = u128::from_le_bytes(key.0) ^ mask;
-        let turn =
-            usize::try_from(name % in_use.len().max(1) as u128).expect("less than the number of stores");
+        let turn = usize::try_from(name % in_use.len().max(1) as u128)
+            .expect("less than the number of stores");
         (in_use.get(turn).copied().unwrap_or(home), Key(name.to_le_bytes()))
     }
 }
@@ -59,7 +60,9 @@ mod tests {
 
     fn keys() -> Vec<Key> {
         let mut random = Random::new(7);
-        let key = || Key((u128::from(random.next_u64()) | u128::from(random.next_u64()) << 64).to_le_bytes());
+        let key = || {
+            Key((u128::from(random.next_u64()) | u128::from(random.next_u64()) << 64).to_le_bytes())
+        };
         std::iter::repeat_with(key).take(300).collect()
     }
 

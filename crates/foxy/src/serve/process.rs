@@ -1,5 +1,5 @@
-//! What the system says of this process and lets it do: its CPU time, memory and open files, and the service
-//! manager's notification.
+//! What the system says of this process and lets it do: its CPU time, memory and open files, and
+//! the service manager's notification.
 
 use super::exposition::{Exposition, FamilyKind};
 use crate::process_table::Process;
@@ -11,7 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// Raises the limit on open files to the most this user may have. Returns the limit in force; none for no limit.
+/// Raises the limit on open files to the most this user may have. Returns the limit in force; none
+/// for no limit.
 pub fn raise_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -23,8 +24,8 @@ pub fn open_files_now() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Tells the service manager that asked for it how foxy is doing (sd_notify(3)): `READY=1`, `STOPPING=1`.
-/// Whether it listens changes nothing for foxy, so a failure is not reported.
+/// Tells the service manager that asked for it how foxy is doing (sd_notify(3)): `READY=1`,
+/// `STOPPING=1`. Whether it listens changes nothing for foxy, so a failure is not reported.
 pub fn notify(state: &str) {
     let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let _nobody_listens = send(&address, state);
@@ -39,10 +40,16 @@ fn send(address: &OsStr, state: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Adds the process's own figures, under the names Prometheus' clients share. Those that cannot be read are 0 or left out.
+/// Adds the process's own figures, under the names Prometheus' clients share. Those that cannot be
+/// read are 0 or left out.
 pub fn expose(exposition: &mut Exposition) {
     let help = "User and system CPU time spent in seconds.";
-    exposition.single("process_cpu_seconds_total", FamilyKind::Counter, help, own_cpu_time().as_secs_f64());
+    exposition.single(
+        "process_cpu_seconds_total",
+        FamilyKind::Counter,
+        help,
+        own_cpu_time().as_secs_f64(),
+    );
     let help = "Resident memory size in bytes.";
     exposition.single("process_resident_memory_bytes", FamilyKind::Gauge, help, resident_bytes());
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {

@@ -8,9 +8,14 @@ use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;
 
-/// Settings for the proxy. `tls` is how origins are spoken with; `own` are further addresses of this process, which
-/// nobody may be relayed to.
-pub fn proxy_settings(settings: &Settings, tls: OriginTls, own: Vec<SocketAddr>, seed: u64) -> ProxySettings {
+/// Settings for the proxy. `tls` is how origins are spoken with; `own` are further addresses of
+/// this process, which nobody may be relayed to.
+pub fn proxy_settings(
+    settings: &Settings,
+    tls: OriginTls,
+    own: Vec<SocketAddr>,
+    seed: u64,
+) -> ProxySettings {
     let (waits, limits) = (&settings.timeouts, limits(settings));
     ProxySettings {
         listen: vec![settings.listen],
@@ -81,5 +86,10 @@ fn origin_http2(word: &str) -> OriginHttp2 {
 fn limits(settings: &Settings) -> Limits {
     let head = usize::try_from(settings.limits.head_size.0).unwrap_or(usize::MAX);
     let base = Limits::default();
-    Limits { head, request_line: base.request_line.min(head), headers: settings.limits.headers, ..base }
+    Limits {
+        head,
+        request_line: base.request_line.min(head),
+        headers: settings.limits.headers,
+        ..base
+    }
 }

@@ -1,6 +1,7 @@
-//! The list of purges on disk: a copy in each store's folder, appended to by a thread of its own. A purge is in force once
-//! one copy has it for good; one that no copy takes is refused. What the bytes mean is in `foxy_proxy::purge::journal`, one
-//! copy in `purge_list`, which series goes on in `purge_series`.
+//! The list of purges on disk: a copy in each store's folder, appended to by a thread of its own. A
+//! purge is in force once one copy has it for good; one that no copy takes is refused. What the
+//! bytes mean is in `foxy_proxy::purge::journal`, one copy in `purge_list`, which series goes on in
+//! `purge_series`.
 
 use super::listeners::patiently;
 use super::purge_list::{self, Found, List, NAME, Unwritten};
@@ -9,7 +10,9 @@ use crate::failure::Failure;
 use crate::terminal::{self, Level};
 use foxy_base::random::split_mix;
 use foxy_proxy::purge::journal::Series;
-use foxy_proxy::purge::{NotPurged, Order, PurgeBook, PurgeKeeper, PurgeReply, Purges, Rule, number};
+use foxy_proxy::purge::{
+    NotPurged, Order, PurgeBook, PurgeKeeper, PurgeReply, Purges, Rule, number,
+};
 use foxy_store::Beginning;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -57,8 +60,8 @@ impl ListHealth {
 /// Opens the lists beside these stores.
 ///
 /// # Errors
-/// Another process has one, one that must not be believed any more can be neither written nor removed, or the lists' thread
-/// cannot be started.
+/// Another process has one, one that must not be believed any more can be neither written nor
+/// removed, or the lists' thread cannot be started.
 pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
         return Ok((Purges::in_memory(), Lists::default()));
@@ -76,27 +79,35 @@ pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, Lists), Failure>
     let Going { journal, .. } = going;
     let Series { era, set, .. } = journal.series;
     let book = Arc::new(PurgeBook::new(era, journal.latest, &journal.rules));
-    let list =
-        |store: &Beside| List::new(store.folder.clone(), Series { era, set, place: store.place.whole });
+    let list = |store: &Beside| {
+        List::new(store.folder.clone(), Series { era, set, place: store.place.whole })
+    };
     let lists = stores.iter().map(list).collect();
     let places = stores.iter().map(|store| store.place).collect();
     let out = vec![false; stores.len()];
     let series = Series { era, set, place: 0 };
     let health = ListHealth::default();
-    let mut writer = Writer { book: Arc::clone(&book), lists, places, out, series, health: health.clone() };
+    let mut writer =
+        Writer { book: Arc::clone(&book), lists, places, out, series, health: health.clone() };
     for (number, seen) in found.iter().enumerate() {
         let series = Series { era, set, place: seen.place.whole };
         let outdated = seen.found.sound().is_some_and(|journal| journal.series != series);
         match writer.keep(number, &[]) {
-            Err(why) if why == Unwritten::InUse || (outdated && writer.lists[number].remove().is_err()) => {
+            Err(why)
+                if why == Unwritten::InUse
+                    || (outdated && writer.lists[number].remove().is_err()) =>
+            {
                 return Err(refusal(&stores[number].folder, why));
             }
             _ => {}
         }
     }
     let (sender, receiver) = sync_channel(WAITING);
-    let thread = std::thread::Builder::new().name("purges".into()).spawn(move || writer.run(&receiver));
-    thread.map_err(|error| Failure::Failed(format!("cannot start the thread that keeps purges: {error}")))?;
+    let thread =
+        std::thread::Builder::new().name("purges".into()).spawn(move || writer.run(&receiver));
+    thread.map_err(|error| {
+        Failure::Failed(format!("cannot start the thread that keeps purges: {error}"))
+    })?;
     let keeper = Arc::new(Keeper(sender));
     let lists = Lists { health, keeper: Arc::downgrade(&keeper) };
     Ok((Purges { book, keeper }, lists))
@@ -180,8 +191,9 @@ impl Lists {
         self.health.trouble(store)
     }
 
-    /// Has the lists of all other stores say that these were out of use, and calls `kept` when they do. It is never called where one
-    /// cannot be written, or too much waits; what was tried costs nothing but what is stored, if foxy ends before another try.
+    /// Has the lists of all other stores say that these were out of use, and calls `kept` when they
+    /// do. It is never called where one cannot be written, or too much waits; what was tried costs
+    /// nothing but what is stored, if foxy ends before another try.
     pub fn take_out(&self, stores: Vec<usize>, kept: Kept) {
         if let Some(keeper) = self.keeper.upgrade() {
             // Where it is not taken, it is asked for again.
@@ -222,13 +234,15 @@ impl Writer {
         }
     }
 
-    /// A list that is not there any more is written anew; one that could not be written is tried again.
+    /// A list that is not there any more is written anew; one that could not be written is tried
+    /// again.
     fn look(&mut self) {
         for number in self.in_use() {
             if !self.lists[number].is_there() && self.keep(number, &[]).is_ok() {
                 let folder = self.lists[number].folder().display();
-                let text =
-                    format!("foxy: store {folder}: {NAME} was not there any more, and is written anew");
+                let text = format!(
+                    "foxy: store {folder}: {NAME} was not there any more, and is written anew"
+                );
                 terminal::report(Level::Warning, &text);
             }
         }
@@ -238,11 +252,13 @@ impl Writer {
         (0..self.lists.len()).filter(|&number| !self.out[number]).collect()
     }
 
-    /// Begins another set without these stores. Their lists stay as they are, so that they are not of it.
+    /// Begins another set without these stores. Their lists stay as they are, so that they are not
+    /// of it.
     fn take_out(&mut self, stores: &[usize], kept: Kept) {
         let mut state = self.series.set;
         self.series.set = split_mix(&mut state);
-        let left: Vec<_> = self.in_use().into_iter().filter(|number| !stores.contains(number)).collect();
+        let left: Vec<_> =
+            self.in_use().into_iter().filter(|number| !stores.contains(number)).collect();
         let mut all = !left.is_empty();
         for number in left {
             self.lists[number].begin(Series { place: self.places[number].bereft, ..self.series });
@@ -267,9 +283,11 @@ impl Writer {
 
     fn carry_out(&mut self, wishes: Vec<Wish>) {
         let before = self.book.latest();
-        let orders: Vec<Order> = wishes.iter().flat_map(|wish| wish.orders.iter().copied()).collect();
+        let orders: Vec<Order> =
+            wishes.iter().flat_map(|wish| wish.orders.iter().copied()).collect();
         let rules = number(&orders, before);
-        let kept: Vec<bool> = self.in_use().into_iter().map(|list| self.keep(list, &rules).is_ok()).collect();
+        let kept: Vec<bool> =
+            self.in_use().into_iter().map(|list| self.keep(list, &rules).is_ok()).collect();
         let durable = kept.contains(&true);
         if durable {
             self.book.apply(&rules);

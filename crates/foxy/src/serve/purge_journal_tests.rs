@@ -1,4 +1,5 @@
-//! Lists of purges on real folders: what comes back, what is doubted, and disks that do not take them.
+//! Lists of purges on real folders: what comes back, what is doubted, and disks that do not take
+//! them.
 
 use super::*;
 use foxy_base::WallTime;
@@ -28,7 +29,8 @@ fn beside(paths: &[PathBuf]) -> Vec<Beside> {
     paths.iter().enumerate().map(beside).collect()
 }
 
-/// The lists beside stores in these folders; a list that an earlier one of these has open counts as another process's.
+/// The lists beside stores in these folders; a list that an earlier one of these has open counts as
+/// another process's.
 fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
     open(&beside(paths), Fresh { era, set: era })
 }
@@ -122,7 +124,11 @@ fn stores_that_were_used_with_others_since_begin_a_new_series() {
     assert_eq!(used(&[1, 0], 10), (10, 1), "together again");
     assert_eq!(used(&[1, 2], 11), (11, 1), "the only one with a list may have been out of use");
     assert_eq!(used(&[2, 1, 0], 12), (12, 1), "with one that was away");
-    assert_eq!(used(&[2, 1, 3], 13), (12, 1), "a new disk in the place of one of three costs nothing");
+    assert_eq!(
+        used(&[2, 1, 3], 13),
+        (12, 1),
+        "a new disk in the place of one of three costs nothing"
+    );
     assert_eq!(used(&[2, 1, 0], 14), (14, 1), "with the one that was replaced");
 }
 
@@ -136,11 +142,19 @@ fn what_no_disk_takes_is_refused_and_changes_nothing_until_one_does() {
     fs::rename(&paths[0], &hidden).expect("moved");
     assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
     assert_eq!(scopes(&purges), [url(1)], "a refused purge is not in force");
-    assert!(health.trouble(0).expect("one").contains("cannot be written"), "{:?}", health.trouble(0));
+    assert!(
+        health.trouble(0).expect("one").contains("cannot be written"),
+        "{:?}",
+        health.trouble(0)
+    );
     // As when a disk is unmounted and its mount point is left.
     fs::create_dir(&paths[0]).expect("made");
     assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
-    assert_eq!(fs::read_dir(&paths[0]).expect("there").count(), 0, "nothing is written beside another store");
+    assert_eq!(
+        fs::read_dir(&paths[0]).expect("there").count(),
+        0,
+        "nothing is written beside another store"
+    );
     fs::remove_dir(&paths[0]).expect("empty");
     fs::rename(&hidden, &paths[0]).expect("moved back");
     purge(&purges, &[url(3)]).expect("kept");
@@ -227,9 +241,13 @@ fn stores_without_the_one_that_was_out_of_use_go_on_only_when_that_is_empty() {
         "nothing is written beside it any more"
     );
     drop(purges);
-    let copies: Vec<_> = paths.iter().map(|path| fs::read(path.join(NAME)).expect("a list")).collect();
+    let copies: Vec<_> =
+        paths.iter().map(|path| fs::read(path.join(NAME)).expect("a list")).collect();
     let restore = || {
-        paths.iter().zip(&copies).for_each(|(path, copy)| fs::write(path.join(NAME), copy).expect("written"))
+        paths
+            .iter()
+            .zip(&copies)
+            .for_each(|(path, copy)| fs::write(path.join(NAME), copy).expect("written"))
     };
     let opened_with = |beginning, era| {
         let beside = beside(&paths).into_iter().enumerate().map(|(number, store)| match number {

@@ -1,5 +1,5 @@
-//! One copy of the list of purges, in a store's folder: read, appended to, written anew. Written is only what the next start
-//! finds: the file must be there by its name, and no other process's.
+//! One copy of the list of purges, in a store's folder: read, appended to, written anew. Written is
+//! only what the next start finds: the file must be there by its name, and no other process's.
 
 use foxy_proxy::purge::Rule;
 use foxy_proxy::purge::journal::{self, Journal, Series, Unreliable};
@@ -49,7 +49,8 @@ pub enum Unwritten {
     InUse,
     /// It was removed or replaced while it was written.
     Lost,
-    /// Another folder is there than when foxy started, or none. What is written there is not beside the store.
+    /// Another folder is there than when foxy started, or none. What is written there is not beside
+    /// the store.
     OtherFolder,
     /// The system has something against it.
     Failed(Cause),
@@ -106,7 +107,9 @@ impl fmt::Display for Unwritten {
         match self {
             Self::InUse => f.write_str("in use by another foxy"),
             Self::Lost => f.write_str("removed or replaced while it was written"),
-            Self::OtherFolder => f.write_str("its folder was removed, moved or unmounted while in use"),
+            Self::OtherFolder => {
+                f.write_str("its folder was removed, moved or unmounted while in use")
+            }
             Self::Failed(cause) => cause.fmt(f),
         }
     }
@@ -136,9 +139,8 @@ pub fn read(folder: &Path) -> Result<Found, Unwritten> {
     refuse_another(&path)?;
     Ok(match fs::read(&path) {
         Err(error) => unreadable(&error),
-        Ok(bytes) => {
-            journal::read(&bytes).map_or_else(|why| Found::Unsound(Unsound::Unreliable(why)), Found::Sound)
-        }
+        Ok(bytes) => journal::read(&bytes)
+            .map_or_else(|why| Found::Unsound(Unsound::Unreliable(why)), Found::Sound),
     })
 }
 
@@ -192,7 +194,8 @@ impl List {
 
     /// Whether what was written is what the next start finds.
     pub fn is_there(&self) -> bool {
-        self.is_at_home() && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
+        self.is_at_home()
+            && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
     }
 
     fn is_at_home(&self) -> bool {

@@ -1,8 +1,10 @@
-//! Which series of purges goes on, by what the lists in the stores' folders say. Nothing is read or written here.
+//! Which series of purges goes on, by what the lists in the stores' folders say. Nothing is read or
+//! written here.
 //!
-//! What was stored is believed as long as every store that holds some of it has been in use whenever it was: else a response
-//! that was replaced or invalidated meanwhile could come back. So a list says beside which stores it lay, and in which place. Those
-//! of stores that went on without another, which was taken out of use, have places of their own.
+//! What was stored is believed as long as every store that holds some of it has been in use
+//! whenever it was: else a response that was replaced or invalidated meanwhile could come back. So
+//! a list says beside which stores it lay, and in which place. Those of stores that went on without
+//! another, which was taken out of use, have places of their own.
 
 use super::purge_list::{Found, Unsound};
 use foxy_proxy::purge::journal::{Journal, Series};
@@ -91,7 +93,10 @@ pub fn judge(stores: &[Seen], fresh: Fresh) -> Going {
     let sound = || stores.iter().filter_map(|seen| Some((seen.place.whole, seen.found.sound()?)));
     let anew = |forgotten| {
         let series = Series { era: fresh.era, set: fresh.set, place: 0 };
-        Going { journal: Journal { series, latest: 0, rules: Vec::new() }, forgotten: Some(forgotten) }
+        Going {
+            journal: Journal { series, latest: 0, rules: Vec::new() },
+            forgotten: Some(forgotten),
+        }
     };
     let Some((_, first)) = sound().next() else {
         let unsound = stores.iter().find_map(|seen| seen.found.unsound());
@@ -99,14 +104,16 @@ pub fn judge(stores: &[Seen], fresh: Fresh) -> Going {
     };
     let Series { era, set, .. } = first.series;
     if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
-        // A store that was out of use has a list of the time before, and those of the others say that it was. Never are more taken out
-        // together than remain, so that where more than half of the lists are there one would say it.
+        // A store that was out of use has a list of the time before, and those of the others say
+        // that it was. Never are more taken out together than remain, so that where more than half
+        // of the lists are there one would say it.
         let found = sound().count();
         let holds = |seen: &Seen| seen.holds && seen.found.sound().is_some();
         if found <= stores.len() - found && stores.iter().any(holds) {
             return anew(Forgotten::NoWitness);
         }
-        // A list that is missing may be beside a store that took another's place, which may come back.
+        // A list that is missing may be beside a store that took another's place, which may come
+        // back.
         let set = if found == stores.len() { set } else { fresh.set };
         return goes_on(sound().map(|(_, journal)| journal), Series { era, set, place: 0 });
     }
@@ -139,7 +146,11 @@ mod tests {
     const DAMAGED: Unsound = Unsound::Unreliable(Unreliable::Damaged);
 
     fn list(era: u64, set: u64, place: u64) -> Found {
-        Found::Sound(Journal { series: Series { era, set, place }, latest: place, rules: Vec::new() })
+        Found::Sound(Journal {
+            series: Series { era, set, place },
+            latest: place,
+            rules: Vec::new(),
+        })
     }
 
     fn check_stores(found: Vec<(Found, bool)>, era: u64, set: u64, forgotten: Option<Forgotten>) {
@@ -175,7 +186,12 @@ mod tests {
         check(vec![Found::Unsound(DAMAGED), list(5, 6, 2), list(5, 6, 3)], 5, 91, None);
         check_stores(vec![(list(5, 6, 1), false), (Found::Nothing, true)], 5, 91, None);
         check(vec![Found::Nothing, Found::Nothing], 90, 91, Some(Forgotten::NoList));
-        check(vec![Found::Nothing, Found::Unsound(DAMAGED)], 90, 91, Some(Forgotten::Unsound(DAMAGED)));
+        check(
+            vec![Found::Nothing, Found::Unsound(DAMAGED)],
+            90,
+            91,
+            Some(Forgotten::Unsound(DAMAGED)),
+        );
     }
 
     #[test]
@@ -183,7 +199,12 @@ mod tests {
         let forgotten = Some(Forgotten::NoWitness);
         check(vec![list(5, 6, 1), Found::Nothing], 90, 91, forgotten);
         check(vec![Found::Unsound(DAMAGED), list(5, 6, 2)], 90, 91, forgotten);
-        check(vec![list(5, 6, 1), list(5, 6, 2), Found::Nothing, Found::Nothing], 90, 91, forgotten);
+        check(
+            vec![list(5, 6, 1), list(5, 6, 2), Found::Nothing, Found::Nothing],
+            90,
+            91,
+            forgotten,
+        );
         check_stores(vec![(list(5, 6, 1), true), (Found::Nothing, false)], 90, 91, forgotten);
     }
 

@@ -29,7 +29,8 @@ fn decoded(text: &str) -> Result<String, String> {
 /// A value with percent-encoding, for a query.
 pub fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/".contains(&byte);
-    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let one =
+        |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(one).collect()
 }
 

@@ -1,4 +1,5 @@
-//! What foxy says of destinations that it refuses: each cause and host once, few at a time. The workers only note them.
+//! What foxy says of destinations that it refuses: each cause and host once, few at a time. The
+//! workers only note them.
 
 use foxy_proxy::access::{AccessRecord, AccessSink};
 use foxy_proxy::cache_status::CacheStatus;

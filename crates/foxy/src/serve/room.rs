@@ -1,5 +1,6 @@
-//! How large each store becomes: what was asked for, where the disk has it; else, of its own accord, what fits. Decided
-//! for all stores before any is opened, as several may share a disk. Nothing is written here.
+//! How large each store becomes: what was asked for, where the disk has it; else, of its own
+//! accord, what fits. Decided for all stores before any is opened, as several may share a disk.
+//! Nothing is written here.
 
 use crate::failure::Failure;
 use crate::settings::resolve::new_store_size;
@@ -30,9 +31,10 @@ pub enum Wish {
 }
 
 impl Wish {
-    /// What follows from the size that was asked for, if any was, and that of the store that is there, if one is. A store
-    /// that has the size it is asked for is kept although its disk has filled up since: a proxy that does not start serves
-    /// nobody. `grows` says whether its size may change.
+    /// What follows from the size that was asked for, if any was, and that of the store that is
+    /// there, if one is. A store that has the size it is asked for is kept although its disk has
+    /// filled up since: a proxy that does not start serves nobody. `grows` says whether its size
+    /// may change.
     pub fn of(asked: Option<ByteSize>, existing: Option<ByteSize>, grows: bool) -> Self {
         match (asked, existing) {
             (Some(asked), existing) if existing != Some(asked) => Self::Exactly(asked),
@@ -70,8 +72,8 @@ pub struct NoRoom {
     pub available: ByteSize,
 }
 
-/// Sizes for all stores, in their order. `taken(store, enough)` counts what a store has on disk already, which it may use
-/// again; only asked where not all wishes fit into what is free.
+/// Sizes for all stores, in their order. `taken(store, enough)` counts what a store has on disk
+/// already, which it may use again; only asked where not all wishes fit into what is free.
 ///
 /// # Errors
 /// The first store that cannot have what was asked for.
@@ -223,7 +225,9 @@ mod tests {
         let wish = Wish::Exactly(ByteSize(1 << 40));
         let text = |available| refusal(Path::new("/s"), wish, ByteSize(available)).to_string();
         let said = "store /s: a size of 1 TiB was asked for and the disk has room for ";
-        assert!(text(100_000_000).starts_with(&format!("{said}100000000 bytes; ask for at most 95M, ")));
+        assert!(
+            text(100_000_000).starts_with(&format!("{said}100000000 bytes; ask for at most 95M, "))
+        );
         assert!(text(5).starts_with(&format!("{said}5 bytes; a store takes at least 16 MiB, ")));
     }
 }

@@ -1,4 +1,5 @@
-//! The orderly end: requests in progress, then the stores and the log. Nothing can keep foxy from ending but its own patience.
+//! The orderly end: requests in progress, then the stores and the log. Nothing can keep foxy from
+//! ending but its own patience.
 
 use super::facts::RunningFacts;
 use super::opening::{Running, keep_doubts};
@@ -14,9 +15,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long the lists of purges may take when a disk hangs; they may lie on another.
 const PATIENCE_FOR_LISTS: Duration = Duration::from_secs(5);
 
-/// Lets requests in progress end, then closes the stores and the log. A second signal ends it at once, and so does a disk that
-/// hangs once the requests have had their time: it costs what was not written, as the stores survive any end.
-pub async fn stop(running: Running, signals: &mut Signals, facts: &RunningFacts, stop_after: Duration) {
+/// Lets requests in progress end, then closes the stores and the log. A second signal ends it at
+/// once, and so does a disk that hangs once the requests have had their time: it costs what was not
+/// written, as the stores survive any end.
+pub async fn stop(
+    running: Running,
+    signals: &mut Signals,
+    facts: &RunningFacts,
+    stop_after: Duration,
+) {
     terminal::report(
         Level::Info,
         "foxy: stopping when requests in progress have ended; again to stop at once",
@@ -40,7 +47,8 @@ pub async fn stop(running: Running, signals: &mut Signals, facts: &RunningFacts,
     }
 }
 
-/// Does something in a thread of its own and says when it is done; `None` when the system gives no thread.
+/// Does something in a thread of its own and says when it is done; `None` when the system gives no
+/// thread.
 fn in_a_thread(name: &str, what: impl FnOnce() + Send + 'static) -> Option<oneshot::Receiver<()>> {
     let (done, ended) = oneshot::channel();
     let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
@@ -50,7 +58,8 @@ fn in_a_thread(name: &str, what: impl FnOnce() + Send + 'static) -> Option<onesh
     thread.ok().map(|_| ended)
 }
 
-/// The folder of a store whose disk does not answer, not before requests have had their time to end.
+/// The folder of a store whose disk does not answer, not before requests have had their time to
+/// end.
 async fn silent(facts: &RunningFacts, stop_after: Duration) -> String {
     let since = clock::monotonic() + stop_after;
     loop {

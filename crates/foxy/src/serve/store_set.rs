@@ -1,5 +1,6 @@
-//! All stores as one. Which of them takes a record is the selection's choice among those that take its size; in each
-//! state at most one store has a record of a key, so that a replaced one cannot come back (the contract's rule 3).
+//! All stores as one. Which of them takes a record is the selection's choice among those that take
+//! its size; in each state at most one store has a record of a key, so that a replaced one cannot
+//! come back (the contract's rule 3).
 
 use super::directory::{Directory, Turn};
 use super::out_of_use::OutOfUse;
@@ -69,7 +70,14 @@ impl StoreSet {
         let directory = (!by_key(&members, selection)).then(|| Directory::new(KEYS));
         let waiting = members.iter().map(|_| AtomicUsize::new(0)).collect();
         let out = OutOfUse::none(members.len(), secret);
-        Self(Arc::new(Inner { members, waiting, selection, next: AtomicUsize::new(0), out, directory }))
+        Self(Arc::new(Inner {
+            members,
+            waiting,
+            selection,
+            next: AtomicUsize::new(0),
+            out,
+            directory,
+        }))
     }
 
     /// Which of them are out of use. What one that is taken out holds must never be believed again.
@@ -98,7 +106,8 @@ enum Wish {
     Remove,
 }
 
-/// The change of a key that is under way; the next may begin when it is dropped, with or without an answer.
+/// The change of a key that is under way; the next may begin when it is dropped, with or without an
+/// answer.
 struct Changing(Arc<Inner>, Key);
 
 impl Drop for Changing {
@@ -151,7 +160,8 @@ impl Inner {
         self.members[store].store.get(key, reply);
     }
 
-    /// Asks the stores one after the other until one has the key. `doubt` is why an earlier one could not say.
+    /// Asks the stores one after the other until one has the key. `doubt` is why an earlier one
+    /// could not say.
     fn search(self: &Arc<Self>, mut left: Vec<usize>, key: Key, doubt: AbsentReason, reply: Reply) {
         let Some(store) = left.pop() else { return reply(Answer::Absent(doubt)) };
         let epoch = self.directory.as_ref().map(|directory| directory.epoch(key));
@@ -172,7 +182,8 @@ impl Inner {
         );
     }
 
-    /// Has the key forgotten by these stores, one after the other, then goes on with `Removed`, or with why not.
+    /// Has the key forgotten by these stores, one after the other, then goes on with `Removed`, or
+    /// with why not.
     fn clear(self: &Arc<Self>, mut left: Vec<usize>, key: Key, then: Reply) {
         let Some(store) = left.pop() else { return then(Answer::Removed) };
         let inner = Arc::clone(self);
@@ -186,11 +197,12 @@ impl Inner {
         self.members[store].store.remove(key, then);
     }
 
-    /// Stores a record in the store that has the key if that takes it, else in another after all that may have the key
-    /// have forgotten it.
+    /// Stores a record in the store that has the key if that takes it, else in another after all
+    /// that may have the key have forgotten it.
     fn place(self: &Arc<Self>, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
         let known = self.known(key);
-        let target = known.filter(|store| self.takes(*store, hint.size) && !self.out.is_out(*store));
+        let target =
+            known.filter(|store| self.takes(*store, hint.size) && !self.out.is_out(*store));
         let Some(target) = target.or_else(|| self.choose(key, hint.size)) else {
             return reply(Answer::Refused(RefusedReason::TooLarge));
         };
@@ -254,7 +266,9 @@ impl ObjectStore for StoreSet {
             return inner.get_from(store, key, reply);
         };
         match directory.find(key) {
-            Some(store) if inner.out.is_out(store) => reply(Answer::Absent(AbsentReason::NotIndexed)),
+            Some(store) if inner.out.is_out(store) => {
+                reply(Answer::Absent(AbsentReason::NotIndexed))
+            }
             Some(store) => inner.get_from(store, key, reply),
             None => {
                 let count = inner.members.len();
@@ -284,7 +298,9 @@ impl ObjectStore for StoreSet {
 
     fn remove(&self, key: Key, reply: Reply) {
         let inner = &self.0;
-        let Some(home) = inner.home(key, inner.members.len()) else { return reply(Answer::Removed) };
+        let Some(home) = inner.home(key, inner.members.len()) else {
+            return reply(Answer::Removed);
+        };
         match &inner.directory {
             Some(directory) => inner.change(directory, key, Change { wish: Wish::Remove, reply }),
             None => {

@@ -1,8 +1,10 @@
-//! Stores that answer in any order: whatever happens between, only the last record of a key is left.
+//! Stores that answer in any order: whatever happens between, only the last record of a key is
+//! left.
 
 use super::*;
 
-/// A store that does what it is asked in the order asked, and answers in any order, when it is told to.
+/// A store that does what it is asked in the order asked, and answers in any order, when it is told
+/// to.
 #[derive(Default)]
 struct Queued {
     store: Fake,

@@ -1,4 +1,5 @@
-//! Stores of a set that are out of use: they are asked for nothing, and what they held does not come back.
+//! Stores of a set that are out of use: they are asked for nothing, and what they held does not
+//! come back.
 
 use super::*;
 
@@ -25,7 +26,8 @@ fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSe
 
 /// From now on this store refuses all, as on a disk that fails, and is taken out of use.
 fn fails(set: &StoreSet, stores: &[Arc<Fake>; 3], store: usize) {
-    *stores[store].refuses.lock().expect("whole") = Some(RefusedReason::DeviceFailed(IoError::Device));
+    *stores[store].refuses.lock().expect("whole") =
+        Some(RefusedReason::DeviceFailed(IoError::Device));
     set.out_of_use().take_out(store);
 }
 
@@ -65,8 +67,16 @@ fn a_removal_is_answered_without_a_store_that_is_out() {
         for key in keys() {
             for again in [false, true] {
                 assert!(!again || put(&set, key, "new", 1) == Answer::Stored);
-                assert_eq!(answer(|reply| set.remove(key, reply)), Answer::Removed, "{selection:?}");
-                assert_eq!(get(&set, key), Answer::Absent(AbsentReason::NotIndexed), "{selection:?}");
+                assert_eq!(
+                    answer(|reply| set.remove(key, reply)),
+                    Answer::Removed,
+                    "{selection:?}"
+                );
+                assert_eq!(
+                    get(&set, key),
+                    Answer::Absent(AbsentReason::NotIndexed),
+                    "{selection:?}"
+                );
             }
         }
     });
@@ -79,7 +89,8 @@ fn what_another_store_took_meanwhile_is_never_found_once_it_may_be_outdated() {
         let first = filled(&stores, selection, alike);
         fails(&first, &stores, 1);
         keys().for_each(|key| drop(put(&first, key, "meanwhile", 1)));
-        // The next process has the store again, emptied, and then not any more; in it the records are replaced.
+        // The next process has the store again, emptied, and then not any more; in it the records
+        // are replaced.
         *stores[1].refuses.lock().expect("whole") = None;
         stores[1].records.lock().expect("whole").clear();
         let second = set_of_process(&stores, &sizes(alike), selection, 10);

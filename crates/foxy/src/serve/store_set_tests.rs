@@ -1,4 +1,5 @@
-//! Tests of a set of stores, with stores in memory that can be shared between two sets, as folders are by two starts.
+//! Tests of a set of stores, with stores in memory that can be shared between two sets, as folders
+//! are by two starts.
 
 #[path = "store_set_order_tests.rs"]
 mod order;

@@ -1,4 +1,5 @@
-//! The stores: opens each folder, its device and its shard, and refuses to start with one that cannot be used.
+//! The stores: opens each folder, its device and its shard, and refuses to start with one that
+//! cannot be used.
 
 use super::listeners::patiently;
 use super::room::{self, Claim, NoRoom, Wish};
@@ -14,8 +15,8 @@ use foxy_device::{BlockDevice, HeldFile, Root, RootError, allocator};
 use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
-    Beginning, Newcomers, Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings, SizeWish,
-    StoreSettings, StoreStatus, WriteBudget,
+    Beginning, Newcomers, Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings,
+    SizeWish, StoreSettings, StoreStatus, WriteBudget,
 };
 use std::fs::File;
 use std::io::Read;
@@ -26,8 +27,8 @@ use std::time::Duration;
 
 /// How often a store that opens is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// How long clients are kept waiting at start-up for an index to be rebuilt. After that they are served while it goes
-/// on, with misses where it is not done yet.
+/// How long clients are kept waiting at start-up for an index to be rebuilt. After that they are
+/// served while it goes on, with misses where it is not done yet.
 const REBUILDING_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A running store and what the start-up message says of it.
@@ -62,12 +63,16 @@ impl RunningStore {
     }
 }
 
-/// Opens every store and waits until each has said whether it can be used. The scheme that stores nothing needs no
-/// folder. `locked` are folders that this process has locked already.
+/// Opens every store and waits until each has said whether it can be used. The scheme that stores
+/// nothing needs no folder. `locked` are folders that this process has locked already.
 ///
 /// # Errors
 /// The first store that cannot be used, with what would be right.
-pub fn open(settings: &Settings, locked: &[Root], random: &mut Random) -> Result<Vec<RunningStore>, Failure> {
+pub fn open(
+    settings: &Settings,
+    locked: &[Root],
+    random: &mut Random,
+) -> Result<Vec<RunningStore>, Failure> {
     let kept = |store: &&StoreChoice| store.scheme.unwrap_or(settings.scheme) != SchemeName::Null;
     let places: Result<Vec<_>, _> =
         settings.store.iter().filter(kept).map(|store| place(settings, store, locked)).collect();
@@ -95,13 +100,18 @@ struct Place<'a> {
     wish: Wish,
 }
 
-fn place<'a>(settings: &Settings, store: &'a StoreChoice, locked: &[Root]) -> Result<Place<'a>, Failure> {
+fn place<'a>(
+    settings: &Settings,
+    store: &'a StoreChoice,
+    locked: &[Root],
+) -> Result<Place<'a>, Failure> {
     let folder = store.folder.as_path();
     let scheme = store.scheme.unwrap_or(settings.scheme);
     if let Some(advice) = block_device::instead_of_folder(folder) {
         return Err(advice);
     }
-    let in_use = |error: &RootError| matches!(error, RootError::InUse(_) | RootError::DeviceInUse(_));
+    let in_use =
+        |error: &RootError| matches!(error, RootError::InUse(_) | RootError::DeviceInUse(_));
     let refuse = |error: RootError| Failure::Unusable(error.to_string());
     let root = match locked.iter().find(|root| root.path() == folder) {
         Some(root) => root.clone(),
@@ -141,11 +151,17 @@ fn sizes(places: &[Place<'_>]) -> Result<Vec<ByteSize>, Failure> {
     })
 }
 
-fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Result<RunningStore, Failure> {
+fn start(
+    settings: &Settings,
+    place: Place<'_>,
+    size: ByteSize,
+    seed: u64,
+) -> Result<RunningStore, Failure> {
     let Place { store, scheme: name, root, held, wish } = place;
     let folder = store.folder.as_path();
-    let refuse =
-        |reason: &dyn std::fmt::Display| Failure::Unusable(format!("store {}: {reason}", folder.display()));
+    let refuse = |reason: &dyn std::fmt::Display| {
+        Failure::Unusable(format!("store {}: {reason}", folder.display()))
+    };
     let ByteSize(wanted) = settings.object_limit.unwrap_or_else(|| object_limit(size));
     let object_limit = wanted.min(name.row().largest_object(size.0));
     let store_settings = StoreSettings {
@@ -164,7 +180,11 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
         aufs_queue: settings.aufs_queue,
         diskd_q1: store.q1.unwrap_or(settings.diskd_q1),
         waiting_bytes: waiting_bytes(settings.memory.0),
-        size_wish: if matches!(wish, Wish::Exactly(_)) { SizeWish::Exactly } else { SizeWish::AtMost },
+        size_wish: if matches!(wish, Wish::Exactly(_)) {
+            SizeWish::Exactly
+        } else {
+            SizeWish::AtMost
+        },
         begun_before: folder.join(purge_list::NAME).is_file(),
         seed,
         ..StoreSettings::with_size(size.0)
@@ -175,10 +195,11 @@ fn start(settings: &Settings, place: Place<'_>, size: ByteSize, seed: u64) -> Re
     let scheme = name.make(&store_settings, observer.clone());
     let mailbox_bytes = waiting_bytes(settings.memory.0);
     let give_back = Some(allocator::give_back as fn() -> Duration);
-    let shard_settings = ShardSettings { mailbox_bytes, give_back, ..ShardSettings::new(clock::monotonic) };
+    let shard_settings =
+        ShardSettings { mailbox_bytes, give_back, ..ShardSettings::new(clock::monotonic) };
     let shard = Shard::start(scheme, opened.device, observer, shard_settings);
-    let shard =
-        shard.map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
+    let shard = shard
+        .map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
     let facts = OpenStore { folder: folder.to_owned(), size, scheme: name, device: opened.name };
     Ok(RunningStore {
         shard,
@@ -206,20 +227,26 @@ fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
     const PART_OF_MEMORY: u64 = 4;
     let of_memory = settings.memory.0 / PART_OF_MEMORY / (settings.store.len() as u64).max(1);
     let memory = usize::try_from(of_memory.min(store.0 / PART)).unwrap_or(usize::MAX);
-    let budget = |ByteSize(bytes_a_day)| WriteBudget { bytes_a_day, memory, newcomers: Newcomers::Heavy };
+    let budget =
+        |ByteSize(bytes_a_day)| WriteBudget { bytes_a_day, memory, newcomers: Newcomers::Heavy };
     settings.write_budget.map(budget)
 }
 
-/// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory is.
+/// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory
+/// is.
 fn waiting_bytes(memory: u64) -> usize {
     const LEAST: u64 = 2 << 20;
     const MOST: u64 = 16 << 20;
     usize::try_from((memory / 4).clamp(LEAST, MOST)).unwrap_or(usize::MAX)
 }
 
-/// The size a store on disk was made with: asking for another would begin it anew. What is neither a file nor the device that
-/// is held is not opened, as that could wait for ever.
-fn existing_size(folder: &Path, scheme: SchemeName, device: Option<BlockDevice>) -> Option<ByteSize> {
+/// The size a store on disk was made with: asking for another would begin it anew. What is neither
+/// a file nor the device that is held is not opened, as that could wait for ever.
+fn existing_size(
+    folder: &Path,
+    scheme: SchemeName,
+    device: Option<BlockDevice>,
+) -> Option<ByteSize> {
     const PAGE: usize = foxy_store::layout::PAGE;
     let mut pages = [0; 2 * PAGE];
     let path = folder.join(scheme.row().control?);
@@ -228,7 +255,9 @@ fn existing_size(folder: &Path, scheme: SchemeName, device: Option<BlockDevice>)
     }
     File::open(path).ok()?.read_exact(&mut pages).ok()?;
     match Superblock::judge(&pages[..PAGE], &pages[PAGE..]) {
-        Ok(Found::Ours(superblock)) if superblock.requested > 0 => Some(ByteSize(superblock.requested)),
+        Ok(Found::Ours(superblock)) if superblock.requested > 0 => {
+            Some(ByteSize(superblock.requested))
+        }
         _ => None,
     }
 }
@@ -237,7 +266,9 @@ fn existing_size(folder: &Path, scheme: SchemeName, device: Option<BlockDevice>)
 fn say_how_it_began(store: &RunningStore) {
     let what = match store.beginning() {
         Some(Beginning::Anew(reason)) => {
-            format!("begun anew: {reason}; what it held is forgotten, and fetched when it is asked for again")
+            format!(
+                "begun anew: {reason}; what it held is forgotten, and fetched when it is asked for again"
+            )
         }
         Some(Beginning::Cut { found, expected }) => {
             format!(
@@ -264,27 +295,34 @@ fn wait_until_usable(store: &mut RunningStore, patience: Instant) -> Result<(), 
     loop {
         match handle.observer().status.get() {
             StoreStatus::Opening => std::thread::sleep(LOOK_EVERY),
-            StoreStatus::Rebuilding if clock::monotonic() < patience => std::thread::sleep(LOOK_EVERY),
+            StoreStatus::Rebuilding if clock::monotonic() < patience => {
+                std::thread::sleep(LOOK_EVERY)
+            }
             StoreStatus::Rebuilding | StoreStatus::Serving => {
                 store.facts.size = ByteSize(handle.observer().statistics.size_bytes.get());
                 return hold_what_was_made(store);
             }
-            StoreStatus::Unusable(OpenStoreError::NoSpace) if matches!(store.wish, Wish::Exactly(_)) => {
+            StoreStatus::Unusable(OpenStoreError::NoSpace)
+                if matches!(store.wish, Wish::Exactly(_)) =>
+            {
                 let available = ByteSize(store.root.free_bytes().unwrap_or(0));
                 let limited = room::too_large_a_file(store.root.path(), store.wish);
-                return Err(
-                    limited.unwrap_or_else(|| room::refusal(store.root.path(), store.wish, available))
-                );
+                return Err(limited
+                    .unwrap_or_else(|| room::refusal(store.root.path(), store.wish, available)));
             }
             StoreStatus::Unusable(error) => {
                 let file = store.facts.scheme.row().control.filter(|_| error.is_about_the_file());
-                let path =
-                    file.map_or_else(|| store.facts.folder.clone(), |file| store.facts.folder.join(file));
+                let path = file.map_or_else(
+                    || store.facts.folder.clone(),
+                    |file| store.facts.folder.join(file),
+                );
                 return Err(Failure::Unusable(format!("store {}: {error}", path.display())));
             }
             StoreStatus::Panicked | StoreStatus::Closed => {
                 let folder = store.facts.folder.display();
-                return Err(Failure::Failed(format!("store {folder}: its thread ended while it was opened")));
+                return Err(Failure::Failed(format!(
+                    "store {folder}: its thread ended while it was opened"
+                )));
             }
         }
     }

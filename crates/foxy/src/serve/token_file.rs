@@ -19,9 +19,11 @@ pub fn read(path: &Path) -> Result<Token, Failure> {
 /// The same.
 pub fn word(path: &Path) -> Result<String, Failure> {
     let name = path.display();
-    let unusable = |what: &str| Failure::Unusable(format!("the token file {name} (admin-token-file) {what}"));
-    let right =
-        format!("write one word of at least {TOKEN_LEAST} characters to it, as `openssl rand -hex 32` makes");
+    let unusable =
+        |what: &str| Failure::Unusable(format!("the token file {name} (admin-token-file) {what}"));
+    let right = format!(
+        "write one word of at least {TOKEN_LEAST} characters to it, as `openssl rand -hex 32` makes"
+    );
     let content = secret_file::read(path).map_err(|error| match error {
         SecretError::Unreadable(_) => unusable(&format!("{error}; {right}")),
         _ => unusable(&error.to_string()),

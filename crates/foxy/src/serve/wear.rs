@@ -1,5 +1,6 @@
-//! When a store is taken out of use: its disk fails again and again, so that what belongs there is never stored. It decides and does
-//! nothing: the routing is in `out_of_use`, what is written of it in `purge_journal`, and both are done by `facts`.
+//! When a store is taken out of use: its disk fails again and again, so that what belongs there is
+//! never stored. It decides and does nothing: the routing is in `out_of_use`, what is written of it
+//! in `purge_journal`, and both are done by `facts`.
 
 use foxy_base::Instant;
 use std::fmt;
@@ -86,12 +87,14 @@ impl Wear {
     }
 }
 
-/// Which of the stores are taken out of use together: those that are worn out and not out yet, as long as one remains that is not,
-/// and half of those in use at most: the next start believes what is stored where more than half of the lists are there.
+/// Which of the stores are taken out of use together: those that are worn out and not out yet, as
+/// long as one remains that is not, and half of those in use at most: the next start believes what
+/// is stored where more than half of the lists are there.
 pub fn to_take_out(stores: &[(Option<WornReason>, bool)]) -> Vec<usize> {
     let in_use = stores.iter().filter(|(_, out)| !out).count();
     let worn = stores.iter().enumerate().filter(|(_, (_, out))| !out);
-    let worn = worn.filter_map(|(store, (reason, _))| reason.map(|_| store)).take(in_use / 2).collect();
+    let worn =
+        worn.filter_map(|(store, (reason, _))| reason.map(|_| store)).take(in_use / 2).collect();
     let remain = stores.iter().any(|(reason, out)| reason.is_none() && !out);
     if remain { worn } else { Vec::new() }
 }
@@ -102,7 +105,8 @@ mod tests {
 
     const FAILING: Option<WornReason> = Some(WornReason::Failing);
 
-    /// Looks at these seconds, with so many failures by then; gives what is thought of it at the end.
+    /// Looks at these seconds, with so many failures by then; gives what is thought of it at the
+    /// end.
     fn looked(looks: impl IntoIterator<Item = (u64, u64)>) -> Option<WornReason> {
         let mut wear = Wear::after(3);
         let look = |(at, failures)| {
@@ -114,10 +118,18 @@ mod tests {
 
     #[test]
     fn a_store_is_worn_out_when_its_disk_failed_in_ten_different_seconds() {
-        assert_eq!(looked((0..60).map(|at| (at, 3))), None, "what failed while it was opened does not count");
+        assert_eq!(
+            looked((0..60).map(|at| (at, 3))),
+            None,
+            "what failed while it was opened does not count"
+        );
         assert_eq!(looked((1..=9).map(|at| (at, 3 + at))), None);
         assert_eq!(looked((1..=10).map(|at| (at, 3 + at))), FAILING);
-        assert_eq!(looked((1..=10).map(|at| (at * 59, 3 + at))), FAILING, "less than a minute between");
+        assert_eq!(
+            looked((1..=10).map(|at| (at * 59, 3 + at))),
+            FAILING,
+            "less than a minute between"
+        );
         assert_eq!(looked((1..=30).map(|at| (at * 60, 3 + at))), None, "a minute between");
     }
 

@@ -60,8 +60,11 @@ impl Opened<'_> {
         if self.stores.is_empty() {
             row("store", "none; responses are kept in memory only".into());
         }
-        if let Some(folder) =
-            self.settings.intercept_ca.as_deref().filter(|_| !self.settings.intercept_hosts.is_empty())
+        if let Some(folder) = self
+            .settings
+            .intercept_ca
+            .as_deref()
+            .filter(|_| !self.settings.intercept_hosts.is_empty())
         {
             row("intercepts", self.intercepts(folder));
         }
@@ -78,7 +81,9 @@ impl Opened<'_> {
     fn role(&self) -> String {
         match &self.settings.origin {
             Some(origin) => format!("reverse proxy for {origin}"),
-            None if self.settings.allow_destination.is_empty() => "forward proxy to public addresses".into(),
+            None if self.settings.allow_destination.is_empty() => {
+                "forward proxy to public addresses".into()
+            }
             None => "forward proxy to public and allowed addresses".into(),
         }
     }
@@ -123,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_message_says_that_interception_is_on_for_which_hosts_and_clients() {
-        let hosts = |hosts: &str| message(&format!("intercept-ca = \"/ca\"\nintercept-hosts = [{hosts}]"));
+        let hosts =
+            |hosts: &str| message(&format!("intercept-ca = \"/ca\"\nintercept-hosts = [{hosts}]"));
         let text = hosts("\"a.test\", \"*.b.test\"");
         let expected = "intercepts  HTTPS to a.test, *.b.test, for every client of http://127.0.0.1:4000 (authority /ca)";
         assert!(text.contains(expected), "{text}");
@@ -137,7 +143,8 @@ mod tests {
         let path = folder.path().join("foxy.toml");
         std::fs::write(&path, file).expect("written");
         let machine = Machine { cores: 2, ..Machine::default() };
-        let loaded = settings::load(Some(&path), None, &machine).unwrap_or_else(|all| panic!("{all}"));
+        let loaded =
+            settings::load(Some(&path), None, &machine).unwrap_or_else(|all| panic!("{all}"));
         let store = OpenStore {
             folder: "/s".into(),
             size: ByteSize(1 << 30),
@@ -173,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_reverse_proxy_is_tried_without_a_proxy_flag() {
-        let text = message("origin = \"http://127.0.0.1:8080\"\nadmin = \"off\"\naccess-log = \"off\"");
+        let text =
+            message("origin = \"http://127.0.0.1:8080\"\nadmin = \"off\"\naccess-log = \"off\"");
         assert!(text.contains("reverse proxy for http://127.0.0.1:8080"), "{text}");
         assert!(text.ends_with("curl -sD - -o /dev/null http://127.0.0.1:4000/"), "{text}");
     }

@@ -31,7 +31,9 @@ pub const ADMIN_TOKEN_FILE: Setting = Setting {
     flag: Some("admin-token-file"),
     area: Area::Access,
     kind: Kind::File(|w| &mut w.admin_token_file),
-    default: Preset::Nothing("whoever can connect to `admin` from this machine may purge and explain"),
+    default: Preset::Nothing(
+        "whoever can connect to `admin` from this machine may purge and explain",
+    ),
     doc: "A file with the word that `/purge` and `/explain` must be sent as `Authorization: Bearer WORD`. \
           A PURGE to the proxy may carry it as `Proxy-Authorization` or `Authorization` instead of coming from an \
           address in `purge-from`. The file is read at start-up. \

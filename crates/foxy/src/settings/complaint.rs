@@ -1,4 +1,5 @@
-//! What is wrong with a configuration, and where: one line that says it all, then the place in the file.
+//! What is wrong with a configuration, and where: one line that says it all, then the place in the
+//! file.
 
 use std::fmt;
 use std::ops::Range;
@@ -33,7 +34,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of the bytes `span` of `content`; a span over several lines counts to the end of its first.
+    /// The place of the bytes `span` of `content`; a span over several lines counts to the end of
+    /// its first.
     pub fn new(path: &Path, content: &str, span: Range<usize>) -> Self {
         let start = floor_boundary(content, span.start);
         let end = floor_boundary(content, span.end).max(start);
@@ -77,8 +79,12 @@ impl fmt::Display for Complaint {
         }?;
         let Some(Source::File(place)) = &self.source else { return Ok(()) };
         let margin = " ".repeat(place.line.to_string().len());
-        let indent: String =
-            place.text.chars().take(place.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let indent: String = place
+            .text
+            .chars()
+            .take(place.column - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
         write!(f, "\n{margin} |\n{} | {}\n{margin} | {indent}", place.line, place.text)?;
         f.write_str(&"^".repeat(place.width))
     }
@@ -118,7 +124,8 @@ mod tests {
         let content = "listen = \"127.0.0.1:1\"\n\tsise = \"10G\"\n";
         let start = content.find("sise").expect("there");
         let place = Place::new(Path::new("foxy.toml"), content, start..start + 4);
-        let complaint = Complaint { message: "no such setting".into(), source: Some(Source::File(place)) };
+        let complaint =
+            Complaint { message: "no such setting".into(), source: Some(Source::File(place)) };
         assert_eq!(
             complaint.to_string(),
             "foxy.toml:2:2: no such setting\n  |\n2 | \tsise = \"10G\"\n  | \t^^^^"

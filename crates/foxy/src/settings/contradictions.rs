@@ -34,7 +34,10 @@ pub fn find(settings: &Settings, written: &Written) -> Vec<Complaint> {
     if let (Some(size), Some(limit)) = (settings.size, settings.object_limit)
         && limit > size
     {
-        complain("object-limit", format!("{limit} is more than the store's size of {size}; make it smaller"));
+        complain(
+            "object-limit",
+            format!("{limit} is more than the store's size of {size}; make it smaller"),
+        );
     }
     complaints.extend(client_tls(settings, written));
     complaints.extend(interception(settings, written));
@@ -68,13 +71,15 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
         return Some(complaint(written, "listen-tls", text.into()));
     }
     let taken = address == settings.listen || Some(address) == settings.admin;
-    let text = || format!("`listen-tls` is {address}, as `listen` or `admin` is; give it another port");
+    let text =
+        || format!("`listen-tls` is {address}, as `listen` or `admin` is; give it another port");
     (taken && address.port() != 0).then(|| complaint(written, "listen-tls", text()))
 }
 
 /// Settings of interception that do not go together.
 fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
-    let (authority, hosts) = (settings.intercept_ca.is_some(), !settings.intercept_hosts.is_empty());
+    let (authority, hosts) =
+        (settings.intercept_ca.is_some(), !settings.intercept_hosts.is_empty());
     let (key, text) = match (authority, hosts, settings.origin.is_some()) {
         (true, false, _) => {
             ("intercept-ca", "`intercept-ca` does nothing without `intercept-hosts`; list them")
@@ -100,8 +105,9 @@ fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
         let size = store.size.or(settings.size).filter(|&size| size > most)?;
         let key = if store.size.is_some() { stores_key(written) } else { "size" };
         let folder = store.folder.display();
-        let message =
-            format!("{folder}: a store of {scheme} can use {most} at most, not {size}; make it smaller");
+        let message = format!(
+            "{folder}: a store of {scheme} can use {most} at most, not {size}; make it smaller"
+        );
         Some(complaint(written, key, message))
     };
     settings.store.iter().filter_map(judge).collect()
@@ -114,7 +120,8 @@ fn policy_unasked(settings: &Settings, written: &Written) -> Option<Complaint> {
     if !written.sources.contains_key("policy") || settings.store.iter().any(asks) {
         return None;
     }
-    let asking: Vec<_> = SCHEMES.iter().filter(|row| row.takes_policy()).map(|row| row.text).collect();
+    let asking: Vec<_> =
+        SCHEMES.iter().filter(|row| row.takes_policy()).map(|row| row.text).collect();
     let message = format!(
         "the scheme {scheme} has an order of its own; leave `policy` out, or use one of the schemes {}",
         asking.join(", ")
@@ -127,5 +134,9 @@ fn scheme_of(settings: &Settings, store: &StoreChoice) -> SchemeName {
 }
 
 fn repeated(folders: &[PathBuf]) -> Option<&PathBuf> {
-    folders.iter().enumerate().find(|(index, folder)| folders[..*index].contains(folder)).map(|(_, f)| f)
+    folders
+        .iter()
+        .enumerate()
+        .find(|(index, folder)| folders[..*index].contains(folder))
+        .map(|(_, f)| f)
 }

@@ -61,7 +61,9 @@ fn chapter(text: &mut String, setting: &Setting) -> std::fmt::Result {
         writeln!(text, "- Bounds: {bounds}")?;
     }
     match setting.default {
-        Preset::Fixed(texts) if !texts.is_empty() => writeln!(text, "- Default: `{}`", setting.default),
+        Preset::Fixed(texts) if !texts.is_empty() => {
+            writeln!(text, "- Default: `{}`", setting.default)
+        }
         _ => writeln!(text, "- Default: {}", setting.default),
     }
 }
@@ -70,7 +72,8 @@ fn in_file(setting: &Setting) -> String {
     let example = setting.kind.example();
     let first = example.split(" or ").next().unwrap_or(&example);
     let first = first.split("\", ").next().unwrap_or(first);
-    let closed = if first.matches('"').count() % 2 == 1 { format!("{first}\"") } else { first.to_owned() };
+    let closed =
+        if first.matches('"').count() % 2 == 1 { format!("{first}\"") } else { first.to_owned() };
     match setting.key.split_once('.') {
         Some((table, name)) => format!("{name} = {closed}` in `[{table}]"),
         None => format!("{} = {closed}", setting.key),
@@ -79,7 +82,9 @@ fn in_file(setting: &Setting) -> String {
 
 fn bounds(kind: &Kind) -> Option<String> {
     match kind {
-        Kind::Size { at_least, at_most, .. } => Some(format!("{} to {}", exact(*at_least), exact(*at_most))),
+        Kind::Size { at_least, at_most, .. } => {
+            Some(format!("{} to {}", exact(*at_least), exact(*at_most)))
+        }
         Kind::Span { at_least, at_most, .. } => {
             Some(format!("{} to {}", show_duration(*at_least), show_duration(*at_most)))
         }

@@ -1,4 +1,5 @@
-//! From the text of a TOML file to settings as written. Every mistake is reported with its place, not only the first.
+//! From the text of a TOML file to settings as written. Every mistake is reported with its place,
+//! not only the first.
 
 use super::complaint::{Complaint, Complaints, Place, Source, nearest};
 use super::kind::Setting;
@@ -16,7 +17,8 @@ pub fn read(path: &Path, content: &str, written: &mut Written) -> Result<(), Com
     let mut reader = Reader { path, content, written, complaints: Vec::new() };
     let (document, errors) = DeTable::parse_recoverable(content);
     for error in errors {
-        reader.complain(error.span().unwrap_or(0..0), format!("not valid TOML: {}", error.message()));
+        reader
+            .complain(error.span().unwrap_or(0..0), format!("not valid TOML: {}", error.message()));
     }
     if reader.complaints.is_empty() {
         reader.table("", document.get_ref());
@@ -51,7 +53,9 @@ impl Reader<'_> {
             } else if SETTINGS.iter().any(|setting| setting.key.starts_with(&inner)) {
                 match value.get_ref() {
                     DeValue::Table(table) => self.table(&inner, table),
-                    _ => self.complain(value.span(), format!("`{name}` is a table; write [{name}]")),
+                    _ => {
+                        self.complain(value.span(), format!("`{name}` is a table; write [{name}]"))
+                    }
                 }
             } else {
                 self.complain(key.span(), unknown(&name));
@@ -59,7 +63,12 @@ impl Reader<'_> {
         }
     }
 
-    fn setting(&mut self, setting: &'static Setting, key: Range<usize>, value: &Spanned<DeValue<'_>>) {
+    fn setting(
+        &mut self,
+        setting: &'static Setting,
+        key: Range<usize>,
+        value: &Spanned<DeValue<'_>>,
+    ) {
         let texts = match texts(setting, value.get_ref()) {
             Ok(texts) => texts,
             Err(message) => return self.complain(value.span(), message),
@@ -149,7 +158,9 @@ mod tests {
             complaints("\nsise = \"10G\"\n"),
             "foxy.toml:2:1: there is no setting `sise`; did you mean `size`?\n  |\n2 | sise = \"10G\"\n  | ^^^^"
         );
-        assert!(complaints("[timeouts]\nconect = \"1s\"").contains("did you mean `timeouts.connect`?"));
+        assert!(
+            complaints("[timeouts]\nconect = \"1s\"").contains("did you mean `timeouts.connect`?")
+        );
         assert!(complaints("[quux]\na = 1").contains("docs/configuration.md"));
     }
 
@@ -179,7 +190,14 @@ mod tests {
 
     #[test]
     fn broken_toml_has_a_place_too() {
-        assert!(complaints("listen = \n").starts_with("foxy.toml:1:"), "{}", complaints("listen = \n"));
-        assert!(complaints("size = \"1G\"\nsize = \"2G\"\n").starts_with("foxy.toml:2:1: not valid TOML: "));
+        assert!(
+            complaints("listen = \n").starts_with("foxy.toml:1:"),
+            "{}",
+            complaints("listen = \n")
+        );
+        assert!(
+            complaints("size = \"1G\"\nsize = \"2G\"\n")
+                .starts_with("foxy.toml:2:1: not valid TOML: ")
+        );
     }
 }

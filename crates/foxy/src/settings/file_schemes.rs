@@ -1,4 +1,5 @@
-//! Settings that only the schemes of one file an object have; their place among the others is in `table`.
+//! Settings that only the schemes of one file an object have; their place among the others is in
+//! `table`.
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::scheme_count;
@@ -11,8 +12,14 @@ pub const RECOVERY: Setting = Setting {
     kind: Kind::Choice {
         slot: |w| &mut w.recovery,
         words: &[
-            ("crash", "all that was durable comes back after a crash; forgetting an object costs a sync"),
-            ("clean-stop", "only a store that was stopped comes back; nothing is synced while it serves"),
+            (
+                "crash",
+                "all that was durable comes back after a crash; forgetting an object costs a sync",
+            ),
+            (
+                "clean-stop",
+                "only a store that was stopped comes back; nothing is synced while it serves",
+            ),
         ],
     },
     default: Preset::Fixed(&["crash"]),
@@ -28,8 +35,14 @@ pub const UFS_MAPPING: Setting = Setting {
     kind: Kind::Choice {
         slot: |w| &mut w.ufs_mapping,
         words: &[
-            ("consecutive", "256 files that follow each other share a folder, as in Squid since 1998"),
-            ("round-robin", "files that follow each other lie in different folders, as in Squid 1.1"),
+            (
+                "consecutive",
+                "256 files that follow each other share a folder, as in Squid since 1998",
+            ),
+            (
+                "round-robin",
+                "files that follow each other lie in different folders, as in Squid 1.1",
+            ),
         ],
     },
     default: Preset::Fixed(&["consecutive"]),
@@ -52,7 +65,10 @@ pub const AUFS_WRITES: Setting = Setting {
     area: Area::Store,
     kind: Kind::Choice {
         slot: |w| &mut w.aufs_writes,
-        words: &[("queued", "threads write"), ("waited", "the store's own thread writes, as in Squid 2.5")],
+        words: &[
+            ("queued", "threads write"),
+            ("waited", "the store's own thread writes, as in Squid 2.5"),
+        ],
     },
     default: Preset::Fixed(&["queued"]),
     doc: "Who writes for the scheme `aufs`.",

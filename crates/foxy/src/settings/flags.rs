@@ -30,7 +30,9 @@ pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaint
             Ok(()) => {
                 written.sources.insert(setting.key, Source::Flag(flag));
             }
-            Err(message) => complaints.push(Complaint { message, source: Some(Source::Flag(flag)) }),
+            Err(message) => {
+                complaints.push(Complaint { message, source: Some(Source::Flag(flag)) })
+            }
         }
     }
     if complaints.is_empty() { Ok(()) } else { Err(Complaints(complaints)) }
@@ -67,7 +69,8 @@ mod tests {
 
     #[test]
     fn flags_are_taken_and_lists_gathered() {
-        let written = parsed(&["--listen", "[::1]:1", "--store", "/a", "--store=/b", "--admin", "off"]);
+        let written =
+            parsed(&["--listen", "[::1]:1", "--store", "/a", "--store=/b", "--admin", "off"]);
         let written = written.expect("sound");
         assert_eq!(written.listen.map(|address| address.to_string()), Some("[::1]:1".into()));
         assert_eq!(written.store.map(|folders| folders.len()), Some(2));

@@ -1,5 +1,5 @@
-//! What defaults depend on: the machine's memory, the control group's limits, the environment's folders.
-//! Looks once, at start-up; decides nothing.
+//! What defaults depend on: the machine's memory, the control group's limits, the environment's
+//! folders. Looks once, at start-up; decides nothing.
 
 use foxy_base::ByteSize;
 use std::ffi::OsString;
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Memory the process may use: the machine's, or less by control group. None where it cannot be told.
+    /// Memory the process may use: the machine's, or less by control group. None where it cannot be
+    /// told.
     pub memory: Option<ByteSize>,
     /// Cores the process may use, by affinity and control-group quota.
     pub cores: usize,
@@ -26,9 +27,15 @@ impl Machine {
         Self {
             memory: memory(Path::new("/")),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            cache_folder: cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")),
+            cache_folder: cache_folder(
+                std::env::var_os("XDG_CACHE_HOME"),
+                std::env::var_os("HOME"),
+            ),
             data_folder: data_folder(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME")),
-            config_files: config_files(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME")),
+            config_files: config_files(
+                std::env::var_os("XDG_CONFIG_HOME"),
+                std::env::var_os("HOME"),
+            ),
         }
     }
 }
@@ -49,7 +56,10 @@ fn data_folder(xdg: Option<OsString>, home: Option<OsString>) -> PathBuf {
 
 fn config_files(xdg: Option<OsString>, home: Option<OsString>) -> Vec<PathBuf> {
     let user = absolute(xdg).or_else(|| absolute(home).map(|home| home.join(".config")));
-    user.into_iter().chain([PathBuf::from("/etc")]).map(|folder| folder.join("foxy/foxy.toml")).collect()
+    user.into_iter()
+        .chain([PathBuf::from("/etc")])
+        .map(|folder| folder.join("foxy/foxy.toml"))
+        .collect()
 }
 
 fn memory(root: &Path) -> Option<ByteSize> {
@@ -107,7 +117,8 @@ mod tests {
     fn memory_is_the_machines_when_no_group_limits_it() {
         assert_eq!(machine(&[]), None);
         assert_eq!(machine(&[MEMINFO]), Some(ByteSize(1 << 20)));
-        let unlimited = [MEMINFO, ("proc/self/cgroup", "0::/a\n"), ("sys/fs/cgroup/a/memory.max", "max\n")];
+        let unlimited =
+            [MEMINFO, ("proc/self/cgroup", "0::/a\n"), ("sys/fs/cgroup/a/memory.max", "max\n")];
         assert_eq!(machine(&unlimited), Some(ByteSize(1 << 20)));
     }
 
@@ -143,6 +154,9 @@ mod tests {
         assert_eq!(data_folder(None, some("/home/u")), Path::new("/home/u/.local/share/foxy"));
         assert_eq!(data_folder(None, None), Path::new("/var/lib/foxy"));
         let files = config_files(None, some("/home/u"));
-        assert_eq!(files, ["/home/u/.config/foxy/foxy.toml", "/etc/foxy/foxy.toml"].map(PathBuf::from));
+        assert_eq!(
+            files,
+            ["/home/u/.config/foxy/foxy.toml", "/etc/foxy/foxy.toml"].map(PathBuf::from)
+        );
     }
 }

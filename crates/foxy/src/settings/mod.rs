@@ -1,4 +1,5 @@
-//! Settings: one table, read from flags and a TOML file as written, then resolved into what is in force.
+//! Settings: one table, read from flags and a TOML file as written, then resolved into what is in
+//! force.
 
 mod admin_rows;
 mod caching_rows;
@@ -66,7 +67,8 @@ impl Loaded {
 
 /// Reads the file and the flags and fills in defaults. Every mistake in either is reported.
 ///
-/// `named` is the file of `--config`, which must exist; without it the machine's usual places are tried.
+/// `named` is the file of `--config`, which must exist; without it the machine's usual places are
+/// tried.
 pub fn load(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,
@@ -79,7 +81,8 @@ pub fn load(
             complaints.extend(more);
         }
     };
-    let file = named.or_else(|| machine.config_files.iter().map(PathBuf::as_path).find(|path| path.exists()));
+    let file = named
+        .or_else(|| machine.config_files.iter().map(PathBuf::as_path).find(|path| path.exists()));
     if let Some(path) = file {
         gather(read_file(path).and_then(|content| file::read(path, &content, &mut written)));
     }
@@ -118,8 +121,8 @@ mod tests {
         let path = folder.path().join("foxy.toml");
         std::fs::write(&path, "size = \"32M\"\nmemory = \"2M\"\n").expect("written");
         let matches = flags(&["--size", "64M"]);
-        let mut loaded =
-            load(Some(&path), Some(&matches), &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
+        let mut loaded = load(Some(&path), Some(&matches), &Machine::default())
+            .unwrap_or_else(|all| panic!("{all}"));
         assert_eq!(loaded.settings.size.map(|size| size.0), Some(64 << 20));
         assert_eq!(loaded.settings.memory.0, 2 << 20);
         assert_eq!(loaded.settings.limits.connections, 8192);
@@ -134,13 +137,16 @@ mod tests {
         let path = folder.path().join("foxy.toml");
         let machine = Machine { cores: 2, cache_folder: "/c".into(), ..Machine::default() };
         for arguments in [
-            &["--allow-destination", "10.0.0.0/8", "--admin", "off", "--origin", "http://[::1]:81"][..],
+            &["--allow-destination", "10.0.0.0/8", "--admin", "off", "--origin", "http://[::1]:81"]
+                [..],
             &["--scheme", "coss"],
         ] {
             let matches = flags(arguments);
-            let mut first = load(None, Some(&matches), &machine).unwrap_or_else(|all| panic!("{all}"));
+            let mut first =
+                load(None, Some(&matches), &machine).unwrap_or_else(|all| panic!("{all}"));
             std::fs::write(&path, first.show()).expect("written");
-            let second = load(Some(&path), None, &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
+            let second =
+                load(Some(&path), None, &Machine::default()).unwrap_or_else(|all| panic!("{all}"));
             assert_eq!(second.settings, first.settings, "{arguments:?}");
         }
     }
@@ -150,7 +156,13 @@ mod tests {
         let missing = Path::new("/nonexistent/foxy.toml");
         let machine = Machine { config_files: vec![missing.into()], ..Machine::default() };
         assert!(load(None, None, &machine).is_ok());
-        let Err(refused) = load(Some(missing), None, &machine) else { panic!("a missing file was taken") };
-        assert!(refused.to_string().starts_with("cannot read the configuration file /nonexistent/foxy.toml"));
+        let Err(refused) = load(Some(missing), None, &machine) else {
+            panic!("a missing file was taken")
+        };
+        assert!(
+            refused
+                .to_string()
+                .starts_with("cannot read the configuration file /nonexistent/foxy.toml")
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! From the text of a setting to its value, checked against its bounds. The same for flags and for the file.
+//! From the text of a setting to its value, checked against its bounds. The same for flags and for
+//! the file.
 
 use super::kind::{Kind, OriginUrl, Output, Words};
 use super::squid::CacheDir;
@@ -49,10 +50,12 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
             *slot(written) = Some(one(texts)?.parse().map_err(|error| format!("{error}"))?);
         }
         Kind::Networks(slot) => {
-            *slot(written) = Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
+            *slot(written) =
+                Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
         }
         Kind::Hosts(slot) => {
-            *slot(written) = Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
+            *slot(written) =
+                Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
         }
         Kind::Files(slot) => *slot(written) = Some(texts.iter().map(PathBuf::from).collect()),
         Kind::Ports(slot) => *slot(written) = Some(each(texts, port)?),
@@ -201,7 +204,8 @@ mod tests {
 
     #[test]
     fn bounds_are_named() {
-        let refused = bounded(ByteSize(1), ByteSize(1 << 20), ByteSize(2 << 20), ByteSize::to_string);
+        let refused =
+            bounded(ByteSize(1), ByteSize(1 << 20), ByteSize(2 << 20), ByteSize::to_string);
         assert_eq!(refused, Err("1 B is too little; at least 1 MiB".into()));
     }
 
@@ -213,11 +217,19 @@ mod tests {
             ("::1", "[::1]:53"),
             ("[::1]:5353", "[::1]:5353"),
         ] {
-            assert_eq!(name_server(text).map(|server| server.to_string()), Ok(expected.into()), "{text}");
+            assert_eq!(
+                name_server(text).map(|server| server.to_string()),
+                Ok(expected.into()),
+                "{text}"
+            );
         }
-        for text in ["", "dns.example", "192.0.2", "127.0.0.1:0", "0.0.0.0", "224.0.0.251", "[::1]"] {
+        for text in ["", "dns.example", "192.0.2", "127.0.0.1:0", "0.0.0.0", "224.0.0.251", "[::1]"]
+        {
             let refused = name_server(text).expect_err(text);
-            assert!(refused.contains("is not the address of a DNS server; write one such as"), "{refused}");
+            assert!(
+                refused.contains("is not the address of a DNS server; write one such as"),
+                "{refused}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! From settings as written to settings in force: fills in defaults, and judges what several settings say together.
-//! Pure: what depends on the machine comes in as [`Machine`].
+//! From settings as written to settings in force: fills in defaults, and judges what several
+//! settings say together. Pure: what depends on the machine comes in as [`Machine`].
 
 use super::complaint::Complaints;
 use super::connection_rows;

@@ -15,7 +15,8 @@ fn machine() -> Machine {
 
 fn resolved(file: &str) -> Result<Settings, String> {
     let mut written = Written::default();
-    crate::settings::file::read(Path::new("f"), file, &mut written).map_err(|all| all.to_string())?;
+    crate::settings::file::read(Path::new("f"), file, &mut written)
+        .map_err(|all| all.to_string())?;
     complete(&mut written, &machine());
     resolve(&written).map_err(|all| all.to_string())
 }
@@ -47,7 +48,9 @@ fn a_client_may_take_three_quarters_of_the_connections_unless_it_is_given_anothe
 
 #[test]
 fn memory_stays_within_its_range() {
-    for (available, expected) in [(Some(1 << 40), 1 << 30), (Some(1 << 20), 16 << 20), (None, 128 << 20)] {
+    for (available, expected) in
+        [(Some(1 << 40), 1 << 30), (Some(1 << 20), 16 << 20), (None, 128 << 20)]
+    {
         assert_eq!(memory(available.map(ByteSize)), ByteSize(expected));
     }
 }
@@ -95,7 +98,10 @@ fn contradictions_are_refused_where_they_were_written() {
             "listen-tls = \"127.0.0.1:3128\"\ntls-certificate = \"a\"\ntls-key = \"b\"",
             "f:1:1: `listen-tls` is 127.0.0.1:3128, as `listen` or `admin` is",
         ),
-        ("size = \"16M\"\nobject-limit = \"17M\"", "f:2:1: 17 MiB is more than the store's size of 16 MiB"),
+        (
+            "size = \"16M\"\nobject-limit = \"17M\"",
+            "f:2:1: 17 MiB is more than the store's size of 16 MiB",
+        ),
     ];
     for (file, expected) in cases {
         let refused = resolved(file).expect_err(file);

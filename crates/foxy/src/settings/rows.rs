@@ -11,7 +11,14 @@ pub const fn timeout(
     slot: Slot<Duration>,
     doc: &'static str,
 ) -> Setting {
-    Setting { key, flag: None, area: Area::Timeouts, kind: span(slot), default: Preset::Fixed(default), doc }
+    Setting {
+        key,
+        flag: None,
+        area: Area::Timeouts,
+        kind: span(slot),
+        default: Preset::Fixed(default),
+        doc,
+    }
 }
 
 /// A limit on the number of something.

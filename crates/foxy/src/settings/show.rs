@@ -44,7 +44,10 @@ fn list<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
 pub fn exact(size: ByteSize) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits = units.iter().find(|(shift, _)| size.0 != 0 && size.0.trailing_zeros() >= *shift);
-    fits.map_or_else(|| format!("{} B", size.0), |(shift, unit)| format!("{} {unit}", size.0 >> shift))
+    fits.map_or_else(
+        || format!("{} B", size.0),
+        |(shift, unit)| format!("{} {unit}", size.0 >> shift),
+    )
 }
 
 impl Display for Output {

@@ -1,4 +1,5 @@
-//! A store as the line `cache_dir` of a Squid configuration names it (R72): `TYPE FOLDER MEGABYTES [L1 L2] [OPTION]...`.
+//! A store as the line `cache_dir` of a Squid configuration names it (R72): `TYPE FOLDER MEGABYTES
+//! [L1 L2] [OPTION]...`.
 
 use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;
@@ -58,7 +59,9 @@ impl CacheDir {
 fn megabytes(word: Option<&str>) -> Result<ByteSize, String> {
     let word = word.ok_or_else(|| format!("the size in megabytes is missing; {EXAMPLE}"))?;
     let count = word.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << 20));
-    count.map(ByteSize).ok_or_else(|| format!("{word:?} is not a size in whole megabytes; {EXAMPLE}"))
+    count
+        .map(ByteSize)
+        .ok_or_else(|| format!("{word:?} is not a size in whole megabytes; {EXAMPLE}"))
 }
 
 fn levels(words: [Option<&str>; 2]) -> Result<(), String> {
@@ -66,13 +69,16 @@ fn levels(words: [Option<&str>; 2]) -> Result<(), String> {
         return Ok(());
     }
     let [first, second] = words.map(|word| word.unwrap_or("nothing"));
-    Err(format!("foxy makes 16 and 256 directories, not {first} and {second}; write 16 256 after the size"))
+    Err(format!(
+        "foxy makes 16 and 256 directories, not {first} and {second}; write 16 256 after the size"
+    ))
 }
 
 fn set(store: &mut StoreChoice, option: &str) -> Result<(), String> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     let diskd = store.scheme == Some(SchemeName::Diskd);
-    let number = || value.parse::<u64>().map_err(|_| format!("{name} takes a whole number, not {value:?}"));
+    let number =
+        || value.parse::<u64>().map_err(|_| format!("{name} takes a whole number, not {value:?}"));
     let operations = || match value.parse() {
         Ok(count @ 1..=65_536) => Ok(Some(count)),
         _ => Err(format!("{name} takes a number from 1 to 65536, not {value:?}")),
@@ -83,11 +89,15 @@ fn set(store: &mut StoreChoice, option: &str) -> Result<(), String> {
         "Q1" if diskd => store.q1 = operations()?,
         "Q2" if diskd => store.q2 = operations()?,
         "no-store" | "read-only" => {
-            return Err(format!("foxy has no stores that are only read; leave {name} or the whole line out"));
+            return Err(format!(
+                "foxy has no stores that are only read; leave {name} or the whole line out"
+            ));
         }
         _ => {
             let more = if diskd { ", Q1 and Q2" } else { "" };
-            return Err(format!("foxy has no option {name:?} here; there are min-size, max-size{more}"));
+            return Err(format!(
+                "foxy has no option {name:?} here; there are min-size, max-size{more}"
+            ));
         }
     }
     Ok(())
@@ -124,7 +134,11 @@ mod tests {
         for (text, scheme, size, sizes, limits) in cases {
             let line = CacheDir::read(text).expect(text);
             assert_eq!((line.store.scheme, line.store.size), (Some(scheme), size), "{text}");
-            assert_eq!((line.store.sizes(), [line.store.q1, line.store.q2]), (sizes, limits), "{text}");
+            assert_eq!(
+                (line.store.sizes(), [line.store.q1, line.store.q2]),
+                (sizes, limits),
+                "{text}"
+            );
         }
     }
 
@@ -146,7 +160,10 @@ mod tests {
             ),
             ("ufs /a 100 16 256 Q1=64", "foxy has no option \"Q1\" here"),
             ("diskd /a 100 16 256 Q1=0", "Q1 takes a number from 1 to 65536"),
-            ("ufs /a 100 16 256 read-only", "foxy has no stores that are only read; leave read-only"),
+            (
+                "ufs /a 100 16 256 read-only",
+                "foxy has no stores that are only read; leave read-only",
+            ),
             ("ufs /a 100 16 256 no-store", "leave no-store"),
             ("ufs /a 100 16 256 max-size=8K", "max-size takes a whole number, not \"8K\""),
             ("ufs /a 100 16 256 min-size=9 max-size=8", "no object is at least"),

@@ -1,4 +1,5 @@
-//! One store as the settings name it: a folder and what holds for it alone. `PATH,option=value,...` as text.
+//! One store as the settings name it: a folder and what holds for it alone. `PATH,option=value,...`
+//! as text.
 
 use super::show::exact;
 use foxy_base::ByteSize;
@@ -35,13 +36,22 @@ pub struct StoreChoice {
 impl StoreChoice {
     /// A folder with nothing of its own.
     pub const fn plain(folder: PathBuf) -> Self {
-        Self { folder, scheme: None, size: None, min_object: None, max_object: None, q1: None, q2: None }
+        Self {
+            folder,
+            scheme: None,
+            size: None,
+            min_object: None,
+            max_object: None,
+            q1: None,
+            q2: None,
+        }
     }
 
     /// Reads a folder and its options. A comma begins options only where a name and `=` follow.
     pub fn read(text: &OsStr) -> Result<Self, String> {
-        let options_at =
-            text.to_str().and_then(|text| text.match_indices(',').find(|(at, _)| option_at(&text[at + 1..])));
+        let options_at = text
+            .to_str()
+            .and_then(|text| text.match_indices(',').find(|(at, _)| option_at(&text[at + 1..])));
         let (folder, options) = match (text.to_str(), options_at) {
             (Some(text), Some((at, _))) => (OsStr::new(&text[..at]), &text[at + 1..]),
             _ => (text, ""),
@@ -84,7 +94,9 @@ impl StoreChoice {
         let sizes = self.sizes();
         if sizes.is_empty() {
             let (least, most) = (ByteSize(*sizes.start()), ByteSize(*sizes.end()));
-            return Err(format!("no object is at least {least} and at most {most}; make the first smaller"));
+            return Err(format!(
+                "no object is at least {least} and at most {most}; make the first smaller"
+            ));
         }
         Ok(self)
     }
@@ -106,7 +118,8 @@ impl fmt::Display for StoreChoice {
         if let Some(scheme) = self.scheme {
             write!(f, ",scheme={scheme}")?;
         }
-        let sizes = [("size", self.size), ("min-object", self.min_object), ("max-object", self.max_object)];
+        let sizes =
+            [("size", self.size), ("min-object", self.min_object), ("max-object", self.max_object)];
         for (name, size) in sizes {
             if let Some(size) = size {
                 write!(f, ",{name}={}", exact(size))?;

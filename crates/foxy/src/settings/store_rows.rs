@@ -1,4 +1,5 @@
-//! Settings that say which stores there are and which of them takes what; their place among the others is in `table`.
+//! Settings that say which stores there are and which of them takes what; their place among the
+//! others is in `table`.
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::size;

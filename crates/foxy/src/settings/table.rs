@@ -1,10 +1,11 @@
-//! The one table of settings. Command line, configuration file, `foxy check` and `docs/configuration.md` all come
-//! from it; nothing about a setting is written down twice.
+//! The one table of settings. Command line, configuration file, `foxy check` and
+//! `docs/configuration.md` all come from it; nothing about a setting is written down twice.
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::{count, size, span, timeout};
 use super::{
-    admin_rows, caching_rows, connection_rows, dns_rows, file_schemes, intercept_rows, store_rows, tls_rows,
+    admin_rows, caching_rows, connection_rows, dns_rows, file_schemes, intercept_rows, store_rows,
+    tls_rows,
 };
 
 const KIB: u64 = 1 << 10;
@@ -153,7 +154,9 @@ pub static SETTINGS: &[Setting] = &[
         flag: Some("memory"),
         area: Area::Memory,
         kind: size(|w| &mut w.memory, MIB, TIB),
-        default: Preset::Computed("an eighth of the memory of the machine or control group, at most 1 GiB"),
+        default: Preset::Computed(
+            "an eighth of the memory of the machine or control group, at most 1 GiB",
+        ),
         doc: "Bytes of responses, and of parts of large ones, kept in memory, in front of the disk.",
     },
     Setting {
@@ -189,7 +192,12 @@ pub static SETTINGS: &[Setting] = &[
         |w| &mut w.client_write,
         "For a client to take more of an answer.",
     ),
-    timeout("timeouts.resolve", &["10s"], |w| &mut w.resolve, "To look up an origin server's name."),
+    timeout(
+        "timeouts.resolve",
+        &["10s"],
+        |w| &mut w.resolve,
+        "To look up an origin server's name.",
+    ),
     timeout(
         "timeouts.connect",
         &["10s"],
@@ -214,9 +222,19 @@ pub static SETTINGS: &[Setting] = &[
         |w| &mut w.origin_continue,
         "For an origin server to answer `Expect: 100-continue` before the body is sent anyway.",
     ),
-    timeout("timeouts.origin-idle", &["60s"], |w| &mut w.origin_idle, "For a connection to stay unused."),
+    timeout(
+        "timeouts.origin-idle",
+        &["60s"],
+        |w| &mut w.origin_idle,
+        "For a connection to stay unused.",
+    ),
     timeout("timeouts.store", &["1s"], |w| &mut w.store_patience, STORE_PATIENCE),
-    timeout("timeouts.tunnel-idle", &["10m"], |w| &mut w.tunnel_idle, "For a tunnel to stay silent."),
+    timeout(
+        "timeouts.tunnel-idle",
+        &["10m"],
+        |w| &mut w.tunnel_idle,
+        "For a tunnel to stay silent.",
+    ),
     connection_rows::CONNECTIONS,
     connection_rows::CONNECTIONS_PER_CLIENT,
     Setting {

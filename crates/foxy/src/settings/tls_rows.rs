@@ -1,4 +1,5 @@
-//! Rows of the table of settings about what surrounds HTTP: the PROXY protocol, TLS with clients, and whose certificates of origin servers are trusted.
+//! Rows of the table of settings about what surrounds HTTP: the PROXY protocol, TLS with clients,
+//! and whose certificates of origin servers are trusted.
 
 use super::kind::{Area, Kind, Preset, Setting};
 use super::rows::timeout;
@@ -56,7 +57,10 @@ pub const ORIGIN_HTTP2: Setting = Setting {
     kind: Kind::Choice {
         slot: |w| &mut w.origin_http2,
         words: &[
-            ("auto", "with https origins that choose it in the TLS handshake; all others get HTTP/1.1"),
+            (
+                "auto",
+                "with https origins that choose it in the TLS handshake; all others get HTTP/1.1",
+            ),
             ("off", "never"),
             (
                 "prior-knowledge",

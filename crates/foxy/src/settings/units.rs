@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const UNITS: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// Reads a duration: a whole number and one unit.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -23,14 +24,18 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 
 /// Reads a duration of which there must be some.
 pub fn parse_positive_duration(text: &str) -> Result<Duration, String> {
-    let refuse = || format!("duration {text:?} is none at all; write one such as 500ms, 30s, 5m, 2h or 1d");
+    let refuse =
+        || format!("duration {text:?} is none at all; write one such as 500ms, 30s, 5m, 2h or 1d");
     parse_duration(text).and_then(|time| if time.is_zero() { Err(refuse()) } else { Ok(time) })
 }
 
 /// Writes a duration in its largest whole unit.
 pub fn show_duration(duration: Duration) -> String {
     let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let fits = UNITS.iter().rev().find(|(_, factor)| milliseconds >= *factor && milliseconds % factor == 0);
+    let fits = UNITS
+        .iter()
+        .rev()
+        .find(|(_, factor)| milliseconds >= *factor && milliseconds % factor == 0);
     let (unit, factor) = fits.unwrap_or(&("s", 1_000));
     format!("{}{unit}", milliseconds / factor)
 }
@@ -41,9 +46,13 @@ mod tests {
 
     #[test]
     fn durations_are_read_and_shown_as_people_write_them() {
-        for (text, milliseconds) in
-            [("500ms", 500), ("30s", 30_000), ("5 m", 300_000), ("2h", 7_200_000), ("1d", 86_400_000)]
-        {
+        for (text, milliseconds) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5 m", 300_000),
+            ("2h", 7_200_000),
+            ("1d", 86_400_000),
+        ] {
             let duration = parse_duration(text).expect(text);
             assert_eq!(duration, Duration::from_millis(milliseconds));
             assert_eq!(show_duration(duration), text.replace(' ', ""));

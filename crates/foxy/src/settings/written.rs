@@ -1,5 +1,5 @@
-//! Settings as they were written: what is not given is not there. The command line and the file each make one;
-//! `resolve` turns both into [`super::Settings`].
+//! Settings as they were written: what is not given is not there. The command line and the file
+//! each make one; `resolve` turns both into [`super::Settings`].
 
 use super::complaint::Source;
 use super::kind::{OriginUrl, Output};

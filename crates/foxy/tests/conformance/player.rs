@@ -1,5 +1,5 @@
-//! Plays one check against the miniature: the suite's origin and its client, in virtual time, with the suite's own
-//! meaning of what must be seen (client/test.mjs, server/handle-test.mjs).
+//! Plays one check against the miniature: the suite's origin and its client, in virtual time, with
+//! the suite's own meaning of what must be seen (client/test.mjs, server/handle-test.mjs).
 
 use crate::miniature::{Answer, Came, Lines, Miniature, Request, Response};
 use crate::vectors::{AnswerFrom, Body, Expectation, OriginAnswer, Step, Value, Vector};
@@ -34,7 +34,8 @@ pub fn play(vector: &Vector) -> Result<(), String> {
 }
 
 fn answered(step: &Step, number: usize, asked: &Request, seen: &mut Vec<Seen>) -> Came {
-    let OriginAnswer { mut status, disconnects, ref fields, ref body, ref confirms, .. } = step.answer;
+    let OriginAnswer { mut status, disconnects, ref fields, ref body, ref confirms, .. } =
+        step.answer;
     seen.push(Seen { number, method: asked.method.clone(), fields: asked.fields.clone() });
     if disconnects {
         return None;
@@ -43,7 +44,8 @@ fn answered(step: &Step, number: usize, asked: &Request, seen: &mut Vec<Seen>) -
     let numbers: Vec<String> = seen.iter().map(|seen| seen.number.to_string()).collect();
     fields.add("Server-Request-Count", seen.len().to_string());
     fields.add("Request-Numbers", numbers.join(" "));
-    let is_confirmed = |(name, value): &(String, String)| joined(&asked.fields, name).as_ref() == Some(value);
+    let is_confirmed =
+        |(name, value): &(String, String)| joined(&asked.fields, name).as_ref() == Some(value);
     if confirms.iter().any(is_confirmed) {
         status = 304;
     }
@@ -87,13 +89,18 @@ fn client_expects(step: &Step, number: usize, answer: &Answer) -> Result<(), Str
     numbers.sort_unstable();
     numbers.dedup();
     ensure(numbers.len() == asked, || format!("request {number} came to the origin twice"))?;
-    let count = number_in(fields, "server-request-count").and_then(|count| usize::try_from(count).ok());
+    let count =
+        number_in(fields, "server-request-count").and_then(|count| usize::try_from(count).ok());
     match step.expects.from {
         AnswerFrom::Cached if *status == 304 && count.is_none() => {}
         AnswerFrom::Cached => {
-            ensure(count.is_some_and(|count| count < number), || format!("{number} is {source:?}"))?;
+            ensure(count.is_some_and(|count| count < number), || {
+                format!("{number} is {source:?}")
+            })?;
         }
-        AnswerFrom::NotCached => ensure(count == Some(number), || format!("{number} is {source:?}"))?,
+        AnswerFrom::NotCached => {
+            ensure(count == Some(number), || format!("{number} is {source:?}"))?
+        }
         AnswerFrom::Any | AnswerFrom::EtagValidated | AnswerFrom::LmValidated => {}
     }
     let as_expected = step.expects.status.is_none_or(|expected| expected == *status);
@@ -121,11 +128,14 @@ fn is_met(expectation: &Expectation, fields: &Lines) -> bool {
         Value::There => true,
         Value::Text(text) => value == *text,
         Value::Same(other) => joined(fields, other).as_ref() == Some(&value),
-        Value::Above(limit) => number_in(fields, &expectation.name).is_some_and(|number| number > *limit),
+        Value::Above(limit) => {
+            number_in(fields, &expectation.name).is_some_and(|number| number > *limit)
+        }
         Value::Dated(seconds) => {
             let expected = number_in(fields, "server-now").map(|now| now / 1000 + seconds);
             let date = date::parse(value.as_bytes(), WallTime::from_seconds(0));
-            date.and_then(|date| i64::try_from(date.seconds()).ok()) == expected && expected.is_some()
+            date.and_then(|date| i64::try_from(date.seconds()).ok()) == expected
+                && expected.is_some()
         }
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Stdio};
 
-/// Times a check that failed runs again, alone: some of them wait for a second to pass, on a machine that may be busy.
+/// Times a check that failed runs again, alone: some of them wait for a second to pass, on a
+/// machine that may be busy.
 const CHANCES: u32 = 2;
 
 #[test]
@@ -24,7 +25,8 @@ fn the_public_suite_finds_what_the_documentation_says() {
     let played = virtual_time::play(&cut);
     let mut checks = run(&cut, &base, &[]);
     for _ in 0..CHANCES {
-        let mut again: BTreeSet<String> = failures(&checks).difference(&documented).cloned().collect();
+        let mut again: BTreeSet<String> =
+            failures(&checks).difference(&documented).cloned().collect();
         again.extend(differing(&checks, &played));
         if again.is_empty() {
             break;
@@ -37,14 +39,23 @@ fn the_public_suite_finds_what_the_documentation_says() {
         format!("\n  {id}: here {here:?}, in virtual time {there:?}")
     };
     let differing: String = differing(&checks, &played).into_iter().map(described).collect();
-    assert!(differing.is_empty(), "checks that come out otherwise than in virtual time:{differing}");
-    let row = format!("| `{}` | {} | {} |", cut.name, share(&checks, "required"), share(&checks, "optimal"));
+    assert!(
+        differing.is_empty(),
+        "checks that come out otherwise than in virtual time:{differing}"
+    );
+    let row = format!(
+        "| `{}` | {} | {} |",
+        cut.name,
+        share(&checks, "required"),
+        share(&checks, "optimal")
+    );
     assert!(DOCUMENT.contains(&row), "docs/conformance.md has no row {row}");
 }
 
 /// The checks of any kind that passed here and not there, or there and not here.
 fn differing(checks: &Checks, played: &Checks) -> Vec<String> {
-    let differs = |id: &String| checks.get(id).is_none_or(|check| check.passed != played[id].passed);
+    let differs =
+        |id: &String| checks.get(id).is_none_or(|check| check.passed != played[id].passed);
     played.keys().filter(|id| differs(id)).cloned().collect()
 }
 
@@ -57,12 +68,18 @@ struct Origin {
 
 impl Origin {
     fn start(cut: &Cut) -> Self {
-        let mut child =
-            cut.node("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("node ran before");
+        let mut child = cut
+            .node("serve")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node ran before");
         let input = child.stdin.take();
         let said = BufReader::new(child.stdout.take().expect("piped"));
-        let port =
-            said.lines().map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
+        let port = said
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("port ")?.parse().ok());
         Self { child, input, port: port.expect("the suite's origin says its port") }
     }
 }

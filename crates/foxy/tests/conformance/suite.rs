@@ -1,5 +1,6 @@
-//! Where the suite is, and how node runs it. The npm package is installed under the target directory; another cut is
-//! run by naming its folder: `FOXY_CACHE_TESTS=/path/to/cache-tests cargo test -p foxy --test conformance`.
+//! Where the suite is, and how node runs it. The npm package is installed under the target
+//! directory; another cut is run by naming its folder: `FOXY_CACHE_TESTS=/path/to/cache-tests cargo
+//! test -p foxy --test conformance`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ pub struct Cut {
     pub name: &'static str,
 }
 
-/// The cut to run. Without one, says on the terminal, past the capture of passing tests, that nothing was checked;
-/// where all must be checked, fails.
+/// The cut to run. Without one, says on the terminal, past the capture of passing tests, that
+/// nothing was checked; where all must be checked, fails.
 pub fn cut() -> Option<Cut> {
     static INSTALLED: LazyLock<Result<PathBuf, String>> = LazyLock::new(installed);
     if let Some(folder) = std::env::var_os("FOXY_CACHE_TESTS") {
@@ -29,7 +30,9 @@ pub fn cut() -> Option<Cut> {
         Ok(folder) => Some(Cut { folder: folder.clone(), name: "npm" }),
         Err(reason) => {
             assert!(std::env::var_os("CI").is_none(), "the public suite was not run: {reason}");
-            tell(&format!("NOT RUN: the public suite of caching checks (docs/conformance.md): {reason}"));
+            tell(&format!(
+                "NOT RUN: the public suite of caching checks (docs/conformance.md): {reason}"
+            ));
             None
         }
     }
@@ -37,7 +40,9 @@ pub fn cut() -> Option<Cut> {
 
 /// Says something on the terminal, past the capture of passing tests.
 pub fn tell(text: &str) {
-    std::io::stderr().write_all(format!("\n{text}\n").as_bytes()).expect("standard error is writable");
+    std::io::stderr()
+        .write_all(format!("\n{text}\n").as_bytes())
+        .expect("standard error is writable");
 }
 
 /// The folder of the npm package, installed if it is not there yet.
@@ -56,15 +61,23 @@ fn installed() -> Result<PathBuf, String> {
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(&place);
     let output = npm.output().map_err(|error| format!("npm did not start: {error}"))?;
     if !output.status.success() {
-        return Err(format!("npm could not install it: {}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "npm could not install it: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     std::fs::write(place.join("installed"), LOCK).expect("writable");
     Ok(package)
 }
 
 fn works(program: &str) -> Result<(), String> {
-    let works = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
-    if works { Ok(()) } else { Err(format!("{program} is not on the PATH; install Node.js 18 or later")) }
+    let works =
+        Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if works {
+        Ok(())
+    } else {
+        Err(format!("{program} is not on the PATH; install Node.js 18 or later"))
+    }
 }
 
 impl Cut {

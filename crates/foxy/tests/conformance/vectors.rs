@@ -1,4 +1,5 @@
-//! The suite's checks as data, as vectors.mjs prints them, and which of them are not for the rules to play.
+//! The suite's checks as data, as vectors.mjs prints them, and which of them are not for the rules
+//! to play.
 
 use crate::suite::Cut;
 use serde::Deserialize;
@@ -108,7 +109,8 @@ pub enum Unplayable {
     HopByHop,
     /// It is about a body whose end cannot be told.
     Framing,
-    /// It has letters beyond ASCII, which Node.js sends as UTF-8 with a body and as Latin-1 without.
+    /// It has letters beyond ASCII, which Node.js sends as UTF-8 with a body and as Latin-1
+    /// without.
     BeyondAscii,
 }
 
@@ -140,7 +142,8 @@ const HOP_BY_HOP: [&str; 9] = [
 impl Vector {
     /// Why the rules cannot play it, if they cannot.
     pub fn unplayable(&self) -> Option<Unplayable> {
-        let lines = self.steps.iter().flat_map(|step| step.fields.iter().chain(&step.answer.fields));
+        let lines =
+            self.steps.iter().flat_map(|step| step.fields.iter().chain(&step.answer.fields));
         let interim = self.steps.iter().any(|step| step.interim);
         let has = |names: &[&str]| {
             lines.clone().any(|(name, _)| names.contains(&name.to_ascii_lowercase().as_str()))
@@ -163,8 +166,11 @@ impl Step {
     /// Whether the body is shorter than its length says.
     fn ends_early(&self) -> bool {
         let bodiless = !self.answer.confirms.is_empty();
-        let lengths =
-            self.answer.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+        let lengths = self
+            .answer
+            .fields
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
         let mut lengths = lengths.filter_map(|(_, value)| value.parse::<usize>().ok());
         !bodiless && lengths.any(|length| length > self.answer.body.len())
     }
@@ -173,6 +179,7 @@ impl Step {
 /// All checks of a cut that are for proxies.
 pub fn read(cut: &Cut) -> Vec<Vector> {
     let output = String::from_utf8(cut.output("vectors", &[])).expect("JSON");
-    let vector = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let vector =
+        |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     output.lines().map(vector).collect()
 }

@@ -1,4 +1,5 @@
-//! The suite's checks against the rules alone, in virtual time: what they find is what the run over sockets finds.
+//! The suite's checks against the rules alone, in virtual time: what they find is what the run over
+//! sockets finds.
 
 use crate::checks::{Check, Checks, assert_documented, documented, documented_unplayable};
 use crate::player;
@@ -30,7 +31,8 @@ fn the_rules_alone_find_what_the_documentation_says() {
     let documented = documented(cut.name);
     // What was not played is as the run over sockets has it.
     for vector in vectors.iter().filter(|vector| vector.unplayable().is_some()) {
-        let found = if documented.contains(&vector.id) { Err("documented".to_owned()) } else { Ok(()) };
+        let found =
+            if documented.contains(&vector.id) { Err("documented".to_owned()) } else { Ok(()) };
         checks.insert(vector.id.clone(), check(vector, found));
     }
     assert_documented(&checks, &documented);

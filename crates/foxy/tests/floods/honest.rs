@@ -62,7 +62,13 @@ pub struct Measured {
 
 impl Measured {
     /// Adds a request; false when it failed.
-    fn add(&mut self, kind: Kind, url: &str, result: Option<Result<(), String>>, took: Duration) -> bool {
+    fn add(
+        &mut self,
+        kind: Kind,
+        url: &str,
+        result: Option<Result<(), String>>,
+        took: Duration,
+    ) -> bool {
         let why = match result {
             Some(Ok(())) => {
                 self.all.add(took);
@@ -100,7 +106,8 @@ impl Phase {
             let measured = Rc::new(RefCell::new(Measured::default()));
             let tasks = LocalSet::new();
             for number in 0..CLIENTS {
-                let client = Client { mixture, random: Random::new(seed ^ number), stream: None, used: 0 };
+                let client =
+                    Client { mixture, random: Random::new(seed ^ number), stream: None, used: 0 };
                 tasks.spawn_local(client.run(Arc::clone(&until), Rc::clone(&measured)));
             }
             super::runtime().block_on(tasks);
@@ -177,7 +184,8 @@ impl Client {
             }
             self.used += 1;
             let begun = clock::monotonic();
-            let result = timeout(PATIENCE, ask(&mut self.stream, self.mixture.proxy, &url, length)).await;
+            let result =
+                timeout(PATIENCE, ask(&mut self.stream, self.mixture.proxy, &url, length)).await;
             let took = clock::monotonic().since(begun);
             if measured.borrow_mut().add(kind, &url, result.ok(), took) {
                 continue;
@@ -240,7 +248,8 @@ async fn once(
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;
         }
-        let count = stream.read_buf(&mut buffer).await.map_err(|error| failed(buffer.len(), error))?;
+        let count =
+            stream.read_buf(&mut buffer).await.map_err(|error| failed(buffer.len(), error))?;
         if count == 0 {
             return Err((buffer.len(), "closed before the end of the head".into()));
         }

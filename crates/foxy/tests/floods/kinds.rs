@@ -167,10 +167,12 @@ async fn one(flood: Flood, target: Target, number: u64, seen: &Rc<Seen>) -> std:
     };
     match flood {
         Flood::Http2HitsUnread => {
-            ask_all(stream, number, |stream| (SMALL.0, stored(number, stream, SMALL.1)), origin).await
+            ask_all(stream, number, |stream| (SMALL.0, stored(number, stream, SMALL.1)), origin)
+                .await
         }
         Flood::Http2DiskHitsUnread => {
-            ask_all(stream, number, |stream| (LARGE.0, stored(number, stream, LARGE.1)), origin).await
+            ask_all(stream, number, |stream| (LARGE.0, stored(number, stream, LARGE.1)), origin)
+                .await
         }
         Flood::Http2MissesUnread => {
             ask_all(stream, number, |stream| (NEW, format!("new/{number}/{stream}")), origin).await
@@ -290,7 +292,8 @@ async fn frames_of(
             }
         }
     });
-    let mut opening = [frames::opening(), frames::frame(frames::SETTINGS, frames::ACK, 0, &[])].concat();
+    let mut opening =
+        [frames::opening(), frames::frame(frames::SETTINGS, frames::ACK, 0, &[])].concat();
     for number in 0..STREAMS {
         let id = u32::try_from(2 * number + 1).expect("small");
         opening.extend(frames::get(id, origin.address, &format!("/{}/flood/0", SMALL.0)));

@@ -38,7 +38,8 @@ const FILLED: u64 = 96 << 20;
 const BACK_WITHIN: Duration = Duration::from_secs(10);
 /// How many times longer than without the flood honest requests may take, at their 99th percentile.
 const SLOWER: f64 = 3.0;
-/// How long no honest request may take. Clients that wait ask for nothing else, so a percentile hides it.
+/// How long no honest request may take. Clients that wait ask for nothing else, so a percentile
+/// hides it.
 const LONGEST: u64 = 1_000_000;
 /// Differences below this are the machine's, in microseconds.
 const LEAST: u64 = 2_000;
@@ -70,7 +71,8 @@ const FULL: Size = Size {
 };
 
 /// Floods of the small size: one for each thing that is to be shared.
-const FEW: [&str; 4] = ["http2-hits-unread", "http1-heads", "idle-from-one-address", "http2-settings"];
+const FEW: [&str; 4] =
+    ["http2-hits-unread", "http1-heads", "idle-from-one-address", "http2-settings"];
 
 /// What one flood did.
 struct Outcome {
@@ -117,12 +119,19 @@ fn floods_take_neither_memory_nor_time_from_honest_clients() {
 }
 
 /// Starts a foxy, floods it, and looks how it goes on.
-fn flood_once(name: &'static str, flood: Flood, origin: Origin, size: Size) -> Result<Outcome, String> {
+fn flood_once(
+    name: &'static str,
+    flood: Flood,
+    origin: Origin,
+    size: Size,
+) -> Result<Outcome, String> {
     let mut subject = Subject::start(flood, &origin, size.smaller)?;
     let names = flood == Flood::SilentNames;
     let mixture = Mixture { proxy: subject.proxy, origin, disk: size.disk_objects, names };
-    let failed =
-        fetch_all(subject.proxy, flood.stored(&origin).into_iter().chain(mixture.stored()).collect());
+    let failed = fetch_all(
+        subject.proxy,
+        flood.stored(&origin).into_iter().chain(mixture.stored()).collect(),
+    );
     assert!(failed.is_empty(), "{name}: {} objects were not stored: {}", failed.len(), failed[0]);
     // The first moments after filling are not what it goes on with.
     Phase::begin(mixture, 1).run_for(size.before / 3);
@@ -263,8 +272,10 @@ impl Outcome {
             ("flood_connections_calmed", self.calmed as f64, "count"),
             ("alive", f64::from(u8::from(self.alive)), "flag"),
         ] {
-            let measure =
-                Measure { workload: Some(self.name.into()), ..Measure::once(name, "foxy", value, unit) };
+            let measure = Measure {
+                workload: Some(self.name.into()),
+                ..Measure::once(name, "foxy", value, unit)
+            };
             record.add(Record::Measure(measure));
         }
         for (phase, measured) in [("before", &self.before), ("during", &self.during)] {

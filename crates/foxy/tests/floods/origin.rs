@@ -88,7 +88,9 @@ impl Server {
             let text = String::from_utf8_lossy(&buffer[..end]).into_owned();
             buffer.drain(..end);
             let path = text.split(' ').nth(1).unwrap_or("");
-            let Some(length) = path.split('/').nth(1).and_then(|length| length.parse().ok()) else { return };
+            let Some(length) = path.split('/').nth(1).and_then(|length| length.parse().ok()) else {
+                return;
+            };
             let sent = self.answer(&mut stream, length, path.contains("/new/")).await;
             if sent.is_err() {
                 return;
@@ -96,7 +98,12 @@ impl Server {
         }
     }
 
-    async fn answer(&self, stream: &mut TcpStream, mut left: usize, paced: bool) -> std::io::Result<()> {
+    async fn answer(
+        &self,
+        stream: &mut TcpStream,
+        mut left: usize,
+        paced: bool,
+    ) -> std::io::Result<()> {
         let head = format!(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: \"1\"\r\nContent-Length: {left}\r\n\r\n"
         );

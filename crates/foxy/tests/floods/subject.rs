@@ -43,7 +43,10 @@ impl Subject {
             Flood::FewDescriptors => format!("ulimit -Sn {} && ulimit -Hn {} &&", FEW.0, FEW.1),
             _ => String::new(),
         };
-        command.arg("-c").arg(format!("echo $$ > \"$0\" && {limits} exec \"$@\"")).arg(group.members());
+        command
+            .arg("-c")
+            .arg(format!("echo $$ > \"$0\" && {limits} exec \"$@\""))
+            .arg(group.members());
         command.arg(binary()).env_clear();
         arguments(&mut command, folder.path(), origin, smaller);
         let mut foxy = BlackBox::spawn(&mut command).expect("a shell runs");
@@ -66,7 +69,15 @@ fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64
         smaller => format!("[limits]\nconnections = {}\n", 8_192 / smaller),
     };
     std::fs::write(&file, limits).expect("written");
-    command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--access-log", "off"]);
+    command.args([
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "127.0.0.1:0",
+        "--access-log",
+        "off",
+    ]);
     command.args(["--allow-destination", "127.0.0.0/8", "--size", "2G"]);
     command.arg("--name-server").arg(origin.names.to_string());
     command.arg("--store").arg(folder.join("store")).arg("--config").arg(file);
@@ -77,7 +88,8 @@ fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64
 struct Told {
     now: AtomicU64,
     most: AtomicU64,
-    /// The most that the kernel held for TCP, on the whole machine: no group counts that everywhere.
+    /// The most that the kernel held for TCP, on the whole machine: no group counts that
+    /// everywhere.
     sockets: AtomicU64,
     over: AtomicBool,
 }

@@ -127,8 +127,8 @@ impl Client {
             ask.fields += &self.manner();
         }
         if ask.reload {
-            ask.fields +=
-                ["Cache-Control: no-cache\r\n", "Cache-Control: max-age=0\r\n"][below(&mut self.random, 2)];
+            ask.fields += ["Cache-Control: no-cache\r\n", "Cache-Control: max-age=0\r\n"]
+                [below(&mut self.random, 2)];
         }
         self.ask(&ask);
     }
@@ -207,7 +207,9 @@ impl Client {
             format!("PURGE {url} HTTP/1.1\r\nHost: {host}\r\n{hard}\r\n")
         } else {
             let hard = if hard { "&hard" } else { "" };
-            format!("POST /purge?url={url}{hard} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 0\r\n\r\n")
+            format!(
+                "POST /purge?url={url}{hard} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 0\r\n\r\n"
+            )
         };
         let begun = clock::monotonic();
         let to = if through_proxy { proxy } else { admin };
@@ -248,7 +250,11 @@ fn exchange(shared: &Shared, connection: &mut Connection, ask: &Ask) -> io::Resu
         }
     };
     let answer = Answer { shared, ask, head, begun, run: connection.run };
-    if ask.method == Method::Post { answer.after_post(connection) } else { answer.after_get(connection) }
+    if ask.method == Method::Post {
+        answer.after_post(connection)
+    } else {
+        answer.after_get(connection)
+    }
 }
 
 /// An answer whose head has come.
@@ -272,8 +278,11 @@ impl Answer<'_> {
             return Ok(());
         }
         let ended = clock::monotonic();
-        let versions =
-            self.head.field("soak-versions").split(',').map(|version| version.parse().expect("a number"));
+        let versions = self
+            .head
+            .field("soak-versions")
+            .split(',')
+            .map(|version| version.parse().expect("a number"));
         let mut book = self.ledger().book(self.ask.page);
         for (shelf, version) in book.shelves.iter_mut().zip(versions) {
             shelf.acknowledge(Ack { version, begun: self.begun, ended, holds: Holds::Always });
@@ -390,7 +399,10 @@ impl Answer<'_> {
         count(&counts.hits, u64::from(way == Way::Hit));
         count(&counts.joined, u64::from(way == Way::Joined));
         count(&counts.reloads, u64::from(self.ask.reload));
-        count(&counts.renewed, u64::from(self.head.field("cache-status").contains("fwd-status=304")));
+        count(
+            &counts.renewed,
+            u64::from(self.head.field("cache-status").contains("fwd-status=304")),
+        );
     }
 
     fn note(&self, version: u64, way: Way, body: Body) {

@@ -124,14 +124,20 @@ impl Shelf {
 
     /// The rule that this answer breaks, if any; `lifetime` is how long its version may be reused,
     /// and purges of the page are given as when they began and ended.
-    pub fn judge(&self, seen: Seen, lifetime: Duration, purges: &[(Instant, Instant)]) -> Option<Broken> {
+    pub fn judge(
+        &self,
+        seen: Seen,
+        lifetime: Duration,
+        purges: &[(Instant, Instant)],
+    ) -> Option<Broken> {
         let Some(handed) = self.handed.get(&seen.version) else { return Some(Broken::Wrong) };
         let in_force = |ack: &&Ack| match ack.holds {
             Holds::Always => true,
             Holds::AfterRun(run) => seen.run > run,
         };
-        let newer =
-            |ack: &Ack| ack.version > seen.version && ack.ended < seen.begun && handed.last < ack.begun;
+        let newer = |ack: &Ack| {
+            ack.version > seen.version && ack.ended < seen.begun && handed.last < ack.begun
+        };
         if self.acks.iter().filter(in_force).any(newer) {
             return Some(Broken::Older);
         }
@@ -144,7 +150,8 @@ impl Shelf {
         if seen.begun.since(handed.last) > lifetime {
             return Some(Broken::Outlived);
         }
-        let purged = purges.iter().any(|(begun, ended)| *ended < seen.begun && handed.last < *begun);
+        let purged =
+            purges.iter().any(|(begun, ended)| *ended < seen.begun && handed.last < *begun);
         purged.then_some(Broken::Purged)
     }
 

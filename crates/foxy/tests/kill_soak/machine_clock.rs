@@ -31,9 +31,12 @@ impl MovedClock {
     /// Makes a command see this clock. Its monotonic clock stays what it is.
     pub fn show_to(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("FAKETIME_TIMESTAMP_FILE", &self.file);
-        for name in
-            ["FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC", "DONT_FAKE_MONOTONIC", "NO_FAKE_STAT"]
-        {
+        for name in [
+            "FAKETIME_NO_CACHE",
+            "FAKETIME_DONT_FAKE_MONOTONIC",
+            "DONT_FAKE_MONOTONIC",
+            "NO_FAKE_STAT",
+        ] {
             command.env(name, "1");
         }
     }

@@ -60,7 +60,10 @@ fn no_answer_is_wrong_or_older_through_kills_stops_and_clock_moves() {
     say(&summary(ledger, &outcome));
     let findings = ledger.findings(SHOWN).join("\n");
     assert!(held, "seed {}:\n{findings}", plan.seed);
-    assert!(ledger.counts.hits.load(Ordering::Relaxed) > plan.kills, "too few hits to prove anything");
+    assert!(
+        ledger.counts.hits.load(Ordering::Relaxed) > plan.kills,
+        "too few hits to prove anything"
+    );
 }
 
 fn numbers(ledger: &Ledger) -> [(&'static str, u64); 10] {

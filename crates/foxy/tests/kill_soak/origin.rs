@@ -40,7 +40,8 @@ impl Origin {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { continue };
                 let holding = Arc::clone(&origin.holding);
-                let server = Server { ledger: Arc::clone(&ledger), pattern: Arc::clone(&pattern), holding };
+                let server =
+                    Server { ledger: Arc::clone(&ledger), pattern: Arc::clone(&pattern), holding };
                 std::thread::spawn(move || server.serve(&stream));
             }
         });
@@ -144,7 +145,8 @@ impl Server {
             );
             return stream.write_all(&[head.as_bytes(), STORM].concat());
         }
-        let number = request.path.strip_prefix("/p/").and_then(|number| number.parse::<usize>().ok());
+        let number =
+            request.path.strip_prefix("/p/").and_then(|number| number.parse::<usize>().ok());
         let Some(page) = number.and_then(|number| self.ledger.pages.get(number)) else {
             return stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
         };
@@ -152,7 +154,9 @@ impl Server {
         if request.method == "POST" {
             let versions = self.change(page);
             sleep(before);
-            let head = format!("HTTP/1.1 200 OK\r\nSoak-Versions: {versions}\r\nContent-Length: 0\r\n\r\n");
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nSoak-Versions: {versions}\r\nContent-Length: 0\r\n\r\n"
+            );
             return stream.write_all(head.as_bytes());
         }
         let answer = decide(page, request, &mut self.ledger.book(page.number));
@@ -166,7 +170,8 @@ impl Server {
     fn change(&self, page: &Page) -> String {
         let mut book = self.ledger.book(page.number);
         book.shelves.iter_mut().for_each(|shelf| shelf.version += 1);
-        let versions: Vec<String> = book.shelves.iter().map(|shelf| shelf.version.to_string()).collect();
+        let versions: Vec<String> =
+            book.shelves.iter().map(|shelf| shelf.version.to_string()).collect();
         let versions = versions.join(",");
         book.note(format!("origin: an unsafe request; versions are {versions} now"));
         versions
@@ -182,11 +187,13 @@ impl Server {
             if breaks.is_some_and(|breaks| at >= breaks) {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            let stop = [Some(end), breaks, (at < middle).then_some(middle)].into_iter().flatten().min();
+            let stop =
+                [Some(end), breaks, (at < middle).then_some(middle)].into_iter().flatten().min();
             let mut piece = self.pattern.piece(answer.tag, at, stop.unwrap_or(end) - at);
             if !slow.is_zero() {
-                piece =
-                    &piece[..piece.len().min(usize::try_from((end - answer.part.0) / 8 + 1).expect("small"))];
+                piece = &piece[..piece
+                    .len()
+                    .min(usize::try_from((end - answer.part.0) / 8 + 1).expect("small"))];
                 sleep(slow.min(Duration::from_millis(200)));
             }
             if answer.chunked {
@@ -231,7 +238,10 @@ fn decide(page: &Page, request: &Request, book: &mut Book) -> Answer {
     let mut head = match range {
         _ if current => "HTTP/1.1 304 Not Modified\r\n".to_owned(),
         Some((from, end)) => {
-            format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{length}\r\n", end - 1)
+            format!(
+                "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{length}\r\n",
+                end - 1
+            )
         }
         None => "HTTP/1.1 200 OK\r\n".to_owned(),
     };

@@ -49,7 +49,8 @@ impl Page {
             4..=9 => 4_000 + random.below(30_000),
             _ => 100 + random.below(2_000),
         };
-        let validator = [Validator::Tag, Validator::Date, Validator::Nothing][below(&mut random, 3)];
+        let validator =
+            [Validator::Tag, Validator::Date, Validator::Nothing][below(&mut random, 3)];
         Self {
             number,
             varies: random.chance(0.5),

@@ -57,9 +57,10 @@ impl Round {
     fn new(random: &mut Random) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         // A store that is slow must not excuse an older response.
-        std::fs::write(folder.path().join("foxy.toml"), "[timeouts]\nstore = \"20s\"\n").expect("written");
-        let scheme =
-            ["webcosm", "webcosm", "webcosm", "stream-packetizer", "webcosm", "ufs"][below(random, 6)];
+        std::fs::write(folder.path().join("foxy.toml"), "[timeouts]\nstore = \"20s\"\n")
+            .expect("written");
+        let scheme = ["webcosm", "webcosm", "webcosm", "stream-packetizer", "webcosm", "ufs"]
+            [below(random, 6)];
         let size = ["16M", "24M", "64M"][below(random, 3)];
         let clock = MovedClock::new(folder.path());
         Self { folder, scheme, size, clock }
@@ -67,7 +68,15 @@ impl Round {
 
     fn command(&self) -> Command {
         let mut command = Command::new(binary());
-        command.env_clear().args(["serve", "--workers", "2", "--memory", "8M", "--access-log", "off"]);
+        command.env_clear().args([
+            "serve",
+            "--workers",
+            "2",
+            "--memory",
+            "8M",
+            "--access-log",
+            "off",
+        ]);
         command.args(["--allow-destination", "127.0.0.0/8", "--purge-from", "127.0.0.0/8"]);
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--stop-after", "2s"]);
         command.args(["--scheme", self.scheme, "--size", self.size]);
@@ -156,7 +165,14 @@ impl Soak {
     }
 
     /// One run of foxy, from its start to its end.
-    fn one(&self, round: &mut Round, course: &mut Course, plan: &Plan, stormy: bool, random: &mut Random) {
+    fn one(
+        &self,
+        round: &mut Round,
+        course: &mut Course,
+        plan: &Plan,
+        stormy: bool,
+        random: &mut Random,
+    ) {
         let died = clock::monotonic();
         let ledger = &self.shared.ledger;
         if random.chance(0.15) {
@@ -169,13 +185,16 @@ impl Soak {
         let mut foxy = BlackBox::spawn(&mut round.command()).expect("the binary runs");
         let addresses = match foxy.ready(PATIENCE) {
             Ok(addresses) => addresses,
-            Err(why) => return ledger.found_elsewhere(Broken::Dead, format!("did not start: {why}")),
+            Err(why) => {
+                return ledger.found_elsewhere(Broken::Dead, format!("did not start: {why}"));
+            }
         };
         let back = clock::monotonic();
         if round.is_behind() {
             ledger.gap(Gap { died, back });
         }
-        *locked(&self.shared.place) = Place { run: course.run, addresses: Some(addresses), ending: false };
+        *locked(&self.shared.place) =
+            Place { run: course.run, addresses: Some(addresses), ending: false };
         if stormy {
             self.clock_back(round, course, 86_400);
         }
@@ -199,7 +218,8 @@ impl Soak {
             let text = format!("ended by itself: {}", foxy.said());
             self.shared.ledger.found_elsewhere(Broken::Dead, text);
         }
-        let ends = [End::Kill, End::Kill, End::Kill, End::Stop, End::StopTwice, End::KillWhileStopping];
+        let ends =
+            [End::Kill, End::Kill, End::Kill, End::Stop, End::StopTwice, End::KillWhileStopping];
         let end = ends[below(random, ends.len())];
         course.ends[end as usize] += 1;
         locked(&self.shared.place).ending = true;

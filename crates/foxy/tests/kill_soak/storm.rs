@@ -78,8 +78,10 @@ fn some(shared: &Shared, numbers: Range<usize>, fields: &str) -> io::Result<()> 
     for batch in numbers.chunks(BATCH) {
         let mut text = String::new();
         for number in batch {
-            let _never_fails =
-                write!(text, "GET http://{host}/s/{number} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n");
+            let _never_fails = write!(
+                text,
+                "GET http://{host}/s/{number} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n"
+            );
         }
         stream.get_mut().write_all(text.as_bytes())?;
         for _ in batch {
@@ -101,7 +103,8 @@ fn answer(stream: &mut impl BufRead) -> io::Result<()> {
         if text.is_empty() {
             break;
         }
-        length = text.strip_prefix("content-length: ").map_or(length, |text| text.parse().unwrap_or(0));
+        length =
+            text.strip_prefix("content-length: ").map_or(length, |text| text.parse().unwrap_or(0));
     }
     io::copy(&mut stream.take(length), &mut io::sink()).map(|_| ())
 }

@@ -23,7 +23,9 @@ pub fn variable(name: &str) -> Option<String> {
 /// The same as a number.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     let text = variable(name);
-    text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+    text.map_or(otherwise, |text| {
+        text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}"))
+    })
 }
 
 /// The binary that is examined.
@@ -43,7 +45,8 @@ pub struct BlackBox {
 impl BlackBox {
     /// Starts it, and waits for nothing.
     pub fn spawn(command: &mut Command) -> std::io::Result<Self> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let said = Lines::default();
         let (tell, ready) = channel();
         let (errors, lines) = (child.stderr.take().expect("piped"), Arc::clone(&said));
@@ -58,7 +61,9 @@ impl BlackBox {
     pub fn ready(&mut self, within: Duration) -> Result<(SocketAddr, SocketAddr), String> {
         match self.ready.recv_timeout(within) {
             Ok(welcome) => Ok((address_after(&welcome, "proxy"), address_after(&welcome, "admin"))),
-            Err(RecvTimeoutError::Timeout) => Err(format!("not ready after {within:?}: {}", self.said())),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("not ready after {within:?}: {}", self.said()))
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 Err(format!("ended with {:?}: {}", self.child.wait(), self.said()))
             }

@@ -1,4 +1,5 @@
-//! Commands that are run to their end, what they said and wrote, and those that serve until they are dropped.
+//! Commands that are run to their end, what they said and wrote, and those that serve until they
+//! are dropped.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -12,7 +13,8 @@ pub fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs `foxy` with these arguments to its end; gives its exit code, and what it wrote to standard output and error.
+/// Runs `foxy` with these arguments to its end; gives its exit code, and what it wrote to standard
+/// output and error.
 pub fn foxy(arguments: &[&str]) -> (Option<i32>, String, String) {
     ended(&mut command(arguments))
 }
@@ -24,8 +26,8 @@ pub fn ended(command: &mut Command) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// The same command in a namespace where `folder` is a file system of its own, in memory and with these options. `None` where
-/// this user may not mount, not even there.
+/// The same command in a namespace where `folder` is a file system of its own, in memory and with
+/// these options. `None` where this user may not mount, not even there.
 pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option<Command> {
     let namespace = || {
         let mut namespace = Command::new("unshare");
@@ -37,7 +39,10 @@ pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option
         return None;
     }
     let mut inside = namespace();
-    inside.arg(format!("{mount} && exec \"$0\" \"$@\"")).arg(command.get_program()).args(command.get_args());
+    inside
+        .arg(format!("{mount} && exec \"$0\" \"$@\""))
+        .arg(command.get_program())
+        .args(command.get_args());
     inside.stdin(Stdio::null()).stdout(Stdio::null());
     Some(inside)
 }
@@ -78,8 +83,11 @@ impl Serving {
     }
 
     fn start(command: &mut Command) -> Self {
-        let mut child =
-            command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut child = command
+            .args(["--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it runs");
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
         let address = line.split("://").nth(1).and_then(|rest| rest.split('/').next());
@@ -105,7 +113,8 @@ impl Drop for Serving {
     }
 }
 
-/// A command against an origin, as if that were a forward proxy, with a workload file of these lines; its records.
+/// A command against an origin, as if that were a forward proxy, with a workload file of these
+/// lines; its records.
 pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let (workload, file) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));

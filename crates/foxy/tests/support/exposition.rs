@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// Panics when the document breaks the format: each family once, HELP and TYPE first, sound names, labels and values,
-/// and no sample twice.
+/// Panics when the document breaks the format: each family once, HELP and TYPE first, sound names,
+/// labels and values, and no sample twice.
 pub fn check(text: &str) {
     assert!(text.ends_with('\n'), "the last line has no end");
     let (mut families, mut samples) = (BTreeSet::new(), BTreeSet::new());
@@ -11,7 +11,8 @@ pub fn check(text: &str) {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
-            let (name, help) = rest.split_once(' ').unwrap_or_else(|| panic!("no help in {line:?}"));
+            let (name, help) =
+                rest.split_once(' ').unwrap_or_else(|| panic!("no help in {line:?}"));
             assert!(families.insert(name.to_owned()), "{name} comes twice");
             assert!(help.ends_with('.'), "the help of {name} is no sentence: {help:?}");
             let kind = lines.next().and_then(|line| line.strip_prefix(&format!("# TYPE {name} ")));
@@ -21,17 +22,24 @@ pub fn check(text: &str) {
             family = name.to_owned();
             continue;
         }
-        let (series, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("no value in {line:?}"));
+        let (series, value) =
+            line.rsplit_once(' ').unwrap_or_else(|| panic!("no value in {line:?}"));
         let value: f64 = value.parse().unwrap_or_else(|_| panic!("no number in {line:?}"));
         assert!(!counter || value >= 0.0, "a counter below zero: {line:?}");
         assert!(samples.insert(series.to_owned()), "{series} comes twice");
-        let (name, labels) = series.split_once('{').map_or((series, None), |(name, rest)| (name, Some(rest)));
+        let (name, labels) =
+            series.split_once('{').map_or((series, None), |(name, rest)| (name, Some(rest)));
         assert_eq!(name, family, "a sample outside its family: {line:?}");
         assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{name:?}");
         if let Some(labels) = labels {
-            let labels = labels.strip_suffix('}').unwrap_or_else(|| panic!("open labels in {line:?}"));
-            let (label, value) = labels.split_once('=').unwrap_or_else(|| panic!("no label in {line:?}"));
-            assert!(label.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{label:?}");
+            let labels =
+                labels.strip_suffix('}').unwrap_or_else(|| panic!("open labels in {line:?}"));
+            let (label, value) =
+                labels.split_once('=').unwrap_or_else(|| panic!("no label in {line:?}"));
+            assert!(
+                label.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
+                "{label:?}"
+            );
             assert!(value.len() >= 2 && value.starts_with('"') && value.ends_with('"'), "{line:?}");
         }
     }

@@ -1,4 +1,5 @@
-//! A block device of the test's own: an image file attached to a loop device, detached when it is dropped, also by a panic.
+//! A block device of the test's own: an image file attached to a loop device, detached when it is
+//! dropped, also by a panic.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// Held while the system is asked for a device that is free: it may give one that another test has detached.
+/// Held while the system is asked for a device that is free: it may give one that another test has
+/// detached.
 static ATTACHING: Mutex<()> = Mutex::new(());
 
 /// The device. Only root has one.
@@ -17,8 +19,8 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Attaches one of so many bytes, all zeros. Where the kernel gives none, as in most containers, says so on the terminal, past the
-    /// capture of passing tests.
+    /// Attaches one of so many bytes, all zeros. Where the kernel gives none, as in most
+    /// containers, says so on the terminal, past the capture of passing tests.
     pub fn new(bytes: u64) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let image = folder.path().join("image");
@@ -33,8 +35,9 @@ impl LoopDevice {
                 Some(Self { attached: true, folder, path })
             }
             other => {
-                let text =
-                    format!("\nNOT RUN: a test of stores on block devices: no loop device: {other:?}\n");
+                let text = format!(
+                    "\nNOT RUN: a test of stores on block devices: no loop device: {other:?}\n"
+                );
                 std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
                 None
             }
@@ -81,8 +84,11 @@ impl LoopDevice {
     /// Makes a file system on it.
     pub fn make_ext4(&self) {
         let mut make = Command::new("mkfs.ext4");
-        let made =
-            make.args(["-q", "-F"]).arg(&self.path).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
+        let made = make
+            .args(["-q", "-F"])
+            .arg(&self.path)
+            .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+            .status();
         assert!(made.expect("mkfs.ext4 runs").success());
     }
 }
@@ -105,7 +111,8 @@ impl Drop for LoopDevice {
             self.path.display(),
             self.folder.path().display()
         );
-        if ![writable, detached].into_iter().all(|ended| ended.is_ok_and(|status| status.success())) {
+        if ![writable, detached].into_iter().all(|ended| ended.is_ok_and(|status| status.success()))
+        {
             let _nothing_more_to_do = std::io::stderr().write_all(text.as_bytes());
         }
     }

@@ -1,5 +1,5 @@
-//! A foxy on free ports of loopback, an origin server that counts, and a client that shows what came back. Commands of foxy
-//! that end, and those that measure, are started in `commands`.
+//! A foxy on free ports of loopback, an origin server that counts, and a client that shows what
+//! came back. Commands of foxy that end, and those that measure, are started in `commands`.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -127,7 +127,10 @@ impl Foxy {
     /// Fetches a URL through the proxy.
     pub fn get(&self, url: &str) -> Response {
         let host = url.trim_start_matches("http://").split('/').next().expect("a host").to_owned();
-        request(self.proxy, &format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+        request(
+            self.proxy,
+            &format!("GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+        )
     }
 
     /// Fetches a page of the admin server.
@@ -179,8 +182,8 @@ pub fn refused_plain(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// The same with a file system of its own, in memory, mounted on `folder` with these options. `None` where this user may
-/// not mount, not even in a namespace of its own.
+/// The same with a file system of its own, in memory, mounted on `folder` with these options.
+/// `None` where this user may not mount, not even in a namespace of its own.
 pub fn refused_on(options: &str, folder: &Path) -> Option<(Option<i32>, String)> {
     refused_with(options, folder, &["--size", "64M"])
 }
@@ -232,7 +235,8 @@ pub fn request(to: SocketAddr, text: &str) -> Response {
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
     let mut lines = head.split("\r\n");
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
+    let status =
+        lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status");
     let fields = lines.filter_map(|line| line.split_once(": "));
     let fields = fields.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
     Response { status, fields, body: body.to_owned() }
@@ -299,7 +303,11 @@ fn answer(stream: TcpStream, asked: &AtomicU64) {
             "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        if writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(body.as_bytes())).is_err() {
+        if writer
+            .write_all(head.as_bytes())
+            .and_then(|()| writer.write_all(body.as_bytes()))
+            .is_err()
+        {
             return;
         }
     }

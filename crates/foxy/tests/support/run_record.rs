@@ -21,8 +21,10 @@ impl RunRecord {
                 + " "
                 + read("/proc/sys/kernel/osrelease").trim(),
         };
-        let version = std::process::Command::new(super::black_box::binary()).arg("--version").output();
-        let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        let version =
+            std::process::Command::new(super::black_box::binary()).arg("--version").output();
+        let version =
+            version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
         Self(vec![Record::Setup(Setup {
             program: "foxy".into(),
             version: version.unwrap_or_default().trim_start_matches("foxy ").to_owned(),

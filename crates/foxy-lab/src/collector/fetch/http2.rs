@@ -1,4 +1,5 @@
-//! An exchange over HTTP/2 (RFC 9113): a connection of its own with one stream, as no connection to an origin is used again (R120).
+//! An exchange over HTTP/2 (RFC 9113): a connection of its own with one stream, as no connection to
+//! an origin is used again (R120).
 
 use super::{Exchange, Failure};
 use crate::one_stream::{self, OneStream};
@@ -22,7 +23,8 @@ impl Exchange<'_> {
         let (_stream, response) = answered.map_err(|error| failure(&error, Failure::Unanswered))?;
         shared.alarm.until(clock::monotonic() + shared.options.round_trip).await;
         let (first, (parts, mut body)) = (clock::monotonic(), response.into_parts());
-        let (head, length) = one_stream::head_of(&asked.head.method, &parts).ok_or(Failure::NotHttp)?;
+        let (head, length) =
+            one_stream::head_of(&asked.head.method, &parts).ok_or(Failure::NotHttp)?;
         if self.begin(head, length, first) {
             return Ok(());
         }

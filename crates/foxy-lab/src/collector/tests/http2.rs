@@ -17,17 +17,24 @@ fn http2_by_prior_knowledge_in_tls_and_in_tunnels_is_one_exchange_with_http1() {
     let collector = collector(4, |options| {
         (options.certificates, options.trust) = (Some(certificates), trusted);
     });
-    let (to, host) = (collector.addresses().to_owned(), format!("localhost:{}", origin.address().port()));
+    let (to, host) =
+        (collector.addresses().to_owned(), format!("localhost:{}", origin.address().port()));
     let url = format!("https://{host}/o/1/300000/1");
-    let asked =
-        |number: u64| http::Request::get(&url).header(REQUEST_ID, number).body("").expect("a request");
+    let asked = |number: u64| {
+        http::Request::get(&url).header(REQUEST_ID, number).body("").expect("a request")
+    };
     let got = [
         http2(to[0], None, asked(7)),
         http2(to[1], Some((None, &trust)), asked(8)),
         http2(to[2], Some((Some(&host), &trust)), asked(9)),
     ];
     for (got, number) in got.iter().zip(7_u64..) {
-        assert!(got.status == 200 && is_object(&got.body, 1, 300_000), "{} {:?}", got.status, got.fields);
+        assert!(
+            got.status == 200 && is_object(&got.body, 1, 300_000),
+            "{} {:?}",
+            got.status,
+            got.fields
+        );
         assert_eq!(got.fields[REQUEST_ID], number.to_string());
         assert!(got.fields.get("connection").is_none() && got.fields.get("via").is_some());
     }
@@ -42,8 +49,11 @@ fn a_body_comes_with_a_stream_and_an_answer_in_chunks_or_without_a_length_ends_w
     let origin = Origin::new(|request, client| {
         assert!(request.ends_with("\r\n\r\nname=value"), "{request}");
         let chunked = request.starts_with("POST /chunked");
-        let (fields, body) =
-            if chunked { ("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n") } else { ("", "abc") };
+        let (fields, body) = if chunked {
+            ("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n")
+        } else {
+            ("", "abc")
+        };
         give(client, format!("HTTP/1.1 200 OK\r\n{fields}\r\n{body}").as_bytes());
     });
     let collector = collector(1, |_| {});
@@ -57,7 +67,8 @@ fn a_body_comes_with_a_stream_and_an_answer_in_chunks_or_without_a_length_ends_w
 
 #[test]
 fn a_body_that_breaks_off_resets_its_stream_and_a_refusal_ends_only_its_own() {
-    let origin = Origin::new(|_, client| give(client, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"));
+    let origin =
+        Origin::new(|_, client| give(client, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"));
     let collector = collector(1, |_| {});
     let to = collector.addresses()[0];
     let got = http2(to, None, crate::tls::by_hand::get(&origin.url("/x")));

@@ -77,7 +77,8 @@ fn an_origin_that_speaks_no_http2_is_an_error_that_says_why() {
     let (secure, trust) = origin();
     let plain = Origin::new(|_, client| {
         give(client, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-        // A connection that is closed with unread bytes is reset, which may take the answer with it.
+        // A connection that is closed with unread bytes is reset, which may take the answer with
+        // it.
         let _until_the_other_side_closes = std::io::copy(client, &mut std::io::sink());
     });
     let collector = collector(1, |options| (options.origin_http2, options.trust) = (true, trust));

@@ -1,4 +1,5 @@
-//! Collectors in this process between origins and proxies that a test makes: what they share, what it costs, and trouble.
+//! Collectors in this process between origins and proxies that a test makes: what they share, what
+//! it costs, and trouble.
 
 mod http2;
 mod http2_origins;
@@ -26,7 +27,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// One that does with each connection what `act` does, once the request's head and body have come.
+    /// One that does with each connection what `act` does, once the request's head and body have
+    /// come.
     pub fn new(act: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(HERE).expect("bound");
         let address = listener.local_addr().expect("an address");
@@ -71,7 +73,10 @@ fn request(client: &mut TcpStream) -> String {
         text.push(byte[0]);
     }
     let head = String::from_utf8_lossy(&text).to_ascii_lowercase();
-    let length = head.split("content-length: ").nth(1).and_then(|rest| rest.split('\r').next()?.parse().ok());
+    let length = head
+        .split("content-length: ")
+        .nth(1)
+        .and_then(|rest| rest.split('\r').next()?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     client.read_exact(&mut body).expect("the body");
     text.extend_from_slice(&body);
@@ -85,7 +90,8 @@ pub fn give(client: &mut TcpStream, bytes: &[u8]) {
 
 /// An answer with a length.
 pub fn whole(status: u16, fields: &str, body: &str) -> Vec<u8> {
-    format!("HTTP/1.1 {status} Said\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len()).into_bytes()
+    format!("HTTP/1.1 {status} Said\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
+        .into_bytes()
 }
 
 /// A Collector with a place for each of so many proxies.
@@ -148,7 +154,8 @@ pub fn exchange(mut stream: impl Read + Write, text: &str) -> Got {
             }
         }
     }
-    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
+    let end =
+        bytes.windows(4).position(|window| window == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
     got.head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     got.body = bytes[end..].to_vec();
     got.status = got.head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
@@ -164,7 +171,8 @@ pub fn get(to: SocketAddr, url: &str, lines: &str) -> Got {
 pub fn all_at_once(collector: &Collector, ask: impl Fn(SocketAddr) -> Got + Sync) -> Vec<Got> {
     std::thread::scope(|scope| {
         let ask = &ask;
-        let tasks: Vec<_> = collector.addresses().iter().map(|&to| scope.spawn(move || ask(to))).collect();
+        let tasks: Vec<_> =
+            collector.addresses().iter().map(|&to| scope.spawn(move || ask(to))).collect();
         tasks.into_iter().map(|task| task.join().expect("asked")).collect()
     })
 }

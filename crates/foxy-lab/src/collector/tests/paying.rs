@@ -19,8 +19,8 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Holds the bar against what was measured, beyond what the origin itself differs by from one time to the next: this machine has
-/// other work. For the same reason the best of some rounds counts.
+/// Holds the bar against what was measured, beyond what the origin itself differs by from one time
+/// to the next: this machine has other work. For the same reason the best of some rounds counts.
 fn held(name: &str, mut round: impl FnMut() -> Vec<Pair>) {
     let mut seen = Vec::new();
     for _ in 0..5 {
@@ -34,21 +34,26 @@ fn held(name: &str, mut round: impl FnMut() -> Vec<Pair>) {
             let noise = at(share, &|pair| (pair.itself[0] - pair.itself[1]).abs());
             (at(share, &|pair| (pair.hit - pair.miss).abs()), noise)
         });
-        let (misses, hits): (Vec<f64>, Vec<f64>) = pairs.iter().map(|pair| (pair.miss, pair.hit)).unzip();
+        let (misses, hits): (Vec<f64>, Vec<f64>) =
+            pairs.iter().map(|pair| (pair.miss, pair.hit)).unzip();
         let distance = distribution_distance(&misses, &hits);
         if found.iter().all(|(apart, noise)| *apart <= BAR_MS + noise) && distance < 1.0 {
             return;
         }
         seen.push((found, distance));
     }
-    panic!("{name}: median and p90 with their noise, and distance of distributions, by round: {seen:?}");
+    panic!(
+        "{name}: median and p90 with their noise, and distance of distributions, by round: {seen:?}"
+    );
 }
 
-/// An origin that takes as long as the path says: `/FIRST/GAP/PIECES`, in milliseconds, the pieces of 1,000 bytes.
+/// An origin that takes as long as the path says: `/FIRST/GAP/PIECES`, in milliseconds, the pieces
+/// of 1,000 bytes.
 fn slow() -> Origin {
     Origin::new(|request, client| {
         let path = request.split(' ').nth(1).expect("a path");
-        let numbers: Vec<u64> = path.split(['/', '?']).filter_map(|part| part.parse().ok()).collect();
+        let numbers: Vec<u64> =
+            path.split(['/', '?']).filter_map(|part| part.parse().ok()).collect();
         std::thread::sleep(Duration::from_millis(numbers[0]));
         let fields = "ETag: \"1\"\r\nCache-Control: max-age=900\r\n";
         if request.contains("If-None-Match: \"1\"") {
@@ -58,7 +63,8 @@ fn slow() -> Origin {
         let length = numbers[2] * 1000;
         give(
             client,
-            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{fields}\r\n{first}").as_bytes(),
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n{fields}\r\n{first}")
+                .as_bytes(),
         );
         for _ in 0..rest {
             std::thread::sleep(Duration::from_millis(numbers[1]));
@@ -67,7 +73,8 @@ fn slow() -> Origin {
     })
 }
 
-/// Pairs of the same request on two places, the second sent `later`; what is asked for differs from pair to pair.
+/// Pairs of the same request on two places, the second sent `later`; what is asked for differs from
+/// pair to pair.
 fn pairs(
     origin: &Origin,
     collector: &Collector,
@@ -121,28 +128,44 @@ fn a_hit_takes_as_long_as_its_miss_in_each_case_of_conditions_and_in_a_single_pa
 fn who_comes_while_the_answer_is_under_way_takes_as_long_as_the_first() {
     let (origin, collector) = (slow(), collector(2, |_| {}));
     for wait in [0, 4] {
-        held("concurrent", || pairs(&origin, &collector, ["", ""], 4, Some(Duration::from_millis(wait))));
+        held("concurrent", || {
+            pairs(&origin, &collector, ["", ""], 4, Some(Duration::from_millis(wait)))
+        });
     }
 }
 
-/// What is held is asked about when its lifetime is over; that cannot be waited for here, so a reload asks.
-#[test]
-fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
-    let origin = Origin::new(|request, client| {
+/// An origin whose body takes 30 ms and whose confirmation takes 60 ms.
+fn confirming() -> Origin {
+    Origin::new(|request, client| {
         let fields = "ETag: \"1\"\r\nCache-Control: max-age=900\r\n";
         if request.contains("If-None-Match: \"1\"") {
             std::thread::sleep(Duration::from_millis(60));
-            return give(client, format!("HTTP/1.1 304 Same\r\nX-News: yes\r\n{fields}\r\n").as_bytes());
+            return give(
+                client,
+                format!("HTTP/1.1 304 Same\r\nX-News: yes\r\n{fields}\r\n").as_bytes(),
+            );
         }
-        give(client, format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n{fields}\r\n12345").as_bytes());
+        give(
+            client,
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n{fields}\r\n12345").as_bytes(),
+        );
         std::thread::sleep(Duration::from_millis(30));
         give(client, b"67890");
-    });
+    })
+}
+
+/// What is held is asked about when its lifetime is over; that cannot be waited for here, so a
+/// reload asks.
+#[test]
+fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
+    let origin = confirming();
     let spool = Rc::new(spool::Spool::new(1 << 20, None));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let shared = Rc::new(
-            shared::Shared::new(CollectorOptions::new(Vec::new()), &[], Arc::default()).expect("made"),
+            shared::Shared::new(CollectorOptions::new(Vec::new()), &[], Arc::default())
+                .expect("made"),
         );
         let alarmed = Rc::clone(&shared);
         tokio::task::spawn_local(async move { alarmed.alarm.run().await });
@@ -163,12 +186,18 @@ fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
         for _ in 0..2 {
             let answer = Rc::new(answer::Answer::new(&spool));
             let make = || Rc::clone(&answer);
-            let unlike = key::Asked { key: older.is_some().into(), conditional: None, reload: true };
-            let decision =
-                shared.table.borrow_mut().find(&unlike, &request.head.headers, clock::monotonic(), make);
+            let unlike =
+                key::Asked { key: older.is_some().into(), conditional: None, reload: true };
+            let decision = shared.table.borrow_mut().find(
+                &unlike,
+                &request.head.headers,
+                clock::monotonic(),
+                make,
+            );
             let table::Decision::Fetch(slot, _) = decision else { panic!("{decision:?}") };
             shared.fetches.set(1);
-            let (request, answer_of, older_of) = (Rc::clone(&request), Rc::clone(&answer), older.clone());
+            let (request, answer_of, older_of) =
+                (Rc::clone(&request), Rc::clone(&answer), older.clone());
             let (address, turn) = (origin.address.ip(), Duration::ZERO);
             fetch::run(
                 Rc::clone(&shared),
@@ -182,7 +211,9 @@ fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
         kept[1].see(|progress| {
             let start = progress.start.as_ref().expect("a head");
             assert!(
-                start.confirms && start.head.status == 200 && start.first_byte >= Duration::from_millis(60),
+                start.confirms
+                    && start.head.status == 200
+                    && start.first_byte >= Duration::from_millis(60),
                 "{start:?}"
             );
             assert_eq!(start.head.headers.get_str("x-news"), Some("yes"));
@@ -199,7 +230,9 @@ fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
 fn come(stream: &mut TcpStream) -> usize {
     stream.set_nonblocking(true).expect("set");
     let mut piece = vec![0; 64 << 10];
-    std::iter::repeat_with(|| stream.read(&mut piece).unwrap_or(0)).take_while(|read| *read > 0).sum()
+    std::iter::repeat_with(|| stream.read(&mut piece).unwrap_or(0))
+        .take_while(|read| *read > 0)
+        .sum()
 }
 
 #[test]
@@ -219,10 +252,15 @@ fn lesson_2_no_follower_has_a_byte_before_the_initiator_nor_ends_before_it() {
         while origin.count() < mark {
             std::thread::yield_now();
         }
-        let mut followers: Vec<_> = collector.addresses()[1..].iter().map(|to| (ask(to), 0)).collect();
-        // What has been sent on this machine has come: whatever a follower has, the initiator has by then.
+        let mut followers: Vec<_> =
+            collector.addresses()[1..].iter().map(|to| (ask(to), 0)).collect();
+        // What has been sent on this machine has come: whatever a follower has, the initiator has
+        // by then.
         let mut at_initiator = 0;
-        while followers.iter().any(|(_, bytes)| *bytes <= pieces * 1000 + 100 || *bytes < at_initiator) {
+        while followers
+            .iter()
+            .any(|(_, bytes)| *bytes <= pieces * 1000 + 100 || *bytes < at_initiator)
+        {
             for (stream, bytes) in &mut followers {
                 *bytes += come(stream);
                 at_initiator += come(&mut initiator);
@@ -241,8 +279,9 @@ fn lesson_1_a_name_is_paid_for_once_by_each_proxy() {
         options.name_cost = Duration::from_millis(150);
     });
     let to = collector.addresses();
-    let ask =
-        |proxy: usize, host: &str, mark: u32| get(to[proxy], &format!("http://{host}/1/1/1?{mark}"), "").last;
+    let ask = |proxy: usize, host: &str, mark: u32| {
+        get(to[proxy], &format!("http://{host}/1/1/1?{mark}"), "").last
+    };
     let paid = Duration::from_millis(150);
     assert!(ask(0, "a.test", 1) >= paid);
     assert!(ask(0, "a.test", 2) < paid, "it has paid");

@@ -1,5 +1,5 @@
-//! TLS on both sides: tunnels and TLS that end here, exchanges over TLS with origins, what they cost, and what keeps them from coming
-//! about.
+//! TLS on both sides: tunnels and TLS that end here, exchanges over TLS with origins, what they
+//! cost, and what keeps them from coming about.
 
 use super::*;
 use crate::tls::by_hand::{authority, origin, secure};
@@ -24,7 +24,8 @@ fn tunnels_tls_to_the_place_itself_and_https_urls_are_one_exchange_with_the_orig
     let collector = collector(3, |options| {
         (options.certificates, options.trust) = (Some(certificates), trusted);
     });
-    let (to, host) = (collector.addresses().to_owned(), format!("127.0.0.1:{}", origin.address().port()));
+    let (to, host) =
+        (collector.addresses().to_owned(), format!("127.0.0.1:{}", origin.address().port()));
     let text = request(&host, "/o/1/3000/1");
     let got = [
         exchange(secure(to[0], Some(&host), "127.0.0.1", &trust), &text),
@@ -59,7 +60,8 @@ fn a_tunnel_to_the_place_itself_means_the_origin_behind_it_and_carries_many_requ
     assert_eq!(origin.requests(), 2);
 }
 
-/// The network costs one round trip for the connection, one for the handshake and one for the first byte: of the hit too.
+/// The network costs one round trip for the connection, one for the handshake and one for the first
+/// byte: of the hit too.
 #[test]
 fn the_handshake_is_part_of_the_connection_that_a_hit_pays_for() {
     let (origin, trusted) = origin();
@@ -89,7 +91,11 @@ fn an_origin_without_trusted_tls_costs_its_own_row_and_says_why() {
         (&distrusting, format!("https://127.0.0.1:{port}/o/1/10/1"), Failure::Certificate),
         (&collector, format!("https://127.0.0.2:{port}/o/1/10/1"), Failure::Certificate),
         (&collector, format!("https://{}/", plain.address()), Failure::Handshake),
-        (&collector, format!("https://{}/", hangs.local_addr().expect("bound")), Failure::HandshakeTimeout),
+        (
+            &collector,
+            format!("https://{}/", hangs.local_addr().expect("bound")),
+            Failure::HandshakeTimeout,
+        ),
     ] {
         let before = collector.report().failed(failure);
         let got = get(collector.addresses()[0], &url, "");
@@ -117,7 +123,9 @@ fn tunnels_that_cannot_be_are_refused_by_name() {
     let collector = collector(1, |options| options.certificates = Some(certificates));
     let to = collector.addresses()[0];
     let tunnel = |host: &str| format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-    let within = |connect: Option<&str>, text: &str| exchange(secure(to, connect, "127.0.0.1", &trust), text);
+    let within = |connect: Option<&str>, text: &str| {
+        exchange(secure(to, connect, "127.0.0.1", &trust), text)
+    };
     for (got, reason) in [
         (send(to, &tunnel("a.test:443")), Refusal::NotVouched),
         (within(None, &tunnel("127.0.0.1:443")), Refusal::TunnelWithin),
@@ -134,7 +142,8 @@ fn tunnels_that_cannot_be_are_refused_by_name() {
 fn a_proxy_whose_tls_does_not_come_about_costs_its_own_connection_and_is_counted() {
     let (certificates, trust) = authority();
     let collector = collector(1, |options| {
-        (options.certificates, options.time_limit) = (Some(certificates), Duration::from_millis(1500));
+        (options.certificates, options.time_limit) =
+            (Some(certificates), Duration::from_millis(1500));
     });
     let to = collector.addresses()[0];
     let host = "127.0.0.1:443";

@@ -3,7 +3,8 @@
 use super::*;
 use crate::REQUEST_ID;
 
-/// Eight proxies ask at once and once more after each other; the origin is asked once and all get the same.
+/// Eight proxies ask at once and once more after each other; the origin is asked once and all get
+/// the same.
 fn shared(fields: &'static str, request: &str) {
     let origin = Origin::new(move |_, client| {
         std::thread::sleep(Duration::from_millis(20));
@@ -14,10 +15,19 @@ fn shared(fields: &'static str, request: &str) {
     let mut answers = all_at_once(&collector, |to| send(to, &text));
     answers.extend(collector.addresses().iter().map(|&to| send(to, &text)));
     for answer in answers {
-        assert_eq!((answer.status, answer.text().as_str()), (200, "the body"), "{request}: {}", answer.head);
+        assert_eq!(
+            (answer.status, answer.text().as_str()),
+            (200, "the body"),
+            "{request}: {}",
+            answer.head
+        );
     }
     let report = collector.report();
-    assert_eq!((origin.count(), report.requests(), report.fetches), (1, 16, 1), "{request} {fields}");
+    assert_eq!(
+        (origin.count(), report.requests(), report.fetches),
+        (1, 16, 1),
+        "{request} {fields}"
+    );
     assert_eq!(report.collapse_factor(), Some(16.0));
 }
 
@@ -25,9 +35,12 @@ fn shared(fields: &'static str, request: &str) {
 fn everything_is_asked_for_once_whatever_it_is() {
     let get = "GET URL HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
     shared("Cache-Control: max-age=60\r\n", &format!("{get}\r\n"));
-    for uncachable in
-        ["Cache-Control: no-store\r\n", "Cache-Control: private\r\n", "Set-Cookie: s=1\r\n", "Vary: *\r\n"]
-    {
+    for uncachable in [
+        "Cache-Control: no-store\r\n",
+        "Cache-Control: private\r\n",
+        "Set-Cookie: s=1\r\n",
+        "Vary: *\r\n",
+    ] {
         shared(uncachable, &format!("{get}\r\n"));
     }
     shared("", &format!("{get}Cookie: s=1\r\n\r\n"));
@@ -102,7 +115,10 @@ fn lesson_4_no_connection_to_an_origin_carries_two_requests() {
     );
     let requests = origin.requests.lock().expect("not poisoned");
     assert_eq!(requests.len(), 2);
-    assert!(requests.iter().all(|request| request.contains("\r\nConnection: close\r\n")), "{requests:?}");
+    assert!(
+        requests.iter().all(|request| request.contains("\r\nConnection: close\r\n")),
+        "{requests:?}"
+    );
 }
 
 #[test]
@@ -123,9 +139,16 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
     };
     let (short, whole) = ((304, String::new()), (200, "version 1".to_owned()));
     let (same, other) = ("If-None-Match: \"1\"\r\n", "If-None-Match: \"0\"\r\n");
-    // Not modified: one 304 for all that have the same copy, and whoever has none pays for all of it.
-    assert_eq!((ask(0, "/a", same), ask(1, "/a", same), origin.count()), (short.clone(), short.clone(), 1));
-    assert_eq!((ask(2, "/a", ""), ask(3, "/a", ""), origin.count()), (whole.clone(), whole.clone(), 2));
+    // Not modified: one 304 for all that have the same copy, and whoever has none pays for all of
+    // it.
+    assert_eq!(
+        (ask(0, "/a", same), ask(1, "/a", same), origin.count()),
+        (short.clone(), short.clone(), 1)
+    );
+    assert_eq!(
+        (ask(2, "/a", ""), ask(3, "/a", ""), origin.count()),
+        (whole.clone(), whole.clone(), 2)
+    );
     // Modified: what came is for all.
     assert_eq!(
         (ask(0, "/b", other), ask(1, "/b", other), ask(2, "/b", ""), origin.count()),
@@ -177,12 +200,23 @@ fn what_each_gets_looks_as_if_it_had_asked_itself() {
     });
     let collector = collector(2, |_| {});
     for (proxy, number) in [(0, "7"), (1, "8")] {
-        let got = get(collector.addresses()[proxy], &origin.url("/"), &format!("{REQUEST_ID}: {number}\r\n"));
+        let got = get(
+            collector.addresses()[proxy],
+            &origin.url("/"),
+            &format!("{REQUEST_ID}: {number}\r\n"),
+        );
         assert_eq!(got.field(REQUEST_ID).as_deref(), Some(number));
         assert_eq!(got.field("Transfer-Encoding").as_deref(), Some("chunked"));
-        assert!(got.field("Via").is_some_and(|via| via.starts_with("1.1 foxy-collector-")), "{}", got.head);
+        assert!(
+            got.field("Via").is_some_and(|via| via.starts_with("1.1 foxy-collector-")),
+            "{}",
+            got.head
+        );
     }
-    let old = send(collector.addresses()[1], &format!("GET {} HTTP/1.0\r\nHost: x\r\n\r\n", origin.url("/")));
+    let old = send(
+        collector.addresses()[1],
+        &format!("GET {} HTTP/1.0\r\nHost: x\r\n\r\n", origin.url("/")),
+    );
     assert_eq!((old.text().as_str(), old.field("Transfer-Encoding")), ("abcde", None));
     assert_eq!(origin.count(), 1);
 }
@@ -202,8 +236,10 @@ fn the_log_is_squids_and_says_where_each_answer_came_from() {
     drop(collector);
     let lines = lines.expect("a log");
     let lines = lines.lock().expect("not poisoned");
-    let seen: Vec<String> =
-        lines.iter().map(|line| line.to_string().split(' ').skip(2).collect::<Vec<_>>().join(" ")).collect();
+    let seen: Vec<String> = lines
+        .iter()
+        .map(|line| line.to_string().split(' ').skip(2).collect::<Vec<_>>().join(" "))
+        .collect();
     let url = origin.url("/a");
     let sizes: Vec<u64> = lines.iter().map(|line| line.size).collect();
     assert_eq!(
@@ -221,8 +257,9 @@ fn the_log_is_squids_and_says_where_each_answer_came_from() {
 fn a_reverse_proxy_that_names_its_parent_means_the_origin_behind_it() {
     let origin = Origin::numbering("");
     let collector = collector(2, |options| options.origin = Some(origin.address));
-    let named =
-        |to: SocketAddr| send(to, &format!("GET /x HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n"));
+    let named = |to: SocketAddr| {
+        send(to, &format!("GET /x HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n"))
+    };
     let got: Vec<String> = collector.addresses().iter().map(|&to| named(to).text()).collect();
     assert_eq!(got, ["number 0", "number 0"]);
     assert_eq!(get(collector.addresses()[0], &origin.url("/x"), "").text(), "number 0");
@@ -248,7 +285,12 @@ fn lesson_9_a_body_in_chunks_is_the_same_request_as_the_body_with_its_length() {
     let head = format!("POST {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", origin.url("/form"));
     let plain = send(collector.addresses()[0], &format!("{head}Content-Length: 5\r\n\r\nhello"));
     let chunks = "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
-    let chunked =
-        send(collector.addresses()[1], &format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunks}"));
-    assert_eq!((plain.text(), chunked.text(), origin.count()), ("number 0".into(), "number 0".into(), 1));
+    let chunked = send(
+        collector.addresses()[1],
+        &format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunks}"),
+    );
+    assert_eq!(
+        (plain.text(), chunked.text(), origin.count()),
+        ("number 0".into(), "number 0".into(), 1)
+    );
 }

@@ -31,7 +31,8 @@ fn who_asks_first_at_once_and_later_gets_the_whole_body_and_nobody_the_trailers(
 
 #[test]
 fn an_answer_that_breaks_off_within_its_trailers_breaks_off_for_all() {
-    let origin = Origin::new(|_, client| give(client, format!("{HEAD}2\r\nok\r\n0\r\nX-S").as_bytes()));
+    let origin =
+        Origin::new(|_, client| give(client, format!("{HEAD}2\r\nok\r\n0\r\nX-S").as_bytes()));
     let collector = collector(2, |_| {});
     for &to in collector.addresses() {
         let answer = get(to, &origin.url("/x"), "");

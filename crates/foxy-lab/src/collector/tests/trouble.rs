@@ -3,14 +3,21 @@
 use super::*;
 use std::sync::mpsc::channel;
 
-/// What three proxies get from an origin that does this; each gets the same, and the origin is asked once.
-fn trouble(limit: Duration, act: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> (Got, CollectorReport) {
+/// What three proxies get from an origin that does this; each gets the same, and the origin is
+/// asked once.
+fn trouble(
+    limit: Duration,
+    act: impl Fn(&mut TcpStream) + Send + Sync + 'static,
+) -> (Got, CollectorReport) {
     let origin = Origin::new(move |_, client| act(client));
     let collector = collector(3, |options| options.time_limit = limit);
     let mut got = all_at_once(&collector, |to| get(to, &origin.url("/x"), ""));
     got.push(get(collector.addresses()[0], &origin.url("/x"), ""));
     for other in &got[1..] {
-        assert_eq!((other.status, other.text(), other.reset), (got[0].status, got[0].text(), got[0].reset));
+        assert_eq!(
+            (other.status, other.text(), other.reset),
+            (got[0].status, got[0].text(), got[0].reset)
+        );
     }
     assert_eq!(origin.count(), 1);
     let report = collector.report();
@@ -40,7 +47,11 @@ fn an_origin_without_an_answer_is_an_error_that_says_why() {
     check(trouble(SHORT, |_| wait()), Failure::AnswerTimeout, 504);
     check(trouble(LONG, |_| {}), Failure::Unanswered, 502);
     check(trouble(LONG, |client| give(client, b"what?\r\n\r\n")), Failure::NotHttp, 502);
-    check(trouble(LONG, |client| give(client, b"HTTP/1.1 200 OK\r\nContent-Le")), Failure::Unanswered, 502);
+    check(
+        trouble(LONG, |client| give(client, b"HTTP/1.1 200 OK\r\nContent-Le")),
+        Failure::Unanswered,
+        502,
+    );
     let lengths = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc";
     check(trouble(LONG, |client| give(client, lengths)), Failure::NotHttp, 502);
 }
@@ -76,7 +87,10 @@ fn a_body_that_breaks_off_breaks_off_for_everybody_at_the_same_byte() {
 fn an_origin_that_answers_twice_or_longer_than_it_said_is_believed_once_and_counted() {
     for surplus in ["HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo", "more"] {
         let (got, report) = trouble(LONG, move |client| {
-            give(client, format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none{surplus}").as_bytes());
+            give(
+                client,
+                format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none{surplus}").as_bytes(),
+            );
         });
         assert_eq!((got.text().as_str(), report.surplus), ("one", 1));
     }
@@ -108,7 +122,8 @@ fn an_origin_that_is_not_there_or_not_to_be_asked_is_an_error_for_each() {
 fn a_live_collector_sends_get_only_unless_told_otherwise() {
     let origin = Origin::numbering("");
     for (any_method, status) in [(false, 403), (true, 200)] {
-        let collector = collector(1, |options| options.reach = Reach::Live { any_method, rate: 100.0 });
+        let collector =
+            collector(1, |options| options.reach = Reach::Live { any_method, rate: 100.0 });
         let post = format!(
             "POST {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
             origin.url("/")
@@ -126,15 +141,24 @@ fn what_cannot_be_asked_is_refused_with_its_reason_and_counted() {
     let to = collector.addresses()[0];
     let via = get(to, "http://127.0.0.1:1/", "").field("Via").expect("said");
     for (text, reason) in [
-        ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n".to_owned(), Refusal::NoAuthority),
+        (
+            "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n".to_owned(),
+            Refusal::NoAuthority,
+        ),
         ("GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n".into(), Refusal::OtherScheme),
         ("nonsense\r\n\r\n".into(), Refusal::NotHttp),
         (
             "OPTIONS http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n".into(),
             Refusal::OptionsHere,
         ),
-        ("TRACE http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n".into(), Refusal::TraceHere),
-        (format!("GET http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nVia: 1.1 a, {via}\r\n\r\n"), Refusal::Loop),
+        (
+            "TRACE http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nMax-Forwards: 0\r\n\r\n".into(),
+            Refusal::TraceHere,
+        ),
+        (
+            format!("GET http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\nVia: 1.1 a, {via}\r\n\r\n"),
+            Refusal::Loop,
+        ),
         (format!("GET / HTTP/1.1\r\nHost: {to}\r\n\r\n"), Refusal::Loop),
         (
             format!(
@@ -160,8 +184,9 @@ fn an_origin_gets_one_less_of_max_forwards_where_it_means_something() {
     let collector = collector(1, |_| {});
     for (method, left) in [("OPTIONS", "6"), ("TRACE", "6"), ("GET", "7")] {
         let url = origin.url(&format!("/{method}"));
-        let text =
-            format!("{method} {url} HTTP/1.1\r\nHost: x\r\nMax-Forwards: 7\r\nConnection: close\r\n\r\n");
+        let text = format!(
+            "{method} {url} HTTP/1.1\r\nHost: x\r\nMax-Forwards: 7\r\nConnection: close\r\n\r\n"
+        );
         assert_eq!(send(collector.addresses()[0], &text).status, 200);
         let asked = origin.requests.lock().expect("not poisoned").pop().expect("asked");
         assert!(asked.contains(&format!("\r\nMax-Forwards: {left}\r\n")), "{asked}");
@@ -190,7 +215,8 @@ fn connections_and_exchanges_are_bounded_and_the_refused_are_counted() {
         let _opened = gate.lock().expect("not poisoned").recv();
         give(client, &whole(200, "", "x"));
     });
-    let collector = collector(1, |options| (options.most_connections, options.most_fetches) = (2, 1));
+    let collector =
+        collector(1, |options| (options.most_connections, options.most_fetches) = (2, 1));
     let to = collector.addresses()[0];
     let (first, second) = (origin.url("/1"), origin.url("/2"));
     std::thread::scope(|scope| {
@@ -203,8 +229,9 @@ fn connections_and_exchanges_are_bounded_and_the_refused_are_counted() {
         let idle = TcpStream::connect(to).expect("connected");
         let mut refused = 0;
         while refused == 0 {
-            refused =
-                usize::from(get(to, &second, "").text().contains(Refusal::TooManyConnections.description()));
+            refused = usize::from(
+                get(to, &second, "").text().contains(Refusal::TooManyConnections.description()),
+            );
         }
         drop(idle);
         open.send(()).expect("the origin waits");
@@ -235,7 +262,8 @@ fn an_initiator_that_goes_or_takes_nothing_costs_only_its_own_row() {
 
 #[test]
 fn large_bodies_go_to_the_file_and_come_back_as_they_were() {
-    let body: &'static str = (0..400_000).map(|number| format!("{number:>10}")).collect::<String>().leak();
+    let body: &'static str =
+        (0..400_000).map(|number| format!("{number:>10}")).collect::<String>().leak();
     let origin = Origin::new(move |_, client| give(client, &whole(200, "", body)));
     let collector = collector(3, |options| {
         options.memory = 256 << 10;
@@ -251,7 +279,9 @@ fn large_bodies_go_to_the_file_and_come_back_as_they_were() {
     assert_eq!((origin.count(), collector.report().sources[Source::File as usize]), (1, 1));
     // Four bodies fit; of ten the oldest have gone.
     for number in 0..10 {
-        assert!(get(collector.addresses()[0], &origin.url(&format!("/{number}")), "").text() == body);
+        assert!(
+            get(collector.addresses()[0], &origin.url(&format!("/{number}")), "").text() == body
+        );
     }
     assert_eq!((origin.count(), collector.report().failures.iter().sum::<u64>()), (11, 0));
 }
@@ -266,11 +296,15 @@ fn a_body_for_which_there_is_no_room_fails_with_that_reason_and_others_do_not() 
     for path in ["/large", "/small"] {
         for &to in collector.addresses() {
             let got = get(to, &origin.url(path), "");
-            let is_right = if path == "/small" { got.text() == "small" } else { got.body.len() < body.len() };
+            let is_right =
+                if path == "/small" { got.text() == "small" } else { got.body.len() < body.len() };
             assert!(got.status == 200 && is_right, "{path}: {} bytes", got.body.len());
         }
     }
     let report = collector.report();
     assert_eq!((report.failed(Failure::NoRoom), report.fetches), (1, 2));
-    assert_eq!(report.evicted, 1, "the small body took the room of what there was of the large one");
+    assert_eq!(
+        report.evicted, 1,
+        "the small body took the room of what there was of the large one"
+    );
 }

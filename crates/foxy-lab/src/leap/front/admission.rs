@@ -33,7 +33,12 @@ pub async fn admit(
 }
 
 /// The same without what has to be asked.
-fn read(hall: &Hall, head: &RequestHead, client: IpAddr, within: &Within) -> Result<Asked, Refusal> {
+fn read(
+    hall: &Hall,
+    head: &RequestHead,
+    client: IpAddr,
+    within: &Within,
+) -> Result<Asked, Refusal> {
     if hall.over.get() {
         return Err(Refusal::Over);
     }
@@ -68,11 +73,21 @@ fn read(hall: &Hall, head: &RequestHead, client: IpAddr, within: &Within) -> Res
     Ok(Asked { scheme, authority: authority.into(), path, message, at: Duration::ZERO })
 }
 
-/// Whom a request is for: the host that it names, or the origin where it names none or this address.
-fn server(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Result<(Scheme, String), Refusal> {
+/// Whom a request is for: the host that it names, or the origin where it names none or this
+/// address.
+fn server(
+    hall: &Hall,
+    head: &RequestHead,
+    named: Option<Destination>,
+) -> Result<(Scheme, String), Refusal> {
     let Some(named) = named.filter(|named| !named.is_at(&hall.own)) else {
         let missing = if head.authority().is_some() { Refusal::Loop } else { Refusal::NoHost };
-        return hall.front.authority.clone().map(|origin| (hall.front.scheme, origin)).ok_or(missing);
+        return hall
+            .front
+            .authority
+            .clone()
+            .map(|origin| (hall.front.scheme, origin))
+            .ok_or(missing);
     };
     let far = hall.front.reach == Reach::Offline
         && !hall.front.any_host
@@ -83,8 +98,8 @@ fn server(hall: &Hall, head: &RequestHead, named: Option<Destination>) -> Result
     Ok((named.scheme, named.authority()))
 }
 
-/// Whether the direct path, if there is one, asks the server that a request is for, as proxies do: by its own address, or because all paths
-/// go the same way whatever is named.
+/// Whether the direct path, if there is one, asks the server that a request is for, as proxies do:
+/// by its own address, or because all paths go the same way whatever is named.
 fn direct_leads_to(hall: &Hall, asked: &Asked) -> bool {
     let paths = &hall.means.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
@@ -94,8 +109,9 @@ fn direct_leads_to(hall: &Hall, asked: &Asked) -> bool {
     is_origin || hall.front.any_host || hall.front.reach != Reach::Offline
 }
 
-/// Whether the direct path leads to a Collector, which goes on to whatever server is named: what it says to an OPTIONS that may not be passed
-/// on shows that, and costs no origin anything. It is asked once, when a request is for another server than the direct path's.
+/// Whether the direct path leads to a Collector, which goes on to whatever server is named: what it
+/// says to an OPTIONS that may not be passed on shows that, and costs no origin anything. It is
+/// asked once, when a request is for another server than the direct path's.
 async fn is_collector(hall: &Hall) -> bool {
     let means = &hall.means;
     let Some(direct) = group::direct(&means.run.paths) else { return false };
@@ -103,7 +119,8 @@ async fn is_collector(hall: &Hall) -> bool {
         let fields = [("Max-Forwards", "0".as_bytes())].into_iter().collect();
         let message = Arc::new(Message { method: Method::Options, fields, ..Message::default() });
         let authority = means.run.paths[direct].address.to_string();
-        let plain = Asked::get(authority.into(), "/".into(), Duration::ZERO).over(hall.front.scheme);
+        let plain =
+            Asked::get(authority.into(), "/".into(), Duration::ZERO).over(hall.front.scheme);
         let [number, _] = means.numbers.probes(direct);
         let copied = exchange::ask(means, direct, &Asked { message, ..plain }, number, None).await;
         let text = collector::Refusal::OptionsHere.text();

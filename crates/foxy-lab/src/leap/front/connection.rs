@@ -1,4 +1,5 @@
-//! One client's connection: its requests read whole one after the other, each asked on every path, and answered.
+//! One client's connection: its requests read whole one after the other, each asked on every path,
+//! and answered.
 
 use super::admission::{self, admit};
 use super::send::{self, Client, Next};
@@ -148,8 +149,9 @@ pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (Client, Receiver<Piec
     (client, pieces)
 }
 
-/// Reads one request; `None` at the end of the connection, or when nothing comes for too long. From its head on it has a place
-/// among those under way, so that no more bodies are held than there are places.
+/// Reads one request; `None` at the end of the connection, or when nothing comes for too long. From
+/// its head on it has a place among those under way, so that no more bodies are held than there are
+/// places.
 async fn read<P>(
     hall: &Rc<Hall>,
     stream: &mut Inbound,
@@ -166,7 +168,9 @@ async fn read<P>(
                 let to = entrance::tunnel(hall.front.certificates.as_ref(), &head, within);
                 return Ok(Some(to.map(Came::Connect).map_err(Refusal::from)));
             }
-            Ok(Some(RequestEvent::Head(_, BodyLength::Length(length)))) if length > LARGEST_BODY as u64 => {
+            Ok(Some(RequestEvent::Head(_, BodyLength::Length(length))))
+                if length > LARGEST_BODY as u64 =>
+            {
                 return Ok(Some(Err(Refusal::BodyTooLarge)));
             }
             Ok(Some(RequestEvent::Head(head, length))) => {
@@ -218,7 +222,8 @@ async fn refuse(hall: &Hall, stream: &mut Inbound, reason: Refusal) -> io::Resul
     hall.refuse(reason);
     timeout(hall.means.run.time_limit, stream.write_all(&send::refusal(reason))).await??;
     stream.shutdown().await?;
-    // What the client still sends is read for a moment, so that the end of the connection does not take the answer with it.
+    // What the client still sends is read for a moment, so that the end of the connection does not
+    // take the answer with it.
     let mut rest = [0; 4096];
     let drain = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
     // A client that goes on sending loses the answer, not more.

@@ -1,5 +1,6 @@
-//! The Multiplier towards its clients (R105, R106): accepts connections, has each request asked on every path, and gives the client
-//! the copy of one. `admission` says what is refused, `connection` carries one client, `send` its answers. It decides no verdict.
+//! The Multiplier towards its clients (R105, R106): accepts connections, has each request asked on
+//! every path, and gives the client the copy of one. `admission` says what is refused, `connection`
+//! carries one client, `send` its answers. It decides no verdict.
 
 mod admission;
 mod connection;
@@ -51,7 +52,8 @@ pub struct Front {
     pub certificates: Option<Certificates>,
     /// Whether only near hosts may be asked for, or all, and then which methods and how often.
     pub reach: Reach,
-    /// Whether near or not does not matter, because what is behind the proxies decides whom they ask.
+    /// Whether near or not does not matter, because what is behind the proxies decides whom they
+    /// ask.
     pub any_host: bool,
     /// Connections at once.
     pub most_connections: usize,
@@ -132,7 +134,12 @@ struct Hall {
 }
 
 impl Hall {
-    fn new(means: Rc<Means>, front: Front, address: SocketAddr, ends: UnboundedSender<Group>) -> Self {
+    fn new(
+        means: Rc<Means>,
+        front: Front,
+        address: SocketAddr,
+        ends: UnboundedSender<Group>,
+    ) -> Self {
         Self {
             path: super::group::direct(&means.run.paths).unwrap_or(0),
             own: Destination::at(Scheme::Http, address),
@@ -177,9 +184,10 @@ impl<F: Fn(&Hall) -> &Cell<usize>> Drop for Held<F> {
     }
 }
 
-/// Serves clients until the run is over: by the number of requests, the time, or its flag. What has begun then comes to its end.
-/// `probe`, if there is one, is asked twice on every path beforehand, to learn which fields change by themselves; `log` gets
-/// a line for each answer; `progress` the number of requests begun.
+/// Serves clients until the run is over: by the number of requests, the time, or its flag. What has
+/// begun then comes to its end. `probe`, if there is one, is asked twice on every path beforehand,
+/// to learn which fields change by themselves; `log` gets a line for each answer; `progress` the
+/// number of requests begun.
 ///
 /// # Errors
 /// When the runtime, a timer or the listener cannot be had.

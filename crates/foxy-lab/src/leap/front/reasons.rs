@@ -32,7 +32,8 @@ pub enum Refusal {
     TunnelWithin,
     /// A request in a tunnel for another server than the tunnel's.
     Misdirected,
-    /// A server that the direct path does not lead to, so that its answer would be another server's.
+    /// A server that the direct path does not lead to, so that its answer would be another
+    /// server's.
     NotTheOrigin,
     /// A scheme other than `http` and `https`, or `OPTIONS *`.
     OtherScheme,
@@ -119,7 +120,9 @@ impl Refusal {
             Self::TooManyConnections => {
                 "too many connections are open; start with a higher --most-connections"
             }
-            Self::TooManyRequests => "too many requests are under way; start with a higher --most-in-flight",
+            Self::TooManyRequests => {
+                "too many requests are under way; start with a higher --most-in-flight"
+            }
             Self::Over => "the run is over",
             Self::Stranger => "only this machine and private networks may ask",
             Self::RateLimited => "live origins would be asked more often than --rate allows",
@@ -139,9 +142,13 @@ impl Refusal {
                 "the direct path leads to the origin alone; name that, or start with --collector, --live or --origin"
             }
             Self::OtherScheme => "only http and https URLs can be asked for",
-            Self::BodyTooLarge => "the request's body is larger than 1 MiB, which is what is held of one",
+            Self::BodyTooLarge => {
+                "the request's body is larger than 1 MiB, which is what is held of one"
+            }
             Self::Loop => "this request has been here already, or is for this address itself",
-            Self::OptionsHere => "OPTIONS may not be passed on and ends here; every method is passed on",
+            Self::OptionsHere => {
+                "OPTIONS may not be passed on and ends here; every method is passed on"
+            }
             Self::TraceHere => "TRACE may not be passed on; it ends here and is not answered",
         }
     }
@@ -165,7 +172,8 @@ mod tests {
     #[test]
     fn every_reason_has_its_place_and_a_name_of_its_own() {
         assert!(Refusal::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
-        let names: std::collections::BTreeSet<_> = Refusal::ALL.iter().map(|reason| reason.name()).collect();
+        let names: std::collections::BTreeSet<_> =
+            Refusal::ALL.iter().map(|reason| reason.name()).collect();
         assert_eq!(names.len(), Refusal::ALL.len());
     }
 }

@@ -40,7 +40,12 @@ pub enum Next {
 }
 
 /// Sends what comes, all of it, and says what comes after.
-pub async fn answer(hall: &Hall, out: Out<'_>, client: &Client, mut pieces: Receiver<Piece>) -> Next {
+pub async fn answer(
+    hall: &Hall,
+    out: Out<'_>,
+    client: &Client,
+    mut pieces: Receiver<Piece>,
+) -> Next {
     let mut out = Sending { out, hall };
     let (head, length) = match pieces.recv().await {
         Some(Piece::Head(head, length)) => (head, length),
@@ -48,9 +53,11 @@ pub async fn answer(hall: &Hall, out: Out<'_>, client: &Client, mut pieces: Rece
         Some(Piece::Body(_) | Piece::End) | None => return Next::Close,
     };
     let (text, old) = (client.version != Version::Http2, client.version == Version::Http10);
-    let unframed = text && (length == BodyLength::UntilClose || (length == BodyLength::Chunked && old));
+    let unframed =
+        text && (length == BodyLength::UntilClose || (length == BodyLength::Chunked && old));
     let chunked = text && length == BodyLength::Chunked && !old;
-    let persistent = client.persistent && !unframed && length != BodyLength::Tunnel && !hall.over.get();
+    let persistent =
+        client.persistent && !unframed && length != BodyLength::Tunnel && !hall.over.get();
     let mut output = BytesMut::new();
     if out.head(&dressed(hall, client, head, (chunked, persistent)), &mut output).is_err() {
         return Next::Close;
@@ -117,7 +124,10 @@ impl Sending<'_> {
     /// Sends what there is; a client that takes nothing for the time limit has gone.
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         while !output.is_empty() {
-            if !matches!(timeout(self.hall.means.run.time_limit, self.out.send(output)).await, Ok(Ok(()))) {
+            if !matches!(
+                timeout(self.hall.means.run.time_limit, self.out.send(output)).await,
+                Ok(Ok(()))
+            ) {
                 self.hall.count(|counts| counts.gone += 1);
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
@@ -137,8 +147,10 @@ fn dressed(
     if chunked {
         framing::set_body_length(&mut head.headers, BodyLength::Chunked);
     }
-    // An origin that repeats the number of the copy would have repeated that of the client's request.
-    let repeats = |asked_as: u64| head.headers.get(REQUEST_ID) == Some(asked_as.to_string().as_bytes());
+    // An origin that repeats the number of the copy would have repeated that of the client's
+    // request.
+    let repeats =
+        |asked_as: u64| head.headers.get(REQUEST_ID) == Some(asked_as.to_string().as_bytes());
     if client.asked_as.is_some_and(repeats) {
         match &client.number {
             Some(number) => head.headers.set(REQUEST_ID, number),
@@ -162,7 +174,9 @@ async fn fail(mut sending: Sending<'_>, failure: Failure) -> Next {
         Failure::Certificate => (502, "tls_certificate_error"),
         Failure::Handshake => (502, "tls_protocol_error"),
         Failure::Unanswered => (502, "connection_terminated"),
-        Failure::Closed | Failure::ConnectionReset | Failure::Reset => (502, "http_response_incomplete"),
+        Failure::Closed | Failure::ConnectionReset | Failure::Reset => {
+            (502, "http_response_incomplete")
+        }
         Failure::NotHttp | Failure::Surplus | Failure::BodyToHead => (502, "http_protocol_error"),
     };
     let name = &sending.hall.means.run.paths[sending.hall.path].name;

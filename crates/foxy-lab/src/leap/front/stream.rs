@@ -11,7 +11,12 @@ use h2::RecvStream;
 use std::rc::Rc;
 
 /// Serves it to its end.
-pub async fn serve(guest: &Guest, request: http::Request<RecvStream>, mut frames: Frames, within: &Within) {
+pub async fn serve(
+    guest: &Guest,
+    request: http::Request<RecvStream>,
+    mut frames: Frames,
+    within: &Within,
+) {
     let hall = &guest.hall;
     let place = |hall: &Rc<Hall>| Held::new(hall, |hall| &hall.in_flight);
     let asked = match take(guest, request, within, place).await {
@@ -33,7 +38,8 @@ pub async fn serve(guest: &Guest, request: http::Request<RecvStream>, mut frames
     }
 }
 
-/// Takes the request whole. From its head on it has a place among those under way, as one that comes as text.
+/// Takes the request whole. From its head on it has a place among those under way, as one that
+/// comes as text.
 async fn take<P>(
     Guest { hall, peer }: &Guest,
     request: http::Request<RecvStream>,

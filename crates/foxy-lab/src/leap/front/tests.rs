@@ -61,8 +61,9 @@ const LAST: &str = "Host: o.test\r\nConnection: close\r\n\r\n";
 fn a_client_keeps_its_connection_and_gets_the_origins_copy_while_a_liar_is_named() {
     let liar = server(|_| Some(whole("Vary: Accept-Language\r\nETag: \"1\"\r\n", "lies")));
     let running = start(two(honest(), liar), front());
-    let answers = running
-        .ask(&format!("GET /a HTTP/1.1\r\nHost: o.test\r\n\r\nGET http://o.test/b HTTP/1.1\r\n{LAST}"));
+    let answers = running.ask(&format!(
+        "GET /a HTTP/1.1\r\nHost: o.test\r\n\r\nGET http://o.test/b HTTP/1.1\r\n{LAST}"
+    ));
     assert!(answers.contains("the body of /aHTTP/1.1 200 OK\r\n"), "{answers}");
     assert!(
         answers.ends_with("the body of /b") && answers.contains("\r\nConnection: close\r\n"),
@@ -110,7 +111,8 @@ fn every_path_gets_method_version_fields_and_body_without_those_of_the_clients_c
 fn an_origin_that_answers_each_post_anew_accuses_nobody_and_one_known_to_answer_alike_does() {
     let post = format!("POST /form HTTP/1.1\r\nContent-Length: 0\r\n{LAST}");
     let count = AtomicU64::new(0);
-    let origin = server(move |_| Some(whole("", &format!("got a #{}", count.fetch_add(1, Relaxed)))));
+    let origin =
+        server(move |_| Some(whole("", &format!("got a #{}", count.fetch_add(1, Relaxed)))));
     let running = start(two(origin, origin), front());
     running.ask(&post);
     let (report, _) = running.stop();
@@ -121,7 +123,8 @@ fn an_origin_that_answers_each_post_anew_accuses_nobody_and_one_known_to_answer_
     let liar = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "lost")));
     let collector = server(|_| Some(whole("Via: 1.1 foxy-collector-1-3180\r\n", "kept")));
     for known in [known, collector] {
-        let running = start(LeapRun { numbers: Some(Numbers::new(2)), ..two(known, liar) }, front());
+        let running =
+            start(LeapRun { numbers: Some(Numbers::new(2)), ..two(known, liar) }, front());
         running.ask(&post);
         assert_eq!(running.stop().0.paths[1].count(Verdict::BodyMismatch), 1);
     }
@@ -152,11 +155,16 @@ fn a_proxy_that_hangs_costs_the_client_nothing_and_a_dead_origin_is_said() {
     assert!(running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}")).ends_with("the body of /a"));
     let (report, _) = running.stop();
     assert_eq!(report.paths[1].count(Verdict::Timeout), 1);
-    let closed =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound").local_addr().expect("an address");
+    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .expect("bound")
+        .local_addr()
+        .expect("an address");
     let running = start(two(closed, honest()), front());
     let answer = running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}"));
-    assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains("error=connection_refused"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 502 ") && answer.contains("error=connection_refused"),
+        "{answer}"
+    );
     drop(running.stop());
 }
 
@@ -185,18 +193,33 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
         );
     };
     check(front(), 8, "what?\r\n\r\n", Refusal::NotHttp);
-    check(front(), 8, "CONNECT o.test:443 HTTP/1.1\r\nHost: o.test:443\r\n\r\n", Refusal::NoAuthority);
+    check(
+        front(),
+        8,
+        "CONNECT o.test:443 HTTP/1.1\r\nHost: o.test:443\r\n\r\n",
+        Refusal::NoAuthority,
+    );
     check(front(), 8, &format!("GET ftp://o.test/ HTTP/1.1\r\n{LAST}"), Refusal::OtherScheme);
     for (method, target, reason) in [
         ("OPTIONS", "*", Refusal::OptionsHere),
         ("OPTIONS", "/a", Refusal::OptionsHere),
         ("TRACE", "/a", Refusal::TraceHere),
     ] {
-        check(front(), 8, &format!("{method} {target} HTTP/1.1\r\nMax-Forwards: 0\r\n{LAST}"), reason);
+        check(
+            front(),
+            8,
+            &format!("{method} {target} HTTP/1.1\r\nMax-Forwards: 0\r\n{LAST}"),
+            reason,
+        );
     }
     check(front(), 0, &format!("GET /a HTTP/1.1\r\n{LAST}"), Refusal::TooManyRequests);
     check(Front { most_connections: 0, ..front() }, 8, "", Refusal::TooManyConnections);
-    check(Front { any_host: false, ..front() }, 8, &format!("GET / HTTP/1.1\r\n{LAST}"), Refusal::FarHost);
+    check(
+        Front { any_host: false, ..front() },
+        8,
+        &format!("GET / HTTP/1.1\r\n{LAST}"),
+        Refusal::FarHost,
+    );
     check(
         Front { reach: live, ..front() },
         8,
@@ -209,7 +232,8 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
     let chunked = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{LAST}{chunk}");
     check(front(), 8, &chunked, Refusal::BodyTooLarge);
     // What says so beforehand is not waited for.
-    let said = format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
+    let said =
+        format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
     check(front(), 8, &said, Refusal::BodyTooLarge);
 }
 

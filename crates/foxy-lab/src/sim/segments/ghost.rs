@@ -1,5 +1,5 @@
-//! What went unused not long ago, by URL number where the engine has fingerprints. First in, first out, and bounded by
-//! entries; what is asked for again is forgotten at once.
+//! What went unused not long ago, by URL number where the engine has fingerprints. First in, first
+//! out, and bounded by entries; what is asked for again is forgotten at once.
 
 use std::collections::{HashMap, VecDeque};
 

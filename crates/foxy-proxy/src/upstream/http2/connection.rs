@@ -1,5 +1,5 @@
-//! One HTTP/2 connection to an origin: its beginning, the task that carries it, and the requests that share it. It
-//! knows no exchange and no other connection.
+//! One HTTP/2 connection to an origin: its beginning, the task that carries it, and the requests
+//! that share it. It knows no exchange and no other connection.
 
 use crate::frames::StartsWith;
 use crate::upstream::http2::meter::{Flood, Meter};
@@ -23,13 +23,15 @@ const STREAMS: u32 = 64;
 /// Bytes of a response that may wait to be read.
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// The same for a whole connection: what all its streams may have, so that no stalled one takes the room of another.
+/// The same for a whole connection: what all its streams may have, so that no stalled one takes the
+/// room of another.
 const CONNECTION_WINDOW: u32 = STREAMS * STREAM_WINDOW;
 
 /// Bytes of a request's body that may wait within the library.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// Streams that were reset are remembered so long, and so many, so that what comes late for them is no error.
+/// Streams that were reset are remembered so long, and so many, so that what comes late for them is
+/// no error.
 const RESET_MEMORY: Duration = Duration::from_secs(5);
 const RESETS_REMEMBERED: usize = 256;
 
@@ -54,8 +56,9 @@ pub(crate) struct Lease {
     stream: Option<u32>,
 }
 
-/// Begins HTTP/2 on a connection and starts the task that carries it. `changed` learns whenever there may be room for
-/// another request; `ended` is called when there will be none any more. `idle` is how long it is kept without a request.
+/// Begins HTTP/2 on a connection and starts the task that carries it. `changed` learns whenever
+/// there may be room for another request; `ended` is called when there will be none any more.
+/// `idle` is how long it is kept without a request.
 ///
 /// # Errors
 /// The connection broke.
@@ -146,7 +149,8 @@ impl Http2Connection {
     pub(crate) fn lease(self: &Rc<Self>) -> Option<Lease> {
         let most = {
             let (requests, meter) = (self.requests.borrow(), self.meter.borrow());
-            let allowed = requests.as_ref().filter(|_| !meter.leaving())?.current_max_send_streams();
+            let allowed =
+                requests.as_ref().filter(|_| !meter.leaving())?.current_max_send_streams();
             if meter.settled() { allowed.min(STREAMS as usize) } else { STREAMS as usize }
         };
         if self.open.get() >= most {
@@ -237,8 +241,8 @@ impl Lease {
         self.connection.meter.borrow().flood()
     }
 
-    /// Nothing came in time. If nothing at all has come since `asked`, no further request goes the same way: the
-    /// origin may be gone without a word.
+    /// Nothing came in time. If nothing at all has come since `asked`, no further request goes the
+    /// same way: the origin may be gone without a word.
     pub(crate) fn timed_out(&self, asked: Instant) {
         if self.connection.meter.borrow().heard() <= asked {
             self.connection.retire();

@@ -5,8 +5,8 @@ use std::fmt;
 /// What an origin that speaks HTTP/2 did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Http2Error {
-    /// It broke the rules of HTTP/2 (RFC 9113), or speaks none: frames, compression, windows, or a message that is
-    /// malformed or larger than we said to accept.
+    /// It broke the rules of HTTP/2 (RFC 9113), or speaks none: frames, compression, windows, or a
+    /// message that is malformed or larger than we said to accept.
     Protocol,
     /// It sent more frames than messages need, or more interim responses than are read.
     Flood,

@@ -1,5 +1,6 @@
-//! The HTTP/2 connections of a worker by origin, and what is known of origins without any. An origin's key says who
-//! chose it; nothing is shared between two keys, whatever names their certificates hold. It dials nothing itself.
+//! The HTTP/2 connections of a worker by origin, and what is known of origins without any. An
+//! origin's key says who chose it; nothing is shared between two keys, whatever names their
+//! certificates hold. It dials nothing itself.
 
 use crate::upstream::dial::Origin;
 use crate::upstream::error::ConnectError;
@@ -18,7 +19,8 @@ const CONNECTIONS: usize = 8;
 /// Exchanges that wait for room on the connections of one origin.
 const WAITING: usize = 8192;
 
-/// Origins of which something is remembered; what is known of those without a connection is dropped beyond.
+/// Origins of which something is remembered; what is known of those without a connection is dropped
+/// beyond.
 const ORIGINS: usize = 4096;
 
 /// How an attempt to connect ended, for all who waited for it.
@@ -82,7 +84,8 @@ impl Line {
         &self.changed
     }
 
-    /// Room for a request on one of the connections. The first one with room is taken, so that the others grow idle.
+    /// Room for a request on one of the connections. The first one with room is taken, so that the
+    /// others grow idle.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.used.set(Instant::now());
         self.connections.borrow().iter().find_map(Http2Connection::lease)
@@ -113,7 +116,8 @@ impl Line {
         Some(attempt)
     }
 
-    /// Ends it. An origin that has connections and refuses another is not asked for more until the next sweep.
+    /// Ends it. An origin that has connections and refuses another is not asked for more until the
+    /// next sweep.
     pub(crate) fn end(&self, attempt: &Attempt, outcome: Outcome) {
         match &outcome {
             Outcome::Joined => self.chose_http1.set(false),
@@ -195,8 +199,8 @@ impl Lines {
         self.connections().filter(|connection| connection.idle_since().is_some()).count()
     }
 
-    /// Drops what was not used for so long, and closes the idle connections that are more than `most`, those first
-    /// that have been idle longest.
+    /// Drops what was not used for so long, and closes the idle connections that are more than
+    /// `most`, those first that have been idle longest.
     pub(crate) fn sweep(&mut self, now: Instant, idle: Duration, most: usize) {
         self.lines.retain(|_, line| {
             line.prune();

@@ -1,15 +1,17 @@
-//! Requests and responses between our values and those of the HTTP/2 library, as strict as the HTTP/1.1 decoder. Pure.
+//! Requests and responses between our values and those of the HTTP/2 library, as strict as the
+//! HTTP/1.1 decoder. Pure.
 
 use crate::upstream::dial::Origin;
 use bytes::Bytes;
 use foxy_http::{
-    BodyLength, DecodeError, Headers, Limits, Method, ResponseHead, Version, drop_forbidden_trailers,
-    framing, reason_phrase,
+    BodyLength, DecodeError, Headers, Limits, Method, ResponseHead, Version,
+    drop_forbidden_trailers, framing, reason_phrase,
 };
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 
-/// What HTTP/2 says otherwise (RFC 9113 §8.2.2, §8.3.1), or not at all. Of TE only `trailers` is left.
+/// What HTTP/2 says otherwise (RFC 9113 §8.2.2, §8.3.1), or not at all. Of TE only `trailers` is
+/// left.
 const OF_HTTP1: [&str; 8] = [
     "connection",
     "host",
@@ -21,8 +23,8 @@ const OF_HTTP1: [&str; 8] = [
     "upgrade",
 ];
 
-/// A request's head; `None` if the library has no value for a part of it: an authority or a target with bytes that
-/// RFC 3986 does not allow there. HTTP/1.1 carries such a request as it is.
+/// A request's head; `None` if the library has no value for a part of it: an authority or a target
+/// with bytes that RFC 3986 does not allow there. HTTP/1.1 carries such a request as it is.
 pub(crate) fn request(
     origin: &Origin,
     method: &Method,
@@ -66,15 +68,18 @@ pub(crate) fn request(
 ///
 /// # Errors
 /// It is larger than allowed, or a 101, which HTTP/2 does not have (RFC 9113 §8.6).
-pub(crate) fn interim(response: &Response<()>, limits: &Limits) -> Result<ResponseHead, DecodeError> {
+pub(crate) fn interim(
+    response: &Response<()>,
+    limits: &Limits,
+) -> Result<ResponseHead, DecodeError> {
     match head(response.status(), response.headers(), limits)? {
         head if head.status == 101 => Err(DecodeError::UnexpectedSwitch),
         head => Ok(head),
     }
 }
 
-/// The final head of a response to a request with this method, and how its body is delimited. `ended` says that no
-/// body follows.
+/// The final head of a response to a request with this method, and how its body is delimited.
+/// `ended` says that no body follows.
 ///
 /// # Errors
 /// What the HTTP/1.1 decoder would refuse.
@@ -118,7 +123,11 @@ pub(crate) fn request_trailers(trailers: &Headers) -> HeaderMap {
     fields
 }
 
-fn head(status: http::StatusCode, fields: &HeaderMap, limits: &Limits) -> Result<ResponseHead, DecodeError> {
+fn head(
+    status: http::StatusCode,
+    fields: &HeaderMap,
+    limits: &Limits,
+) -> Result<ResponseHead, DecodeError> {
     let status = Some(status.as_u16()).filter(|status| (100..600).contains(status));
     let status = status.ok_or(DecodeError::InvalidStatusLine)?;
     let headers = headers(fields, limits)?;

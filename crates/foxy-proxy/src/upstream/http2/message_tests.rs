@@ -68,7 +68,8 @@ fn what_the_library_has_no_value_for_is_left_to_http1() {
 fn a_response_is_framed_by_its_length_or_by_its_end() {
     let check = |method, status, fields: &[(&str, &str)], ended, expected| {
         let (head, length) =
-            response(&method, &answered(status, fields), ended, &Limits::default()).expect("a head");
+            response(&method, &answered(status, fields), ended, &Limits::default())
+                .expect("a head");
         assert_eq!((head.version, head.status, length), (Version::Http2, status, expected));
     };
     let five = [("content-length", "5")];

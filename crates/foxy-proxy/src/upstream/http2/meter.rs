@@ -1,5 +1,6 @@
-//! What an origin may send over HTTP/2 besides messages: counted as the frames come in. It reads frame headers
-//! (RFC 9113 §4.1) and nothing else; what frames mean is the business of the library that decodes them.
+//! What an origin may send over HTTP/2 besides messages: counted as the frames come in. It reads
+//! frame headers (RFC 9113 §4.1) and nothing else; what frames mean is the business of the library
+//! that decodes them.
 
 use crate::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
@@ -7,7 +8,8 @@ use crate::frames::{
 use std::collections::HashMap;
 use tokio::time::Instant;
 
-/// Response heads of one stream that may wait to be read. Nothing else bounds them: they are under no flow control.
+/// Response heads of one stream that may wait to be read. Nothing else bounds them: they are under
+/// no flow control.
 const UNREAD_HEADS: u32 = 12;
 
 /// What was more than an origin may send.

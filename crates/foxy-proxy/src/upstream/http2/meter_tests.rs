@@ -24,7 +24,8 @@ fn meter() -> (Meter, Instant) {
 
 #[test]
 fn frames_are_found_however_they_are_cut() {
-    let stream: Vec<u8> = [frame(DATA, 0, 1, 300), frame(SETTINGS, 0, 0, 6), frame(GOAWAY, 0, 0, 8)].concat();
+    let stream: Vec<u8> =
+        [frame(DATA, 0, 1, 300), frame(SETTINGS, 0, 0, 6), frame(GOAWAY, 0, 0, 8)].concat();
     for size in [1, 2, 8, 9, 10, 64, stream.len()] {
         let (mut meter, now) = meter();
         assert!(!meter.settled() && !meter.leaving());

@@ -1,5 +1,6 @@
-//! HTTP/2 to origins (RFC 9113): connections that many exchanges share, and the exchanges on them. Frames, compression
-//! and windows are the business of the library `h2`; what a connection may cost and who may use it is decided here.
+//! HTTP/2 to origins (RFC 9113): connections that many exchanges share, and the exchanges on them.
+//! Frames, compression and windows are the business of the library `h2`; what a connection may cost
+//! and who may use it is decided here.
 
 mod connection;
 mod error;

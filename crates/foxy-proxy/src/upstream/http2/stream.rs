@@ -1,5 +1,5 @@
-//! One exchange over HTTP/2: a stream of a shared connection. Reading and sending go on at the same time. Dropping it
-//! before its end resets the stream with CANCEL; the connection goes on.
+//! One exchange over HTTP/2: a stream of a shared connection. Reading and sending go on at the same
+//! time. Dropping it before its end resets the stream with CANCEL; the connection goes on.
 
 use crate::frames::StartsWith;
 use crate::upstream::body::Accepted;
@@ -20,12 +20,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 
-/// A body of this length is read whole before its head is told: one whose length lies is then no answer at all.
+/// A body of this length is read whole before its head is told: one whose length lies is then no
+/// answer at all.
 const READ_WHOLE: u64 = 16 << 10;
 
 /// A request and its response.
 pub(crate) struct Http2Stream {
-    // Dropped before the lease, so that the connection knows of the end before anyone is told that there is room.
+    // Dropped before the lease, so that the connection knows of the end before anyone is told that
+    // there is room.
     reading: Reading,
     sender: SendStream<Bytes>,
     lease: Lease,
@@ -80,7 +82,11 @@ enum Failure {
 
 impl Http2Stream {
     /// Sends the head of a request; `None` if the connection takes no further one.
-    pub(crate) fn open(mut lease: Lease, head: http::Request<()>, body_is_complete: bool) -> Option<Self> {
+    pub(crate) fn open(
+        mut lease: Lease,
+        head: http::Request<()>,
+        body_is_complete: bool,
+    ) -> Option<Self> {
         let (response, sender) = lease.send(head, body_is_complete).ok()?;
         Some(Self {
             reading: Reading::Heads(response),
@@ -150,7 +156,9 @@ impl Http2Stream {
                 }
             }
             Accepted::End(trailers) if trailers.is_empty() => self.end = End::Data,
-            Accepted::End(trailers) => self.end = End::Trailers(message::request_trailers(&trailers)),
+            Accepted::End(trailers) => {
+                self.end = End::Trailers(message::request_trailers(&trailers))
+            }
             Accepted::Nothing => {}
         }
     }
@@ -222,32 +230,37 @@ impl Http2Stream {
                         return Poll::Ready(Ok(ResponseEvent::Head(head, length)));
                     }
                 },
-                Reading::Body { body, allowed } => match ready!(body.poll_data(context)).transpose()? {
-                    Some(data) if data.is_empty() => {}
-                    Some(_) if !*allowed => {
-                        return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
+                Reading::Body { body, allowed } => {
+                    match ready!(body.poll_data(context)).transpose()? {
+                        Some(data) if data.is_empty() => {}
+                        Some(_) if !*allowed => {
+                            return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
+                        }
+                        Some(data) => {
+                            // The window opens again only as the body is read: what waits is never
+                            // more than a window.
+                            body.flow_control().release_capacity(data.len())?;
+                            return Poll::Ready(Ok(ResponseEvent::Body(data)));
+                        }
+                        None => {
+                            let Reading::Body { body, .. } =
+                                std::mem::replace(&mut self.reading, Reading::Done)
+                            else {
+                                continue;
+                            };
+                            self.reading = Reading::Trailers(body);
+                        }
                     }
-                    Some(data) => {
-                        // The window opens again only as the body is read: what waits is never more than a window.
-                        body.flow_control().release_capacity(data.len())?;
-                        return Poll::Ready(Ok(ResponseEvent::Body(data)));
-                    }
-                    None => {
-                        let Reading::Body { body, .. } = std::mem::replace(&mut self.reading, Reading::Done)
-                        else {
-                            continue;
-                        };
-                        self.reading = Reading::Trailers(body);
-                    }
-                },
+                }
                 Reading::Trailers(body) => {
                     let trailers = ready!(poll_trailers(body, context))?;
                     self.reading = Reading::Done;
                     if trailers.is_some() && self.lease.last_block() == StartsWith::Pseudo {
                         return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
                     }
-                    let trailers =
-                        trailers.map(|trailers| message::trailers(&trailers, limits)).transpose()?;
+                    let trailers = trailers
+                        .map(|trailers| message::trailers(&trailers, limits))
+                        .transpose()?;
                     if let Some(trailers) = trailers.filter(|trailers| !trailers.is_empty()) {
                         return Poll::Ready(Ok(ResponseEvent::Trailers(trailers)));
                     }
@@ -284,8 +297,8 @@ impl Http2Stream {
         Poll::Ready(Ok(()))
     }
 
-    /// What a failure means for the exchange. A stream that GOAWAY ends, and one that was refused, was not processed
-    /// (RFC 9113 §8.7).
+    /// What a failure means for the exchange. A stream that GOAWAY ends, and one that was refused,
+    /// was not processed (RFC 9113 §8.7).
     fn failed(&self, failure: Failure) -> Result<Turn, UpstreamError> {
         let error = match failure {
             Failure::Ours(error) => return Err(error),

@@ -41,7 +41,8 @@ impl Http2Client {
     }
 
     pub async fn with(proxy: &Proxy, builder: &Builder) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
+        let stream =
+            TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
         let (requests, connection) = builder.handshake(stream).await.expect("a connection");
         tokio::task::spawn_local(connection);
         Self { requests }
@@ -74,7 +75,8 @@ pub fn get(url: &str, fields: &[(&str, &str)]) -> Request<()> {
 
 /// Reads an answer as far as it comes.
 pub async fn read(answer: h2::client::ResponseFuture) -> Result<Answer, h2::Error> {
-    let (head, mut body) = timeout(PATIENCE, answer).await.expect("an answer in time")?.into_parts();
+    let (head, mut body) =
+        timeout(PATIENCE, answer).await.expect("an answer in time")?.into_parts();
     let mut read = Answer {
         status: head.status.as_u16(),
         headers: head.headers,
@@ -139,10 +141,12 @@ pub struct RawHttp2 {
 impl RawHttp2 {
     /// Connects, and says nothing but the preface and these settings.
     pub async fn connect(proxy: &Proxy, settings: &[(u16, u32)]) -> Self {
-        let mut stream = TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
+        let mut stream =
+            TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
         stream.set_nodelay(true).expect("set");
         stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("taken");
-        let pair = |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
+        let pair =
+            |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
         let payload: Vec<u8> = settings.iter().flat_map(pair).collect();
         let mut client = Self { stream };
         client.send(&frame(kind::SETTINGS, 0, 0, &payload)).await;
@@ -151,13 +155,19 @@ impl RawHttp2 {
 
     /// Sends bytes; whether they were taken.
     pub async fn send(&mut self, bytes: &[u8]) -> bool {
-        timeout(PATIENCE, self.stream.write_all(bytes)).await.expect("taken or refused in time").is_ok()
+        timeout(PATIENCE, self.stream.write_all(bytes))
+            .await
+            .expect("taken or refused in time")
+            .is_ok()
     }
 
     /// The next frame; `None` at the end of the connection.
     pub async fn frame(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
-        timeout(PATIENCE, self.stream.read_exact(&mut head)).await.expect("a frame in time").ok()?;
+        timeout(PATIENCE, self.stream.read_exact(&mut head))
+            .await
+            .expect("a frame in time")
+            .ok()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let mut payload = vec![0; length];
         self.stream.read_exact(&mut payload).await.ok()?;
@@ -184,7 +194,8 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 
 /// Fields as HPACK literals that nobody remembers (RFC 7541 §6.2.2), each shorter than 127 bytes.
 pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let text = |text: &str| [&[u8::try_from(text.len()).expect("short")][..], text.as_bytes()].concat();
+    let text =
+        |text: &str| [&[u8::try_from(text.len()).expect("short")][..], text.as_bytes()].concat();
     fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
 }
 

@@ -61,7 +61,8 @@ pub fn settings() -> Vec<u8> {
 
 /// A header line without compression.
 pub fn line(name: &str, value: &str) -> Vec<u8> {
-    let length = |text: &str| u8::try_from(text.len()).ok().filter(|&length| length < 127).expect("short");
+    let length =
+        |text: &str| u8::try_from(text.len()).ok().filter(|&length| length < 127).expect("short");
     [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
 }
 
@@ -92,8 +93,10 @@ impl FrameOrigin {
                 let number = connections.replace(connections.get() + 1);
                 let react = Rc::clone(&react);
                 tokio::task::spawn_local(async move {
-                    let _ =
-                        speak(stream, |kind, stream| react(Frame { connection: number, kind, stream })).await;
+                    let _ = speak(stream, |kind, stream| {
+                        react(Frame { connection: number, kind, stream })
+                    })
+                    .await;
                 });
             }
         });

@@ -32,7 +32,9 @@ impl Asked {
         for &(name, value) in fields {
             response = response.header(name, value);
         }
-        self.respond.send_response(response.body(()).expect("a head"), ended).expect("an open stream")
+        self.respond
+            .send_response(response.body(()).expect("a head"), ended)
+            .expect("an open stream")
     }
 
     /// Answers with 200 and a body.
@@ -66,7 +68,8 @@ impl Http2Origin {
         answer: impl Fn(Asked) -> LocalBoxFuture<'static, ()> + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
-        let origin = Self { port: listener.local_addr().expect("bound").port(), state: Rc::default() };
+        let origin =
+            Self { port: listener.local_addr().expect("bound").port(), state: Rc::default() };
         let (state, answer) = (Rc::clone(&origin.state), Rc::new(answer) as Answer);
         tokio::task::spawn_local(async move {
             loop {
@@ -126,7 +129,10 @@ async fn serve(
     state: &State,
     answer: Answer,
 ) {
-    let Ok(mut connection): Result<Connection<_, Bytes>, _> = builder.handshake(stream).await else { return };
+    let Ok(mut connection): Result<Connection<_, Bytes>, _> = builder.handshake(stream).await
+    else {
+        return;
+    };
     loop {
         let next = tokio::select! {
             next = connection.accept() => next,
@@ -141,8 +147,12 @@ async fn serve(
     }
 }
 
-/// Answers one request over HTTP/1.1: an upgrade with a word through the tunnel, any other with the same word.
-async fn serve_http1(mut stream: impl AsyncRead + AsyncWrite + Unpin, state: &State) -> std::io::Result<()> {
+/// Answers one request over HTTP/1.1: an upgrade with a word through the tunnel, any other with the
+/// same word.
+async fn serve_http1(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    state: &State,
+) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await?);

@@ -1,4 +1,5 @@
-//! Origins that do just what a script says, on loopback. They speak raw bytes, so they can misbehave in any way.
+//! Origins that do just what a script says, on loopback. They speak raw bytes, so they can
+//! misbehave in any way.
 
 pub mod http2;
 pub mod http2_frames;
@@ -59,11 +60,13 @@ pub struct ScriptedOrigin {
 }
 
 impl ScriptedOrigin {
-    /// Starts it on the current `LocalSet`. The n-th connection follows the n-th script, later ones the last.
+    /// Starts it on the current `LocalSet`. The n-th connection follows the n-th script, later ones
+    /// the last.
     pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
         let port = listener.local_addr().expect("its address").port();
-        let origin = Self { port, heard: Rc::default(), connections: Rc::default(), closed: Rc::default() };
+        let origin =
+            Self { port, heard: Rc::default(), connections: Rc::default(), closed: Rc::default() };
         let (heard, connections, closed) =
             (Rc::clone(&origin.heard), Rc::clone(&origin.connections), Rc::clone(&origin.closed));
         tokio::task::spawn_local(async move {

@@ -49,13 +49,19 @@ impl Proxy {
     }
 
     /// One with a store.
-    pub fn start_on(store: Option<Arc<dyn ObjectStore>>, change: impl FnOnce(&mut ProxySettings)) -> Self {
+    pub fn start_on(
+        store: Option<Arc<dyn ObjectStore>>,
+        change: impl FnOnce(&mut ProxySettings),
+    ) -> Self {
         let resolver: MakeResolver = Arc::new(|| Ok(Rc::new(NoNames) as Rc<dyn Resolve>));
         Self::start_of((store, resolver), change)
     }
 
     /// One that looks names up so.
-    pub fn start_resolving(resolver: MakeResolver, change: impl FnOnce(&mut ProxySettings)) -> Self {
+    pub fn start_resolving(
+        resolver: MakeResolver,
+        change: impl FnOnce(&mut ProxySettings),
+    ) -> Self {
         Self::start_of((None, resolver), change)
     }
 

@@ -5,7 +5,8 @@ use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, send};
 
 /// A request that must never reach an origin.
-pub const SMUGGLED: &str = "GET http://smuggled.example/ HTTP/1.1\r\nHost: smuggled.example\r\n\r\n";
+pub const SMUGGLED: &str =
+    "GET http://smuggled.example/ HTTP/1.1\r\nHost: smuggled.example\r\n\r\n";
 
 /// An origin that answers any number of bodiless requests.
 pub async fn plain_origin() -> ScriptedOrigin {

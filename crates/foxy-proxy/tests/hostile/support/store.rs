@@ -1,5 +1,5 @@
-//! Stores that do not work, each in its way, one that forgets what a test tells it to, and one that counts what is held
-//! of its answers.
+//! Stores that do not work, each in its way, one that forgets what a test tells it to, and one that
+//! counts what is held of its answers.
 
 use bytes::Bytes;
 use foxy_proxy::storage::{ObjectStore, Reply};
@@ -64,9 +64,10 @@ impl BrokenStore {
 impl ObjectStore for BrokenStore {
     fn get(&self, _: Key, reply: Reply) {
         let found = match self.how {
-            Broken::FindsGarbage => {
-                Some(Record { head: Bytes::from_static(&[1; 99]), body: Bytes::from_static(b"wrong") })
-            }
+            Broken::FindsGarbage => Some(Record {
+                head: Bytes::from_static(&[1; 99]),
+                body: Bytes::from_static(b"wrong"),
+            }),
             Broken::MixesUp => self.last.lock().expect("no test panics within").clone(),
             _ => None,
         };
@@ -210,7 +211,8 @@ impl ObjectStore for SilentStore {
     }
 }
 
-/// A store in memory that counts the body bytes of its answers that are still held, and the most there ever were.
+/// A store in memory that counts the body bytes of its answers that are still held, and the most
+/// there ever were.
 #[derive(Default)]
 pub struct CountingStore {
     inner: ForgetfulStore,

@@ -1,4 +1,5 @@
-//! A client that sends raw bytes and reads answers with foxy's own decoder, so that tests can be as rude as they like.
+//! A client that sends raw bytes and reads answers with foxy's own decoder, so that tests can be as
+//! rude as they like.
 
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, Method, ResponseDecoder, ResponseEvent, ResponseHead};
@@ -55,7 +56,8 @@ impl RawClient {
     pub async fn connect_from(own: &str, port: u16) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(SocketAddr::new(own.parse().expect("an address"), 0)).expect("bound");
-        let stream = socket.connect(([127, 0, 0, 1], port).into()).await.expect("the proxy listens");
+        let stream =
+            socket.connect(([127, 0, 0, 1], port).into()).await.expect("the proxy listens");
         Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }
     }
 
@@ -72,7 +74,9 @@ impl RawClient {
     /// The next response, to a request with this method.
     pub async fn response(&mut self, method: &Method) -> Response {
         self.decoder.expect(method);
-        tokio::time::timeout(PATIENCE, self.read_response()).await.expect("the proxy answers in time")
+        tokio::time::timeout(PATIENCE, self.read_response())
+            .await
+            .expect("the proxy answers in time")
     }
 
     async fn read_response(&mut self) -> Response {
@@ -91,10 +95,17 @@ impl RawClient {
                 (Ok(ResponseEvent::Interim(head)), None) => interim.push(head),
                 (Ok(ResponseEvent::Head(head, _)), None) => {
                     let interim = std::mem::take(&mut interim);
-                    response =
-                        Some(Response { interim, head, body: Vec::new(), trailers: Vec::new(), end: Ok(()) });
+                    response = Some(Response {
+                        interim,
+                        head,
+                        body: Vec::new(),
+                        trailers: Vec::new(),
+                        end: Ok(()),
+                    });
                 }
-                (Ok(ResponseEvent::Body(bytes)), Some(response)) => response.body.extend_from_slice(&bytes),
+                (Ok(ResponseEvent::Body(bytes)), Some(response)) => {
+                    response.body.extend_from_slice(&bytes)
+                }
                 (Ok(ResponseEvent::Trailers(trailers)), Some(response)) => {
                     let line = |(name, value): (&str, &[u8])| {
                         (name.to_owned(), String::from_utf8_lossy(value).into_owned())
@@ -135,14 +146,16 @@ impl RawClient {
                 }
             }
         };
-        let reset = tokio::time::timeout(PATIENCE, read).await.expect("the proxy closes the connection");
+        let reset =
+            tokio::time::timeout(PATIENCE, read).await.expect("the proxy closes the connection");
         (self.buffer.split().to_vec(), reset)
     }
 
     /// Reads a head as bytes, its empty line included, and leaves what follows.
     pub async fn read_until_blank_line(&mut self) -> Vec<u8> {
-        let end =
-            |buffer: &[u8]| buffer.windows(4).position(|four| four == b"\r\n\r\n").map(|start| start + 4);
+        let end = |buffer: &[u8]| {
+            buffer.windows(4).position(|four| four == b"\r\n\r\n").map(|start| start + 4)
+        };
         let read = async { while end(&self.buffer).is_none() && self.fill().await > 0 {} };
         tokio::time::timeout(PATIENCE, read).await.expect("a head arrives");
         let length = end(&self.buffer).unwrap_or(self.buffer.len());

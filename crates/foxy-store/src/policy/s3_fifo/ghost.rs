@@ -1,5 +1,6 @@
-//! The ghost of S3-FIFO: hashes of entries that went, oldest forgotten first. No more bytes than the main queue may
-//! hold stand behind it, and it has no more places than the cache has entries, so its memory is bounded.
+//! The ghost of S3-FIFO: hashes of entries that went, oldest forgotten first. No more bytes than
+//! the main queue may hold stand behind it, and it has no more places than the cache has entries,
+//! so its memory is bounded.
 
 use hashbrown::HashTable;
 use std::collections::VecDeque;
@@ -28,7 +29,8 @@ impl Ghost {
         Self { queue: VecDeque::new(), first: 0, numbers: HashTable::new(), bytes: 0, limit }
     }
 
-    /// Remembers an entry that went; forgets the oldest beyond the bytes of the limit and beyond `entries`.
+    /// Remembers an entry that went; forgets the oldest beyond the bytes of the limit and beyond
+    /// `entries`.
     pub(super) fn push(&mut self, key_hash: u64, size: u64, entries: usize) {
         self.take(key_hash);
         self.bytes += size;
@@ -64,6 +66,7 @@ impl Ghost {
 
     /// Memory taken in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.queue.capacity() * size_of::<Gone>() + self.numbers.capacity() * (size_of::<(u64, u64)>() + 1)
+        self.queue.capacity() * size_of::<Gone>()
+            + self.numbers.capacity() * (size_of::<(u64, u64)>() + 1)
     }
 }

@@ -36,7 +36,8 @@ impl Owner {
     }
 
     fn insert(&mut self, key: u64, size: u64) {
-        let entry = self.vacant.pop().unwrap_or_else(|| u32::try_from(self.sizes.len()).expect("few"));
+        let entry =
+            self.vacant.pop().unwrap_or_else(|| u32::try_from(self.sizes.len()).expect("few"));
         let hash = foxy_base::random::split_mix(&mut key.clone());
         self.policy.insert(entry, hash, size);
         if let Some(model) = &mut self.model {
@@ -97,7 +98,8 @@ impl Owner {
             match self.entry_of.get(&key) {
                 Some(&entry) => self.touch(entry),
                 None => {
-                    let size = if random.chance(0.02) { random.below(1500) } else { random.below(120) };
+                    let size =
+                        if random.chance(0.02) { random.below(1500) } else { random.below(120) };
                     if self.policy.admits(size) {
                         self.insert(key, size);
                         self.make_room();

@@ -1,4 +1,5 @@
-//! Naive models of the policies: plain lists and whole scans, written from the definitions and not from the code.
+//! Naive models of the policies: plain lists and whole scans, written from the definitions and not
+//! from the code.
 
 use super::super::w_tiny_lfu::Sketch;
 use super::{CAPACITY, PolicyName};
@@ -15,7 +16,9 @@ pub(super) trait Model {
 pub(super) fn of(name: PolicyName) -> Box<dyn Model> {
     let ranked = |key| Box::new(Ranked { key, items: Vec::new(), age: 0.0, uses: 0 });
     match name {
-        PolicyName::Lru | PolicyName::LruThreshold => Box::new(Line { moves: true, items: Vec::new() }),
+        PolicyName::Lru | PolicyName::LruThreshold => {
+            Box::new(Line { moves: true, items: Vec::new() })
+        }
         PolicyName::Fifo => Box::new(Line { moves: false, items: Vec::new() }),
         PolicyName::HeapLru => ranked(|_, _, _, number| number as f64),
         PolicyName::Gdsf => ranked(|age, frequency, size, _| age + frequency / size.max(1) as f64),
@@ -84,7 +87,9 @@ impl Model for Ranked {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        let before = |a: &&RankedItem, b: &&RankedItem| a.key.total_cmp(&b.key).then(a.number.cmp(&b.number));
+        let before = |a: &&RankedItem, b: &&RankedItem| {
+            a.key.total_cmp(&b.key).then(a.number.cmp(&b.number))
+        };
         let item = self.items.iter().min_by(before)?;
         self.age = item.key;
         Some(item.entry)
@@ -136,7 +141,8 @@ impl Model for Sieve {
         let index = self.index(entry);
         self.items.remove(index);
         if self.hand == Some(entry) {
-            self.hand = self.items.get(index).map(|item| item.0).filter(|_| index + 1 < self.items.len());
+            self.hand =
+                self.items.get(index).map(|item| item.0).filter(|_| index + 1 < self.items.len());
         }
     }
 }
@@ -158,7 +164,8 @@ fn bytes(list: &[Item]) -> u64 {
     list.iter().map(|item| item.size).sum()
 }
 
-/// Lists with the oldest first; a ghost that was hit stays as a place without a name until it is the oldest.
+/// Lists with the oldest first; a ghost that was hit stays as a place without a name until it is
+/// the oldest.
 #[derive(Default)]
 struct S3Fifo {
     small: Vec<Item>,
@@ -169,7 +176,8 @@ struct S3Fifo {
 
 impl S3Fifo {
     fn leave_ghost(&mut self, key_hash: u64) -> bool {
-        let found = self.ghost.iter_mut().find(|gone| gone.is_some_and(|gone| gone.key_hash == key_hash));
+        let found =
+            self.ghost.iter_mut().find(|gone| gone.is_some_and(|gone| gone.key_hash == key_hash));
         found.is_some_and(|gone| gone.take().is_some())
     }
 }
@@ -189,8 +197,8 @@ impl Model for S3Fifo {
 
     fn victim(&mut self) -> Option<u32> {
         loop {
-            let from_small =
-                self.main.is_empty() || !self.small.is_empty() && bytes(&self.small) >= CAPACITY / 10;
+            let from_small = self.main.is_empty()
+                || !self.small.is_empty() && bytes(&self.small) >= CAPACITY / 10;
             let list = if from_small { &mut self.small } else { &mut self.main };
             let oldest = *list.first()?;
             if oldest.frequency == 0 || from_small && oldest.frequency == 1 {
@@ -214,7 +222,8 @@ impl Model for S3Fifo {
         }
         self.leave_ghost(item.key_hash);
         self.ghost.push(Some(item));
-        let kept = |ghost: &[Option<Item>]| ghost.iter().flatten().map(|item| item.size).sum::<u64>();
+        let kept =
+            |ghost: &[Option<Item>]| ghost.iter().flatten().map(|item| item.size).sum::<u64>();
         while self.ghost.len() > self.small.len() + self.main.len()
             || kept(&self.ghost) > CAPACITY - CAPACITY / 10
         {
@@ -263,7 +272,9 @@ impl Model for WTinyLfu {
         let incumbent = self.probation.first().or(self.protected.first());
         let seen = |item: &Item| self.sketch.frequency(item.key_hash);
         let loser = match (self.candidates.first(), incumbent) {
-            (Some(candidate), Some(incumbent)) if seen(candidate) > seen(incumbent) => Some(incumbent),
+            (Some(candidate), Some(incumbent)) if seen(candidate) > seen(incumbent) => {
+                Some(incumbent)
+            }
             (Some(candidate), _) => Some(candidate),
             (None, incumbent) => incumbent.or(self.window.first()),
         };
@@ -271,7 +282,8 @@ impl Model for WTinyLfu {
     }
 
     fn remove(&mut self, entry: u32) {
-        let lists = [&mut self.window, &mut self.candidates, &mut self.probation, &mut self.protected];
+        let lists =
+            [&mut self.window, &mut self.candidates, &mut self.probation, &mut self.protected];
         lists.into_iter().find_map(|list| take(list, entry)).expect("present");
     }
 }

@@ -1,5 +1,6 @@
-//! How often hashes were seen lately, about: a count-min sketch of four rows of four-bit counters, halved after every
-//! ten additions an entry. It grows with the number of entries by doubling, which keeps every estimate as it was.
+//! How often hashes were seen lately, about: a count-min sketch of four rows of four-bit counters,
+//! halved after every ten additions an entry. It grows with the number of entries by doubling,
+//! which keeps every estimate as it was.
 
 use foxy_base::random::split_mix;
 
@@ -107,7 +108,8 @@ mod tests {
         for (&key, &uses) in keys.iter().zip(&uses) {
             (0..uses).for_each(|_| sketch.add(key));
         }
-        let over = keys.iter().zip(&uses).filter(|&(&key, &uses)| sketch.frequency(key) > uses).count();
+        let over =
+            keys.iter().zip(&uses).filter(|&(&key, &uses)| sketch.frequency(key) > uses).count();
         assert!(keys.iter().zip(&uses).all(|(&key, &uses)| sketch.frequency(key) >= uses));
         assert!(over < 20, "{over} of 1000");
     }
@@ -117,7 +119,8 @@ mod tests {
         let (mut sketch, mut random) = (Sketch::default(), Random::new(4));
         let keys: Vec<_> = (0..100).map(|_| random.next_u64()).collect();
         keys.iter().for_each(|&key| sketch.add(key));
-        let estimates = |sketch: &Sketch| keys.iter().map(|&key| sketch.frequency(key)).collect::<Vec<_>>();
+        let estimates =
+            |sketch: &Sketch| keys.iter().map(|&key| sketch.frequency(key)).collect::<Vec<_>>();
         let before = estimates(&sketch);
         let memory = sketch.memory();
         sketch.fit(1000);

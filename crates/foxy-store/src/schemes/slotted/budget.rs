@@ -1,5 +1,6 @@
-//! Room for layouts of many files: how many slots all files take together, which of them hold one record only, and which
-//! were given up. What a file took comes back when it is removed. Pure bookkeeping, no IO.
+//! Room for layouts of many files: how many slots all files take together, which of them hold one
+//! record only, and which were given up. What a file took comes back when it is removed. Pure
+//! bookkeeping, no IO.
 
 use super::layout::Piece;
 use std::collections::HashMap;
@@ -20,7 +21,13 @@ impl Budget {
     /// No file yet; all of them together will take at most `slots`.
     #[must_use]
     pub fn new(slots: u32) -> Self {
-        Self { slots, taken: 0, singles: HashMap::new(), abandoned: Vec::new(), leaving: HashMap::new() }
+        Self {
+            slots,
+            taken: 0,
+            singles: HashMap::new(),
+            abandoned: Vec::new(),
+            leaving: HashMap::new(),
+        }
     }
 
     /// Slots of all files at most.

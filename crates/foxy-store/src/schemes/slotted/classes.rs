@@ -1,6 +1,7 @@
-//! BUDDY's layout (R20): a file for each size holds records of just so many slots, each in the first free place; a
-//! record above the threshold has a file of its own. Room once given to a file of one size comes back only when that
-//! file is empty, so a store that is full puts a record into the next larger place that is free.
+//! BUDDY's layout (R20): a file for each size holds records of just so many slots, each in the
+//! first free place; a record above the threshold has a file of its own. Room once given to a file
+//! of one size comes back only when that file is empty, so a store that is full puts a record into
+//! the next larger place that is free.
 
 use super::budget::Budget;
 use super::layout::{FileKind, Layout, Piece, Placement};
@@ -38,8 +39,8 @@ const fn size_of(file: u64) -> u32 {
 }
 
 impl Classes {
-    /// No file yet; all of them together will take at most `slots`. Records of more than `threshold` slots get a file
-    /// of their own.
+    /// No file yet; all of them together will take at most `slots`. Records of more than
+    /// `threshold` slots get a file of their own.
     #[must_use]
     pub fn new(slots: u32, threshold: u32) -> Self {
         Self {
@@ -58,7 +59,8 @@ impl Classes {
     /// Gives up files without a record until there is room, or will be.
     fn make_room(&mut self, slots: u32) {
         while !self.budget.will_have_room(slots)
-            && let Some(size) = self.classes.iter().find(|(_, class)| class.is_empty()).map(|(&size, _)| size)
+            && let Some(size) =
+                self.classes.iter().find(|(_, class)| class.is_empty()).map(|(&size, _)| size)
             && let Some(class) = self.classes.remove(&size)
         {
             self.budget.give_up(class.file, class.places * size);
@@ -103,8 +105,11 @@ impl Classes {
     fn adopt_among(&mut self, Piece { file, first, slots }: Piece) -> bool {
         let size = size_of(file);
         let place = first / size;
-        let class =
-            self.classes.entry(size).or_insert_with(|| Class { file, places: 0, free: BTreeSet::new() });
+        let class = self.classes.entry(size).or_insert_with(|| Class {
+            file,
+            places: 0,
+            free: BTreeSet::new(),
+        });
         if class.file != file || slots > size || !first.is_multiple_of(size) {
             return false;
         }
@@ -124,7 +129,8 @@ impl Classes {
 
 impl Layout for Classes {
     fn place(&mut self, slots: u32) -> Placement {
-        let piece = if slots > self.threshold { self.place_alone(slots) } else { self.place_among(slots) };
+        let piece =
+            if slots > self.threshold { self.place_alone(slots) } else { self.place_among(slots) };
         match piece {
             Some(piece) => Placement::At(vec![piece]),
             None if self.budget.will_have_room(slots) => Placement::AfterRemoving,
@@ -154,12 +160,18 @@ impl Layout for Classes {
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [piece] = *pieces else { return false };
         self.next_serial = self.next_serial.max(piece.file >> SIZE_BITS);
-        if size_of(piece.file) == 0 { self.budget.adopt_single(piece) } else { self.adopt_among(piece) }
+        if size_of(piece.file) == 0 {
+            self.budget.adopt_single(piece)
+        } else {
+            self.adopt_among(piece)
+        }
     }
 
     fn found(&mut self, file: u64, slots: u64) {
         let size = size_of(file);
-        let Some(class) = self.classes.get_mut(&size).filter(|class| class.file == file) else { return };
+        let Some(class) = self.classes.get_mut(&size).filter(|class| class.file == file) else {
+            return;
+        };
         let room = (self.budget.slots() - self.budget.taken()) / size;
         let more = slots.div_ceil(u64::from(size)).saturating_sub(u64::from(class.places));
         let more = u32::try_from(more).unwrap_or(u32::MAX).min(room);
@@ -181,7 +193,8 @@ impl Layout for Classes {
     }
 
     fn memory(&self) -> usize {
-        self.classes.values().map(|class| class.free.len() * 8 + 64).sum::<usize>() + self.budget.memory()
+        self.classes.values().map(|class| class.free.len() * 8 + 64).sum::<usize>()
+            + self.budget.memory()
     }
 }
 
@@ -258,7 +271,8 @@ mod tests {
                 match layout.place(1 + u32::try_from(random.below(40)).expect("small")) {
                     Placement::At(pieces) => records.push(pieces[0]),
                     _ => {
-                        let place = usize::try_from(random.below(records.len() as u64)).expect("small");
+                        let place =
+                            usize::try_from(random.below(records.len() as u64)).expect("small");
                         layout.free(&[records.swap_remove(place)]);
                         for file in layout.given_up() {
                             layout.removed(file);

@@ -1,4 +1,5 @@
-//! Closing: what is gathered goes to disk, then all data is made durable, then the index; only then is it believed.
+//! Closing: what is gathered goes to disk, then all data is made durable, then the index; only then
+//! is it believed.
 
 use super::files::Access;
 use super::image::{self, Listed};
@@ -64,7 +65,9 @@ impl Slotted {
 
     fn settle_more(&mut self, out: &mut Outbox) {
         loop {
-            let Phase::Closing(_, Closing::Settling(under_way, failed)) = &mut self.phase else { return };
+            let Phase::Closing(_, Closing::Settling(under_way, failed)) = &mut self.phase else {
+                return;
+            };
             if *failed || *under_way >= SYNCS_AT_ONCE {
                 break;
             }
@@ -82,7 +85,8 @@ impl Slotted {
         }
     }
 
-    /// A data file is durable; if one cannot be, no index is written, and the store will begin empty.
+    /// A data file is durable; if one cannot be, no index is written, and the store will begin
+    /// empty.
     pub(super) fn settled(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
         if let Phase::Closing(_, Closing::Settling(under_way, failed)) = &mut self.phase {
             *under_way -= 1;
@@ -129,7 +133,8 @@ impl Slotted {
     }
 
     pub(super) fn closing_step(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
-        let Phase::Closing(ticket, closing) = std::mem::replace(&mut self.phase, Phase::Closed) else {
+        let Phase::Closing(ticket, closing) = std::mem::replace(&mut self.phase, Phase::Closed)
+        else {
             return;
         };
         match closing {

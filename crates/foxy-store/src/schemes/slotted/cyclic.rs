@@ -1,5 +1,6 @@
-//! STREAM's layout (R22): one preallocated file; a record takes the next free slots from where the last one ended,
-//! skipping those in use, and begins again at the start when the end is reached. Usually they are contiguous.
+//! STREAM's layout (R22): one preallocated file; a record takes the next free slots from where the
+//! last one ended, skipping those in use, and begins again at the start when the end is reached.
+//! Usually they are contiguous.
 
 use super::layout::{FileKind, Layout, Piece, Placement};
 use crate::layout::SLOT;
@@ -82,10 +83,12 @@ impl Cyclic {
         self.free == self.slots
     }
 
-    /// Takes the next free slots that follow each other within one page of `page` slots, if there are any.
+    /// Takes the next free slots that follow each other within one page of `page` slots, if there
+    /// are any.
     pub fn place_within(&mut self, slots: u32, page: u32) -> Option<Piece> {
-        let first =
-            self.next_within(self.cursor, slots, page).or_else(|| self.next_within(0, slots, page))?;
+        let first = self
+            .next_within(self.cursor, slots, page)
+            .or_else(|| self.next_within(0, slots, page))?;
         let piece = Piece { file: 0, first, slots };
         self.set(piece, true);
         self.cursor = first + slots;
@@ -133,8 +136,8 @@ impl Layout for Cyclic {
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         for (count, &piece) in pieces.iter().enumerate() {
             let end = piece.first.checked_add(piece.slots).filter(|&end| end <= self.slots);
-            let sound =
-                piece.file == 0 && end.is_some_and(|end| (piece.first..end).all(|slot| !self.is_used(slot)));
+            let sound = piece.file == 0
+                && end.is_some_and(|end| (piece.first..end).all(|slot| !self.is_used(slot)));
             if !sound {
                 self.free(&pieces[..count]);
                 return false;
@@ -205,12 +208,17 @@ mod tests {
                     Placement::At(pieces) => {
                         assert_eq!(pieces.iter().map(|piece| piece.slots).sum::<u32>(), wanted);
                         for slot in pieces.iter().flat_map(|p| p.first..p.first + p.slots) {
-                            assert_eq!(owner[slot as usize].replace(step), None, "seed {seed}, slot {slot}");
+                            assert_eq!(
+                                owner[slot as usize].replace(step),
+                                None,
+                                "seed {seed}, slot {slot}"
+                            );
                         }
                         records.push(pieces);
                     }
                     _ => {
-                        let place = usize::try_from(random.below(records.len() as u64)).expect("small");
+                        let place =
+                            usize::try_from(random.below(records.len() as u64)).expect("small");
                         let pieces = records.swap_remove(place);
                         for slot in pieces.iter().flat_map(|p| p.first..p.first + p.slots) {
                             owner[slot as usize] = None;

@@ -161,7 +161,10 @@ impl Entries {
     /// Nothing carries the entry any more: its place in the slab is free.
     pub fn vacate(&mut self, id: EntryId) -> Pieces {
         let entry = &mut self.slab.0[id as usize];
-        assert!(!entry.live && entry.writes == 0 && !entry.vacant, "something still needs the entry");
+        assert!(
+            !entry.live && entry.writes == 0 && !entry.vacant,
+            "something still needs the entry"
+        );
         entry.vacant = true;
         entry.held = None;
         self.vacant.push(id);

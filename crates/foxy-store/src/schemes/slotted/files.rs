@@ -1,4 +1,5 @@
-//! The scheme's data files: opened when first needed, closed when they hold one record only, removed when given up.
+//! The scheme's data files: opened when first needed, closed when they hold one record only,
+//! removed when given up.
 
 use super::Slotted;
 use super::layout::FileKind;
@@ -94,7 +95,13 @@ impl Slotted {
             return open.waiting.push((access, job));
         }
         let id = self.files.take_id();
-        let open = OpenFile { id, opened: false, housed: false, waiting: vec![(access, job)], under_way: 0 };
+        let open = OpenFile {
+            id,
+            opened: false,
+            housed: false,
+            waiting: vec![(access, job)],
+            under_way: 0,
+        };
         self.files.open.insert(file, open);
         if self.files.exists(file) {
             let op = IoOp::Open { file: id, path: self.path_of(file) };
@@ -127,7 +134,9 @@ impl Slotted {
 
     fn submit_access(&mut self, file: u64, id: FileId, access: Access, job: Job, out: &mut Outbox) {
         let op = match access {
-            Access::Read(offset, length) => IoOp::Read { file: id, offset, buffer: IoBuffer::zeroed(length) },
+            Access::Read(offset, length) => {
+                IoOp::Read { file: id, offset, buffer: IoBuffer::zeroed(length) }
+            }
             Access::Write(offset, buffer) => {
                 self.files.dirty.insert(file);
                 IoOp::Write { file: id, offset, buffer }
@@ -197,14 +206,15 @@ impl Slotted {
         self.files.free_ids.push(id.0);
     }
 
-    /// Removes files that the layout gave up. Their numbers are not used again. Says whether one of them was not on
-    /// disk, so that its room is free at once.
+    /// Removes files that the layout gave up. Their numbers are not used again. Says whether one of
+    /// them was not on disk, so that its room is free at once.
     pub(super) fn remove_given_up(&mut self, out: &mut Outbox) -> bool {
         let mut gone_at_once = false;
         for file in self.layout.given_up() {
             self.files.dirty.remove(&file);
             if self.files.existing.remove(&file) {
-                if self.files.open.get(&file).is_some_and(|open| open.opened && open.under_way == 0) {
+                if self.files.open.get(&file).is_some_and(|open| open.opened && open.under_way == 0)
+                {
                     self.close_data(file, out);
                 }
                 self.submit(IoOp::Remove { path: self.path_of(file) }, Job::Remove(file), out);

@@ -1,4 +1,5 @@
-//! Puts: admission, eviction, placing, and the writes. A record is visible at once and held until it is on disk.
+//! Puts: admission, eviction, placing, and the writes. A record is visible at once and held until
+//! it is on disk.
 
 use super::Slotted;
 use super::entries::{Entry, EntryId, New, Pieces};
@@ -66,7 +67,9 @@ impl Slotted {
         let share = |percent: u8| self.layout.capacity() * u64::from(percent) / 100;
         let (high, low) = (share(self.settings.high_watermark), share(self.settings.low_watermark));
         let needed = u64::from(slots);
-        if self.entries.live_slots() + needed > high || self.entries.live() >= self.settings.record_limit {
+        if self.entries.live_slots() + needed > high
+            || self.entries.live() >= self.settings.record_limit
+        {
             while self.entries.live_slots() + needed > low
                 || self.entries.live() >= self.settings.record_limit
             {

@@ -1,5 +1,6 @@
-//! The packetizer (R25): what is to be written is gathered as long as it follows what came before, and leaves in whole
-//! granules (pages, stripes). Without gathering (R22) every piece leaves at once. It does no IO.
+//! The packetizer (R25): what is to be written is gathered as long as it follows what came before,
+//! and leaves in whole granules (pages, stripes). Without gathering (R22) every piece leaves at
+//! once. It does no IO.
 
 use super::entries::EntryId;
 use super::layout::Piece;
@@ -43,8 +44,9 @@ impl Gather {
         Self { granule, pending: None, since: Instant::ZERO }
     }
 
-    /// Adds a piece of a record; what is to be written now is appended to `out`. A record is listed once in every batch
-    /// that carries some of it; gives how many more batches that are, the waiting one included.
+    /// Adds a piece of a record; what is to be written now is appended to `out`. A record is listed
+    /// once in every batch that carries some of it; gives how many more batches that are, the
+    /// waiting one included.
     pub fn add(
         &mut self,
         piece: Piece,
@@ -54,8 +56,9 @@ impl Gather {
         out: &mut Vec<Batch>,
     ) -> u32 {
         let slots = |bytes: &[u8]| u32::try_from(bytes.len() / SLOT).unwrap_or(u32::MAX);
-        let follows =
-            |batch: &Batch| batch.file == piece.file && batch.first + slots(&batch.bytes) == piece.first;
+        let follows = |batch: &Batch| {
+            batch.file == piece.file && batch.first + slots(&batch.bytes) == piece.first
+        };
         if !self.pending.as_ref().is_some_and(follows) {
             out.extend(self.pending.take());
         }
@@ -81,8 +84,12 @@ impl Gather {
             if !tail.is_empty() {
                 listed += 1;
                 self.since = now;
-                self.pending =
-                    Some(Batch { file: piece.file, first: boundary, bytes: tail, records: vec![record] });
+                self.pending = Some(Batch {
+                    file: piece.file,
+                    first: boundary,
+                    bytes: tail,
+                    records: vec![record],
+                });
             }
             out.extend(full);
         }
@@ -105,13 +112,20 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// Adds pieces `(first slot, slots)` as records 0, 1, … and gives what left: `(first slot, slots, records)`.
+    /// Adds pieces `(first slot, slots)` as records 0, 1, … and gives what left: `(first slot,
+    /// slots, records)`.
     fn check(granule: u32, pieces: &[(u32, u32)], expected: &[(u32, u32, &[EntryId])]) {
         let mut gather = Gather::new(granule);
         let (mut out, mut listed) = (Vec::new(), 0);
         for (record, &(first, slots)) in (0..).zip(pieces) {
             let bytes = vec![u8::try_from(record).expect("few"); slots as usize * SLOT];
-            listed += gather.add(Piece { file: 0, first, slots }, &bytes, record, Instant::ZERO, &mut out);
+            listed += gather.add(
+                Piece { file: 0, first, slots },
+                &bytes,
+                record,
+                Instant::ZERO,
+                &mut out,
+            );
         }
         out.extend(gather.flush());
         assert_eq!(listed as usize, out.iter().map(|batch| batch.records.len()).sum::<usize>());

@@ -1,4 +1,5 @@
-//! Gets: from memory while the record is held, else read at once or in sorted batches, and always verified.
+//! Gets: from memory while the record is held, else read at once or in sorted batches, and always
+//! verified.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -78,7 +79,8 @@ impl Hits {
 
     /// Has a get wait for a read that the record comes along with; false when there is none.
     fn join(&mut self, ticket: Ticket, wanted: Wanted) -> bool {
-        let reading = self.coming.get(&wanted.entry).and_then(|number| self.reading.get_mut(number));
+        let reading =
+            self.coming.get(&wanted.entry).and_then(|number| self.reading.get_mut(number));
         let Some(reading) = reading else { return false };
         reading.also.push((ticket, wanted));
         self.also += 1;
@@ -89,7 +91,9 @@ impl Hits {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         match self.order {
-            ReadOrder::Batched { patience, .. } if !self.waiting.is_empty() => Some(self.since + patience),
+            ReadOrder::Batched { patience, .. } if !self.waiting.is_empty() => {
+                Some(self.since + patience)
+            }
             _ => None,
         }
     }
@@ -162,12 +166,20 @@ impl Slotted {
         self.read_with(ticket, wanted, neighbours, out);
     }
 
-    fn read_with(&mut self, ticket: Ticket, wanted: Wanted, neighbours: Vec<Neighbour>, out: &mut Outbox) {
+    fn read_with(
+        &mut self,
+        ticket: Ticket,
+        wanted: Wanted,
+        neighbours: Vec<Neighbour>,
+        out: &mut Outbox,
+    ) {
         let pieces = self.entries.get(wanted.entry).pieces.clone();
         let number = self.hits.next;
         self.hits.next += 1;
         let along: u32 = neighbours.iter().map(Neighbour::slots).sum();
-        self.hits.coming.extend(neighbours.iter().map(|neighbour| (neighbour.wanted.entry, number)));
+        self.hits
+            .coming
+            .extend(neighbours.iter().map(|neighbour| (neighbour.wanted.entry, number)));
         let parts = pieces.iter().map(|_| None).collect();
         let (left, also) = (pieces.len(), Vec::new());
         let reading = Reading { ticket, wanted, parts, left, error: None, neighbours, also };
@@ -203,11 +215,12 @@ impl Slotted {
 
     /// What was read, if it is sound.
     pub(super) fn decode(&self, bytes: IoBuffer, wanted: &Wanted) -> Result<Record, AbsentReason> {
-        record::decode(bytes, 0, wanted.key, wanted.sequence, &self.secret).map_err(AbsentReason::from)
+        record::decode(bytes, 0, wanted.key, wanted.sequence, &self.secret)
+            .map_err(AbsentReason::from)
     }
 
-    /// A read has ended: its record is answered, then those that came along with it and were asked for meanwhile. What
-    /// cannot be read along must not cost the record itself.
+    /// A read has ended: its record is answered, then those that came along with it and were asked
+    /// for meanwhile. What cannot be read along must not cost the record itself.
     fn finish_read(&mut self, reading: Reading, now: Instant, out: &mut Outbox) {
         let Reading { ticket, wanted, parts, error, neighbours, also, .. } = reading;
         for neighbour in &neighbours {

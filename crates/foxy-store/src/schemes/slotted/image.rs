@@ -1,5 +1,5 @@
-//! The index of a closed store as bytes: one checksummed image, coldest record first, good for one opening only.
-//! Nothing read is trusted.
+//! The index of a closed store as bytes: one checksummed image, coldest record first, good for one
+//! opening only. Nothing read is trusted.
 
 use super::entries::Pieces;
 use super::layout::Piece;
@@ -48,7 +48,9 @@ pub fn encode(records: &[Listed], generation: u64, secret: &Secret) -> Vec<u8> {
         image.extend(record.site.0.to_le_bytes());
         image.extend(record.sequence.to_le_bytes());
         image.extend(record.content.to_le_bytes());
-        image.extend(u16::try_from(record.pieces.len()).expect("no more than SLOTS_LIMIT").to_le_bytes());
+        image.extend(
+            u16::try_from(record.pieces.len()).expect("no more than SLOTS_LIMIT").to_le_bytes(),
+        );
         for piece in &record.pieces {
             image.extend(piece.file.to_le_bytes());
             image.extend(piece.first.to_le_bytes());
@@ -66,7 +68,8 @@ pub fn encode(records: &[Listed], generation: u64, secret: &Secret) -> Vec<u8> {
     image
 }
 
-/// How many bytes follow the head of an image of that generation; `None` when it does not begin like one.
+/// How many bytes follow the head of an image of that generation; `None` when it does not begin
+/// like one.
 #[must_use]
 pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     let head = head.get(..HEAD)?;

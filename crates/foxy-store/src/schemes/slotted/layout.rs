@@ -1,4 +1,5 @@
-//! Where records lie, as slots of files: the seam between the scheme and its layouts. Pure bookkeeping, no IO.
+//! Where records lie, as slots of files: the seam between the scheme and its layouts. Pure
+//! bookkeeping, no IO.
 
 use super::classes::Classes;
 use super::cyclic::Cyclic;
@@ -43,8 +44,8 @@ pub trait Layout: Send {
     /// Takes room for a record of so many slots.
     fn place(&mut self, slots: u32) -> Placement;
 
-    /// All records in the piece that was to be cleared are dropped, and unless `clear` is false nothing is under way to
-    /// it any more. Whether to ask again for a place.
+    /// All records in the piece that was to be cleared are dropped, and unless `clear` is false
+    /// nothing is under way to it any more. Whether to ask again for a place.
     fn cleared(&mut self, clear: bool) -> bool {
         clear
     }
@@ -65,16 +66,19 @@ pub trait Layout: Send {
     /// A file that was given up is gone from the disk.
     fn removed(&mut self, _file: u64) {}
 
-    /// Takes the pieces of a record that a closed store left behind. False when they cannot be right.
+    /// Takes the pieces of a record that a closed store left behind. False when they cannot be
+    /// right.
     fn adopt(&mut self, pieces: &[Piece]) -> bool;
 
-    /// A file with adopted records is so many slots long on disk: what no record has of it is free, and takes room.
+    /// A file with adopted records is so many slots long on disk: what no record has of it is free,
+    /// and takes room.
     fn found(&mut self, _file: u64, _slots: u64) {}
 
     /// What kind of file it is.
     fn kind(&self, file: u64) -> FileKind;
 
-    /// The number by which a file lies in Squid's 16 × 256 folders (R18); `None` for one that lies in none.
+    /// The number by which a file lies in Squid's 16 × 256 folders (R18); `None` for one that lies
+    /// in none.
     fn folder_number(&self, _file: u64) -> Option<u32> {
         None
     }
@@ -108,14 +112,16 @@ pub enum LayoutKind {
     Classes,
     /// One file as a ring of stripes; what lies in the next stripe is dropped (R61).
     Ring,
-    /// A mapped file for small records, cyclically; a file of its own in Squid's folders for what is larger (R37).
+    /// A mapped file for small records, cyclically; a file of its own in Squid's folders for what
+    /// is larger (R37).
     Mapped,
     /// The same, small records within a page.
     MappedAligned,
 }
 
 impl LayoutKind {
-    /// Makes the layout for so many slots. `threshold` is the largest record, in slots, that shares a file.
+    /// Makes the layout for so many slots. `threshold` is the largest record, in slots, that shares
+    /// a file.
     #[must_use]
     pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {
         match self {

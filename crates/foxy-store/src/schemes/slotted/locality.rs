@@ -1,5 +1,6 @@
-//! Locality buffers (R28): records of one origin server wait together, and go to disk one after the other when their
-//! buffer is full or another server needs it (R29 says how one is chosen). It does no IO.
+//! Locality buffers (R28): records of one origin server wait together, and go to disk one after the
+//! other when their buffer is full or another server needs it (R29 says how one is chosen). It does
+//! no IO.
 
 use super::entries::EntryId;
 use crate::contract::Site;
@@ -84,7 +85,13 @@ impl Locality {
 
     fn open(&mut self, site: Site, leaving: &mut Vec<EntryId>) -> usize {
         let place = if self.buffers.len() < self.count {
-            self.buffers.push(Buffer { site, records: Vec::new(), bytes: 0, used: 0, since: Instant::ZERO });
+            self.buffers.push(Buffer {
+                site,
+                records: Vec::new(),
+                bytes: 0,
+                used: 0,
+                since: Instant::ZERO,
+            });
             self.buffers.len() - 1
         } else {
             let place = self.choose();
@@ -104,7 +111,9 @@ impl Locality {
         let chosen = match self.choice {
             BufferChoice::LeastRecentlyUsed => places.min_by_key(|&place| self.buffers[place].used),
             BufferChoice::Fullest => places.max_by_key(|&place| self.buffers[place].bytes),
-            BufferChoice::Random => usize::try_from(self.random.below(self.buffers.len() as u64)).ok(),
+            BufferChoice::Random => {
+                usize::try_from(self.random.below(self.buffers.len() as u64)).ok()
+            }
         };
         chosen.expect("there is at least one buffer")
     }

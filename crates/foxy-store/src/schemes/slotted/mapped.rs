@@ -1,6 +1,7 @@
-//! The layout of SQUIDM and SQUIDMLA (R37): small records in a file that is mapped into memory, one after the other
-//! cyclically; each larger one in a file of its own, in Squid's folders. The mapped file comes in parts, because it has to
-//! give room back to the others: a part that holds little is dropped when a large record finds no room.
+//! The layout of SQUIDM and SQUIDMLA (R37): small records in a file that is mapped into memory, one
+//! after the other cyclically; each larger one in a file of its own, in Squid's folders. The mapped
+//! file comes in parts, because it has to give room back to the others: a part that holds little is
+//! dropped when a large record finds no room.
 
 use super::budget::Budget;
 use super::cyclic::Cyclic;
@@ -67,7 +68,8 @@ impl Mapped {
         self.parts.last_mut().expect("just added")
     }
 
-    /// Makes another part current when the one that is has no room: a new one, or the one with most room.
+    /// Makes another part current when the one that is has no room: a new one, or the one with most
+    /// room.
     fn turn_to_room(&mut self, slots: u32) {
         let with_room = |part: &&Part| !part.retired && part.slots.free_slots() >= slots;
         let current = self.parts.iter().find(|part| Some(part.file) == self.current);
@@ -79,7 +81,8 @@ impl Mapped {
             self.add_part(file);
             self.current = Some(file);
         } else {
-            let roomy = self.parts.iter().filter(with_room).max_by_key(|part| part.slots.free_slots());
+            let roomy =
+                self.parts.iter().filter(with_room).max_by_key(|part| part.slots.free_slots());
             self.current = roomy.map(|part| part.file);
         }
     }
@@ -94,7 +97,8 @@ impl Mapped {
             };
         };
         let whole = if self.aligned { part.slots.place_within(slots, PAGE_SLOTS) } else { None };
-        let placement = whole.map_or_else(|| part.slots.place(slots), |piece| Placement::At(vec![piece]));
+        let placement =
+            whole.map_or_else(|| part.slots.place(slots), |piece| Placement::At(vec![piece]));
         let file = part.file;
         match placement {
             Placement::At(pieces) => {
@@ -132,7 +136,11 @@ impl Mapped {
         match self.parts.iter_mut().filter(sparse).max_by_key(|part| part.slots.free_slots()) {
             Some(part) => {
                 part.retired = true;
-                Placement::AfterClearing(Piece { file: part.file, first: 0, slots: self.part_slots })
+                Placement::AfterClearing(Piece {
+                    file: part.file,
+                    first: 0,
+                    slots: self.part_slots,
+                })
             }
             None => Placement::Full,
         }
@@ -140,8 +148,11 @@ impl Mapped {
 
     /// Gives pieces of a mapped file back, and the file if it has nothing to wait for any more.
     fn free_mapped(&mut self, file: u64, pieces: &[Piece]) {
-        let place =
-            self.parts.iter().position(|part| part.file == file).expect("a part with a record is kept");
+        let place = self
+            .parts
+            .iter()
+            .position(|part| part.file == file)
+            .expect("a part with a record is kept");
         let part = &mut self.parts[place];
         part.slots.free(pieces);
         if part.retired && part.slots.is_empty() {

@@ -1,4 +1,5 @@
-//! Where small and large records go, when parts of the mapped file make way, and that room is accounted for.
+//! Where small and large records go, when parts of the mapped file make way, and that room is
+//! accounted for.
 
 use super::*;
 use foxy_base::Random;
@@ -40,8 +41,10 @@ fn a_part_that_holds_little_makes_way_for_a_large_record() {
     let small: Vec<Piece> = (0..40).map(|_| placed(&mut layout, 4)).collect();
     assert_eq!(layout.place(4), Placement::Full);
     assert_eq!(layout.place(20), Placement::Full);
-    let first: Vec<Piece> = small.iter().copied().filter(|piece| piece.file == small[0].file).collect();
-    let second: Vec<Piece> = small.iter().copied().filter(|piece| piece.file == small[4].file).collect();
+    let first: Vec<Piece> =
+        small.iter().copied().filter(|piece| piece.file == small[0].file).collect();
+    let second: Vec<Piece> =
+        small.iter().copied().filter(|piece| piece.file == small[4].file).collect();
     layout.free(&first[..3]);
     layout.free(&second[..2]);
     for part in [first[3].file, second[3].file] {
@@ -72,8 +75,9 @@ fn room_is_accounted_for_and_survives_adoption() {
             match layout.place(1 + u32::try_from(random.below(most)).expect("small")) {
                 Placement::At(pieces) => records.push(pieces),
                 Placement::AfterClearing(part) => {
-                    let (inside, rest) =
-                        records.into_iter().partition(|pieces: &Vec<Piece>| pieces[0].file == part.file);
+                    let (inside, rest) = records
+                        .into_iter()
+                        .partition(|pieces: &Vec<Piece>| pieces[0].file == part.file);
                     records = rest;
                     inside.iter().for_each(|pieces| layout.free(pieces));
                     assert!(layout.cleared(true));

@@ -1,10 +1,12 @@
-//! The schemes of the seeds that keep many records in a file (R20–R28, R61): slots of 512 bytes, an index in memory, and
-//! one plan each of where records lie and in what order they are written and read. This file holds the state and the
-//! dispatch; `fill`, `hits`, `open` and `close` hold what happens.
+//! The schemes of the seeds that keep many records in a file (R20–R28, R61): slots of 512 bytes, an
+//! index in memory, and one plan each of where records lie and in what order they are written and
+//! read. This file holds the state and the dispatch; `fill`, `hits`, `open` and `close` hold what
+//! happens.
 //!
-//! Why a get never lies: only a store that was closed is believed. Opening claims it durably before anything is served,
-//! so after a crash the claim and the index on disk disagree, and the store begins empty under a new secret. That is
-//! what the seeds' schemes give up for never waiting for a sync; `stream-packetizer` is the one that recovers.
+//! Why a get never lies: only a store that was closed is believed. Opening claims it durably before
+//! anything is served, so after a crash the claim and the index on disk disagree, and the store
+//! begins empty under a new secret. That is what the seeds' schemes give up for never waiting for a
+//! sync; `stream-packetizer` is the one that recovers.
 
 mod budget;
 mod classes;
@@ -29,7 +31,9 @@ mod work;
 mod tests;
 
 pub use locality::BufferChoice;
-pub use plan::{BUDDY, COSS, LAZY_READS, LAZY_READS_LOC, PACKETIZER, Plan, SQUIDM, SQUIDMLA, STREAM};
+pub use plan::{
+    BUDDY, COSS, LAZY_READS, LAZY_READS_LOC, PACKETIZER, Plan, SQUIDM, SQUIDMLA, STREAM,
+};
 
 use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest, Ticket};
 use crate::layout::{PAGE, SLOT};
@@ -117,7 +121,8 @@ fn index_bytes(size: u64) -> u64 {
     (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
 }
 
-/// Buffers for origin servers: as many as the settings ask for, or as many as a quarter of the store has room for.
+/// Buffers for origin servers: as many as the settings ask for, or as many as a quarter of the
+/// store has room for.
 #[must_use]
 pub fn locality_buffers(settings: &StoreSettings) -> usize {
     let room = slots_of(settings.size) as usize * SLOT / (4 * SITE_BUFFER);
@@ -151,7 +156,11 @@ impl Slotted {
             gather: Gather::new(granule),
             locality,
             hits: Hits::new(plan.reads),
-            prefetch: Prefetch::new(if plan.writes == WriteOrder::Sites { settings.prefetch } else { 0 }),
+            prefetch: Prefetch::new(if plan.writes == WriteOrder::Sites {
+                settings.prefetch
+            } else {
+                0
+            }),
             files: Files::default(),
             sequence: 0,
             waiting: 0,
@@ -217,7 +226,9 @@ impl Scheme for Slotted {
         let ticket = request.ticket();
         match (request, self.unable()) {
             (StoreRequest::Close { .. }, _) => self.close(ticket, now, out),
-            (StoreRequest::Get { .. }, Some((absent, _))) => out.reply(ticket, Answer::Absent(absent)),
+            (StoreRequest::Get { .. }, Some((absent, _))) => {
+                out.reply(ticket, Answer::Absent(absent))
+            }
             (_, Some((_, refused))) => out.reply(ticket, Answer::Refused(refused)),
             (StoreRequest::Get { key, .. }, None) => self.get(ticket, key, now, out),
             (StoreRequest::Put { key, record, hint, .. }, None) => {

@@ -1,4 +1,5 @@
-//! Opening: the control file, the index that the last closing wrote, the data files; then the store is claimed durably.
+//! Opening: the control file, the index that the last closing wrote, the data files; then the store
+//! is claimed durably.
 
 use super::entries::New;
 use super::image::{self, Listed};
@@ -29,7 +30,8 @@ pub enum Opening {
     Control,
     /// It is being created.
     Creating,
-    /// What was created is being made durable, so that nothing is written to a file that may not last.
+    /// What was created is being made durable, so that nothing is written to a file that may not
+    /// last.
     Created,
     /// Its superblocks are being read, of a file of so many bytes.
     Superblocks(u64),
@@ -37,7 +39,8 @@ pub enum Opening {
     Index(Vec<u8>, Option<usize>),
     /// The directory of the data files is being made.
     Directory,
-    /// It and its folders are being listed: the one under way, those that are next, what was found to be removed.
+    /// It and its folders are being listed: the one under way, those that are next, what was found
+    /// to be removed.
     Listing(StorePath, Vec<StorePath>, Vec<StorePath>),
     /// So many files that are no record's any more are being removed.
     Removing(usize),
@@ -75,12 +78,20 @@ impl Slotted {
     }
 
     pub(super) fn opening_step(&mut self, done: IoDone, out: &mut Outbox) {
-        let Phase::Opening(opening) = std::mem::replace(&mut self.phase, Phase::New) else { return };
+        let Phase::Opening(opening) = std::mem::replace(&mut self.phase, Phase::New) else {
+            return;
+        };
         match opening {
             Opening::Control => match done.result {
-                Ok(IoOutput::Opened { size: 0 }) | Err(IoError::NotFound) => self.create_control(out),
-                Ok(IoOutput::Opened { size }) => self.go(Opening::Superblocks(size), read(0, 2 * PAGE), out),
-                result => self.fail(OpenStoreError::opening(result.err().unwrap_or(IoError::Device))),
+                Ok(IoOutput::Opened { size: 0 }) | Err(IoError::NotFound) => {
+                    self.create_control(out)
+                }
+                Ok(IoOutput::Opened { size }) => {
+                    self.go(Opening::Superblocks(size), read(0, 2 * PAGE), out)
+                }
+                result => {
+                    self.fail(OpenStoreError::opening(result.err().unwrap_or(IoError::Device)))
+                }
             },
             Opening::Creating => match done.result {
                 Ok(_) => self.go(Opening::Created, IoOp::Sync { file: CONTROL }, out),
@@ -104,7 +115,9 @@ impl Slotted {
                     }
                     self.list_next(next, stale, out);
                 }
-                result => self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device))),
+                result => {
+                    self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device)))
+                }
             },
             Opening::Removing(left) => self.phase = Phase::Opening(Opening::Removing(left)),
             Opening::Claiming(steps, number) => match written(&done) {
@@ -150,7 +163,9 @@ impl Slotted {
             }
             Ok(Found::Blank) if size > 2 * PAGE as u64 => self.fail(OpenStoreError::Foreign),
             Ok(Found::Blank) => self.begin_anew(Beginning::of_blank(&self.settings), out),
-            Ok(Found::Damaged) => self.begin_anew(Beginning::Anew(AnewReason::SuperblocksDamaged), out),
+            Ok(Found::Damaged) => {
+                self.begin_anew(Beginning::Anew(AnewReason::SuperblocksDamaged), out)
+            }
         }
     }
 
@@ -158,14 +173,21 @@ impl Slotted {
     fn begin_anew(&mut self, beginning: Beginning, out: &mut Outbox) {
         self.observer.begins(beginning);
         let old = self.superblock;
-        let mut random = Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ (old.generation + 1));
+        let mut random =
+            Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ (old.generation + 1));
         self.superblock.salt = random.next_u64();
         self.secret = self.superblock.secret();
         self.sequence = (old.opens + 1) << 40;
         self.make_directory(out);
     }
 
-    fn index_read(&mut self, mut bytes: Vec<u8>, wanted: Option<usize>, done: IoDone, out: &mut Outbox) {
+    fn index_read(
+        &mut self,
+        mut bytes: Vec<u8>,
+        wanted: Option<usize>,
+        done: IoDone,
+        out: &mut Outbox,
+    ) {
         let generation = self.superblock.generation;
         let Ok(buffer) = filled(done) else { return self.begin_anew(LOST, out) };
         bytes.extend_from_slice(buffer.as_ref());
@@ -225,7 +247,8 @@ impl Slotted {
         }
     }
 
-    /// Folders are listed too, files that hold no record are removed, and what is not ours is left alone.
+    /// Folders are listed too, files that hold no record are removed, and what is not ours is left
+    /// alone.
     fn judge_entry(
         &mut self,
         folder: &StorePath,
@@ -271,7 +294,8 @@ impl Slotted {
         self.claim_durably(1, out);
     }
 
-    /// Writes both copies of the superblock from the first on: what a failed write or sync left is overwritten.
+    /// Writes both copies of the superblock from the first on: what a failed write or sync left is
+    /// overwritten.
     fn claim_durably(&mut self, number: u32, out: &mut Outbox) {
         let steps = [Step::Write(0), Step::Sync, Step::Write(1), Step::Sync];
         self.claim_next(steps.into(), number, out);
@@ -286,7 +310,10 @@ impl Slotted {
             },
             Some(Step::Sync) => IoOp::Sync { file: CONTROL },
             None => {
-                assert!(u64::from(slots_of(self.settings.size)) >= self.layout.capacity(), "within the size");
+                assert!(
+                    u64::from(slots_of(self.settings.size)) >= self.layout.capacity(),
+                    "within the size"
+                );
                 self.phase = Phase::Serving;
                 return self.observer.status.set(StoreStatus::Serving);
             }

@@ -1,4 +1,5 @@
-//! What makes each of the schemes that keep records in slots of files: layout × write order × read order.
+//! What makes each of the schemes that keep records in slots of files: layout × write order × read
+//! order.
 
 use super::layout::LayoutKind;
 use std::time::Duration;
@@ -72,17 +73,23 @@ pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Page
 pub const LAZY_READS: Plan = Plan { name: "lazy-reads", reads: LAZY, ..PACKETIZER };
 
 /// LAZY-READS-LOC.
-pub const LAZY_READS_LOC: Plan = Plan { name: "lazy-reads-loc", writes: WriteOrder::Sites, ..LAZY_READS };
+pub const LAZY_READS_LOC: Plan =
+    Plan { name: "lazy-reads-loc", writes: WriteOrder::Sites, ..LAZY_READS };
 
 /// BUDDY.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
-/// SQUIDM of the work cited (R37): small records in a mapped file, whose pages are written as they fill.
+/// SQUIDM of the work cited (R37): small records in a mapped file, whose pages are written as they
+/// fill.
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
 /// SQUIDMLA: the same, small records gathered by origin server and kept within pages.
-pub const SQUIDMLA: Plan =
-    Plan { name: "squidmla", layout: LayoutKind::MappedAligned, writes: WriteOrder::Sites, ..PACKETIZER };
+pub const SQUIDMLA: Plan = Plan {
+    name: "squidmla",
+    layout: LayoutKind::MappedAligned,
+    writes: WriteOrder::Sites,
+    ..PACKETIZER
+};
 
 /// Squid's coss.
 pub const COSS: Plan = Plan {

@@ -1,5 +1,6 @@
-//! Reading ahead (R36): with a record, those of its origin server that follow it on disk are read too, in the same read,
-//! and kept in a little memory until they are asked for. What is decided here and what is kept; the reads are in `hits`.
+//! Reading ahead (R36): with a record, those of its origin server that follow it on disk are read
+//! too, in the same read, and kept in a little memory until they are asked for. What is decided
+//! here and what is kept; the reads are in `hits`.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -91,7 +92,8 @@ impl Neighbour {
 }
 
 impl Slotted {
-    /// The records to read along with one: those of its server that follow it without a gap, as many as the limit lets.
+    /// The records to read along with one: those of its server that follow it without a gap, as
+    /// many as the limit lets.
     pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
         let entry = self.entries.get(id);
         let ([piece], true) = (&entry.pieces[..], self.prefetch.is_on()) else { return Vec::new() };
@@ -119,7 +121,8 @@ impl Slotted {
         found
     }
 
-    /// Keeps what was read along, as far as it is still there and sound. It is at the end of the bytes read.
+    /// Keeps what was read along, as far as it is still there and sound. It is at the end of the
+    /// bytes read.
     pub(super) fn keep_neighbours(&mut self, neighbours: &[Neighbour], bytes: &IoBuffer) {
         let along: u32 = neighbours.iter().map(Neighbour::slots).sum();
         let (_, mut rest) = bytes.as_ref().split_at(bytes.len() - along as usize * SLOT);

@@ -1,5 +1,6 @@
-//! The layout of Squid's coss (R61, R65): one file as a ring of stripes. Records follow each other within the current
-//! stripe; when the next one does not fit, the next stripe becomes current and everything that lies in it is dropped.
+//! The layout of Squid's coss (R61, R65): one file as a ring of stripes. Records follow each other
+//! within the current stripe; when the next one does not fit, the next stripe becomes current and
+//! everything that lies in it is dropped.
 
 use super::layout::{FileKind, Layout, Piece, Placement};
 use crate::layout::SLOT;
@@ -62,8 +63,8 @@ impl Layout for Ring {
 
     fn free(&mut self, _pieces: &[Piece]) {}
 
-    /// The records of a closed store stay where they are; the ring goes on behind the newest of them, which is
-    /// adopted last.
+    /// The records of a closed store stay where they are; the ring goes on behind the newest of
+    /// them, which is adopted last.
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [Piece { file: 0, first, slots }] = *pieces else { return false };
         let stripe = first / self.stripe;
@@ -115,9 +116,13 @@ mod tests {
         for first in [70, 0, 15] {
             assert!(ring.adopt(&[Piece { file: 0, first, slots: 5 }]));
         }
-        for wrong in [Piece { file: 0, first: 8, slots: 5 }, Piece { file: 0, first: 80, slots: 1 }] {
+        for wrong in [Piece { file: 0, first: 8, slots: 5 }, Piece { file: 0, first: 80, slots: 1 }]
+        {
             assert!(!ring.adopt(&[wrong]));
         }
-        assert_eq!(ring.place(1), Placement::AfterClearing(Piece { file: 0, first: 20, slots: 10 }));
+        assert_eq!(
+            ring.place(1),
+            Placement::AfterClearing(Piece { file: 0, first: 20, slots: 10 })
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What each plan does to the disk, counted on a device in memory; the contract itself is held by the contract suite.
+//! What each plan does to the disk, counted on a device in memory; the contract itself is held by
+//! the contract suite.
 
 mod ahead;
 
@@ -53,7 +54,8 @@ impl<D: Device> Store<D> {
     fn open(plan: Plan, device: D, settings: &StoreSettings) -> Self {
         let observer = Observer::default();
         let scheme = Slotted::new(plan, settings, observer.clone());
-        let mut driver = StepDriver::start(Box::new(scheme), device, observer.clone(), Instant::ZERO);
+        let mut driver =
+            StepDriver::start(Box::new(scheme), device, observer.clone(), Instant::ZERO);
         driver.run_until_idle();
         Self { driver, observer }
     }
@@ -163,7 +165,11 @@ fn reads_wait_for_others_or_for_a_while_and_are_then_sorted() {
         Answer::Found(record) => Some(record.body[0]),
         _ => None,
     });
-    assert_eq!(answers.collect::<Vec<_>>(), (1..10).collect::<Vec<_>>(), "in the order of their places");
+    assert_eq!(
+        answers.collect::<Vec<_>>(),
+        (1..10).collect::<Vec<_>>(),
+        "in the order of their places"
+    );
 }
 
 #[test]
@@ -218,7 +224,10 @@ fn squidm_gives_all_its_room_to_whatever_comes() {
         }
         let live = store.observer.statistics.live_bytes.get();
         let all = (256 * slots * SLOT) as u64;
-        assert!(live >= all.min(capacity * 9 / 10), "{live} of {capacity} bytes, {slots} slots a record");
+        assert!(
+            live >= all.min(capacity * 9 / 10),
+            "{live} of {capacity} bytes, {slots} slots a record"
+        );
         assert!(store.has(255), "the newest, of {slots} slots");
     }
 }

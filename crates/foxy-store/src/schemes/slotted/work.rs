@@ -44,7 +44,9 @@ impl Slotted {
     pub(super) fn failed(&mut self, job: Job, error: IoError, now: Instant, out: &mut Outbox) {
         match job {
             Job::Read { read, part, .. } => self.part_read(read, part, Err(error), now, out),
-            Job::Write { bytes, records, .. } => self.batch_written(bytes, records, Err(error), out),
+            Job::Write { bytes, records, .. } => {
+                self.batch_written(bytes, records, Err(error), out)
+            }
             Job::Settle(_) => self.settled(Err(error), out),
             Job::Open
             | Job::CloseStep

@@ -77,7 +77,8 @@ impl Forgetting {
     /// All facts, ordered by key.
     #[must_use]
     pub fn facts(&self) -> Vec<Forget> {
-        let mut facts: Vec<_> = self.facts.iter().map(|(&key, &up_to)| Forget { key, up_to }).collect();
+        let mut facts: Vec<_> =
+            self.facts.iter().map(|(&key, &up_to)| Forget { key, up_to }).collect();
         facts.sort_unstable_by_key(|fact| fact.key);
         facts
     }

@@ -17,7 +17,9 @@ impl StreamPacketizer {
                 self.enter(Phase::Closing);
                 self.closing = Some(ticket);
             }
-            Phase::Closing | Phase::Closed => out.reply(ticket, Answer::Refused(RefusedReason::Closed)),
+            Phase::Closing | Phase::Closed => {
+                out.reply(ticket, Answer::Refused(RefusedReason::Closed))
+            }
             _ => {
                 self.closing = Some(ticket);
                 self.finish_close(out);

@@ -1,5 +1,6 @@
-//! Removals, and puts of keys that may still have an older record on disk: each waits until the journal says durably
-//! that the older ones are forgotten. One block and one sync serve all that wait (group commit).
+//! Removals, and puts of keys that may still have an older record on disk: each waits until the
+//! journal says durably that the older ones are forgotten. One block and one sync serve all that
+//! wait (group commit).
 
 use super::StreamPacketizer;
 use super::facts::{Wanted, Work};
@@ -43,7 +44,12 @@ impl StreamPacketizer {
         record: Record,
     ) -> Result<(), RefusedReason> {
         let sequence = self.next_sequence();
-        self.enqueue(Wanted { ticket, key, up_to: sequence - 1, work: Work::Put { sequence, record } })
+        self.enqueue(Wanted {
+            ticket,
+            key,
+            up_to: sequence - 1,
+            work: Work::Put { sequence, record },
+        })
     }
 
     fn enqueue(&mut self, wanted: Wanted) -> Result<(), RefusedReason> {
@@ -76,7 +82,8 @@ impl StreamPacketizer {
         let facts: Vec<_> =
             batch.iter().map(|wanted| Forget { key: wanted.key, up_to: wanted.up_to }).collect();
         let block = self.forgetting.next_block;
-        let stamp = BlockStamp { generation: self.superblock.journal_generation, durable: self.durable };
+        let stamp =
+            BlockStamp { generation: self.superblock.journal_generation, durable: self.durable };
         let buffer = journal::encode(&facts, block, stamp, &self.secret);
         let half = self.layout.journal[self.superblock.journal_half as usize];
         let offset = half.offset() + u64::from(block) * BLOCK_BYTES as u64;
@@ -84,8 +91,8 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
     }
 
-    /// Moves the needed facts to the other half; when they would nearly fill it, what waits is refused until enough
-    /// leftovers are overwritten.
+    /// Moves the needed facts to the other half; when they would nearly fill it, what waits is
+    /// refused until enough leftovers are overwritten.
     fn rotate(&mut self, out: &mut Outbox) {
         let (superblock, facts) = self.next_half();
         let blocks = journal::blocks_for(facts.len());
@@ -100,7 +107,8 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Rotated(superblock, blocks), out);
     }
 
-    /// After a failed move nobody can say which half the superblock on disk names, so nothing more is appended.
+    /// After a failed move nobody can say which half the superblock on disk names, so nothing more
+    /// is appended.
     pub(super) fn rotated(
         &mut self,
         superblock: Superblock,
@@ -122,7 +130,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// These facts are durable, or the device failed; a failed block is written again by the next commit.
+    /// These facts are durable, or the device failed; a failed block is written again by the next
+    /// commit.
     pub(super) fn committed(
         &mut self,
         batch: Vec<Wanted>,

@@ -43,7 +43,13 @@ impl StreamPacketizer {
     }
 
     /// Submits a read of the file.
-    pub(super) fn submit_read(&mut self, offset: u64, length: usize, what: Pending, out: &mut Outbox) {
+    pub(super) fn submit_read(
+        &mut self,
+        offset: u64,
+        length: usize,
+        what: Pending,
+        out: &mut Outbox,
+    ) {
         let op = IoOp::Read { file: self.file, offset, buffer: IoBuffer::zeroed(length) };
         self.submit(op, what, out);
     }
@@ -53,7 +59,8 @@ impl StreamPacketizer {
         let id = done.id;
         let Some(pending) = self.pending.remove(&id.0) else { return };
         let looking = matches!(pending, Pending::Opening);
-        let failed = done.result.as_ref().is_err_and(|&error| !(looking && self.opening.looks_for(error)));
+        let failed =
+            done.result.as_ref().is_err_and(|&error| !(looking && self.opening.looks_for(error)));
         if failed && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }

@@ -39,7 +39,8 @@ impl StreamPacketizer {
         out: &mut Outbox,
     ) {
         let room = self.layout.checkpoints[area].pages - 1;
-        let head = result.ok().and_then(|buffer| CheckpointHead::decode(buffer.as_ref(), &self.secret));
+        let head =
+            result.ok().and_then(|buffer| CheckpointHead::decode(buffer.as_ref(), &self.secret));
         if let Some(head) = head.filter(|head| head.pages <= room) {
             self.durable = self.durable.max(head.durable);
             let better = self.loading.best.is_none_or(|(_, best)| best.number < head.number);
@@ -58,8 +59,14 @@ impl StreamPacketizer {
         match self.loading.best {
             Some((area, head)) if from < head.pages => {
                 let count = (head.pages - from).min(PAGES_AT_ONCE);
-                let offset = self.layout.checkpoints[area].offset() + u64::from(1 + from) * PAGE as u64;
-                self.submit_read(offset, count as usize * PAGE, Pending::CheckpointPages(from), out);
+                let offset =
+                    self.layout.checkpoints[area].offset() + u64::from(1 + from) * PAGE as u64;
+                self.submit_read(
+                    offset,
+                    count as usize * PAGE,
+                    Pending::CheckpointPages(from),
+                    out,
+                );
             }
             _ => self.checkpoint_loaded(out),
         }
@@ -86,15 +93,18 @@ impl StreamPacketizer {
         self.read_checkpoint_from(from + count, out);
     }
 
-    /// A checkpoint counts as complete only when it was written at the last closing and all of it is sound.
+    /// A checkpoint counts as complete only when it was written at the last closing and all of it
+    /// is sound.
     fn checkpoint_loaded(&mut self, out: &mut Outbox) {
         let loading = std::mem::take(&mut self.loading);
         let mut listed = loading.listed;
         let whole_file = self.pages.retired() == 0;
         if let Some((_, head)) = loading.best {
             self.checkpoint_number = head.number;
-            self.loading.complete =
-                head.complete && head.opens == self.superblock.opens && loading.all_pages_sound && whole_file;
+            self.loading.complete = head.complete
+                && head.opens == self.superblock.opens
+                && loading.all_pages_sound
+                && whole_file;
         }
         if !self.loading.complete {
             listed.sort_unstable_by_key(|entry| entry.sequence);

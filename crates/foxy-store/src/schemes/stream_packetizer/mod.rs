@@ -1,10 +1,11 @@
-//! STREAM-PACKETIZER (R22, R25): one preallocated file, records in 512-byte slots, the next free run of pages cyclically,
-//! gathered in a page buffer that is written in one piece. This file holds the state and its legal transitions; the
-//! files beside it hold what happens in each.
+//! STREAM-PACKETIZER (R22, R25): one preallocated file, records in 512-byte slots, the next free
+//! run of pages cyclically, gathered in a page buffer that is written in one piece. This file holds
+//! the state and its legal transitions; the files beside it hold what happens in each.
 //!
-//! Why a get never lies: a record is put into the buffer, and so written, only once every older record of its key that
-//! may still lie on disk is durably forgotten. Leftovers are kept in the index until they are durably overwritten, so
-//! it is known when that costs a sync; for a new key it costs none.
+//! Why a get never lies: a record is put into the buffer, and so written, only once every older
+//! record of its key that may still lie on disk is durably forgotten. Leftovers are kept in the
+//! index until they are durably overwritten, so it is known when that costs a sync; for a new key
+//! it costs none.
 
 mod facts;
 mod finish;
@@ -22,7 +23,9 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-use crate::contract::{AbsentReason, Answer, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket};
+use crate::contract::{
+    AbsentReason, Answer, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
+};
 use crate::index::{EntryId, Index};
 use crate::layout::{Layout, SLOT, SLOTS_PER_PAGE};
 use crate::observe::Observer;
@@ -168,7 +171,9 @@ impl StreamPacketizer {
             Phase::Scanning => StoreStatus::Rebuilding,
             Phase::Serving | Phase::Closing => StoreStatus::Serving,
             Phase::Closed => StoreStatus::Closed,
-            Phase::Unusable => StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            Phase::Unusable => {
+                StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign))
+            }
             _ => StoreStatus::Opening,
         }
     }
@@ -228,7 +233,11 @@ impl Scheme for StreamPacketizer {
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
         if self.phase == Phase::Serving {
-            if self.window.as_ref().is_some_and(|window| window.opened + self.settings.flush_after <= now) {
+            if self
+                .window
+                .as_ref()
+                .is_some_and(|window| window.opened + self.settings.flush_after <= now)
+            {
                 self.flush(out);
             }
             if self.changed && self.snapshot.is_none() && self.next_checkpoint <= now {

@@ -1,4 +1,5 @@
-//! Opening: the file, its superblocks, the forget journal, the newest checkpoint, and making this opening durable.
+//! Opening: the file, its superblocks, the forget journal, the newest checkpoint, and making this
+//! opening durable.
 
 use super::StreamPacketizer;
 use super::io::Pending;
@@ -62,12 +63,14 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins an empty store in the file there is: a new secret makes all old records unreadable. Nothing is written
-    /// before the file is durably there, and nothing before the stamp, so that one of foxy's is empty, whole and blank, or
-    /// stamped. The journal gets a block from the start: one without any is known to be lost.
+    /// Begins an empty store in the file there is: a new secret makes all old records unreadable.
+    /// Nothing is written before the file is durably there, and nothing before the stamp, so that
+    /// one of foxy's is empty, whole and blank, or stamped. The journal gets a block from the
+    /// start: one without any is known to be lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
-        let superblock = Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
+        let superblock =
+            Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
         let half = Layout::of(superblock.size).journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
         let block = journal::encode(&[], 0, stamp, &superblock.secret());
@@ -79,7 +82,12 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
     }
 
-    pub(super) fn formatted(&mut self, superblock: Superblock, result: Result<(), IoError>, now: Instant) {
+    pub(super) fn formatted(
+        &mut self,
+        superblock: Superblock,
+        result: Result<(), IoError>,
+        now: Instant,
+    ) {
         if let Err(error) = result {
             return self.give_up(OpenStoreError::Device(error));
         }
@@ -145,8 +153,9 @@ impl StreamPacketizer {
         }
     }
 
-    /// Moves the journal to its other half and makes this opening durable, before anything else is written. First comes
-    /// the superblock as it was read: it may not be durable, and the half that it does not name is overwritten next.
+    /// Moves the journal to its other half and makes this opening durable, before anything else is
+    /// written. First comes the superblock as it was read: it may not be durable, and the half that
+    /// it does not name is overwritten next.
     pub(super) fn switch(&mut self, out: &mut Outbox) {
         self.enter(Phase::Switching);
         let (superblock, facts) = self.next_half();
@@ -173,7 +182,8 @@ impl StreamPacketizer {
     /// Steps that write the facts to the half that will count.
     pub(super) fn compaction_steps(&self, superblock: &Superblock, facts: &[Forget]) -> Vec<Step> {
         let half = self.layout.journal[superblock.journal_half as usize];
-        let stamp = BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
+        let stamp =
+            BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
         let blocks = journal::encode(facts, 0, stamp, &self.secret);
         vec![Step::Write(half.offset(), blocks), Step::Sync]
     }

@@ -1,4 +1,5 @@
-//! Gets: from the buffers when the record is still there, else one read of the pages that cover it, verified.
+//! Gets: from the buffers when the record is still there, else one read of the pages that cover it,
+//! verified.
 
 use super::StreamPacketizer;
 use super::io::Pending;
@@ -67,9 +68,8 @@ impl StreamPacketizer {
                 }
                 Err(AbsentReason::DeviceFailed(error))
             }
-            Ok(buffer) => {
-                record::decode(buffer, skip, key, sequence, &self.secret).map_err(AbsentReason::from)
-            }
+            Ok(buffer) => record::decode(buffer, skip, key, sequence, &self.secret)
+                .map_err(AbsentReason::from),
         };
         match answer {
             Ok(record) => out.reply(ticket, Answer::Found(record)),

@@ -1,6 +1,7 @@
-//! Recovery by scan (R39): every slot of the record space is looked at for a header. The newest record of a key that is
-//! not forgotten is live; all others are leftovers. What cannot be read, or looks like a damaged header, is a doubt
-//! that makes every put pay for a forget until the doubtful pages are overwritten.
+//! Recovery by scan (R39): every slot of the record space is looked at for a header. The newest
+//! record of a key that is not forgotten is live; all others are leftovers. What cannot be read, or
+//! looks like a damaged header, is a doubt that makes every put pay for a forget until the doubtful
+//! pages are overwritten.
 
 use super::StreamPacketizer;
 use super::io::Pending;
@@ -42,7 +43,9 @@ impl Scan {
     fn unsettle(&mut self, (from, to): (u32, u32), count: u32) {
         let to = to.min(count);
         match self.unsettled.last_mut() {
-            Some(run) if run.first <= from && from <= run.end() && to - run.first <= PAGES_AT_ONCE => {
+            Some(run)
+                if run.first <= from && from <= run.end() && to - run.first <= PAGES_AT_ONCE =>
+            {
                 run.pages = run.pages.max(to - run.first);
             }
             _ => self.unsettled.push(Run { first: from, pages: to - from }),
@@ -135,9 +138,16 @@ impl StreamPacketizer {
         }
     }
 
-    /// Takes a record known to lie somewhere into the index. It is live when nothing newer of its key is known, it is
-    /// not forgotten, and nothing newer lies over it.
-    fn adopt(&mut self, key: Key, sequence: u64, first_slot: u32, slots: u32, live: bool) -> EntryId {
+    /// Takes a record known to lie somewhere into the index. It is live when nothing newer of its
+    /// key is known, it is not forgotten, and nothing newer lies over it.
+    fn adopt(
+        &mut self,
+        key: Key,
+        sequence: u64,
+        first_slot: u32,
+        slots: u32,
+        live: bool,
+    ) -> EntryId {
         let known = self.index.of_key(key).find(|&id| {
             let entry = self.index.get(id);
             entry.sequence == sequence && entry.first_slot == first_slot
@@ -146,8 +156,8 @@ impl StreamPacketizer {
             return id;
         }
         let end = first_slot + slots;
-        let whole =
-            end <= self.pages.count() * SLOTS_PER_PAGE && !self.pages.is_retired((end - 1) / SLOTS_PER_PAGE);
+        let whole = end <= self.pages.count() * SLOTS_PER_PAGE
+            && !self.pages.is_retired((end - 1) / SLOTS_PER_PAGE);
         let forgotten = self.forgetting.up_to(key).is_some_and(|up_to| sequence <= up_to);
         let mut rivals: Vec<EntryId> = self.index.live_of(key).into_iter().collect();
         rivals.extend(self.index.live_in(first_slot, end));
@@ -158,15 +168,17 @@ impl StreamPacketizer {
                     self.drop_live(id);
                 }
             }
-            let id = self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Live));
+            let id =
+                self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Live));
             self.pages.occupy(self.index.get(id).pages());
             return id;
         }
         self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Leftover))
     }
 
-    /// A record newer than the last sync known to have succeeded can be read, but an earlier process may have been told
-    /// that it will never be durable; what lies under it would come back. It is written again as it is.
+    /// A record newer than the last sync known to have succeeded can be read, but an earlier
+    /// process may have been told that it will never be durable; what lies under it would come
+    /// back. It is written again as it is.
     fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
         match self.scan.unsettled.pop() {
             Some(run) => {
@@ -186,7 +198,8 @@ impl StreamPacketizer {
     ) {
         match result.ok().filter(|buffer| buffer.len() == run.pages as usize * PAGE) {
             Some(buffer) => {
-                let steps = vec![Step::Write(self.layout.data_offset(run.first), buffer), Step::Sync];
+                let steps =
+                    vec![Step::Write(self.layout.data_offset(run.first), buffer), Step::Sync];
                 self.run(LaneName::Checkpoint, steps, After::Settled(run), out);
             }
             None => self.settled(run, Err(IoError::Device), now, out),
@@ -194,7 +207,13 @@ impl StreamPacketizer {
     }
 
     /// What could not be written again is a doubt.
-    pub(super) fn settled(&mut self, run: Run, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
+    pub(super) fn settled(
+        &mut self,
+        run: Run,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
         if result.is_err() {
             for page in run.first..run.end() {
                 self.index.insert(Entry::doubt(page * SLOTS_PER_PAGE));

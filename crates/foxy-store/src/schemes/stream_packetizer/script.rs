@@ -86,7 +86,8 @@ impl StreamPacketizer {
     }
 
     fn next_step(&mut self, lane: LaneName, out: &mut Outbox) {
-        let script = self.lanes[lane as usize].running.as_mut().expect("called while a script runs");
+        let script =
+            self.lanes[lane as usize].running.as_mut().expect("called while a script runs");
         let file = self.file;
         match script.steps.pop_front() {
             Some(Step::Write(offset, buffer)) => {
@@ -132,8 +133,9 @@ impl StreamPacketizer {
         }
     }
 
-    /// When a sync fails, the system gives up writes that no later sync makes durable, and another sync in flight may
-    /// have been meant to cover them: it counts as failed too. From then on, as before recovery has ended, nothing more is known to be durable.
+    /// When a sync fails, the system gives up writes that no later sync makes durable, and another
+    /// sync in flight may have been meant to cover them: it counts as failed too. From then on, as
+    /// before recovery has ended, nothing more is known to be durable.
     fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
         let Synced { overwritten, durable, failures_before } = synced;
         let result = match result {
@@ -155,7 +157,13 @@ impl StreamPacketizer {
         result
     }
 
-    fn script_done(&mut self, after: After, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
+    fn script_done(
+        &mut self,
+        after: After,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
         match after {
             After::Formatted(superblock) => self.formatted(superblock, result, now),
             After::Switched(superblock) => self.switched(superblock, result, now, out),
@@ -181,7 +189,8 @@ impl StreamPacketizer {
 
     /// Records up to this sequence number are written completely, or are not going to be.
     fn written_up_to(&self) -> u64 {
-        let windows = self.window.iter().map(Window::records).chain(self.flights.iter().map(Flight::records));
+        let windows =
+            self.window.iter().map(Window::records).chain(self.flights.iter().map(Flight::records));
         let unwritten = windows.flatten().map(|&id| self.index.get(id).sequence);
         let lowest = unwritten.chain(self.forgetting.lowest_waiting()).min();
         lowest.map_or(self.sequence, |lowest| lowest - 1)
@@ -207,7 +216,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Makes overwritten leftovers durably gone when there are many, so that memory and journal stay bounded.
+    /// Makes overwritten leftovers durably gone when there are many, so that memory and journal
+    /// stay bounded.
     pub(super) fn sweep(&mut self, out: &mut Outbox) {
         let urgent = (self.forgetting.crowded || self.blind()) && !self.overwritten.is_empty();
         let due = self.overwritten.len() >= SWEEP_AT || urgent;

@@ -1,5 +1,6 @@
-//! Checkpoints (R38): the index is written in pieces, each after the one before, into the area that the last checkpoint
-//! does not use. The one at closing is complete: it lists all there is, leftovers included, so no scan is needed.
+//! Checkpoints (R38): the index is written in pieces, each after the one before, into the area that
+//! the last checkpoint does not use. The one at closing is complete: it lists all there is,
+//! leftovers included, so no scan is needed.
 
 use super::StreamPacketizer;
 use super::script::{After, LaneName, Step};
@@ -49,15 +50,18 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins the checkpoint that stands for all there is, coldest records first; `false` when it cannot be complete.
+    /// Begins the checkpoint that stands for all there is, coldest records first; `false` when it
+    /// cannot be complete.
     pub(super) fn begin_complete_checkpoint(&mut self, out: &mut Outbox) -> bool {
         let room = (self.layout.checkpoints[0].pages as usize - 1) * PAGE_ENTRIES;
         if self.blind() || self.index.len() > room || self.pages.retired() > 0 {
             return false;
         }
-        let is_leftover = |entry: &Entry| matches!(entry.state, EntryState::Leftover | EntryState::Dying);
+        let is_leftover =
+            |entry: &Entry| matches!(entry.state, EntryState::Leftover | EntryState::Dying);
         let slab = (0..).zip(self.index.slab());
-        let mut list: Vec<EntryId> = slab.filter(|(_, entry)| is_leftover(entry)).map(|(id, _)| id).collect();
+        let mut list: Vec<EntryId> =
+            slab.filter(|(_, entry)| is_leftover(entry)).map(|(id, _)| id).collect();
         list.append(&mut self.index.coldest_first());
         self.begin_snapshot(Source::List(list, 0), true, out);
         true
@@ -89,7 +93,12 @@ impl StreamPacketizer {
         let offset = snapshot.area.offset() + u64::from(1 + snapshot.pages) * PAGE as u64;
         snapshot.pages += u32::try_from(count).expect("at most PAGES_AT_ONCE");
         self.snapshot = Some(snapshot);
-        self.run(LaneName::Checkpoint, vec![Step::Write(offset, buffer)], After::CheckpointPiece, out);
+        self.run(
+            LaneName::Checkpoint,
+            vec![Step::Write(offset, buffer)],
+            After::CheckpointPiece,
+            out,
+        );
     }
 
     fn take_entries(&self, source: &mut Source, most: usize, entries: &mut Vec<Listed>) {
@@ -124,7 +133,8 @@ impl StreamPacketizer {
     }
 
     pub(super) fn checkpoint_piece_done(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
-        let outdated = self.closing.is_some() && !self.snapshot.as_ref().is_some_and(Snapshot::is_complete);
+        let outdated =
+            self.closing.is_some() && !self.snapshot.as_ref().is_some_and(Snapshot::is_complete);
         if result.is_err() || outdated {
             self.snapshot = None;
         } else {

@@ -30,8 +30,8 @@ pub enum Phase {
 }
 
 use Phase::{
-    Closed, Closing, Formatting, New, Opening, ReadingCheckpoint, ReadingJournal, Scanning, Serving,
-    Switching, Unusable,
+    Closed, Closing, Formatting, New, Opening, ReadingCheckpoint, ReadingJournal, Scanning,
+    Serving, Switching, Unusable,
 };
 
 /// Every legal step from one phase to another.

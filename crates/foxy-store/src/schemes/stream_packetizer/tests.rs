@@ -73,17 +73,26 @@ fn three_wraps_leave_every_record_as_it_was_put() {
             assert_eq!(store.driver.remove(name(key)), Answer::Removed);
             newest.remove(&key);
         } else {
-            assert_eq!(store.put(key, version, length), Answer::Stored, "seed 21, version {version}");
+            assert_eq!(
+                store.put(key, version, length),
+                Answer::Stored,
+                "seed 21, version {version}"
+            );
             newest.insert(key, (version, length));
             written += length as u64;
         }
         let other = random.below(400);
         match newest.get(&other) {
             Some(&(version, length)) => drop(store.holds(other, version, length)),
-            None => assert!(!store.holds(other, 0, 0), "seed 21: key {other} was removed or never put"),
+            None => {
+                assert!(!store.holds(other, 0, 0), "seed 21: key {other} was removed or never put")
+            }
         }
     }
-    let held = newest.iter().filter(|&(&key, &(version, length))| store.holds(key, version, length)).count();
+    let held = newest
+        .iter()
+        .filter(|&(&key, &(version, length))| store.holds(key, version, length))
+        .count();
     assert!(held > 60, "only {held} records left");
     assert!(store.counter("live_bytes") <= store.counter("capacity_bytes") * 95 / 100);
     assert!(store.counter("evicted") > 0);
@@ -116,7 +125,10 @@ fn after_a_crash_a_scan_finds_what_was_written() {
     assert_eq!(store.observer.status.get(), StoreStatus::Serving);
     assert_eq!(store.counter("recovered"), 39);
     for key in (0..40).filter(|&key| key != 8) {
-        assert!(if key == 7 { store.holds(7, 2, 500) } else { store.holds(key, 1, 3000) }, "key {key}");
+        assert!(
+            if key == 7 { store.holds(7, 2, 500) } else { store.holds(key, 1, 3000) },
+            "key {key}"
+        );
     }
     assert!(!store.holds(8, 1, 3000));
     assert_eq!(store.counter("forgets"), 0);
@@ -219,7 +231,11 @@ fn what_waits_is_written_as_soon_as_no_more_may_wait() {
     let again = ask(&mut store, 2);
     assert!(store.driver.take_answers().contains(&(again, Answer::Refused(RefusedReason::Busy))));
     store.driver.run_until_idle();
-    assert_eq!(store.put(2, 1, 50_000), Answer::Stored, "it does not wait for the page buffer's time");
+    assert_eq!(
+        store.put(2, 1, 50_000),
+        Answer::Stored,
+        "it does not wait for the page buffer's time"
+    );
 }
 
 #[test]
@@ -230,7 +246,10 @@ fn too_much_at_once_is_refused_as_busy() {
         store.driver.ask(Ask::Put(name(key), content(key, 1, 8000), PlacementHint::default()));
     }
     let answers = store.driver.take_answers();
-    let busy = answers.iter().filter(|(_, answer)| *answer == Answer::Refused(RefusedReason::Busy)).count();
+    let busy = answers
+        .iter()
+        .filter(|(_, answer)| *answer == Answer::Refused(RefusedReason::Busy))
+        .count();
     assert_eq!((answers.len(), busy), (40, 40 - 8));
     store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
     for key in 0..5 {

@@ -1,4 +1,5 @@
-//! Puts: admission, eviction, the page buffer, and its writes. A record is visible once it is in the buffer.
+//! Puts: admission, eviction, the page buffer, and its writes. A record is visible once it is in
+//! the buffer.
 
 use super::StreamPacketizer;
 use super::io::Pending;
@@ -45,10 +46,12 @@ impl Flight {
     }
 }
 
-/// Records evicted for one put beyond what it needs, so that no put waits long for the low watermark.
+/// Records evicted for one put beyond what it needs, so that no put waits long for the low
+/// watermark.
 const EVICTIONS_AT_ONCE: u32 = 64;
 
-/// Doubtful pages overwritten when the store is opened; any others are reached by the cyclic writes.
+/// Doubtful pages overwritten when the store is opened; any others are reached by the cyclic
+/// writes.
 const DOUBTS_AT_ONCE: usize = 256;
 
 /// The share of the record space that one record may take.
@@ -89,7 +92,8 @@ impl StreamPacketizer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Puts a record into the page buffer. Nothing older of its key may be readable after a crash any more.
+    /// Puts a record into the page buffer. Nothing older of its key may be readable after a crash
+    /// any more.
     pub(super) fn place(
         &mut self,
         key: Key,
@@ -121,14 +125,16 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Evicts until the record fits under the high watermark, then some more towards the low one (R50).
+    /// Evicts until the record fits under the high watermark, then some more towards the low one
+    /// (R50).
     fn make_room(&mut self, slots: u32) {
         let capacity = self.capacity_slots();
         let high = capacity * u64::from(self.settings.high_watermark) / 100;
         let low = capacity * u64::from(self.settings.low_watermark) / 100;
         let needed = u64::from(slots);
         let over = |scheme: &Self| {
-            scheme.index.live_slots() + needed > high || scheme.index.live() >= scheme.settings.record_limit
+            scheme.index.live_slots() + needed > high
+                || scheme.index.live() >= scheme.settings.record_limit
         };
         self.evicting |= over(self);
         while over(self) && self.evict_next() {}
@@ -159,8 +165,14 @@ impl StreamPacketizer {
         self.index.set_state(id, EntryState::Leftover);
     }
 
-    /// Makes sure that the open window has room for a record, if need be with a new window at the next free run.
-    fn ensure_window(&mut self, slots: u32, now: Instant, out: &mut Outbox) -> Result<(), RefusedReason> {
+    /// Makes sure that the open window has room for a record, if need be with a new window at the
+    /// next free run.
+    fn ensure_window(
+        &mut self,
+        slots: u32,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<(), RefusedReason> {
         let room = |window: &Window| window.run.pages * SLOTS_PER_PAGE - window.used_slots;
         if self.window.as_ref().is_some_and(|window| room(window) >= slots) {
             return Ok(());
@@ -170,11 +182,9 @@ impl StreamPacketizer {
         let buffer_pages = u32::try_from(self.settings.page_buffer / PAGE).unwrap_or(u32::MAX);
         let busy: Vec<Run> = self.flights.iter().map(|flight| flight.run).collect();
         let free = self.pages.next_free(least, buffer_pages.max(least), &busy);
-        let run = free.or_else(|| self.pages.next_usable(least, &busy)).ok_or(if busy.is_empty() {
-            RefusedReason::NoSpace
-        } else {
-            RefusedReason::Busy
-        })?;
+        let run = free
+            .or_else(|| self.pages.next_usable(least, &busy))
+            .ok_or(if busy.is_empty() { RefusedReason::NoSpace } else { RefusedReason::Busy })?;
         let in_the_way: Vec<_> =
             self.index.live_in(run.first * SLOTS_PER_PAGE, run.end() * SLOTS_PER_PAGE).collect();
         for id in in_the_way {
@@ -195,7 +205,8 @@ impl StreamPacketizer {
         self.write_run(run, buffer, records, out);
     }
 
-    /// Overwrites what could not be read when the store was opened, so that nothing unknown is left on disk.
+    /// Overwrites what could not be read when the store was opened, so that nothing unknown is left
+    /// on disk.
     pub(super) fn overwrite_doubts(&mut self, out: &mut Outbox) {
         let doubtful = self.index.slab().iter().filter(|entry| entry.doubtful);
         let mut pages: Vec<u32> = doubtful.map(|entry| entry.first_slot / SLOTS_PER_PAGE).collect();
@@ -228,7 +239,8 @@ impl StreamPacketizer {
         self.flights.push(Flight { io, run, records, dying });
     }
 
-    /// A page buffer is written; or it failed, and what was in it is absent, and its pages are given up.
+    /// A page buffer is written; or it failed, and what was in it is absent, and its pages are
+    /// given up.
     pub(super) fn window_done(&mut self, io: u64, result: Result<(), IoError>) {
         let Some(place) = self.flights.iter().position(|flight| flight.io == io) else { return };
         let Flight { run, records, dying, .. } = self.flights.swap_remove(place);

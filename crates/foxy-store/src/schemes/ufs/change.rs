@@ -1,6 +1,6 @@
-//! Puts and removals in ufs. One change a key is under way at a time; others of the key wait behind it in order.
-//! A put writes its file, becomes visible, and is answered at once if its key was new or there is no ledger, else after
-//! the ledger's sync.
+//! Puts and removals in ufs. One change a key is under way at a time; others of the key wait behind
+//! it in order. A put writes its file, becomes visible, and is answered at once if its key was new
+//! or there is no ledger, else after the ledger's sync.
 
 use super::mapping::Spot;
 use super::shelf::{State, disk_bytes, file_bytes};
@@ -47,7 +47,8 @@ pub(super) struct Fill {
     file: FileId,
     /// Where it goes.
     spot: Spot,
-    /// Directories on the way that were made because the file could not be; `None` before the first try.
+    /// Directories on the way that were made because the file could not be; `None` before the first
+    /// try.
     made: Option<usize>,
 }
 
@@ -103,7 +104,13 @@ impl Ufs {
     }
 
     /// Gives the change its answer and lets the next one of the key begin.
-    pub(super) fn finish_change(&mut self, ticket: Ticket, key: Key, answer: Answer, out: &mut Outbox) {
+    pub(super) fn finish_change(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        answer: Answer,
+        out: &mut Outbox,
+    ) {
         self.changes -= 1;
         out.reply(ticket, answer);
         let next = self.busy.get_mut(&key).and_then(VecDeque::pop_front);
@@ -125,13 +132,17 @@ impl Ufs {
         let content = u32::try_from(length).unwrap_or(u32::MAX);
         let sequence = self.sequence;
         let place = self.mapping.place(change.site);
-        let number = if room { self.shelf.take(change.key, sequence, content, place) } else { None };
+        let number =
+            if room { self.shelf.take(change.key, sequence, content, place) } else { None };
         match (number, change) {
             (Some(number), Change { ticket, key, record: Some(record), .. }) => {
                 self.sequence += 1;
                 let file = self.take_file();
                 let spot = self.mapping.spot(number, place);
-                self.create(Fill { ticket, key, record, number, sequence, file, spot, made: None }, out);
+                self.create(
+                    Fill { ticket, key, record, number, sequence, file, spot, made: None },
+                    out,
+                );
             }
             (_, change) if self.unlinking > 0 => self.no_room.push_back(change),
             (_, Change { ticket, key, .. }) => {
@@ -167,8 +178,18 @@ impl Ufs {
         match done.result {
             Ok(_) => {
                 let mut buffer = IoBuffer::zeroed(file_bytes(fill.record.len()));
-                record::encode(buffer.as_mut(), fill.key, fill.sequence, &fill.record, &self.secret);
-                self.submit(IoOp::Write { file: fill.file, offset: 0, buffer }, Job::FillWrite(fill), out);
+                record::encode(
+                    buffer.as_mut(),
+                    fill.key,
+                    fill.sequence,
+                    &fill.record,
+                    &self.secret,
+                );
+                self.submit(
+                    IoOp::Write { file: fill.file, offset: 0, buffer },
+                    Job::FillWrite(fill),
+                    out,
+                );
             }
             Err(IoError::NotFound) if fill.made.is_none() => {
                 fill.made = Some(0);
@@ -231,17 +252,22 @@ impl Ufs {
         self.finish_change(fill.ticket, fill.key, Answer::Refused(reason), out);
     }
 
-    /// A put whose old record could not be forgotten durably did not happen: neither may be found from here on.
+    /// A put whose old record could not be forgotten durably did not happen: neither may be found
+    /// from here on.
     pub(super) fn take_back(&mut self, key: Key, out: &mut Outbox) {
         if let Some(number) = self.shelf.find(key) {
             self.forget(number, out);
         }
     }
 
-    /// Takes a file out of the index, durably with the next commit if there is a ledger, and unlinks it.
+    /// Takes a file out of the index, durably with the next commit if there is a ledger, and
+    /// unlinks it.
     pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
         let slot = self.shelf.slot(number);
-        assert!(slot.state == State::Live || slot.state == State::Filling, "only a file can be forgotten");
+        assert!(
+            slot.state == State::Live || slot.state == State::Filling,
+            "only a file can be forgotten"
+        );
         self.observer.statistics.forgets.add(1);
         if self.settings.recovery == Recovery::AfterCrash {
             self.ledger.raise(number, slot.sequence + 1);

@@ -1,5 +1,6 @@
-//! Closing ufs: what was begun ends; then a store that recovers from a clean stop only writes its snapshot (R69), and
-//! one with a ledger commits it. Files are not synced: a get believes nothing that has not the checksum it should.
+//! Closing ufs: what was begun ends; then a store that recovers from a clean stop only writes its
+//! snapshot (R69), and one with a ledger commits it. Files are not synced: a get believes nothing
+//! that has not the checksum it should.
 
 use super::snapshot::{self, Listed};
 use super::{Job, Phase, SNAPSHOT, SNAPSHOT_NAME, Ufs};
@@ -70,7 +71,11 @@ impl Ufs {
         });
         let image = snapshot::encode(listed, self.superblock.generation, &self.secret);
         let path = StorePath::new(SNAPSHOT_NAME);
-        self.submit(IoOp::Create { file: SNAPSHOT, path, size: 0 }, Job::Save(Saving::Created(image)), out);
+        self.submit(
+            IoOp::Create { file: SNAPSHOT, path, size: 0 },
+            Job::Save(Saving::Created(image)),
+            out,
+        );
     }
 
     /// A snapshot that cannot be written whole is not believed: the store will begin empty.
@@ -78,7 +83,9 @@ impl Ufs {
         let Phase::Saving(ticket) = self.phase else { return };
         match (saving, &done.result) {
             (Saving::Created(image), Ok(_)) => self.save_more(image, 0, out),
-            (Saving::Written(image, at, length), Ok(IoOutput::Moved { count })) if *count == length => {
+            (Saving::Written(image, at, length), Ok(IoOutput::Moved { count }))
+                if *count == length =>
+            {
                 self.save_more(image, at + length, out);
             }
             (Saving::Synced, Ok(_)) => {

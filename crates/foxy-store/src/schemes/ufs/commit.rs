@@ -1,5 +1,6 @@
-//! Making the ledger durable: blocks are written a few at a time, then one sync answers for all. Changes that must be
-//! durable before their answer wait for the commit that covers them; the others are committed after a while.
+//! Making the ledger durable: blocks are written a few at a time, then one sync answers for all.
+//! Changes that must be durable before their answer wait for the commit that covers them; the
+//! others are committed after a while.
 
 use super::{Job, LEDGER, Phase, TRIES, Ufs};
 use crate::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
@@ -43,8 +44,15 @@ impl Commit {
 }
 
 impl Ufs {
-    /// Answers a change at once, or after the commit that makes sure that nothing older of its key comes back.
-    pub(super) fn answer_when_settled(&mut self, ticket: Ticket, key: Key, answer: Answer, out: &mut Outbox) {
+    /// Answers a change at once, or after the commit that makes sure that nothing older of its key
+    /// comes back.
+    pub(super) fn answer_when_settled(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        answer: Answer,
+        out: &mut Outbox,
+    ) {
         match self.commit.unsettled.get(&key) {
             None => self.finish_change(ticket, key, answer, out),
             Some(&round) => {
@@ -111,11 +119,15 @@ impl Ufs {
             }
             Some(_) => {
                 self.commit.failures = self.commit.failures.saturating_add(1);
-                self.commit.unsettled.values_mut().for_each(|settled_after| *settled_after = round + 1);
+                self.commit
+                    .unsettled
+                    .values_mut()
+                    .for_each(|settled_after| *settled_after = round + 1);
             }
         }
-        let (ready, waiting): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.commit.waiting).into_iter().partition(|entry| entry.0 <= round);
+        let (ready, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.commit.waiting)
+            .into_iter()
+            .partition(|entry| entry.0 <= round);
         self.commit.waiting = waiting;
         for (_, ticket, key, answer) in ready {
             self.settled(ticket, key, answer, failed, out);
@@ -154,7 +166,9 @@ impl Ufs {
         }
         match failed {
             None if !self.ledger.has_changed() => self.serve(),
-            Some(error) if self.commit.gives_up() => self.fail_for_good(OpenStoreError::Device(error)),
+            Some(error) if self.commit.gives_up() => {
+                self.fail_for_good(OpenStoreError::Device(error))
+            }
             _ => self.begin_commit(out),
         }
     }

@@ -1,4 +1,5 @@
-//! A hit in ufs: open, read, close. What was read is believed only when key, sequence number and checksum are right.
+//! A hit in ufs: open, read, close. What was read is believed only when key, sequence number and
+//! checksum are right.
 
 use super::shelf::file_bytes;
 use super::{Job, Ufs};

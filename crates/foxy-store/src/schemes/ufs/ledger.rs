@@ -1,9 +1,11 @@
-//! What ufs must never forget: for each file number, the lowest sequence number that still counts. A record below it
-//! was removed, replaced or evicted, even if its file comes back after a power failure. Bounded, never compacted.
-//! Entry 0 speaks for every number that has no entry of its own yet; number n has entry n + 1.
+//! What ufs must never forget: for each file number, the lowest sequence number that still counts.
+//! A record below it was removed, replaced or evicted, even if its file comes back after a power
+//! failure. Bounded, never compacted. Entry 0 speaks for every number that has no entry of its own
+//! yet; number n has entry n + 1.
 //!
-//! The file: two superblock pages, then for every block of numbers two pages that are written in turn, so that a torn
-//! write leaves the state before it. No IO here; the scheme carries the writes out.
+//! The file: two superblock pages, then for every block of numbers two pages that are written in
+//! turn, so that a torn write leaves the state before it. No IO here; the scheme carries the writes
+//! out.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -46,16 +48,19 @@ pub(super) const fn bytes_for(numbers: u32) -> u64 {
 }
 
 impl Ledger {
-    /// Reads the blocks that follow the superblocks. A block of which no page can be read was either never written
-    /// (both are zero) or is damaged: then nothing in it counts any more.
+    /// Reads the blocks that follow the superblocks. A block of which no page can be read was
+    /// either never written (both are zero) or is damaged: then nothing in it counts any more.
     pub(super) fn load(&mut self, bytes: &[u8], secret: &Secret) {
         for pair in bytes.chunks(BLOCK_BYTES) {
             let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
             let pages = pair.chunks(PAGE);
-            let newest =
-                pages.filter_map(|page| decode(page, number, secret)).max_by_key(|block| block.turns);
+            let newest = pages
+                .filter_map(|page| decode(page, number, secret))
+                .max_by_key(|block| block.turns);
             let blank = pair.iter().all(|&byte| byte == 0);
-            self.blocks.push(newest.unwrap_or_else(|| Block::starting_at(if blank { 0 } else { u64::MAX })));
+            self.blocks.push(
+                newest.unwrap_or_else(|| Block::starting_at(if blank { 0 } else { u64::MAX })),
+            );
         }
     }
 
@@ -75,8 +80,9 @@ impl Ledger {
         all.filter(|&lowest| lowest != u64::MAX).max().unwrap_or(0)
     }
 
-    /// After the scan: a number counts from its live record's sequence number on, every other one from `next` on,
-    /// whatever was known of it before. What the scan did not see may still come back after a power failure.
+    /// After the scan: a number counts from its live record's sequence number on, every other one
+    /// from `next` on, whatever was known of it before. What the scan did not see may still come
+    /// back after a power failure.
     pub(super) fn settle(&mut self, numbers: u32, next: u64, live: impl Fn(u32) -> Option<u64>) {
         let (last, _) = place_of(numbers);
         let blocks = self.blocks.len().max(last as usize + 1);
@@ -125,10 +131,12 @@ impl Ledger {
         self.page(block, self.blocks[block as usize].turns + 1, secret)
     }
 
-    /// The first block from `block` on that was read from a sound page, with that page as it was read: written to the
-    /// same place and synced, it is durable for certain, and a torn write of the same bytes does no harm.
+    /// The first block from `block` on that was read from a sound page, with that page as it was
+    /// read: written to the same place and synced, it is durable for certain, and a torn write of
+    /// the same bytes does no harm.
     pub(super) fn page_again(&self, block: u32, secret: &Secret) -> Option<(u32, u64, IoBuffer)> {
-        let read = (0..).zip(&self.blocks).skip(block as usize).find(|(_, content)| content.turns > 0);
+        let read =
+            (0..).zip(&self.blocks).skip(block as usize).find(|(_, content)| content.turns > 0);
         read.map(|(block, content)| {
             let (offset, buffer) = self.page(block, content.turns, secret);
             (block, offset, buffer)
@@ -210,7 +218,10 @@ mod tests {
             written(&mut ledger, &mut file, true);
         }
         let again = loaded(&file);
-        assert_eq!((again.lowest(3), again.lowest(4), again.lowest(NUMBERS as u32 + 5)), (11, 0, 12));
+        assert_eq!(
+            (again.lowest(3), again.lowest(4), again.lowest(NUMBERS as u32 + 5)),
+            (11, 0, 12)
+        );
         assert_eq!(again.highest_mentioned(), 12);
     }
 

@@ -1,5 +1,6 @@
-//! Opening a ufs that recovers from a clean stop only (R69): the snapshot is believed when it is of this generation.
-//! The generation is raised durably before anything is served, so that no snapshot is believed twice.
+//! Opening a ufs that recovers from a clean stop only (R69): the snapshot is believed when it is of
+//! this generation. The generation is raised durably before anything is served, so that no snapshot
+//! is believed twice.
 
 use super::scan::PUT_BITS;
 use super::shelf::disk_bytes;
@@ -24,7 +25,8 @@ pub(super) enum Loading {
         image: Vec<u8>,
     },
     Closed,
-    /// A step of making the new superblock durable, one copy after the other: write, sync, write, sync.
+    /// A step of making the new superblock durable, one copy after the other: write, sync, write,
+    /// sync.
     Claimed(usize),
 }
 
@@ -52,7 +54,8 @@ impl Ufs {
         let tries = step.tries;
         match (step.loading, done.result) {
             (Loading::Opened, Ok(IoOutput::Opened { size })) => {
-                let size = usize::try_from(size.min(snapshot::bytes_for(self.settings.record_limit) + 1));
+                let size =
+                    usize::try_from(size.min(snapshot::bytes_for(self.settings.record_limit) + 1));
                 self.read_more(tries, size.unwrap_or(0), Vec::new(), out);
             }
             (Loading::Opened, Err(_)) => {

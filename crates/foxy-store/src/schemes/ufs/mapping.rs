@@ -1,5 +1,5 @@
-//! Where the file of a number lies: one directory for all, 16 directories of 256 each, or a directory for each origin
-//! server (R17-R19, R37). Names only, no IO.
+//! Where the file of a number lies: one directory for all, 16 directories of 256 each, or a
+//! directory for each origin server (R17-R19, R37). Names only, no IO.
 
 use crate::contract::Site;
 use foxy_base::random::split_mix;
@@ -17,7 +17,8 @@ const SITES: &str = "sites";
 /// How file numbers are spread over two levels of directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsMapping {
-    /// As Squid 1.1 did: the first level is the number modulo 16, neighbours lie in different directories.
+    /// As Squid 1.1 did: the first level is the number modulo 16, neighbours lie in different
+    /// directories.
     RoundRobin,
     /// As Squid does since 1998: 256 consecutive numbers share a directory.
     #[default]
@@ -32,7 +33,9 @@ impl UfsMapping {
 
     const fn directory(self, number: u32) -> Directory {
         match self {
-            Self::RoundRobin => Directory::Levels(number % FIRST_LEVEL, number / FIRST_LEVEL % SECOND_LEVEL),
+            Self::RoundRobin => {
+                Directory::Levels(number % FIRST_LEVEL, number / FIRST_LEVEL % SECOND_LEVEL)
+            }
             Self::Consecutive => Directory::Levels(
                 number / SECOND_LEVEL / SECOND_LEVEL % FIRST_LEVEL,
                 number / SECOND_LEVEL % SECOND_LEVEL,
@@ -100,7 +103,9 @@ impl Mapping {
         match self {
             Self::Single | Self::Levels(_) => 0,
             Self::Sites => site.0,
-            Self::HashedSites => split_mix(&mut site.0.clone()) % u64::from(FIRST_LEVEL * SECOND_LEVEL),
+            Self::HashedSites => {
+                split_mix(&mut site.0.clone()) % u64::from(FIRST_LEVEL * SECOND_LEVEL)
+            }
         }
     }
 
@@ -122,7 +127,9 @@ impl Mapping {
     pub(super) fn place_of(self, spot: Spot) -> Option<u64> {
         match (self, spot.directory) {
             (Self::Single, Directory::Single) => Some(0),
-            (Self::Levels(levels), directory) if levels.directory(spot.number) == directory => Some(0),
+            (Self::Levels(levels), directory) if levels.directory(spot.number) == directory => {
+                Some(0)
+            }
             (Self::Sites, Directory::Site(site)) => Some(site),
             (Self::HashedSites, Directory::Levels(first, second)) => {
                 Some(u64::from(first * SECOND_LEVEL + second))
@@ -159,7 +166,9 @@ impl Branch {
     /// The directory of that name in this one.
     pub(super) fn leaf(self, name: &str) -> Option<Directory> {
         match self {
-            Self::Level(first) => level(name, SECOND_LEVEL).map(|second| Directory::Levels(first, second)),
+            Self::Level(first) => {
+                level(name, SECOND_LEVEL).map(|second| Directory::Levels(first, second))
+            }
             Self::Sites => hexadecimal(name, 16).map(Directory::Site),
         }
     }
@@ -184,7 +193,8 @@ fn level(name: &str, count: u32) -> Option<u32> {
 }
 
 fn hexadecimal(text: &str, digits: usize) -> Option<u64> {
-    let ours = text.len() == digits && text.bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b));
+    let ours = text.len() == digits
+        && text.bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b));
     if ours { u64::from_str_radix(text, 16).ok() } else { None }
 }
 
@@ -258,8 +268,8 @@ mod tests {
             let spot = mapping.spot(0x1234, mapping.place(Site(3)));
             for (other, another) in MAPPINGS.iter().enumerate() {
                 let belongs = another.place_of(spot).is_some();
-                let alike =
-                    *another == Mapping::HashedSites && matches!(spot.directory, Directory::Levels(..));
+                let alike = *another == Mapping::HashedSites
+                    && matches!(spot.directory, Directory::Levels(..));
                 assert_eq!(belongs, at == other || alike, "{mapping:?} {another:?}");
             }
         }

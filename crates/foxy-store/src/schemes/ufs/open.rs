@@ -1,11 +1,13 @@
-//! Opening ufs: the superblock is read, or a new one made in a folder that holds nothing like a store. With a ledger,
-//! its blocks follow and then the scan; without, the snapshot of the last clean stop, which is invalidated durably
-//! before anything is served. A ledger or folder that is not ours is never written to.
+//! Opening ufs: the superblock is read, or a new one made in a folder that holds nothing like a
+//! store. With a ledger, its blocks follow and then the scan; without, the snapshot of the last
+//! clean stop, which is invalidated durably before anything is served. A ledger or folder that is
+//! not ours is never written to.
 //!
-//! What was read of a ledger may lie in the system's cache only, left there by a process that was killed before its
-//! sync. It is written again to the same place and synced before anything else is: only then may the other page be
-//! overwritten. A store that was last used without a ledger is not scanned by one with, nor the other way round: it
-//! begins empty, with a new secret, and all old files are strangers to it.
+//! What was read of a ledger may lie in the system's cache only, left there by a process that was
+//! killed before its sync. It is written again to the same place and synced before anything else
+//! is: only then may the other page be overwritten. A store that was last used without a ledger is
+//! not scanned by one with, nor the other way round: it begins empty, with a new secret, and all
+//! old files are strangers to it.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
 use super::{Job, LEDGER, LEDGER_NAME, Phase, SNAPSHOT_NAME, TRIES, Ufs, mapping};
@@ -63,7 +65,11 @@ impl Ufs {
     pub(super) fn begin_opening(&mut self, tries: u8, out: &mut Outbox) {
         self.shelf = super::Shelf::new(&self.settings);
         let step = Step { awaited: Awaited::Opened, tries };
-        self.submit(IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) }, Job::Open(step), out);
+        self.submit(
+            IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) },
+            Job::Open(step),
+            out,
+        );
     }
 
     pub(super) fn opening(&mut self, step: Step, done: IoDone, out: &mut Outbox) {
@@ -76,7 +82,9 @@ impl Ufs {
                 let buffer = IoBuffer::zeroed(2 * PAGE);
                 self.read_ledger(0, buffer, step.next(Awaited::Superblock { size }), out);
             }
-            (Awaited::Opened, Err(IoError::WrongKind)) => self.fail_for_good(OpenStoreError::NotAFile),
+            (Awaited::Opened, Err(IoError::WrongKind)) => {
+                self.fail_for_good(OpenStoreError::NotAFile)
+            }
             (Awaited::Opened, Err(IoError::NotFound)) => {
                 let path = StorePath::root();
                 self.submit(IoOp::List { path }, Job::Open(step.next(Awaited::Folder)), out);
@@ -105,9 +113,15 @@ impl Ufs {
                 Recovery::AfterCleanStop => self.begin_anew(step.tries, out),
             },
             (Awaited::Written, Ok(IoOutput::Moved { count })) if count == 2 * PAGE => {
-                self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Synced)), out);
+                self.submit(
+                    IoOp::Sync { file: LEDGER },
+                    Job::Open(step.next(Awaited::Synced)),
+                    out,
+                );
             }
-            (Awaited::Again { block, length }, Ok(IoOutput::Moved { count })) if count == length => {
+            (Awaited::Again { block, length }, Ok(IoOutput::Moved { count }))
+                if count == length =>
+            {
                 self.write_again(step, block, out);
             }
             (Awaited::Synced, Ok(_)) => {
@@ -175,7 +189,12 @@ impl Ufs {
             return self.submit(op, Job::Open(step.next(awaited)), out);
         }
         let length = usize::try_from(size - offset).map_or(CHUNK, |rest| rest.min(CHUNK));
-        self.read_ledger(offset, IoBuffer::zeroed(length), step.next(Awaited::Blocks { size, offset }), out);
+        self.read_ledger(
+            offset,
+            IoBuffer::zeroed(length),
+            step.next(Awaited::Blocks { size, offset }),
+            out,
+        );
     }
 
     fn blocks_read(
@@ -204,10 +223,18 @@ impl Ufs {
     /// Writes the next block that was read again, or syncs when there is none.
     fn write_again(&mut self, step: Step, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
-            return self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Synced)), out);
+            return self.submit(
+                IoOp::Sync { file: LEDGER },
+                Job::Open(step.next(Awaited::Synced)),
+                out,
+            );
         };
         let awaited = Awaited::Again { block: block + 1, length: buffer.len() };
-        self.submit(IoOp::Write { file: LEDGER, offset, buffer }, Job::Open(step.next(awaited)), out);
+        self.submit(
+            IoOp::Write { file: LEDGER, offset, buffer },
+            Job::Open(step.next(awaited)),
+            out,
+        );
     }
 
     /// Reads what the last process left, if it kept its books as this one does.
@@ -232,12 +259,14 @@ impl Ufs {
     /// A new secret: whatever lies in the folder is no record of this store any more.
     pub(super) fn renew(&mut self) {
         let old = self.superblock;
-        let mut random =
-            Random::new(self.settings.seed ^ old.salt.rotate_left(17) ^ old.generation.wrapping_add(1));
+        let mut random = Random::new(
+            self.settings.seed ^ old.salt.rotate_left(17) ^ old.generation.wrapping_add(1),
+        );
         let salt = random.next_u64();
         let generation = old.generation + 1;
         let (requested, opens) = (self.settings.size, 0);
-        self.superblock = Superblock { salt, generation, opens, requested, ..Superblock::default() };
+        self.superblock =
+            Superblock { salt, generation, opens, requested, ..Superblock::default() };
         self.secret = self.superblock.secret();
     }
 

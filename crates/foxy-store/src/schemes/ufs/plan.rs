@@ -27,8 +27,8 @@ impl Placement {
     }
 }
 
-/// Until how many operations under way a scheme opens files. Above that a get is answered as absent and a put refused,
-/// both as busy.
+/// Until how many operations under way a scheme opens files. Above that a get is answered as absent
+/// and a put refused, both as busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opens {
     /// Until as many gets wait as any scheme lets wait.

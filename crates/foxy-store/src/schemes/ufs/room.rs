@@ -1,5 +1,5 @@
-//! Making room in ufs: which fill level evicts how many records, at once or second by second as Squid does (R50, R70).
-//! Who goes is the policy's choice; its file is unlinked.
+//! Making room in ufs: which fill level evicts how many records, at once or second by second as
+//! Squid does (R50, R70). Who goes is the policy's choice; its file is unlinked.
 
 use super::{Job, Phase, Ufs};
 use crate::contract::Outbox;
@@ -13,8 +13,9 @@ pub enum UfsReclaim {
     /// When a fill would pass the high watermark, down to the low one (R50).
     #[default]
     AtOnce,
-    /// Every second above the low watermark some, more the fuller it is, as Squid's `UFSSwapDir::maintain` (R70). The
-    /// size is still a limit: where Squid passes it until the next second, a fill evicts what it needs.
+    /// Every second above the low watermark some, more the fuller it is, as Squid's
+    /// `UFSSwapDir::maintain` (R70). The size is still a limit: where Squid passes it until the
+    /// next second, a fill evicts what it needs.
     EverySecond,
 }
 
@@ -23,7 +24,8 @@ const UNLINKS_AT_ONCE: usize = 32;
 /// How often Squid maintains.
 const MAINTENANCE: Duration = Duration::from_secs(1);
 
-/// Records that Squid removes in a second: 20 at the low watermark, 320 at the high one, and on in a line (5.x).
+/// Records that Squid removes in a second: 20 at the low watermark, 320 at the high one, and on in
+/// a line (5.x).
 fn removals(living: u64, low: u64, high: u64) -> u64 {
     match (living.checked_sub(low), high.saturating_sub(low)) {
         (None, _) => 0,
@@ -54,7 +56,9 @@ impl Ufs {
         for number in std::mem::take(&mut self.stuck) {
             self.unlink(number, out);
         }
-        if self.settings.ufs_reclaim == UfsReclaim::EverySecond && self.shelf.living() + wanted >= low {
+        if self.settings.ufs_reclaim == UfsReclaim::EverySecond
+            && self.shelf.living() + wanted >= low
+        {
             self.maintain_by.get_or_insert(self.now + MAINTENANCE);
         }
     }
@@ -74,7 +78,8 @@ impl Ufs {
 
     /// Does what is due.
     pub(super) fn keep_time(&mut self, out: &mut Outbox) {
-        if self.maintain_by.take_if(|due| *due <= self.now).is_some() && matches!(self.phase, Phase::Serving)
+        if self.maintain_by.take_if(|due| *due <= self.now).is_some()
+            && matches!(self.phase, Phase::Serving)
         {
             self.maintain(out);
         }
@@ -126,7 +131,8 @@ mod tests {
 
     #[test]
     fn squid_removes_the_more_the_fuller_the_directory_is() {
-        let check = |living, expected| assert_eq!(removals(living, 900, 1000), expected, "{living}");
+        let check =
+            |living, expected| assert_eq!(removals(living, 900, 1000), expected, "{living}");
         check(899, 0);
         check(900, 20);
         check(950, 170);

@@ -1,9 +1,11 @@
-//! Recovery of ufs (R39): every directory is listed and every file's header read, a few at a time. A file counts when
-//! its header is sound, its bytes are all there and the ledger has not outlived it; the newest of a key wins. What
-//! cannot be read does not count. Content is not read here: every get checks it.
+//! Recovery of ufs (R39): every directory is listed and every file's header read, a few at a time.
+//! A file counts when its header is sound, its bytes are all there and the ledger has not outlived
+//! it; the newest of a key wins. What cannot be read does not count. Content is not read here:
+//! every get checks it.
 //!
-//! A store that recovers from a clean stop only knows its files already, or has none: there the directories are listed
-//! while it serves, and what is not its own is unlinked. Until that is done, puts wait: the disk may still be full.
+//! A store that recovers from a clean stop only knows its files already, or has none: there the
+//! directories are listed while it serves, and what is not its own is unlinked. Until that is done,
+//! puts wait: the disk may still be full.
 
 use super::mapping::{self, Branch, Directory, Spot, Top};
 use super::shelf::{State, file_bytes};
@@ -79,8 +81,9 @@ impl Scan {
         if file { self.todo.push_front(entry) } else { self.todo.push_back(entry) }
     }
 
-    /// One file a number stays: the newest record, else the first other file. The rest, which only a power failure can
-    /// have brought back, is to be removed; so is a file of a number that is `taken`.
+    /// One file a number stays: the newest record, else the first other file. The rest, which only
+    /// a power failure can have brought back, is to be removed; so is a file of a number that is
+    /// `taken`.
     fn part_with_doubles(&mut self, taken: impl Fn(u32) -> bool) {
         self.found.sort_unstable_by_key(|(_, header)| std::cmp::Reverse(header.sequence));
         let mut numbers = HashSet::new();
@@ -137,7 +140,9 @@ impl Ufs {
                 let file = self.take_file();
                 (IoOp::Open { file, path: spot.path() }, Job::Scan(Step::Opened(next, file)))
             }
-            Place::Stray(spot) => (IoOp::Remove { path: spot.path() }, Job::Scan(Step::Removed(next))),
+            Place::Stray(spot) => {
+                (IoOp::Remove { path: spot.path() }, Job::Scan(Step::Removed(next)))
+            }
         };
         self.submit(op, job, out);
     }
@@ -244,7 +249,8 @@ impl Ufs {
         };
         scan.highest = scan.highest.max(header.sequence);
         let content = header.head_length as usize + header.body_length as usize;
-        let counts = header.sequence >= self.ledger.lowest(spot.number) && size >= file_bytes(content) as u64;
+        let counts = header.sequence >= self.ledger.lowest(spot.number)
+            && size >= file_bytes(content) as u64;
         if counts { scan.found.push((spot, header)) } else { scan.junk.push((spot, size)) }
     }
 

@@ -1,5 +1,5 @@
-//! Which file numbers are in use, by which record, in which order of use: the index of ufs. The slot of a record is its
-//! file number. No IO, no file names.
+//! Which file numbers are in use, by which record, in which order of use: the index of ufs. The
+//! slot of a record is its file number. No IO, no file names.
 
 use crate::contract::Key;
 use crate::layout::{PAGE, SLOT};
@@ -132,7 +132,13 @@ impl Shelf {
     }
 
     /// Takes the lowest free number for a file about to be written.
-    pub(super) fn take(&mut self, key: Key, sequence: u64, content: u32, place: u64) -> Option<u32> {
+    pub(super) fn take(
+        &mut self,
+        key: Key,
+        sequence: u64,
+        content: u32,
+        place: u64,
+    ) -> Option<u32> {
         let number = match self.free.pop_first() {
             Some(number) => number,
             None => u32::try_from(self.slab.len()).ok().filter(|&next| next < self.limit)?,
@@ -141,8 +147,16 @@ impl Shelf {
         Some(number)
     }
 
-    /// Takes a certain number, as recovery finds it; the numbers below it that are not in use become free.
-    pub(super) fn occupy(&mut self, number: u32, key: Key, sequence: u64, content: u32, place: u64) {
+    /// Takes a certain number, as recovery finds it; the numbers below it that are not in use
+    /// become free.
+    pub(super) fn occupy(
+        &mut self,
+        number: u32,
+        key: Key,
+        sequence: u64,
+        content: u32,
+        place: u64,
+    ) {
         while self.slab.len() <= number as usize {
             self.free.insert(u32::try_from(self.slab.len()).unwrap_or(u32::MAX));
             self.slab.push(Slot::free());
@@ -153,7 +167,8 @@ impl Shelf {
         self.slab[number as usize] = Slot { key, sequence, place, content, state: State::Filling };
     }
 
-    /// A written file becomes its key's record, the most recently used. There must be no other record of that key.
+    /// A written file becomes its key's record, the most recently used. There must be no other
+    /// record of that key.
     pub(super) fn enliven(&mut self, number: u32) {
         let slot = &mut self.slab[number as usize];
         slot.state = State::Live;

@@ -1,5 +1,5 @@
-//! The index of a closed store as bytes, as Squid's swap.state (R69): one checksummed image, coldest record first, good
-//! for one opening only. Nothing read is trusted.
+//! The index of a closed store as bytes, as Squid's swap.state (R69): one checksummed image,
+//! coldest record first, good for one opening only. Nothing read is trusted.
 
 use crate::contract::Key;
 use crate::record::Secret;
@@ -28,7 +28,11 @@ pub(super) const fn bytes_for(records: u32) -> u64 {
 }
 
 /// The image of these records; it belongs to one generation of the store.
-pub(super) fn encode(records: impl Iterator<Item = Listed>, generation: u64, secret: &Secret) -> Vec<u8> {
+pub(super) fn encode(
+    records: impl Iterator<Item = Listed>,
+    generation: u64,
+    secret: &Secret,
+) -> Vec<u8> {
     let mut image = vec![0; HEAD];
     for record in records {
         image.extend(record.key.0);

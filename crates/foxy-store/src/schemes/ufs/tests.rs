@@ -1,5 +1,5 @@
-//! Tests of ufs itself: what it asks of the device for a hit, a fill and a removal, in which files, in which order.
-//! The promises every scheme makes are tested elsewhere.
+//! Tests of ufs itself: what it asks of the device for a hit, a fill and a removal, in which files,
+//! in which order. The promises every scheme makes are tested elsewhere.
 
 use super::*;
 use crate::contract::{Record, StoreReply};
@@ -17,10 +17,15 @@ impl Hand {
     fn new(change: impl FnOnce(&mut StoreSettings)) -> Self {
         let mut settings = StoreSettings::with_size(1 << 20);
         change(&mut settings);
-        Self { ufs: Ufs::new(UFS, &settings, Observer::default()), log: Vec::new(), replies: Vec::new() }
+        Self {
+            ufs: Ufs::new(UFS, &settings, Observer::default()),
+            log: Vec::new(),
+            replies: Vec::new(),
+        }
     }
 
-    /// Carries out everything that is asked, as an empty disk would; folders in `there` exist already.
+    /// Carries out everything that is asked, as an empty disk would; folders in `there` exist
+    /// already.
     fn carry_out(&mut self, mut out: Outbox, folder: &[DirectoryEntry]) {
         while !out.operations.is_empty() {
             let mut next = Outbox::default();
@@ -51,9 +56,15 @@ impl Hand {
     }
 
     fn put(&mut self, key: u8) -> (Vec<String>, Answer) {
-        let record = Record { head: Bytes::from_static(b"head"), body: Bytes::from(vec![key; 1000]) };
+        let record =
+            Record { head: Bytes::from_static(b"head"), body: Bytes::from(vec![key; 1000]) };
         let hint = crate::contract::PlacementHint::default();
-        self.ask(StoreRequest::Put { ticket: Ticket(u64::from(key)), key: Key([key; 16]), record, hint })
+        self.ask(StoreRequest::Put {
+            ticket: Ticket(u64::from(key)),
+            key: Key([key; 16]),
+            record,
+            hint,
+        })
     }
 
     fn remove(&mut self, key: u8) -> (Vec<String>, Answer) {
@@ -69,7 +80,9 @@ fn answer(
         IoOp::Open { path, .. } | IoOp::OpenBlockDevice { path, .. } => {
             (format!("open {}", path.as_str()), Err(IoError::NotFound), None)
         }
-        IoOp::Create { path, .. } => (format!("create {}", path.as_str()), Ok(IoOutput::Done), None),
+        IoOp::Create { path, .. } => {
+            (format!("create {}", path.as_str()), Ok(IoOutput::Done), None)
+        }
         IoOp::Close { .. } => ("close".into(), Ok(IoOutput::Done), None),
         IoOp::Read { buffer, .. } => {
             ("read".into(), Ok(IoOutput::Moved { count: buffer.len() }), Some(buffer))
@@ -80,7 +93,9 @@ fn answer(
         }
         IoOp::Sync { .. } => ("sync".into(), Ok(IoOutput::Done), None),
         IoOp::Remove { path } => (format!("remove {}", path.as_str()), Ok(IoOutput::Done), None),
-        IoOp::MakeDir { path } => (format!("directory {}", path.as_str()), Ok(IoOutput::Done), None),
+        IoOp::MakeDir { path } => {
+            (format!("directory {}", path.as_str()), Ok(IoOutput::Done), None)
+        }
         IoOp::List { path } => {
             (format!("list {}", path.as_str()), Ok(IoOutput::Listing(folder.to_vec())), None)
         }
@@ -108,8 +123,14 @@ fn a_replacement_is_synced_before_its_answer_and_unlinks_the_old_file() {
     hand.put(1);
     let (operations, answer) = hand.put(1);
     assert_eq!(answer, Answer::Stored);
-    let written =
-        ["create 00/00/00000001", "write 1536", "close", "remove 00/00/00000000", "write 4096", "sync"];
+    let written = [
+        "create 00/00/00000001",
+        "write 1536",
+        "close",
+        "remove 00/00/00000000",
+        "write 4096",
+        "sync",
+    ];
     assert_eq!(operations, written);
     assert_eq!(hand.put(2).0[0], "create 00/00/00000000", "the lowest free number");
 }
@@ -140,8 +161,14 @@ fn the_mapping_decides_where_files_lie() {
 #[test]
 fn a_folder_with_another_programs_store_is_left_alone() {
     let mut hand = Hand::new(|_| {});
-    hand.start(&[DirectoryEntry { name: "00".into(), is_directory: true, size: 0 }, file("swap.state")]);
-    assert_eq!(hand.ufs.observer.status.get(), StoreStatus::Unusable(OpenStoreError::ForeignFolders));
+    hand.start(&[
+        DirectoryEntry { name: "00".into(), is_directory: true, size: 0 },
+        file("swap.state"),
+    ]);
+    assert_eq!(
+        hand.ufs.observer.status.get(),
+        StoreStatus::Unusable(OpenStoreError::ForeignFolders)
+    );
     assert_eq!(hand.put(1), (vec![], Answer::Refused(RefusedReason::StoresNothing)));
     let changes = |text: &&String| text.starts_with("create") || text.starts_with("remove");
     assert_eq!(hand.log.iter().find(changes), None);
@@ -211,7 +238,10 @@ fn without_a_ledger_nothing_is_synced_while_serving() {
     hand.put(1);
     let (operations, answer) = hand.put(1);
     assert_eq!(answer, Answer::Stored);
-    assert_eq!(operations, ["create 00/00/00000001", "write 1536", "close", "remove 00/00/00000000"]);
+    assert_eq!(
+        operations,
+        ["create 00/00/00000001", "write 1536", "close", "remove 00/00/00000000"]
+    );
     assert_eq!(hand.remove(1), (vec!["remove 00/00/00000001".into()], Answer::Removed));
     assert_eq!(hand.ufs.deadline(), None, "nothing waits to be committed");
 }

@@ -1,5 +1,6 @@
-//! What may be written: so many bytes a day, saved up for a day at most. Writes that nobody can put off go on when it is spent,
-//! and what they take is missing afterwards, a day's worth at most. It delays nothing and knows no clock.
+//! What may be written: so many bytes a day, saved up for a day at most. Writes that nobody can put
+//! off go on when it is spent, and what they take is missing afterwards, a day's worth at most. It
+//! delays nothing and knows no clock.
 
 use foxy_base::Instant;
 
@@ -37,7 +38,8 @@ impl Allowance {
             // What is left of a byte counts the next time.
             let took = u64::try_from(earned * DAY / a_day).unwrap_or(u64::MAX);
             self.since = Instant(self.since.0.saturating_add(took));
-            self.left = self.left.saturating_add(i64::try_from(earned).unwrap_or(i64::MAX)).min(self.a_day);
+            self.left =
+                self.left.saturating_add(i64::try_from(earned).unwrap_or(i64::MAX)).min(self.a_day);
         }
         self.left <= 0
     }

@@ -1,4 +1,5 @@
-//! Records in use that are carried over from a segment to be given up: read there, and written anew with the next batch.
+//! Records in use that are carried over from a segment to be given up: read there, and written anew
+//! with the next batch.
 
 use super::Webcosm;
 use super::index::{Extent, Known, Tag};
@@ -12,12 +13,12 @@ use crate::worth::Distance;
 use foxy_device::{IoBuffer, IoError};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The share of all that is given up that may be carried over even if nothing is ever asked for, as a divisor: what it costs in
-/// writes.
+/// The share of all that is given up that may be carried over even if nothing is ever asked for, as
+/// a divisor: what it costs in writes.
 const SHARE: i64 = 32;
 
-/// Of so many bytes that gets found on disk, one more may be carried over: where much is asked for again, what is carried
-/// over saves more than it costs.
+/// Of so many bytes that gets found on disk, one more may be carried over: where much is asked for
+/// again, what is carried over saves more than it costs.
 const FOUND: u64 = 4;
 
 /// Bytes that a packed record is taken to have when the index alone is asked.
@@ -113,8 +114,8 @@ const fn bytes_of(extent: Extent) -> u64 {
 }
 
 impl Webcosm {
-    /// Begins to carry over those records of a segment that are worth it: those with the most uses for their size, as far
-    /// as what may be written goes.
+    /// Begins to carry over those records of a segment that are worth it: those with the most uses
+    /// for their size, as far as what may be written goes.
     pub(super) fn begin_copies(&mut self, mut worth: Vec<(u64, Known)>) {
         let segment = i64::try_from(self.geometry.segment_bytes()).expect("segments are small");
         self.copies.earn(self.index.take_found());
@@ -132,7 +133,8 @@ impl Webcosm {
         }
     }
 
-    /// What the index knows of a record, and how many uses it has for a mebibyte, if it is worth carrying over.
+    /// What the index knows of a record, and how many uses it has for a mebibyte, if it is worth
+    /// carrying over.
     pub(super) fn worth(&self, slot: u32, listed: &Listed) -> Option<(u64, Known)> {
         let place = self.geometry.place(slot, u64::from(listed.step) * 64);
         let known = self.index.get(listed.tag).filter(|known| known.place == place)?;
@@ -157,7 +159,12 @@ impl Webcosm {
     }
 
     /// What cannot be read is not carried over.
-    pub(super) fn copy_read(&mut self, known: Known, spot: Spot, result: Result<IoBuffer, IoError>) {
+    pub(super) fn copy_read(
+        &mut self,
+        known: Known,
+        spot: Spot,
+        result: Result<IoBuffer, IoError>,
+    ) {
         self.copies.reading -= 1;
         let Ok(buffer) = result else { return };
         for (key, record) in spot.records(buffer, &self.secret) {
@@ -166,7 +173,11 @@ impl Webcosm {
             if let Some(uses) = still.and_then(|known| self.uses_left(known)) {
                 self.observer.statistics.carried_over.add(1);
                 self.observer.statistics.carried_over_bytes.add(record.len() as u64);
-                self.copies.add(Copy { staged: Staged { key, record, uses }, tag, place: known.place });
+                self.copies.add(Copy {
+                    staged: Staged { key, record, uses },
+                    tag,
+                    place: known.place,
+                });
             }
         }
     }

@@ -1,8 +1,10 @@
-//! What is forgotten, who waits for it, and which facts only the journal knows yet: the journal in memory. It does no IO.
+//! What is forgotten, who waits for it, and which facts only the journal knows yet: the journal in
+//! memory. It does no IO.
 //!
-//! A fact is born in the journal, goes into the summary of the segment that each log writes at the time, and is dropped
-//! from the journal once those summaries are durable. A summary lives longer than anything in its log that the fact is
-//! about, because each log gives segments up in the order in which they were written.
+//! A fact is born in the journal, goes into the summary of the segment that each log writes at the
+//! time, and is dropped from the journal once those summaries are durable. A summary lives longer
+//! than anything in its log that the fact is about, because each log gives segments up in the order
+//! in which they were written.
 
 use super::geometry::{LogName, Position, Segment, Sequence};
 use super::index::Tag;
@@ -47,7 +49,8 @@ impl Fact {
     /// The segment that is void, if it says that.
     #[must_use]
     pub fn voided(&self) -> Option<Segment> {
-        let log = if self.up_to[1] == Position::default() { LogName::Main } else { LogName::Probation };
+        let log =
+            if self.up_to[1] == Position::default() { LogName::Main } else { LogName::Probation };
         (self.tag == VOID).then(|| self.up_to[log as usize].segment())
     }
 
@@ -246,14 +249,18 @@ mod tests {
     fn facts_come_back_from_the_journal() {
         let void = Segment { log: LogName::Probation, sequence: 12 };
         let marks = [(1, 2), (3, u32::MAX)];
-        for fact in
-            [Fact { tag: Tag(77), up_to: [Position(3), Position(9)] }, Fact::void(void), Fact::mark(marks)]
-        {
+        for fact in [
+            Fact { tag: Tag(77), up_to: [Position(3), Position(9)] },
+            Fact::void(void),
+            Fact::mark(marks),
+        ] {
             assert_eq!(Fact::of_forget(&fact.to_forget()), fact);
         }
         assert_eq!(Fact::void(void).voided(), Some(void));
         assert_eq!(
-            Fact::void(Segment { log: LogName::Main, sequence: 0 }).voided().map(|void| void.sequence),
+            Fact::void(Segment { log: LogName::Main, sequence: 0 })
+                .voided()
+                .map(|void| void.sequence),
             Some(0)
         );
         let retired = Fact::retired(void);

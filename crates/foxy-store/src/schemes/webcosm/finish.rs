@@ -31,7 +31,9 @@ impl Webcosm {
                 self.closing = Some(ticket);
                 self.uses.stop_reading();
             }
-            Phase::Closing | Phase::Closed => out.reply(ticket, Answer::Refused(RefusedReason::Closed)),
+            Phase::Closing | Phase::Closed => {
+                out.reply(ticket, Answer::Refused(RefusedReason::Closed))
+            }
             _ => {
                 self.closing = Some(ticket);
                 self.finish_close(out);
@@ -56,7 +58,9 @@ impl Webcosm {
             return;
         }
         match self.close_step {
-            CloseStep::Writing => self.run(vec![Step::Sync], After::CloseSynced, Instant::ZERO, out),
+            CloseStep::Writing => {
+                self.run(vec![Step::Sync], After::CloseSynced, Instant::ZERO, out)
+            }
             CloseStep::Synced => {
                 self.close_step = CloseStep::Marked;
                 let steps = self.last_words();
@@ -97,7 +101,8 @@ impl Webcosm {
             Some(After::Committed(commit)) => commit.batch,
             _ => Vec::new(),
         };
-        let tickets = committing.into_iter().map(|wanted| wanted.ticket).chain(self.forgetting.give_up());
+        let tickets =
+            committing.into_iter().map(|wanted| wanted.ticket).chain(self.forgetting.give_up());
         for ticket in tickets {
             out.reply(ticket, Answer::Refused(RefusedReason::Closed));
         }

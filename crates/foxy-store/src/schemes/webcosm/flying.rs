@@ -1,4 +1,5 @@
-//! Batches on their way to disk: their records, which are visible meanwhile, and the memory they are written from.
+//! Batches on their way to disk: their records, which are visible meanwhile, and the memory they
+//! are written from.
 
 use super::geometry::{LogName, Segment, Sequence};
 use super::index::Tag;
@@ -37,14 +38,19 @@ impl Flying {
         self.batches.is_empty()
     }
 
-    /// Whether a batch is on its way to a segment, whose slot must not be written to by another meanwhile.
+    /// Whether a batch is on its way to a segment, whose slot must not be written to by another
+    /// meanwhile.
     pub fn writes_to(&self, segment: Segment) -> bool {
         self.batches.contains(&segment)
     }
 
     /// The first segment of a log that a batch is on its way to.
     pub fn first(&self, log: LogName) -> Option<Sequence> {
-        self.batches.iter().filter(|segment| segment.log == log).map(|segment| segment.sequence).min()
+        self.batches
+            .iter()
+            .filter(|segment| segment.log == log)
+            .map(|segment| segment.sequence)
+            .min()
     }
 
     /// Whether one more batch may be written.
@@ -54,14 +60,18 @@ impl Flying {
 
     /// Memory for a batch of that many bytes; what it holds is to be overwritten.
     pub fn buffer(&mut self, length: usize) -> IoBuffer {
-        self.spare.pop().and_then(|spare| spare.resized(length)).unwrap_or_else(|| IoBuffer::zeroed(length))
+        self.spare
+            .pop()
+            .and_then(|spare| spare.resized(length))
+            .unwrap_or_else(|| IoBuffer::zeroed(length))
     }
 
     /// A batch is submitted.
     pub fn begin(&mut self, io: u64, segment: Segment, items: Vec<Item>, bytes: usize) {
         self.batches.push(segment);
         self.bytes += bytes;
-        self.records.extend(items.into_iter().map(|item| (item.staged.key, (io, item.staged.record))));
+        self.records
+            .extend(items.into_iter().map(|item| (item.staged.key, (io, item.staged.record))));
     }
 
     /// A batch is written or has failed.

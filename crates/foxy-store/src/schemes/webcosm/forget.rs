@@ -1,5 +1,6 @@
-//! Removals, and puts of keys that may have a record on disk: each waits until the journal says durably that older ones
-//! are forgotten. One block and one sync serve all that wait (group commit), and the giving up of segments.
+//! Removals, and puts of keys that may have a record on disk: each waits until the journal says
+//! durably that older ones are forgotten. One block and one sync serve all that wait (group
+//! commit), and the giving up of segments.
 
 use super::Webcosm;
 use super::facts::Wanted;
@@ -94,7 +95,9 @@ impl Webcosm {
         if self.script.is_some() || self.forgetting.queue.is_empty() && !wanted {
             return;
         }
-        if self.forgetting.broken.is_some() || self.forgetting.next_block >= self.forgetting.blocks() {
+        if self.forgetting.broken.is_some()
+            || self.forgetting.next_block >= self.forgetting.blocks()
+        {
             return self.rotate(now, out);
         }
         let some = self.forgetting.unwritten.len().min(BLOCK_ENTRIES - 1);
@@ -118,8 +121,9 @@ impl Webcosm {
         Fact::mark([(tails[0], ends[0]), (tails[1], ends[1])])
     }
 
-    /// What makes the journal say up to where all is durable, so that the next opening need not look and what is damaged
-    /// later is known to be that: one more block, or a move to the other half. Nothing where neither can be relied on.
+    /// What makes the journal say up to where all is durable, so that the next opening need not
+    /// look and what is damaged later is known to be that: one more block, or a move to the other
+    /// half. Nothing where neither can be relied on.
     pub(super) fn last_words(&mut self) -> Vec<Step> {
         if self.forgetting.broken.is_some() || self.sync_failures > 0 {
             return Vec::new();
@@ -129,7 +133,10 @@ impl Webcosm {
             let tails = self.logs.each_ref().map(Log::kept_from);
             let up_to = self.next_positions();
             let commit = Commit { batch: Vec::new(), old: Vec::new(), up_to, tails };
-            return vec![Step::Write(self.place_of(block), self.block_of(&commit, block)), Step::Sync];
+            return vec![
+                Step::Write(self.place_of(block), self.block_of(&commit, block)),
+                Step::Sync,
+            ];
         }
         let superblock = self.next_half();
         let (mut steps, blocks) = self.compaction_steps(&superblock, &self.forgetting.needed());
@@ -149,11 +156,13 @@ impl Webcosm {
     fn block_of(&self, commit: &Commit, block: u32) -> IoBuffer {
         let stamp = BlockStamp { generation: self.superblock.journal_generation, durable: 0 };
         let new = commit.batch.iter().map(|wanted| Fact { tag: wanted.tag, up_to: commit.up_to });
-        let facts = [self.mark(commit.tails)].into_iter().chain(commit.old.iter().copied()).chain(new);
+        let facts =
+            [self.mark(commit.tails)].into_iter().chain(commit.old.iter().copied()).chain(new);
         journal::encode(&facts.map(Fact::to_forget).collect::<Vec<_>>(), block, stamp, &self.secret)
     }
 
-    /// These facts are durable, or the device failed; a failed block is written again by the next commit.
+    /// These facts are durable, or the device failed; a failed block is written again by the next
+    /// commit.
     pub(super) fn committed(
         &mut self,
         commit: Commit,
@@ -204,8 +213,9 @@ impl Webcosm {
             .any(|&log| self.forgetting.unsealed(log) > 0 && !self.logs[log as usize].has_room())
     }
 
-    /// Moves the facts that are still needed to the other half. When they would fill much of it, what waits has to wait
-    /// until summaries with those facts are durable; it is refused only where that cannot be.
+    /// Moves the facts that are still needed to the other half. When they would fill much of it,
+    /// what waits has to wait until summaries with those facts are durable; it is refused only
+    /// where that cannot be.
     fn rotate(&mut self, now: Instant, out: &mut Outbox) {
         if let Some(error) = self.forgetting.broken {
             let batch = self.forgetting.queue.drain(..).collect();
@@ -249,16 +259,22 @@ impl Webcosm {
     }
 
     /// Steps that write facts to the half that will count, and the blocks they take.
-    pub(super) fn compaction_steps(&self, superblock: &Superblock, facts: &[Fact]) -> (Vec<Step>, u32) {
+    pub(super) fn compaction_steps(
+        &self,
+        superblock: &Superblock,
+        facts: &[Fact],
+    ) -> (Vec<Step>, u32) {
         let half = self.geometry.journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
         let mark = self.mark(self.logs.each_ref().map(Log::kept_from));
-        let facts: Vec<Forget> = [&mark].into_iter().chain(facts).map(|fact| fact.to_forget()).collect();
+        let facts: Vec<Forget> =
+            [&mark].into_iter().chain(facts).map(|fact| fact.to_forget()).collect();
         let blocks = journal::encode(&facts, 0, stamp, &self.secret);
         (vec![Step::Write(half.offset(), blocks), Step::Sync], journal::blocks_for(facts.len()))
     }
 
-    /// After a failed move nobody can say which half the superblock on disk names, so nothing more is appended.
+    /// After a failed move nobody can say which half the superblock on disk names, so nothing more
+    /// is appended.
     pub(super) fn rotated(
         &mut self,
         superblock: Superblock,

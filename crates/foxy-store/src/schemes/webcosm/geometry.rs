@@ -1,5 +1,6 @@
-//! How a webcosm file is divided: superblocks, two journal halves, a ring of segments. Arithmetic only; all of it
-//! follows from the file's size, and from the one it was begun with if that was another.
+//! How a webcosm file is divided: superblocks, two journal halves, a ring of segments. Arithmetic
+//! only; all of it follows from the file's size, and from the one it was begun with if that was
+//! another.
 
 pub use super::turn::Turn;
 use crate::layout::{PAGE, Region};
@@ -16,7 +17,8 @@ pub const PLACE_BITS: u32 = 34;
 /// The share of all segments that are on probation, as a divisor.
 const PROBATION_SHARE: u32 = 8;
 
-/// How many times larger or smaller than at its beginning a store can become: its index is made for so many records.
+/// How many times larger or smaller than at its beginning a store can become: its index is made for
+/// so many records.
 const MOST_FACTOR: u64 = 8;
 
 /// Pages of the largest segment: 16 MiB.
@@ -25,7 +27,8 @@ pub const MOST_SEGMENT_PAGES: u32 = 4096;
 /// The most bytes one store can use: 8 TiB, where places with the coarsest granule end.
 pub const MOST_BYTES: u64 = 512 << PLACE_BITS;
 
-/// Which segment of its log in the order of writing. It grows by one a segment and never repeats within a store.
+/// Which segment of its log in the order of writing. It grows by one a segment and never repeats
+/// within a store.
 pub type Sequence = u32;
 
 /// The two logs, each a ring of segments of its own.
@@ -51,8 +54,8 @@ pub struct Segment {
     pub sequence: Sequence,
 }
 
-/// A page of a log: its segment's place in the order of writing, and its place within the segment. Only positions of one
-/// log can be compared.
+/// A page of a log: its segment's place in the order of writing, and its place within the segment.
+/// Only positions of one log can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
@@ -136,8 +139,9 @@ impl Geometry {
         }
     }
 
-    /// The division of the file with that superblock. What does not follow from the number of segments stays as it was when
-    /// the store was begun. Sizes that no store has are taken for the nearest ones.
+    /// The division of the file with that superblock. What does not follow from the number of
+    /// segments stays as it was when the store was begun. Sizes that no store has are taken for the
+    /// nearest ones.
     #[must_use]
     pub fn in_file(superblock: &Superblock) -> Self {
         let size = superblock.size.clamp(MINIMUM_SIZE, MOST_BYTES);
@@ -151,8 +155,8 @@ impl Geometry {
         Self { pages, rings: rings(pages, first, begun.segment_pages), turn, ..begun }
     }
 
-    /// The division once the file has another size, all else being as it is; `None` when that is too far from what the store
-    /// was begun with.
+    /// The division once the file has another size, all else being as it is; `None` when that is
+    /// too far from what the store was begun with.
     #[must_use]
     pub fn resized(&self, origin: u64, size: u64) -> Option<Self> {
         let pages = size / PAGE as u64;
@@ -292,10 +296,15 @@ mod tests {
 
     #[test]
     fn segments_fill_the_file_and_there_are_enough_to_turn_over() {
-        for size in [MINIMUM_SIZE, 1 << 20, 33 << 20, 512 << 20, 10 << 30, (1 << 40) + 12_345, MOST_BYTES] {
+        for size in
+            [MINIMUM_SIZE, 1 << 20, 33 << 20, 512 << 20, 10 << 30, (1 << 40) + 12_345, MOST_BYTES]
+        {
             let geometry = Geometry::of(size);
             let used = geometry.start + u64::from(geometry.slots()) * geometry.segment_bytes();
-            assert!(used <= size && size - used < geometry.segment_bytes() + 4096, "{size}: {geometry:?}");
+            assert!(
+                used <= size && size - used < geometry.segment_bytes() + 4096,
+                "{size}: {geometry:?}"
+            );
             assert!(geometry.slots() >= 5, "{size}: {geometry:?}");
             let rest = geometry.uses();
             assert_eq!(rest.offset(), used, "{size}: {geometry:?}");

@@ -1,5 +1,6 @@
-//! What was given up on probation, remembered by four bytes each, so that one that is asked for again need not prove itself
-//! twice. A newer one takes an older one's place by chance; a mistake costs nothing but a place in the main log.
+//! What was given up on probation, remembered by four bytes each, so that one that is asked for
+//! again need not prove itself twice. A newer one takes an older one's place by chance; a mistake
+//! costs nothing but a place in the main log.
 
 use super::geometry::Geometry;
 use super::index::Tag;

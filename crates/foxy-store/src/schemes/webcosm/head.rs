@@ -1,5 +1,6 @@
-//! Finding the newest segments when a store is opened: onwards from the one that the journal says may not be durable. A
-//! segment without a summary is read through; one that has nothing of its place in the log in it is a gap.
+//! Finding the newest segments when a store is opened: onwards from the one that the journal says
+//! may not be durable. A segment without a summary is read through; one that has nothing of its
+//! place in the log in it is a gap.
 
 use super::Webcosm;
 use super::geometry::{LogName, Position, Segment};
@@ -50,8 +51,8 @@ impl Webcosm {
         self.submit_read(offset, length, Pending::LookAtEnd(segment), out);
     }
 
-    /// Whether a segment with that place in its log may have been written in that life: in the last one only those from
-    /// its beginning on, and nothing else there.
+    /// Whether a segment with that place in its log may have been written in that life: in the last
+    /// one only those from its beginning on, and nothing else there.
     pub(super) fn fits(&self, segment: Segment, life: u64) -> bool {
         let begun = segment.sequence >= first_of_life(&self.superblock, segment.log);
         if begun { life == self.superblock.opens } else { life < self.superblock.opens }
@@ -70,7 +71,8 @@ impl Webcosm {
         out: &mut Outbox,
     ) {
         let sealed = result.is_ok_and(|buffer| {
-            let life = self.life_at_end(buffer.as_ref(), segment).filter(|&life| self.fits(segment, life));
+            let life =
+                self.life_at_end(buffer.as_ref(), segment).filter(|&life| self.fits(segment, life));
             life.is_some_and(|life| self.judge_end(buffer.as_ref(), segment, life).is_some())
         });
         if sealed {
@@ -93,7 +95,8 @@ impl Webcosm {
         let begun = result.ok().and_then(|buffer| self.life_at_start(buffer.as_ref(), segment));
         match begun.filter(|&life| self.fits(segment, life)) {
             Some(_) => {
-                let length = usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
+                let length =
+                    usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
                 self.submit_read(
                     self.geometry.offset(self.geometry.slot(segment), 0),
                     length,
@@ -140,7 +143,8 @@ impl Webcosm {
         self.look_at(Segment { log, sequence: sequence + 1 }, out);
     }
 
-    /// The records of a segment, found by reading it through; nothing in it is trusted that does not have its checksum.
+    /// The records of a segment, found by reading it through; nothing in it is trusted that does
+    /// not have its checksum.
     fn records_of(&self, bytes: &[u8], segment: Segment, life: u64) -> Vec<Listed> {
         let mut records = Vec::new();
         let mut at = 0;
@@ -157,8 +161,9 @@ impl Webcosm {
         records
     }
 
-    /// Records that follow each other from a byte on; gives the last byte that belongs to one, or that byte. One whose
-    /// content was cut off is nobody's: whatever it was to replace is durably forgotten.
+    /// Records that follow each other from a byte on; gives the last byte that belongs to one, or
+    /// that byte. One whose content was cut off is nobody's: whatever it was to replace is durably
+    /// forgotten.
     fn run_from(
         &self,
         start: usize,
@@ -168,7 +173,8 @@ impl Webcosm {
     ) -> usize {
         let granule = usize::try_from(self.geometry.granule).expect("granules are small");
         let (mut at, mut last) = (start, start);
-        while let Some(Ok(header)) = bytes.get(at..).map(|rest| Header::decode(rest, &self.secret)) {
+        while let Some(Ok(header)) = bytes.get(at..).map(|rest| Header::decode(rest, &self.secret))
+        {
             let page = u32::try_from(at / PAGE).expect("segments are small");
             if header.sequence != Position::new(segment, page).stamp(life) {
                 break;

@@ -1,8 +1,10 @@
-//! Records in memory that are not on disk yet. Most wait for a moment to be written with others; newcomers are held back for
-//! longer where the store has written more than it should. Those are served from here, written when they are asked for
-//! again, and forgotten in the order in which they came; a store that ends, in order or not, loses them.
+//! Records in memory that are not on disk yet. Most wait for a moment to be written with others;
+//! newcomers are held back for longer where the store has written more than it should. Those are
+//! served from here, written when they are asked for again, and forgotten in the order in which
+//! they came; a store that ends, in order or not, loses them.
 //!
-//! What is held may replace a record on disk like any other: it comes here only when all that is older is forgotten durably.
+//! What is held may replace a record on disk like any other: it comes here only when all that is
+//! older is forgotten durably.
 
 use super::Webcosm;
 use super::allowance::Allowance;
@@ -111,8 +113,14 @@ impl Webcosm {
         waiting == 0 || waiting + length <= limit
     }
 
-    /// Whether a newcomer to a store that was full once is to be asked for again before it is written.
-    pub(super) fn is_to_be_held(&mut self, distance: Distance, length: usize, now: Instant) -> bool {
+    /// Whether a newcomer to a store that was full once is to be asked for again before it is
+    /// written.
+    pub(super) fn is_to_be_held(
+        &mut self,
+        distance: Distance,
+        length: usize,
+        now: Instant,
+    ) -> bool {
         let serving = self.phase == Phase::Serving;
         serving && self.held.as_mut().is_some_and(|held| held.takes(distance, length, now))
     }
@@ -132,10 +140,13 @@ impl Webcosm {
         }
     }
 
-    /// A record is asked for: if it is held it has proven itself and waits to be written, where there is room for it. Says
-    /// whether it does. It stays where it is while another record is known under its tag.
+    /// A record is asked for: if it is held it has proven itself and waits to be written, where
+    /// there is room for it. Says whether it does. It stays where it is while another record is
+    /// known under its tag.
     pub(super) fn prove(&mut self, key: Key, tag: Tag, now: Instant) -> bool {
-        let Some(length) = self.held.as_ref().and_then(|held| held.records.length(key)) else { return false };
+        let Some(length) = self.held.as_ref().and_then(|held| held.records.length(key)) else {
+            return false;
+        };
         if self.is_crowded() || !self.may_wait(length) || self.may_have_older(key, tag) {
             return false;
         }

@@ -1,6 +1,7 @@
-//! The index: where each record lies, eight bytes a record. It knows no keys, only 22 more bits of their hash than say the
-//! partition, so it is a hint that every read verifies; of two records that it cannot tell apart it knows the newer.
-//! A partition is a few sorted arrays of chunks, so there is no load factor and nothing that can overflow.
+//! The index: where each record lies, eight bytes a record. It knows no keys, only 22 more bits of
+//! their hash than say the partition, so it is a hint that every read verifies; of two records that
+//! it cannot tell apart it knows the newer. A partition is a few sorted arrays of chunks, so there
+//! is no load factor and nothing that can overflow.
 
 use super::geometry::PLACE_BITS;
 use super::partition::{self, Place};
@@ -54,7 +55,9 @@ impl Extent {
         match self {
             Self::Packed => 0,
             Self::Pages(pages) if pages <= EXACT_CLASSES => pages as u8,
-            Self::Pages(pages) => (EXACT_CLASSES + (pages - EXACT_CLASSES).div_ceil(CLASS_STEP)) as u8,
+            Self::Pages(pages) => {
+                (EXACT_CLASSES + (pages - EXACT_CLASSES).div_ceil(CLASS_STEP)) as u8
+            }
         }
     }
 
@@ -86,7 +89,8 @@ pub struct Known {
 impl Known {
     fn pack(self, tag: Tag) -> u64 {
         let fingerprint = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
-        let rest = self.place << (CLASS_BITS + USE_BITS) | u64::from(self.extent.class()) << USE_BITS;
+        let rest =
+            self.place << (CLASS_BITS + USE_BITS) | u64::from(self.extent.class()) << USE_BITS;
         fingerprint << (64 - FINGERPRINT_BITS) | rest | u64::from(self.uses)
     }
 
@@ -119,7 +123,12 @@ impl Index {
     /// An empty index of two to the power of `bits` partitions.
     #[must_use]
     pub fn new(bits: u32) -> Self {
-        Self { partitions: vec![Partition::default(); 1 << bits], pool: Pool::default(), bits, len: 0 }
+        Self {
+            partitions: vec![Partition::default(); 1 << bits],
+            pool: Pool::default(),
+            bits,
+            len: 0,
+        }
     }
 
     /// The tag of a key with that hash.
@@ -177,8 +186,9 @@ impl Index {
         }
     }
 
-    /// Goes over the tags from one on whose records have at least so many uses, until `take` has no room, or so many entries
-    /// have been looked at, or more: the tag to go on from, if there may be more.
+    /// Goes over the tags from one on whose records have at least so many uses, until `take` has no
+    /// room, or so many entries have been looked at, or more: the tag to go on from, if there may
+    /// be more.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -226,8 +236,8 @@ impl Index {
         is_that
     }
 
-    /// Forgets every record that begins in a range of places, from a partition on, and looks at so many entries or somewhat more:
-    /// the partition to go on from, if there is more.
+    /// Forgets every record that begins in a range of places, from a partition on, and looks at so
+    /// many entries or somewhat more: the partition to go on from, if there is more.
     pub fn remove_range(
         &mut self,
         places: &std::ops::Range<u64>,

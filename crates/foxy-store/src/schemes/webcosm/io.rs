@@ -37,7 +37,8 @@ pub enum Pending {
     Batch(Batch),
     /// A segment's summary being written.
     Summary(Segment),
-    /// A step of a script; a sync takes along the segments it makes durable, and what had failed before it.
+    /// A step of a script; a sync takes along the segments it makes durable, and what had failed
+    /// before it.
     Script(Option<([Sequence; 2], u32)>),
     /// Reading uses, from this page of their region.
     ReadUses(u32),
@@ -62,7 +63,13 @@ impl Webcosm {
     }
 
     /// Submits a read of the file.
-    pub(super) fn submit_read(&mut self, offset: u64, length: usize, what: Pending, out: &mut Outbox) {
+    pub(super) fn submit_read(
+        &mut self,
+        offset: u64,
+        length: usize,
+        what: Pending,
+        out: &mut Outbox,
+    ) {
         let op = IoOp::Read { file: self.file, offset, buffer: IoBuffer::zeroed(length) };
         self.submit(op, what, out);
     }
@@ -72,7 +79,8 @@ impl Webcosm {
         let id = done.id;
         let Some(pending) = self.pending.remove(&id.0) else { return };
         let looking = matches!(pending, Pending::Opening);
-        let failed = done.result.as_ref().is_err_and(|&error| !(looking && self.opening.looks_for(error)));
+        let failed =
+            done.result.as_ref().is_err_and(|&error| !(looking && self.opening.looks_for(error)));
         if failed && !matches!(pending, Pending::CloseFile) {
             self.observer.statistics.device_errors.add(1);
         }
@@ -85,8 +93,12 @@ impl Webcosm {
             Pending::LookAtEnd(segment) => self.looked_at_end(segment, read(done), out),
             Pending::LookAtStart(segment) => self.looked_at_start(segment, read(done), out),
             Pending::LookAtAll(segment) => self.looked_at_all(segment, read(done), out),
-            Pending::SummaryEnd(purpose, segment) => self.summary_end_read(purpose, segment, read(done), out),
-            Pending::LongSummary(purpose, whole) => self.long_summary_read(purpose, whole, read(done), out),
+            Pending::SummaryEnd(purpose, segment) => {
+                self.summary_end_read(purpose, segment, read(done), out)
+            }
+            Pending::LongSummary(purpose, whole) => {
+                self.long_summary_read(purpose, whole, read(done), out)
+            }
             Pending::Copy(known, spot) => self.copy_read(known, spot, read(done)),
             Pending::Read(pending) => self.read_done(pending, read(done), out),
             Pending::Batch(batch) => {

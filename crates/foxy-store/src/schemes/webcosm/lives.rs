@@ -1,5 +1,6 @@
-//! Which life of a store wrote a segment: what its pages say, and where the life that the superblock names began. Reading only;
-//! which segments count follows from it in `head`, and in `check` again.
+//! Which life of a store wrote a segment: what its pages say, and where the life that the
+//! superblock names began. Reading only; which segments count follows from it in `head`, and in
+//! `check` again.
 
 use super::geometry::{LIFE_SHIFT, LogName, Position, Segment, Sequence};
 use super::packed;
@@ -33,7 +34,8 @@ pub fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// The life in which a segment was begun, if its first page is a sound beginning of it: a record, or a page of small ones.
+/// The life in which a segment was begun, if its first page is a sound beginning of it: a record,
+/// or a page of small ones.
 pub fn begun_in(page: &[u8], segment: Segment, secret: &Secret) -> Option<u64> {
     let first = Position::new(segment, 0);
     let packed = number(page, 8)
@@ -48,8 +50,9 @@ mod tests {
 
     #[test]
     fn a_stamp_says_its_life_at_its_own_place_only() {
-        let [here, there] = [(7, 0), (7, 1)]
-            .map(|(sequence, page)| Position::new(Segment { log: LogName::Probation, sequence }, page));
+        let [here, there] = [(7, 0), (7, 1)].map(|(sequence, page)| {
+            Position::new(Segment { log: LogName::Probation, sequence }, page)
+        });
         for life in [0, 1, (1 << (64 - LIFE_SHIFT)) - 1] {
             assert_eq!(here.life_in(here.stamp(life)), Some(life));
             assert_eq!(there.life_in(here.stamp(life)), None);

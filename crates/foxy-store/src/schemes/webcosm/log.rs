@@ -1,4 +1,5 @@
-//! One of the two logs: which of its segments hold records, which one is being written, and what waits for it.
+//! One of the two logs: which of its segments hold records, which one is being written, and what
+//! waits for it.
 
 use super::geometry::{self, Geometry, LogName, Segment, Sequence, Turn};
 use super::reclaim::Gone;
@@ -24,10 +25,11 @@ pub struct Log {
     pub seals: Seals,
     /// What waits to be written.
     pub stage: Stage,
-    /// What the journal says durably: segments before this one are given up. Where it is beyond the tail, their records are leaving
-    /// the index.
+    /// What the journal says durably: segments before this one are given up. Where it is beyond the
+    /// tail, their records are leaving the index.
     pub given_up: Sequence,
-    /// The oldest segments, which only wait for the journal to be given up, or for their records to leave.
+    /// The oldest segments, which only wait for the journal to be given up, or for their records to
+    /// leave.
     pub ready: VecDeque<Gone>,
 }
 
@@ -63,8 +65,8 @@ impl Log {
         self.turn.segments(self.slots, self.tail)
     }
 
-    /// Whether its ends, which a disk may have made up, can be those of a log: no more segments than it has slots, and sequence
-    /// numbers enough left for all that will ever be written.
+    /// Whether its ends, which a disk may have made up, can be those of a log: no more segments
+    /// than it has slots, and sequence numbers enough left for all that will ever be written.
     #[must_use]
     pub fn is_possible(&self) -> bool {
         let used = self.next.checked_sub(self.tail);
@@ -83,7 +85,8 @@ impl Log {
         self.tail + u32::try_from(self.ready.len()).expect("there are fewer segments")
     }
 
-    /// The oldest segment that is not given up: what a journal must say, since records before it may have left the index.
+    /// The oldest segment that is not given up: what a journal must say, since records before it
+    /// may have left the index.
     #[must_use]
     pub fn kept_from(&self) -> Sequence {
         self.tail.max(self.given_up)

@@ -1,10 +1,12 @@
-//! webcosm: a log of segments in one preallocated file, written in large pieces and given up in the order of writing.
-//! This file holds the state and its legal transitions; the files beside it hold what happens in each.
+//! webcosm: a log of segments in one preallocated file, written in large pieces and given up in the
+//! order of writing. This file holds the state and its legal transitions; the files beside it hold
+//! what happens in each.
 //!
-//! Why a get never lies: whatever is read must carry the stamp of its place in the log, its key and its checksum. Before a
-//! record takes the place of one that may lie on disk, the journal says durably that what the index knows under its tag
-//! from before that place is forgotten. Until a segment's old records are gone from disk the index does not forget
-//! them for any other reason, so it is known when that is needed; for a new key it costs no sync.
+//! Why a get never lies: whatever is read must carry the stamp of its place in the log, its key and
+//! its checksum. Before a record takes the place of one that may lie on disk, the journal says
+//! durably that what the index knows under its tag from before that place is forgotten. Until a
+//! segment's old records are gone from disk the index does not forget them for any other reason, so
+//! it is known when that is needed; for a new key it costs no sync.
 
 mod allowance;
 pub mod check;
@@ -130,7 +132,13 @@ impl Webcosm {
         let geometry = Geometry::of(settings.size);
         Self {
             settings: settings.clone(),
-            opening: Opening::new(FILE_NAME, settings, &observer, FirstSync::Later, Place::FileOrBlockDevice),
+            opening: Opening::new(
+                FILE_NAME,
+                settings,
+                &observer,
+                FirstSync::Later,
+                Place::FileOrBlockDevice,
+            ),
             observer,
             phase: Phase::New,
             failure: None,
@@ -175,7 +183,8 @@ impl Webcosm {
 
     /// The slot of a segment holds it from now on, begun in that life.
     fn take_slot(&self, segment: Segment, life: u64) {
-        self.index.set_written(self.geometry.slot(segment), Written { sequence: segment.sequence, life });
+        self.index
+            .set_written(self.geometry.slot(segment), Written { sequence: segment.sequence, life });
     }
 
     /// Bytes that a record takes, on average.
@@ -198,7 +207,9 @@ impl Webcosm {
         let statistics = &self.observer.statistics;
         statistics.records.set(self.records());
         statistics.live_bytes.set(self.used_bytes());
-        statistics.capacity_bytes.set(u64::from(self.geometry.slots()) * self.geometry.segment_bytes());
+        statistics
+            .capacity_bytes
+            .set(u64::from(self.geometry.slots()) * self.geometry.segment_bytes());
         statistics.index_bytes.set(self.index.memory() + self.ghost.memory());
         self.show_held();
     }

@@ -48,14 +48,17 @@ impl Webcosm {
         }
     }
 
-    /// Begins an empty store in the file there is: a new secret makes all that was written unreadable. Nothing is written
-    /// before the file is durably there, and nothing before the stamp, so that one of foxy's is empty, whole and blank, or
-    /// stamped. The journal gets a block from the start: one without any is known to be lost.
+    /// Begins an empty store in the file there is: a new secret makes all that was written
+    /// unreadable. Nothing is written before the file is durably there, and nothing before the
+    /// stamp, so that one of foxy's is empty, whole and blank, or stamped. The journal gets a block
+    /// from the start: one without any is known to be lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
-        let superblock = Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
+        let superblock =
+            Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
-        let block = journal::encode(&[Fact::mark([(0, 0); 2]).to_forget()], 0, stamp, &superblock.secret());
+        let block =
+            journal::encode(&[Fact::mark([(0, 0); 2]).to_forget()], 0, stamp, &superblock.secret());
         let steps = [Step::Sync]
             .into_iter()
             .chain(Self::superblock_steps(&superblock))
@@ -65,12 +68,12 @@ impl Webcosm {
         self.run(steps, After::Formatted(superblock), Instant::ZERO, out);
     }
 
-    /// Writes the journal's first block. Where another store was, the rest of both halves is blanked, so that it is not taken for
-    /// what a kill leaves.
+    /// Writes the journal's first block. Where another store was, the rest of both halves is
+    /// blanked, so that it is not taken for what a kill leaves.
     fn first_journal(&self, superblock: &Superblock, block: IoBuffer) -> Vec<Step> {
         let journal = Geometry::in_file(superblock).journal;
-        let [half, other] =
-            [superblock.journal_half, 1 - superblock.journal_half].map(|half| journal[half as usize]);
+        let [half, other] = [superblock.journal_half, 1 - superblock.journal_half]
+            .map(|half| journal[half as usize]);
         if !matches!(self.observer.beginning.get(), Some(Beginning::Anew(_))) {
             return vec![Step::Write(half.offset(), block)];
         }
@@ -80,7 +83,12 @@ impl Webcosm {
         vec![Step::Write(other.offset(), blank), Step::Write(half.offset(), first)]
     }
 
-    pub(super) fn formatted(&mut self, superblock: Superblock, result: Result<(), IoError>, now: Instant) {
+    pub(super) fn formatted(
+        &mut self,
+        superblock: Superblock,
+        result: Result<(), IoError>,
+        now: Instant,
+    ) {
         if let Err(error) = result {
             return self.give_up(OpenStoreError::Device(error));
         }

@@ -1,5 +1,5 @@
-//! How a batch of records is laid out before it is written: large ones one after the other, small ones together in pages
-//! so that little of a page is left over. It moves no bytes.
+//! How a batch of records is laid out before it is written: large ones one after the other, small
+//! ones together in pages so that little of a page is left over. It moves no bytes.
 
 use super::packed::ROOM;
 use crate::layout::PAGE;
@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 /// Pages below this are worth filling up with what comes next.
 const FULL: usize = ROOM / 10 * 9;
 
-/// The share of a batch's pages, as a divisor, that may be spent on having records below a page lie in one page each.
+/// The share of a batch's pages, as a divisor, that may be spent on having records below a page lie
+/// in one page each.
 const SPENT: usize = 8;
 
 /// A record to be laid out.
@@ -50,8 +51,8 @@ impl Plan {
         self.run_pages + u32::try_from(self.packed.len()).expect("batches are limited")
     }
 
-    /// As much of it as has room in so many pages: the fullest of those that records share; what is in others is left. Nothing
-    /// where what is on its own has none, or no page is written.
+    /// As much of it as has room in so many pages: the fullest of those that records share; what is
+    /// in others is left. Nothing where what is on its own has none, or no page is written.
     #[must_use]
     pub fn within(mut self, room: u32, records: &[Measured]) -> Option<Self> {
         let rest = room.checked_sub(self.run_pages)? as usize;
@@ -69,10 +70,11 @@ fn used(records: &[Measured], page: &[usize]) -> usize {
     page.iter().map(|&number| records[number].cost).sum()
 }
 
-/// Lays records out. Those that fit a page share pages, the emptiest of which are left for the next batch, up to `patience`
-/// bytes. What then has a page to itself and leaves more than a fifth of it unused stays there if that costs few pages, so that
-/// it is read with one; otherwise it goes on its own, one behind the other. The last of those are left too where the others
-/// fill their last page better.
+/// Lays records out. Those that fit a page share pages, the emptiest of which are left for the next
+/// batch, up to `patience` bytes. What then has a page to itself and leaves more than a fifth of it
+/// unused stays there if that costs few pages, so that it is read with one; otherwise it goes on
+/// its own, one behind the other. The last of those are left too where the others fill their last
+/// page better.
 #[must_use]
 pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (small, mut alone): (Vec<_>, Vec<_>) =
@@ -80,9 +82,9 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let mut pages = share(records, small);
     let mut left = leave(records, &mut pages, patience);
     let taken = |number: usize| records[number].alone(granule);
-    let (mut packed, lonely): (Vec<_>, Vec<_>) = pages
-        .into_iter()
-        .partition(|page| page.len() > 1 || !(ROOM / 2..ROOM / 5 * 4).contains(&records[page[0]].cost));
+    let (mut packed, lonely): (Vec<_>, Vec<_>) = pages.into_iter().partition(|page| {
+        page.len() > 1 || !(ROOM / 2..ROOM / 5 * 4).contains(&records[page[0]].cost)
+    });
     let bytes: usize = alone.iter().map(|&number| taken(number)).sum();
     let more: usize = lonely.iter().flatten().map(|&number| taken(number)).sum();
     let (paged, run) = (lonely.len() + bytes.div_ceil(PAGE), (bytes + more).div_ceil(PAGE));
@@ -102,12 +104,23 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (kept, at) = cut(records, &runs, at, patience);
     left.extend(runs.drain(kept..).map(|(number, _)| number));
     left.sort_unstable();
-    Plan { runs, run_pages: u32::try_from(at.div_ceil(PAGE)).expect("batches are limited"), packed, left }
+    Plan {
+        runs,
+        run_pages: u32::try_from(at.div_ceil(PAGE)).expect("batches are limited"),
+        packed,
+        left,
+    }
 }
 
-/// How many of the first records that go one behind the other, and up to where they reach, so that the smallest share of their pages
-/// is lost at the end; the others may wait and have no more than `patience` bytes.
-fn cut(records: &[Measured], runs: &[(usize, usize)], end: usize, patience: usize) -> (usize, usize) {
+/// How many of the first records that go one behind the other, and up to where they reach, so that
+/// the smallest share of their pages is lost at the end; the others may wait and have no more than
+/// `patience` bytes.
+fn cut(
+    records: &[Measured],
+    runs: &[(usize, usize)],
+    end: usize,
+    patience: usize,
+) -> (usize, usize) {
     // Shares are compared as fractions, crosswise.
     let lost = |end: usize| end.next_multiple_of(PAGE) - end;
     let (mut best, mut bytes) = ((runs.len(), end), 0);
@@ -142,7 +155,8 @@ fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
     pages
 }
 
-/// Takes out the emptiest pages, so far as all of their records may wait and have no more than so many bytes.
+/// Takes out the emptiest pages, so far as all of their records may wait and have no more than so
+/// many bytes.
 fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> Vec<usize> {
     if patience == 0 {
         return Vec::new();
@@ -151,8 +165,9 @@ fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> 
     let (mut left, mut bytes) = (Vec::new(), 0);
     pages.retain(|page| {
         let used = used(records, page);
-        let stays =
-            used >= FULL || bytes + used > patience || page.iter().any(|&number| !records[number].may_wait);
+        let stays = used >= FULL
+            || bytes + used > patience
+            || page.iter().any(|&number| !records[number].may_wait);
         if !stays {
             bytes += used;
             left.extend_from_slice(page);
@@ -206,7 +221,10 @@ mod tests {
             (plan.pages() as f64 * PAGE as f64 / bytes as f64, plan.runs.len())
         };
         let (below, crossing) = share(400, 4000);
-        assert!(below < 1.065 && crossing == 0, "below a page, each in one, none left: {below} {crossing}");
+        assert!(
+            below < 1.065 && crossing == 0,
+            "below a page, each in one, none left: {below} {crossing}"
+        );
         assert!(share(30, 64_000).0 < 1.03, "larger ones");
         for length in [250, 2_100, 2_900, 4_000] {
             let (plan, bytes) = planned(&vec![length; 256 * 1024 / length]);

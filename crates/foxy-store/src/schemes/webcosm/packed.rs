@@ -1,5 +1,5 @@
-//! A page of small records: a checksum over all of it, a directory of keys and lengths, then the contents. It is found
-//! and verified by itself, so a small record costs one read of one page.
+//! A page of small records: a checksum over all of it, a directory of keys and lengths, then the
+//! contents. It is found and verified by itself, so a small record costs one read of one page.
 //!
 //! ```text
 //! 0        8        16     20      22      24
@@ -67,7 +67,8 @@ fn number(bytes: &[u8], at: usize) -> usize {
     usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-/// The keys in a page, and where head and body of each lie in it; `None` when it is no page of small records, or damaged.
+/// The keys in a page, and where head and body of each lie in it; `None` when it is no page of
+/// small records, or damaged.
 pub fn entries<'a>(
     page: &'a [u8],
     stamp: u64,
@@ -125,8 +126,14 @@ mod tests {
         }
         assert_eq!(decode(&page, Key([99; 16]), 9, &secret), Err(AbsentReason::KeyMismatch));
         assert_eq!(decode(&page, Key([1; 16]), 8, &secret), Err(AbsentReason::KeyMismatch));
-        assert_eq!(decode(&page, Key([1; 16]), 9, &Secret::new(4)), Err(AbsentReason::ChecksumMismatch));
-        assert_eq!(decode(&page[..4000], Key([1; 16]), 9, &secret), Err(AbsentReason::ChecksumMismatch));
+        assert_eq!(
+            decode(&page, Key([1; 16]), 9, &Secret::new(4)),
+            Err(AbsentReason::ChecksumMismatch)
+        );
+        assert_eq!(
+            decode(&page[..4000], Key([1; 16]), 9, &secret),
+            Err(AbsentReason::ChecksumMismatch)
+        );
         page[4000] ^= 1;
         assert_eq!(decode(&page, Key([1; 16]), 9, &secret), Err(AbsentReason::ChecksumMismatch));
     }

@@ -1,10 +1,12 @@
-//! A partition of the index: its words in order. While they are few they are one array; when they are many they are in
-//! several short ones, each with those of the same first bits, so that to put a word in moves few others up. How many arrays
-//! there are is a matter of memory alone: nothing on the disk tells of it.
+//! A partition of the index: its words in order. While they are few they are one array; when they
+//! are many they are in several short ones, each with those of the same first bits, so that to put
+//! a word in moves few others up. How many arrays there are is a matter of memory alone: nothing on
+//! the disk tells of it.
 
 use super::words::{Pool, Words};
 
-/// Words of an array, in the mean of a partition, above which it gets twice as many arrays, and below which half as many.
+/// Words of an array, in the mean of a partition, above which it gets twice as many arrays, and
+/// below which half as many.
 const MOST: usize = 512;
 const LEAST: usize = 64;
 
@@ -15,7 +17,8 @@ pub struct Place {
     at: usize,
 }
 
-/// A partition. Its words are in order and tell themselves apart by the bits that `KEY_BITS` says, their highest.
+/// A partition. Its words are in order and tell themselves apart by the bits that `KEY_BITS` says,
+/// their highest.
 #[derive(Clone, Debug)]
 pub enum Partition<const KEY_BITS: u32> {
     /// All words in one array.
@@ -168,7 +171,11 @@ mod tests {
             plain.insert(key, word);
         }
         agree(&partition, &pool, &plain);
-        assert_eq!(partition.arrays().len(), 64, "of 20,000 words at most 512 in each, in the mean");
+        assert_eq!(
+            partition.arrays().len(),
+            64,
+            "of 20,000 words at most 512 in each, in the mean"
+        );
         partition.retain(&mut pool, |word| word % 4 == 0);
         plain.retain(|_, word| *word % 4 == 0);
         agree(&partition, &pool, &plain);

@@ -35,8 +35,11 @@ impl Webcosm {
             return;
         }
         let Some(known) = self.index.get(tag) else {
-            let reason =
-                if self.phase.learns() { AbsentReason::Recovering } else { AbsentReason::NotIndexed };
+            let reason = if self.phase.learns() {
+                AbsentReason::Recovering
+            } else {
+                AbsentReason::NotIndexed
+            };
             return out.reply(ticket, Answer::Absent(reason));
         };
         if self.reads_in_flight >= self.settings.waiting_reads {
@@ -51,8 +54,9 @@ impl Webcosm {
         self.submit_read(spot.offset, spot.length, Pending::Read(read), out);
     }
 
-    /// A record that was replaced, removed or given up meanwhile is not returned, whatever was read. One that could not be
-    /// read stays known: it may still lie on disk, so whoever replaces it must have it forgotten.
+    /// A record that was replaced, removed or given up meanwhile is not returned, whatever was
+    /// read. One that could not be read stays known: it may still lie on disk, so whoever replaces
+    /// it must have it forgotten.
     pub(super) fn read_done(
         &mut self,
         pending: PendingRead,

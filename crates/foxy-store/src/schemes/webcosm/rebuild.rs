@@ -1,6 +1,7 @@
-//! Knowing the records again, of each log from the newest segment to the oldest, while requests are served. What is met
-//! first counts; whatever is older under the same tag has been replaced. A segment whose summary cannot be read may have
-//! forgotten anything, so all that is older in its log is given up.
+//! Knowing the records again, of each log from the newest segment to the oldest, while requests are
+//! served. What is met first counts; whatever is older under the same tag has been replaced. A
+//! segment whose summary cannot be read may have forgotten anything, so all that is older in its
+//! log is given up.
 
 use super::Webcosm;
 use super::geometry::{LogName, Position, Segment, Sequence};
@@ -46,7 +47,8 @@ pub struct Rebuild {
 }
 
 impl Rebuild {
-    /// Everything in a log's segments before this one is given up, because it may have been forgotten.
+    /// Everything in a log's segments before this one is given up, because it may have been
+    /// forgotten.
     pub const fn doubted_end(&self, log: LogName) -> Sequence {
         self.logs[log as usize].doubted_end
     }
@@ -76,7 +78,8 @@ impl Webcosm {
         self.pump_rebuild(0, now, out);
     }
 
-    /// Asks for summaries, learns so many of the records that have been read, and ends when there are no more.
+    /// Asks for summaries, learns so many of the records that have been read, and ends when there
+    /// are no more.
     pub(super) fn pump_rebuild(&mut self, mut budget: usize, now: Instant, out: &mut Outbox) {
         let mut known = true;
         for log in LogName::ALL {
@@ -105,14 +108,16 @@ impl Webcosm {
             })
     }
 
-    /// Whether all of a log is known, and what is doubted is durably given up. Stops once `budget` records are learned.
+    /// Whether all of a log is known, and what is doubted is durably given up. Stops once `budget`
+    /// records are learned.
     fn rebuild_log(&mut self, log: LogName, budget: &mut usize, out: &mut Outbox) -> bool {
         loop {
             self.ask_for_summaries(log, out);
             let from = self.wanted_from(log);
             let progress = &mut self.rebuild.logs[log as usize];
             if progress.known <= from {
-                return progress.reading == 0 && self.logs[log as usize].tail >= progress.doubted_end;
+                return progress.reading == 0
+                    && self.logs[log as usize].tail >= progress.doubted_end;
             }
             if *budget == 0 {
                 return false;
@@ -199,7 +204,8 @@ impl Webcosm {
             let byte = u64::from(listed.step) * 64;
             let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
             let position = Position::new(segment, page);
-            let forgotten = self.rebuild.facts.get(&listed.tag).is_some_and(|fact| fact.reaches(position));
+            let forgotten =
+                self.rebuild.facts.get(&listed.tag).is_some_and(|fact| fact.reaches(position));
             let in_segment = page < self.geometry.segment_pages;
             if !forgotten && in_segment && self.index.get(listed.tag).is_none() {
                 let place = self.geometry.place(slot, byte);

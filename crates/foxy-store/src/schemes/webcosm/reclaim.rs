@@ -1,5 +1,6 @@
-//! Giving up the oldest segments: what is in use is carried over, then the journal says durably that they are gone, then
-//! the index forgets what was in them. Only after that their slots are written to.
+//! Giving up the oldest segments: what is in use is carried over, then the journal says durably
+//! that they are gone, then the index forgets what was in them. Only after that their slots are
+//! written to.
 
 use super::Webcosm;
 use super::geometry::{LogName, Segment, Sequence, kept_clean};
@@ -10,8 +11,8 @@ use super::summaries::Purpose;
 use super::summary::{Listed, Summary};
 use crate::contract::Outbox;
 
-/// Records that are looked at, or leave the index, at once, so that requests are answered in between: a millisecond or a few where
-/// records are small.
+/// Records that are looked at, or leave the index, at once, so that requests are answered in
+/// between: a millisecond or a few where records are small.
 const AT_ONCE: usize = 512;
 
 /// What is known of a segment's records.
@@ -60,7 +61,9 @@ impl Webcosm {
             }
         }
         for log in LogName::ALL {
-            while self.log_mut(log).next_tail() < self.rebuild.doubted_end(log) && !self.is_reclaiming() {
+            while self.log_mut(log).next_tail() < self.rebuild.doubted_end(log)
+                && !self.is_reclaiming()
+            {
                 self.log_mut(log).ready.push_back(Gone::Nothing);
             }
             if !self.is_reclaiming() && self.wants_clean(log) {
@@ -83,7 +86,8 @@ impl Webcosm {
         let segments = log.segments();
         let ahead = if segments < 4 && log.open.is_some() { 0 } else { kept_clean(segments) };
         let longest = self.logs.iter().map(|log| log.next - log.tail).max();
-        let crowded = self.is_crowded() && log.ready.is_empty() && longest == Some(log.next - log.tail);
+        let crowded =
+            self.is_crowded() && log.ready.is_empty() && longest == Some(log.next - log.tail);
         log.clean() < ahead || crowded
     }
 
@@ -114,7 +118,8 @@ impl Webcosm {
         self.weigh(0);
     }
 
-    /// Looks at so many of the records of the segment on its way out; once all are, those that are worth it are carried over.
+    /// Looks at so many of the records of the segment on its way out; once all are, those that are
+    /// worth it are carried over.
     fn weigh(&mut self, most: usize) {
         let Some(mut weighing) = self.reclaim.weighing.take() else { return };
         let slot = self.geometry.slot(weighing.segment);
@@ -127,7 +132,8 @@ impl Webcosm {
             return;
         }
         self.begin_copies(weighing.worth);
-        let place = |listed: &Listed| (listed.tag, self.geometry.place(slot, u64::from(listed.step) * 64));
+        let place =
+            |listed: &Listed| (listed.tag, self.geometry.place(slot, u64::from(listed.step) * 64));
         let gone = Gone::Listed(weighing.records.iter().map(place).collect());
         self.reclaim.copying = Some((weighing.segment.log, gone));
     }
@@ -143,12 +149,14 @@ impl Webcosm {
         self.pump_leaving(AT_ONCE);
     }
 
-    /// The journal says durably that a log's segments before `tail` are gone. Their records leave the index from now on.
+    /// The journal says durably that a log's segments before `tail` are gone. Their records leave
+    /// the index from now on.
     pub(super) fn give_up_to(&mut self, name: LogName, tail: Sequence) {
         self.log_mut(name).given_up = tail;
     }
 
-    /// Has so many records of what is given up leave the index. Only a segment all of whose records have left makes room.
+    /// Has so many records of what is given up leave the index. Only a segment all of whose records
+    /// have left makes room.
     pub(super) fn pump_leaving(&mut self, mut budget: usize) {
         let before = self.index.len();
         for name in LogName::ALL {

@@ -1,9 +1,11 @@
 //! Another size for a store that is opened: its segments stay where they are, as far as they fit.
 //!
-//! A larger store gets slots behind those it has. The next segment takes the slot of the oldest as before, until it comes to
-//! the new ones. A smaller store keeps the segments written since the first slot was written last, if they fit; older ones
-//! are given up, all of them, since what newer ones say is forgotten must not be missed. The log on probation, whose slots lie
-//! behind those of the main log, begins again at its new place. All of it takes effect with the superblock of this opening.
+//! A larger store gets slots behind those it has. The next segment takes the slot of the oldest as
+//! before, until it comes to the new ones. A smaller store keeps the segments written since the
+//! first slot was written last, if they fit; older ones are given up, all of them, since what newer
+//! ones say is forgotten must not be missed. The log on probation, whose slots lie behind those of
+//! the main log, begins again at its new place. All of it takes effect with the superblock of this
+//! opening.
 
 use super::geometry::{Geometry, LogName, Segment, Turn};
 use super::ghost::Ghost;
@@ -50,11 +52,12 @@ const fn origin(superblock: &Superblock) -> u64 {
     if superblock.origin == 0 { superblock.size } else { superblock.origin }
 }
 
-/// How the main log's slots follow each other once there are `slots` of them, and the oldest segment that stays; `None` when
-/// the newest do not fit.
+/// How the main log's slots follow each other once there are `slots` of them, and the oldest
+/// segment that stays; `None` when the newest do not fit.
 fn turned(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(Turn, u32)> {
     let before = geometry.segments(LogName::Main);
-    let newest = Segment { log: LogName::Main, sequence: next.saturating_sub(1).max(geometry.turn.base) };
+    let newest =
+        Segment { log: LogName::Main, sequence: next.saturating_sub(1).max(geometry.turn.base) };
     let base = newest.sequence - geometry.slot(newest);
     if slots >= before {
         let still = base == geometry.turn.base;
@@ -65,7 +68,8 @@ fn turned(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(Turn
 }
 
 impl Webcosm {
-    /// What is to be written of another size, with the logs cut to what stays; `None` when nothing can stay.
+    /// What is to be written of another size, with the logs cut to what stays; `None` when nothing
+    /// can stay.
     pub(super) fn resized(&mut self) -> Option<Resized> {
         let Some(size) = self.finding.resizing else { return Some(Resized::default()) };
         let origin = origin(&self.superblock);
@@ -94,11 +98,16 @@ impl Webcosm {
         self.observer.statistics.size_bytes.set(size);
         let behind = self.opening.left_behind(size);
         if behind > 0 {
-            self.submit(IoOp::Trim { file: self.file, offset: size, length: behind }, Pending::Trim, out);
+            self.submit(
+                IoOp::Trim { file: self.file, offset: size, length: behind },
+                Pending::Trim,
+                out,
+            );
         }
     }
 }
-/// Whether a file of that many bytes can be the store that its superblock says, for an opening as for the check.
+/// Whether a file of that many bytes can be the store that its superblock says, for an opening as
+/// for the check.
 pub(super) fn judge_size(superblock: &Superblock, file: u64) -> Result<(), OpenStoreError> {
     let &Superblock { size, origin, .. } = superblock;
     let far = origin > 0 && Geometry::in_file(superblock).resized(origin, size).is_none();

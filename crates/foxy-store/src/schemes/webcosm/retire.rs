@@ -1,14 +1,15 @@
-//! Slots that the disk does not write to. One on which writing failed is tried again in the log's next turn, since much that
-//! makes a write fail passes; when it fails once more the slot is retired: each segment that would lie there is void before
-//! anything is written. The facts that say so also say why, so that it is remembered as long as the slot's turns go on.
+//! Slots that the disk does not write to. One on which writing failed is tried again in the log's
+//! next turn, since much that makes a write fail passes; when it fails once more the slot is
+//! retired: each segment that would lie there is void before anything is written. The facts that
+//! say so also say why, so that it is remembered as long as the slot's turns go on.
 
 use super::Webcosm;
 use super::geometry::{LogName, Segment, Sequence};
 use foxy_device::IoError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The share of all slots, as a divisor, that is retired at most: where more fail it is the disk, and that is for others to
-/// say and to mend.
+/// The share of all slots, as a divisor, that is retired at most: where more fail it is the disk,
+/// and that is for others to say and to mend.
 const MOST: u32 = 8;
 
 /// What is known of slots that failed.

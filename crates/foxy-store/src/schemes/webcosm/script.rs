@@ -1,4 +1,5 @@
-//! Writes and syncs that must follow each other, one script at a time, and what a sync makes durable.
+//! Writes and syncs that must follow each other, one script at a time, and what a sync makes
+//! durable.
 
 use super::Webcosm;
 use super::finish::CloseStep;
@@ -15,7 +16,8 @@ use std::collections::VecDeque;
 pub enum Step {
     /// Writes a buffer at a byte offset.
     Write(u64, IoBuffer),
-    /// The same, of a segment's summary: should it fail, the segment is void and the script goes on.
+    /// The same, of a segment's summary: should it fail, the segment is void and the script goes
+    /// on.
     Summary(Segment, u64, IoBuffer),
     /// Makes completed writes durable.
     Sync,
@@ -31,7 +33,8 @@ pub enum After {
     Switched(Superblock, u32),
     /// A block of the journal is durable.
     Committed(Commit),
-    /// The journal has moved to its other half, whose first blocks are taken; as many facts not written before are there.
+    /// The journal has moved to its other half, whose first blocks are taken; as many facts not
+    /// written before are there.
     Rotated(Superblock, u32, usize),
     /// Summaries are durable.
     Synced,
@@ -104,7 +107,9 @@ impl Webcosm {
             Some(synced) => self.sync_done(synced, result),
             None => result,
         };
-        if let (Some(segment), Err(_)) = (self.script.as_ref().and_then(|script| script.summary), result) {
+        if let (Some(segment), Err(_)) =
+            (self.script.as_ref().and_then(|script| script.summary), result)
+        {
             self.void(segment);
             result = Ok(());
         }
@@ -118,8 +123,8 @@ impl Webcosm {
         }
     }
 
-    /// When a sync fails, the system gives up writes that no later sync makes durable; from then on no more summaries
-    /// are known to be durable.
+    /// When a sync fails, the system gives up writes that no later sync makes durable; from then on
+    /// no more summaries are known to be durable.
     fn sync_done(
         &mut self,
         (ends, failures_before): ([Sequence; 2], u32),
@@ -141,13 +146,23 @@ impl Webcosm {
         result
     }
 
-    fn script_done(&mut self, after: After, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
+    fn script_done(
+        &mut self,
+        after: After,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
         match after {
             After::Formatted(superblock) => self.formatted(superblock, result, now),
             After::Resealed => self.resealed(result, now, out),
-            After::Switched(superblock, blocks) => self.switched(superblock, blocks, result, now, out),
+            After::Switched(superblock, blocks) => {
+                self.switched(superblock, blocks, result, now, out)
+            }
             After::Committed(commit) => self.committed(commit, result, now, out),
-            After::Rotated(superblock, blocks, facts) => self.rotated(superblock, blocks, facts, result, out),
+            After::Rotated(superblock, blocks, facts) => {
+                self.rotated(superblock, blocks, facts, result, out)
+            }
             After::Synced => {
                 if result.is_err() {
                     self.back_off(now);

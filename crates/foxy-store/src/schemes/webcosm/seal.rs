@@ -10,7 +10,8 @@ use crate::layout::PAGE;
 use foxy_device::{IoBuffer, IoError, IoOp};
 use std::collections::BTreeSet;
 
-/// Which segments have ended. One whose summary could not be written counts too: a fact says that it is void.
+/// Which segments have ended. One whose summary could not be written counts too: a fact says that
+/// it is void.
 #[derive(Debug, Default)]
 pub struct Seals {
     /// All segments before this one have ended.
@@ -37,8 +38,9 @@ impl Seals {
 }
 
 impl Webcosm {
-    /// Of each log, up to where summaries and what they list are durable after a sync that begins now. Not further than before
-    /// while the journal lacks facts, some of which may say that a segment is void.
+    /// Of each log, up to where summaries and what they list are durable after a sync that begins
+    /// now. Not further than before while the journal lacks facts, some of which may say that a
+    /// segment is void.
     pub(super) fn ends_if_synced(&self) -> [Sequence; 2] {
         let lacking = !self.forgetting.unwritten.is_empty();
         LogName::ALL.map(|log| {
@@ -50,7 +52,8 @@ impl Webcosm {
 
     /// Ends the segment that a log is writing, if any.
     pub(super) fn seal(&mut self, log: LogName, out: &mut Outbox) {
-        let Some(OpenSegment { segment, page, records }) = self.logs[log as usize].open.take() else {
+        let Some(OpenSegment { segment, page, records }) = self.logs[log as usize].open.take()
+        else {
             return;
         };
         let room = self.geometry.segment_pages - page - pages_for(records.len(), 0);
@@ -72,7 +75,10 @@ impl Webcosm {
         let mut buffer = IoBuffer::zeroed(pages as usize * PAGE);
         let last = Position::new(segment, self.geometry.segment_pages - 1);
         summary::encode(buffer.as_mut(), records, facts, last, life, &self.secret);
-        (self.geometry.offset(self.geometry.slot(segment), self.geometry.segment_pages - pages), buffer)
+        (
+            self.geometry.offset(self.geometry.slot(segment), self.geometry.segment_pages - pages),
+            buffer,
+        )
     }
 
     /// Without its summary a segment's records are served, but not found again by the next opening.
@@ -90,7 +96,8 @@ impl Webcosm {
     /// A segment has no summary and will have none.
     pub(super) fn void(&mut self, segment: Segment) {
         self.forgetting.unseal(segment);
-        let fact = if self.is_retired(segment) { Fact::retired(segment) } else { Fact::void(segment) };
+        let fact =
+            if self.is_retired(segment) { Fact::retired(segment) } else { Fact::void(segment) };
         self.forgetting.add(fact);
         self.forgetting.unwritten.push(fact);
         self.logs[segment.log as usize].seals.add(segment.sequence);

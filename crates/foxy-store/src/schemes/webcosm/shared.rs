@@ -1,9 +1,11 @@
-//! The index as the store's thread and those who ask share it: every call takes its lock for a moment and gives values, never
-//! the lock. A look can answer that nothing is stored under a key, or with a small record that need not be waited for; all else is
-//! the business of the store's thread.
+//! The index as the store's thread and those who ask share it: every call takes its lock for a
+//! moment and gives values, never the lock. A look can answer that nothing is stored under a key,
+//! or with a small record that need not be waited for; all else is the business of the store's
+//! thread.
 //!
-//! Why a look never lies: what is read must carry what [`super::spot`] says, as for the store's thread, and after it was read the index
-//! must still say that the record is there. Who replaces or removes a record changes the index before saying so.
+//! Why a look never lies: what is read must carry what [`super::spot`] says, as for the store's
+//! thread, and after it was read the index must still say that the record is there. Who replaces or
+//! removes a record changes the index before saying so.
 
 use super::geometry::Geometry;
 use super::index::{Index, Known, Tag};
@@ -15,7 +17,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that are read for a look, at most: who asks serves others too, whom a longer copy would hold up.
+/// Bytes that are read for a look, at most: who asks serves others too, whom a longer copy would
+/// hold up.
 const MOST_AT_ONCE: usize = 64 << 10;
 
 /// What it takes to read a record.
@@ -70,7 +73,8 @@ impl SharedIndex {
         Self { bits: geometry.partition_bits, looked_at: Arc::new(LookedAt(content)) }
     }
 
-    /// Begins anew with another division; who holds a [`Lookup`] of it goes on, and is told nothing for now.
+    /// Begins anew with another division; who holds a [`Lookup`] of it goes on, and is told nothing
+    /// for now.
     pub fn begin_anew(&mut self, geometry: Geometry) {
         self.bits = geometry.partition_bits;
         *self.lock() = Content::new(geometry);
@@ -101,13 +105,14 @@ impl SharedIndex {
         Arc::clone(&self.looked_at) as Arc<dyn Lookup>
     }
 
-    /// From now on what has no entry and does not wait is absent, and what has one can be read in that way; or, without one,
-    /// not any more.
+    /// From now on what has no entry and does not wait is absent, and what has one can be read in
+    /// that way; or, without one, not any more.
     pub fn set_complete(&self, readable: Option<Readable>) {
         self.lock().complete = readable;
     }
 
-    /// Whether looks may count uses. They give nothing else before, so that the first one comes to the store's thread.
+    /// Whether looks may count uses. They give nothing else before, so that the first one comes to
+    /// the store's thread.
     pub fn let_looks_count(&self, count: bool) {
         self.lock().looks_count = count;
     }
@@ -186,7 +191,12 @@ impl SharedIndex {
     }
 
     /// As [`Index::remove_range`].
-    pub fn remove_range(&self, places: &Range<u64>, from: usize, most: &mut usize) -> Option<usize> {
+    pub fn remove_range(
+        &self,
+        places: &Range<u64>,
+        from: usize,
+        most: &mut usize,
+    ) -> Option<usize> {
         self.lock().index.remove_range(places, from, most)
     }
 
@@ -212,7 +222,11 @@ impl LookedAt {
         let known = content.index.get(tag).ok_or(Look::Absent)?;
         let spot = content.slots.spot(known);
         let small = spot.length <= MOST_AT_ONCE;
-        if small && content.looks_count { Ok((readable, tag, known, spot)) } else { Err(Look::Unsure) }
+        if small && content.looks_count {
+            Ok((readable, tag, known, spot))
+        } else {
+            Err(Look::Unsure)
+        }
     }
 
     /// Whether a record that was read is still the one of its tag; if so, it was used once more.
@@ -234,7 +248,8 @@ impl Lookup for LookedAt {
             Ok(found) => found,
             Err(look) => return look,
         };
-        // What cannot be read so, or is not what it should be, is for the store's thread to judge: it may be on its way to disk.
+        // What cannot be read so, or is not what it should be, is for the store's thread to judge:
+        // it may be on its way to disk.
         let buffer = read(file, spot.offset, spot.length);
         let record = buffer.and_then(|buffer| spot.record(key, buffer, &secret).ok());
         let record = record.filter(|record| self.is_used(tag, known.place, record.len()));

@@ -19,7 +19,11 @@ fn index() -> (SharedIndex, Tag, Known) {
     index.set_complete(Some(readable));
     index.let_looks_count(true);
     let tag = index.tag(KEY.hash(readable.salt));
-    (index, tag, Known { place: geometry.place(1, 5 * PAGE as u64 + 64), extent: Extent::Pages(1), uses: 0 })
+    (
+        index,
+        tag,
+        Known { place: geometry.place(1, 5 * PAGE as u64 + 64), extent: Extent::Pages(1), uses: 0 },
+    )
 }
 
 fn record() -> Record {

@@ -1,5 +1,5 @@
-//! Where a record lies in the file, and what must be found there for it to be the one that the index knows: what reading takes,
-//! on any thread. Nothing is read here.
+//! Where a record lies in the file, and what must be found there for it to be the one that the
+//! index knows: what reading takes, on any thread. Nothing is read here.
 
 use super::geometry::{Geometry, Position, Segment, Sequence};
 use super::index::{Extent, Known};
@@ -81,7 +81,12 @@ impl Spot {
     ///
     /// # Errors
     /// Why it is not there.
-    pub fn record(&self, key: Key, buffer: IoBuffer, secret: &Secret) -> Result<Record, AbsentReason> {
+    pub fn record(
+        &self,
+        key: Key,
+        buffer: IoBuffer,
+        secret: &Secret,
+    ) -> Result<Record, AbsentReason> {
         if self.is_packed {
             return packed::decode(buffer.as_ref(), key, self.stamp, secret);
         }
@@ -92,7 +97,9 @@ impl Spot {
     pub fn records(&self, buffer: IoBuffer, secret: &Secret) -> Vec<(Key, Record)> {
         if self.is_packed {
             let page = buffer.freeze();
-            let Some(entries) = packed::entries(&page, self.stamp, secret) else { return Vec::new() };
+            let Some(entries) = packed::entries(&page, self.stamp, secret) else {
+                return Vec::new();
+            };
             let part = |from: usize, to: usize| Bytes::copy_from_slice(&page[from..to]);
             return entries
                 .map(|(key, start, middle, end)| {

@@ -1,12 +1,13 @@
-//! Records that wait in memory to be written, in the order in which they came. They are visible from here; one that is
-//! replaced or removed while it waits never reaches the disk.
+//! Records that wait in memory to be written, in the order in which they came. They are visible
+//! from here; one that is replaced or removed while it waits never reaches the disk.
 
 use crate::contract::{Key, Record};
 use crate::worth::MOST_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
-/// Turns of records that wait no more, beside as many as there are records, that are kept until the first in turn leaves.
+/// Turns of records that wait no more, beside as many as there are records, that are kept until the
+/// first in turn leaves.
 const LOST_TURNS: usize = 64;
 
 /// A record that waits.
@@ -159,7 +160,8 @@ mod tests {
         assert_eq!((stage.len(), stage.bytes(), stage.oldest()), (3, 60, Some(Instant(2))));
         assert!(stage.remove(key(2)) && !stage.remove(key(2)));
         assert!(stage.get(key(1)).is_some() && stage.get(key(2)).is_none());
-        let taken: Vec<_> = stage.take(31).into_iter().map(|(staged, _)| (staged.key, staged.uses)).collect();
+        let taken: Vec<_> =
+            stage.take(31).into_iter().map(|(staged, _)| (staged.key, staged.uses)).collect();
         assert_eq!(taken, [(key(3), 0), (key(1), 1)]);
         assert!(stage.is_empty() && stage.bytes() == 0 && stage.oldest().is_none());
     }
@@ -181,7 +183,11 @@ mod tests {
             stage.insert(staged(n, 10), Instant(u64::from(n)));
         }
         let mut taken = stage.take(30);
-        taken.split_off(1).into_iter().rev().for_each(|(staged, since)| stage.give_back(staged, since));
+        taken
+            .split_off(1)
+            .into_iter()
+            .rev()
+            .for_each(|(staged, since)| stage.give_back(staged, since));
         assert_eq!(stage.oldest(), Some(Instant(2)), "it has waited since it came");
         let next: Vec<_> = stage.take(100).into_iter().map(|(staged, _)| staged.key.0[0]).collect();
         assert_eq!(next, [2, 3, 4]);

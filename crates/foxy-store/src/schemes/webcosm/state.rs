@@ -19,7 +19,8 @@ pub enum Phase {
     FindingHead,
     /// This opening is made durable, with another size.
     Switching,
-    /// What was stored is served as it becomes known again; nothing is taken until this opening is durable.
+    /// What was stored is served as it becomes known again; nothing is taken until this opening is
+    /// durable.
     Reading,
     /// A fresh superblock is being made durable: the store begins empty.
     Formatting,
@@ -36,8 +37,8 @@ pub enum Phase {
 }
 
 use Phase::{
-    Closed, Closing, FindingHead, Formatting, New, Opening, Reading, ReadingJournal, Rebuilding, Serving,
-    Switching, Unusable,
+    Closed, Closing, FindingHead, Formatting, New, Opening, Reading, ReadingJournal, Rebuilding,
+    Serving, Switching, Unusable,
 };
 
 /// Every legal step from one phase to another.
@@ -98,7 +99,9 @@ impl Webcosm {
             Phase::Reading | Phase::Rebuilding => StoreStatus::Rebuilding,
             Phase::Serving | Phase::Closing => StoreStatus::Serving,
             Phase::Closed => StoreStatus::Closed,
-            Phase::Unusable => StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            Phase::Unusable => {
+                StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign))
+            }
             _ => StoreStatus::Opening,
         }
     }
@@ -107,7 +110,8 @@ impl Webcosm {
     pub(super) fn enter(&mut self, next: Phase) {
         assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
         self.phase = next;
-        let readable = Readable { salt: self.superblock.salt, secret: self.secret, file: self.file };
+        let readable =
+            Readable { salt: self.superblock.salt, secret: self.secret, file: self.file };
         self.index.set_complete((next == Phase::Serving).then_some(readable));
         self.observer.status.set(self.status());
     }

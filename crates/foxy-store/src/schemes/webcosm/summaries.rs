@@ -1,4 +1,5 @@
-//! Reading summaries: the end of a segment first, which mostly has all of its summary, then the whole where it is longer.
+//! Reading summaries: the end of a segment first, which mostly has all of its summary, then the
+//! whole where it is longer.
 
 use super::Webcosm;
 use super::geometry::{Position, Segment};
@@ -48,7 +49,8 @@ impl Webcosm {
     ) -> Option<(Trailer, Option<Summary>)> {
         let last = Position::new(segment, self.geometry.segment_pages - 1);
         let page = bytes.len().checked_sub(PAGE).map(|start| &bytes[start..])?;
-        let trailer = summary::trailer(page, last, life, &self.secret, self.geometry.segment_pages)?;
+        let trailer =
+            summary::trailer(page, last, life, &self.secret, self.geometry.segment_pages)?;
         let length = trailer.pages() as usize * PAGE;
         let Some(start) = bytes.len().checked_sub(length) else { return Some((trailer, None)) };
         summary::decode(&bytes[start..], trailer, last, life, &self.secret)
@@ -81,10 +83,13 @@ impl Webcosm {
         self.summary_read(purpose, segment, found, out);
     }
 
-    /// The life that a segment must have been written in: the one it says while the index is rebuilt, if it can be that.
+    /// The life that a segment must have been written in: the one it says while the index is
+    /// rebuilt, if it can be that.
     fn life_for(&self, purpose: Purpose, bytes: &[u8], segment: Segment) -> Option<u64> {
         match purpose {
-            Purpose::Rebuild => self.life_at_end(bytes, segment).filter(|&life| self.fits(segment, life)),
+            Purpose::Rebuild => {
+                self.life_at_end(bytes, segment).filter(|&life| self.fits(segment, life))
+            }
             Purpose::Reclaim => Some(self.index.written(self.geometry.slot(segment)).life),
         }
     }
@@ -111,7 +116,8 @@ impl Webcosm {
         out: &mut Outbox,
     ) {
         let found = found.filter(|(_, summary)| {
-            // A checksum proves where bytes come from, not that they were meant: the secret lies in the same file.
+            // A checksum proves where bytes come from, not that they were meant: the secret lies in
+            // the same file.
             summary.records.iter().all(|listed| self.index.can_have(listed.tag))
         });
         match purpose {

@@ -1,8 +1,10 @@
-//! What a segment says of itself in its last pages: which records are in it, in the order of writing, and what was
-//! forgotten while it was written. From these a store is known again without reading its records.
+//! What a segment says of itself in its last pages: which records are in it, in the order of
+//! writing, and what was forgotten while it was written. From these a store is known again without
+//! reading its records.
 //!
-//! Each page stands for itself: checksum, stamp, kind, count, then entries of 8 bytes (a record: 40 bits of tag, place in
-//! the segment, class) or of 24 (a fact: tag and a position in each log). The last page of the segment counts the others.
+//! Each page stands for itself: checksum, stamp, kind, count, then entries of 8 bytes (a record: 40
+//! bits of tag, place in the segment, class) or of 24 (a fact: tag and a position in each log). The
+//! last page of the segment counts the others.
 
 use super::geometry::{LogName, Position};
 use super::index::Tag;
@@ -114,7 +116,8 @@ pub fn sealed(page: &[u8], stamp: u64, secret: &Secret) -> bool {
 fn seal(page: &mut [u8], kind: Kind, count: usize, stamp: u64, secret: &Secret) {
     page[8..16].copy_from_slice(&stamp.to_le_bytes());
     page[16..20].copy_from_slice(&kind.mark());
-    page[20..24].copy_from_slice(&u32::try_from(count).expect("few entries fit a page").to_le_bytes());
+    page[20..24]
+        .copy_from_slice(&u32::try_from(count).expect("few entries fit a page").to_le_bytes());
     let checksum = secret.checksum(&page[8..]);
     page[..8].copy_from_slice(&checksum.to_le_bytes());
 }
@@ -171,9 +174,16 @@ fn word(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// Reads a segment's last page; `None` when it is not that, or damaged, or says more than a segment of that many pages holds.
+/// Reads a segment's last page; `None` when it is not that, or damaged, or says more than a segment
+/// of that many pages holds.
 #[must_use]
-pub fn trailer(page: &[u8], last: Position, life: u64, secret: &Secret, most: u32) -> Option<Trailer> {
+pub fn trailer(
+    page: &[u8],
+    last: Position,
+    life: u64,
+    secret: &Secret,
+    most: u32,
+) -> Option<Trailer> {
     let sound = sealed(page, last.stamp(life), secret) && page[16..20] == Kind::Trailer.mark();
     let (records, facts) = sound.then(|| (word(page, HEADER), word(page, HEADER + 8)))?;
     let fits = records.checked_add(facts).is_some_and(|pages| pages < u64::from(most));
@@ -189,9 +199,16 @@ pub struct Summary {
     pub facts: Vec<Fact>,
 }
 
-/// Reads a summary from all its pages, whose trailer has been read; `None` when any of them is damaged.
+/// Reads a summary from all its pages, whose trailer has been read; `None` when any of them is
+/// damaged.
 #[must_use]
-pub fn decode(pages: &[u8], trailer: Trailer, last: Position, life: u64, secret: &Secret) -> Option<Summary> {
+pub fn decode(
+    pages: &[u8],
+    trailer: Trailer,
+    last: Position,
+    life: u64,
+    secret: &Secret,
+) -> Option<Summary> {
     let mut summary = Summary::default();
     let count_of = u64::from(trailer.pages());
     for (number, page) in (0..count_of - 1).zip(pages.chunks_exact(PAGE)) {
@@ -205,13 +222,19 @@ pub fn decode(pages: &[u8], trailer: Trailer, last: Position, life: u64, secret:
         if is_records {
             summary.records.extend(page[HEADER..].chunks_exact(8).take(count(page)).map(|entry| {
                 let word = word(entry, 0);
-                Listed { tag: Tag(word >> 24), step: (word >> 6) as u32 & 0x3_ffff, class: word as u8 & 63 }
+                Listed {
+                    tag: Tag(word >> 24),
+                    step: (word >> 6) as u32 & 0x3_ffff,
+                    class: word as u8 & 63,
+                }
             }));
         } else {
-            summary.facts.extend(page[HEADER..].chunks_exact(FACT).take(count(page)).map(|entry| Fact {
-                tag: Tag(word(entry, 0)),
-                up_to: [8, 16].map(|at| Position(word(entry, at))),
-            }));
+            summary.facts.extend(page[HEADER..].chunks_exact(FACT).take(count(page)).map(
+                |entry| Fact {
+                    tag: Tag(word(entry, 0)),
+                    up_to: [8, 16].map(|at| Position(word(entry, at))),
+                },
+            ));
         }
     }
     (pages.len() >= (count_of as usize - 1) * PAGE).then_some(summary)
@@ -226,7 +249,11 @@ mod tests {
     fn a_summary_comes_back_and_damage_is_noticed() {
         let secret = Secret::new(8);
         let records: Vec<_> = (0..1200)
-            .map(|n| Listed { tag: Tag(n << 20 | n), step: (n * 200) as u32, class: (n % 64) as u8 })
+            .map(|n| Listed {
+                tag: Tag(n << 20 | n),
+                step: (n * 200) as u32,
+                class: (n % 64) as u8,
+            })
             .collect();
         let facts: Vec<_> =
             (0..300).map(|n| Fact { tag: Tag(n), up_to: [Position(n * 7), Position(n)] }).collect();

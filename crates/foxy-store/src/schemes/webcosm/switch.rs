@@ -1,6 +1,7 @@
-//! Making an opening durable before anything is written to the log: what the process before left in the system's cache, the
-//! summaries that were missing, then the journal's other half with what is still to be forgotten, then a superblock that
-//! counts this life from here on. Gets need none of it and are answered meanwhile.
+//! Making an opening durable before anything is written to the log: what the process before left in
+//! the system's cache, the summaries that were missing, then the journal's other half with what is
+//! still to be forgotten, then a superblock that counts this life from here on. Gets need none of
+//! it and are answered meanwhile.
 
 use super::Webcosm;
 use super::geometry::LogName;
@@ -16,8 +17,9 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 
 impl Webcosm {
-    /// The newest segments are known: those without a summary get one, gaps are void. First of all what a killed process wrote
-    /// becomes durable, as it may be readable and yet be lost when the power fails.
+    /// The newest segments are known: those without a summary get one, gaps are void. First of all
+    /// what a killed process wrote becomes durable, as it may be readable and yet be lost when the
+    /// power fails.
     pub(super) fn heads_found(&mut self, out: &mut Outbox) {
         let resizes = self.finding.resizing.is_some();
         self.enter(if resizes { Phase::Switching } else { Phase::Reading });
@@ -45,8 +47,8 @@ impl Webcosm {
         self.run(steps, After::Resealed, Instant::ZERO, out);
     }
 
-    /// First comes the superblock as it was read: it may not be durable, and the journal half that it does not name is
-    /// overwritten next.
+    /// First comes the superblock as it was read: it may not be durable, and the journal half that
+    /// it does not name is overwritten next.
     pub(super) fn resealed(&mut self, result: Result<(), IoError>, now: Instant, out: &mut Outbox) {
         if let Err(error) = result {
             return self.fail(OpenStoreError::Device(error), out);

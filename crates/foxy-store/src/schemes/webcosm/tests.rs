@@ -1,4 +1,5 @@
-//! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the torture tests' matter.
+//! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the
+//! torture tests' matter.
 
 mod block_device;
 mod held;
@@ -76,7 +77,10 @@ fn a_small_record_costs_one_read_of_one_page() {
     store.flush();
     let (reads, bytes) = (store.counter("reads"), store.counter("read_bytes"));
     assert!((0..400).all(|key| store.holds(key, 0, 250)));
-    assert_eq!((store.counter("reads") - reads, store.counter("read_bytes") - bytes), (400, 400 * 4096));
+    assert_eq!(
+        (store.counter("reads") - reads, store.counter("read_bytes") - bytes),
+        (400, 400 * 4096)
+    );
 }
 
 #[test]

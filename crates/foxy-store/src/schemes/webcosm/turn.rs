@@ -2,7 +2,8 @@
 
 use super::geometry::Sequence;
 
-/// Where the main log's slots were counted from anew, since a store that changes its size keeps its segments where they are.
+/// Where the main log's slots were counted from anew, since a store that changes its size keeps its
+/// segments where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     /// The segment that lies in the first slot.
@@ -27,8 +28,9 @@ impl Turn {
         }
     }
 
-    /// How many segments the log can have in so many slots when that is the oldest: while there are some from before the base,
-    /// no more than there were slots then, as the next one takes the slot of the oldest.
+    /// How many segments the log can have in so many slots when that is the oldest: while there are
+    /// some from before the base, no more than there were slots then, as the next one takes the
+    /// slot of the oldest.
     #[must_use]
     pub const fn segments(self, slots: u32, oldest: Sequence) -> u32 {
         if oldest < self.base { self.before } else { slots }

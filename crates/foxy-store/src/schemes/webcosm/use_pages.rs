@@ -1,5 +1,6 @@
-//! Pages of uses on disk. Each stands for itself: checksum, kind, count, the tag that its entries begin from, then for each the
-//! distance to the tag before and two bits of uses, seven bits a byte. A page without entries ends a round.
+//! Pages of uses on disk. Each stands for itself: checksum, kind, count, the tag that its entries
+//! begin from, then for each the distance to the tag before and two bits of uses, seven bits a
+//! byte. A page without entries ends a round.
 
 use super::index::Tag;
 use crate::layout::PAGE;
@@ -36,7 +37,9 @@ impl Pages {
 
     /// Adds an entry, whose tag is above all before it; `false` when there is no room.
     pub fn add(&mut self, Tag(tag): Tag, uses: u8, secret: &Secret) -> bool {
-        if self.count == 0 || self.bytes.len() % PAGE > PAGE - ENTRY || self.bytes.len().is_multiple_of(PAGE)
+        if self.count == 0
+            || self.bytes.len() % PAGE > PAGE - ENTRY
+            || self.bytes.len().is_multiple_of(PAGE)
         {
             self.seal(secret);
             if self.bytes.len() >= self.most {
@@ -126,12 +129,14 @@ mod tests {
     #[test]
     fn entries_come_back_and_damage_is_noticed() {
         let secret = Secret::new(3);
-        let entries: Vec<_> = (1..3_000_u64).map(|n| (Tag(n * n * 40_000 + n), (n % 3 + 1) as u8)).collect();
+        let entries: Vec<_> =
+            (1..3_000_u64).map(|n| (Tag(n * n * 40_000 + n), (n % 3 + 1) as u8)).collect();
         let mut pages = Pages::new(9);
         assert!(entries.iter().all(|&(tag, uses)| pages.add(tag, uses, &secret)));
         let mut bytes = pages.finish(&secret);
         let read = |bytes: &[u8]| -> Option<Vec<_>> {
-            let pages: Option<Vec<_>> = bytes.chunks(PAGE).map(|page| decode(page, &secret)).collect();
+            let pages: Option<Vec<_>> =
+                bytes.chunks(PAGE).map(|page| decode(page, &secret)).collect();
             pages.map(|pages| pages.concat())
         };
         assert_eq!(read(&bytes), Some(entries));

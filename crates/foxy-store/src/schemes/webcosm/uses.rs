@@ -1,6 +1,7 @@
-//! The uses of records on disk, so that what was asked for often is still known to be after an opening: what the file has left
-//! behind its segments, written in rounds of small steps while the store serves. It is a hint: a page of it that is torn, old
-//! or lost says nothing, and no write waits for another.
+//! The uses of records on disk, so that what was asked for often is still known to be after an
+//! opening: what the file has left behind its segments, written in rounds of small steps while the
+//! store serves. It is a hint: a page of it that is torn, old or lost says nothing, and no write
+//! waits for another.
 
 use super::Webcosm;
 use super::index::Tag;
@@ -143,9 +144,9 @@ impl Webcosm {
         }
         let room = (region.pages - page).saturating_sub(1).min(PAGES);
         let mut pages = Pages::new(room as usize);
-        let next = self
-            .index
-            .used_from(tag, self.uses.least, LOOKED_AT, |tag, uses| pages.add(tag, uses, &self.secret));
+        let next = self.index.used_from(tag, self.uses.least, LOOKED_AT, |tag, uses| {
+            pages.add(tag, uses, &self.secret)
+        });
         let full = room < PAGES && pages.is_full();
         let mut bytes = pages.finish(&self.secret);
         let written = page + (bytes.len() / PAGE) as u32;
@@ -157,7 +158,8 @@ impl Webcosm {
                 Stage::Idle
             }
         };
-        let pause = if self.uses.stage == Stage::Idle { self.settings.checkpoint_interval } else { PAUSE };
+        let pause =
+            if self.uses.stage == Stage::Idle { self.settings.checkpoint_interval } else { PAUSE };
         self.uses.next = now + pause;
         if !bytes.is_empty() {
             self.uses.moving = true;
@@ -167,7 +169,8 @@ impl Webcosm {
         }
     }
 
-    /// What could not be written is written in the next round; a store that closes does not try again.
+    /// What could not be written is written in the next round; a store that closes does not try
+    /// again.
     pub(super) fn uses_written(&mut self, result: Result<(), IoError>, now: Instant) {
         self.uses.moving = false;
         if result.is_err() {
@@ -177,7 +180,8 @@ impl Webcosm {
     }
 }
 
-/// The least uses to be written in the next round: more when they did not all fit, fewer when there was much room.
+/// The least uses to be written in the next round: more when they did not all fit, fewer when there
+/// was much room.
 fn least_after(least: u8, full: bool, written: u32, pages: u32) -> u8 {
     if full {
         (least + 1).min(crate::worth::MOST_USES)

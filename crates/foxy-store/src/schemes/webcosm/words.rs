@@ -1,5 +1,6 @@
-//! Arrays of words that grow by small chunks of one size, taken from a pool they share. Arrays that all grow at the same pace
-//! leave an ordinary allocator with holes that none of them fits into any more; a chunk fits all.
+//! Arrays of words that grow by small chunks of one size, taken from a pool they share. Arrays that
+//! all grow at the same pace leave an ordinary allocator with holes that none of them fits into any
+//! more; a chunk fits all.
 
 /// Words of a chunk.
 const CHUNK: usize = 16;
@@ -79,8 +80,9 @@ impl Words {
         pool.chunk_mut(self.chunks[at / CHUNK])[at % CHUNK] = word;
     }
 
-    /// The first place whose word is not below; the words are in order. It is sought from `guess` on in both directions, since
-    /// every chunk that is looked at is likely not in the processor's cache.
+    /// The first place whose word is not below; the words are in order. It is sought from `guess`
+    /// on in both directions, since every chunk that is looked at is likely not in the processor's
+    /// cache.
     #[must_use]
     pub fn seek(&self, pool: &Pool, guess: usize, below: impl Fn(u64) -> bool) -> usize {
         let Some(last) = self.chunks.len().checked_sub(1) else { return 0 };
@@ -173,7 +175,8 @@ mod tests {
             (Pool::default(), vec![Words::default(); 3], vec![Vec::new(); 3]);
         for step in 0..20_000 {
             let which = random.below(3) as usize;
-            let (words, plain): (&mut Words, &mut Vec<u64>) = (&mut words[which], &mut plain[which]);
+            let (words, plain): (&mut Words, &mut Vec<u64>) =
+                (&mut words[which], &mut plain[which]);
             let word = random.below(1 << 20);
             let at = words.seek(&pool, random.below(8_000) as usize, |other| other < word);
             assert_eq!(at, plain.partition_point(|&other| other < word));

@@ -80,7 +80,13 @@ impl Webcosm {
     /// Lets a record of an object of `whole` bytes wait for the log that it belongs to: the main
     /// one as long as that has not been full; or holds it back. Nothing older of its key may be
     /// readable after a crash any more.
-    pub(super) fn stage(&mut self, (key, tag): (Key, Tag), record: Record, whole: u64, now: Instant) {
+    pub(super) fn stage(
+        &mut self,
+        (key, tag): (Key, Tag),
+        record: Record,
+        whole: u64,
+        now: Instant,
+    ) {
         self.unstage(key);
         let distance = Distance::between((record.len() + HEADER) as u64, self.mean());
         let proven = self.ghost.take(tag);
@@ -143,7 +149,8 @@ impl Webcosm {
         full || old || closing || log == LogName::Main && self.copies.wanted()
     }
 
-    /// Begins a segment where none is open, in the slot of one that was given up; `false` when there is none.
+    /// Begins a segment where none is open, in the slot of one that was given up; `false` when
+    /// there is none.
     fn ensure_open(&mut self, name: LogName) -> bool {
         self.skip_retired(name);
         let log = &mut self.logs[name as usize];
@@ -194,7 +201,8 @@ impl Webcosm {
         self.geometry.segment_pages.saturating_sub(open.page + summary)
     }
 
-    /// What laying a record out asks of it. One that came lately may wait for others that fill a page with it.
+    /// What laying a record out asks of it. One that came lately may wait for others that fill a
+    /// page with it.
     fn measure(&self, item: &Item, now: Instant) -> Measured {
         let record = &item.staged.record;
         let may_wait = match item.origin {
@@ -204,11 +212,18 @@ impl Webcosm {
         Measured { length: record.len(), cost: packed::cost(record), may_wait }
     }
 
-    /// Writes as many of the records as fit the open segment; `false` when not even one does. The others wait again, and of a
-    /// whole batch also some that fill their pages badly.
-    fn write_batch(&mut self, log: LogName, mut items: Vec<Item>, now: Instant, out: &mut Outbox) -> bool {
+    /// Writes as many of the records as fit the open segment; `false` when not even one does. The
+    /// others wait again, and of a whole batch also some that fill their pages badly.
+    fn write_batch(
+        &mut self,
+        log: LogName,
+        mut items: Vec<Item>,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> bool {
         let granule = usize::try_from(self.geometry.granule).expect("granules are small");
-        let length = |items: &[Item]| items.iter().map(|item| item.staged.record.len()).sum::<usize>();
+        let length =
+            |items: &[Item]| items.iter().map(|item| item.staged.record.len()).sum::<usize>();
         let is_whole = length(&items) >= self.settings.page_buffer;
         while !items.is_empty() {
             let measured: Vec<_> = items.iter().map(|item| self.measure(item, now)).collect();
@@ -237,14 +252,24 @@ impl Webcosm {
             let Item { tag, staged, .. } = &items[number];
             let place = self.geometry.place(slot, byte);
             self.index.insert(*tag, Known { place, extent, uses: staged.uses });
-            open.records.push(Listed { tag: *tag, step: (byte / 64) as u32, class: extent.class() });
+            open.records.push(Listed {
+                tag: *tag,
+                step: (byte / 64) as u32,
+                class: extent.class(),
+            });
         };
         let mut end = 0;
         for &(number, start) in &plan.runs {
             let Staged { key, record, .. } = &items[number].staged;
             let page = start / PAGE;
             bytes[end..start].fill(0);
-            record::encode(&mut bytes[start..], *key, stamp(first + page as u32), record, &self.secret);
+            record::encode(
+                &mut bytes[start..],
+                *key,
+                stamp(first + page as u32),
+                record,
+                &self.secret,
+            );
             end = start + HEADER + record.len();
             learn(number, start, Extent::Pages((end.div_ceil(PAGE) - page) as u32));
         }
@@ -252,8 +277,9 @@ impl Webcosm {
         bytes[end..packed].fill(0);
         for (number, members) in plan.packed.iter().enumerate() {
             let start = packed + number * PAGE;
-            let records =
-                members.iter().map(|&member| (items[member].staged.key, &items[member].staged.record));
+            let records = members
+                .iter()
+                .map(|&member| (items[member].staged.key, &items[member].staged.record));
             let page = &mut bytes[start..start + PAGE];
             packed::encode(page, stamp(first + (start / PAGE) as u32), records, &self.secret);
             members.iter().for_each(|&member| learn(member, start, Extent::Packed));
@@ -273,8 +299,8 @@ impl Webcosm {
         self.flying.begin(io, segment, items, written);
     }
 
-    /// A batch is written. If that failed its records stay known, since they may lie on disk all the same; nothing more is
-    /// written to their segment.
+    /// A batch is written. If that failed its records stay known, since they may lie on disk all
+    /// the same; nothing more is written to their segment.
     pub(super) fn batch_done(
         &mut self,
         io: u64,

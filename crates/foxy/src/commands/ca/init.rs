@@ -1,4 +1,5 @@
-//! `foxy ca init`: makes a certificate authority that can vouch for the named hosts and nothing else.
+//! `foxy ca init`: makes a certificate authority that can vouch for the named hosts and nothing
+//! else.
 
 use super::{folder, folder_argument, show};
 use crate::authority_folder;
@@ -44,8 +45,8 @@ pub fn command() -> Command {
         )
 }
 
-/// Whether a name may be a top-level domain of the internet: those that never are one stand in RFC 6761, RFC 6762 (`.local`
-/// and Appendix G), and `internal` is set apart by ICANN.
+/// Whether a name may be a top-level domain of the internet: those that never are one stand in RFC
+/// 6761, RFC 6762 (`.local` and Appendix G), and `internal` is set apart by ICANN.
 fn is_wide(name: &str) -> bool {
     const PRIVATE: [&str; 12] = [
         "test",
@@ -66,8 +67,11 @@ fn is_wide(name: &str) -> bool {
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let hosts: Vec<HostPattern> = matches.get_many("allow").into_iter().flatten().cloned().collect();
-    if let Some(HostPattern::Below(name)) = hosts.iter().find(|host| matches!(host, HostPattern::Below(_))) {
+    let hosts: Vec<HostPattern> =
+        matches.get_many("allow").into_iter().flatten().cloned().collect();
+    if let Some(HostPattern::Below(name)) =
+        hosts.iter().find(|host| matches!(host, HostPattern::Below(_)))
+    {
         let text = format!(
             "--allow *.{name}: a certificate authority is for a name with all below it; give --allow {name}"
         );
@@ -89,7 +93,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let name = format!("foxy on {}, for cached HTTPS", machine.nodename().to_string_lossy());
     let validity = Duration::from_secs(days * 86_400);
     let new = NewAuthority { name: &name, hosts: &hosts, now: clock::wall(), validity };
-    let made = make(&new).map_err(|error| Failure::Failed(format!("no certificate authority: {error}")))?;
+    let made = make(&new)
+        .map_err(|error| Failure::Failed(format!("no certificate authority: {error}")))?;
     let folder = folder(matches);
     authority_folder::write(&folder, &made, matches.get_flag("force"))?;
     show::print(&folder)
@@ -101,9 +106,13 @@ mod tests {
 
     #[test]
     fn names_that_may_be_top_level_domains_are_wide() {
-        for (name, wide) in
-            [("com", true), ("dev", true), ("example.com", false), ("localhost", false), ("lan", false)]
-        {
+        for (name, wide) in [
+            ("com", true),
+            ("dev", true),
+            ("example.com", false),
+            ("localhost", false),
+            ("lan", false),
+        ] {
             assert_eq!(is_wide(name), wide, "{name}");
         }
     }

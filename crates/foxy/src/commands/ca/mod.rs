@@ -1,4 +1,5 @@
-//! `foxy ca`: the certificate authority with which foxy ends TLS for hosts whose HTTPS is to be cached.
+//! `foxy ca`: the certificate authority with which foxy ends TLS for hosts whose HTTPS is to be
+//! cached.
 
 mod init;
 mod show;

@@ -1,4 +1,5 @@
-//! `foxy ca show`: where the certificate authority is, what it may vouch for, how long, and how programs come to trust it.
+//! `foxy ca show`: where the certificate authority is, what it may vouch for, how long, and how
+//! programs come to trust it.
 
 use super::{folder, folder_argument};
 use crate::authority_folder;

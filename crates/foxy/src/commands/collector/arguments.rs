@@ -48,11 +48,16 @@ fn whom() -> Vec<Arg> {
             .action(ArgAction::Append)
             .value_parser(parse_listen)
             .default_value("127.0.0.1:3180"),
-        option("origin", "ADDRESS:PORT", "The synthetic origin that is asked whatever host a request names")
-            .value_parser(value_parser!(SocketAddr)),
+        option(
+            "origin",
+            "ADDRESS:PORT",
+            "The synthetic origin that is asked whatever host a request names",
+        )
+        .value_parser(value_parser!(SocketAddr)),
         certificates::argument(),
         trust::argument(),
-        switch("live", "Ask the servers that requests name, through the network").conflicts_with("origin"),
+        switch("live", "Ask the servers that requests name, through the network")
+            .conflicts_with("origin"),
         switch("any-method", "With --live, send POST and all other methods too").requires("live"),
         switch("origin-http2", "Ask origins in HTTP/2: by prior knowledge, within TLS by ALPN"),
         option("live-rate", "N", "With --live, so many exchanges a second (10)")
@@ -62,9 +67,13 @@ fn whom() -> Vec<Arg> {
 }
 
 fn costs() -> Vec<Arg> {
-    let time = |name, help| option(name, "TIME", help).default_value("0ms").value_parser(parse_duration);
+    let time =
+        |name, help| option(name, "TIME", help).default_value("0ms").value_parser(parse_duration);
     vec![
-        time("dns-cost", "What a host's name costs each proxy once, beside what resolving it takes"),
+        time(
+            "dns-cost",
+            "What a host's name costs each proxy once, beside what resolving it takes",
+        ),
         time(
             "network-cost",
             "A round trip to the origin, beside what it takes: one to connect, one to the first byte",
@@ -78,14 +87,23 @@ fn costs() -> Vec<Arg> {
 fn limits() -> Vec<Arg> {
     let size = |name, help| option(name, "SIZE", help).value_parser(value_parser!(ByteSize));
     vec![
-        option("most-connections", "N", "Connections of proxies at once; more are refused, and counted")
-            .default_value("1024")
-            .value_parser(count()),
-        option("most-fetches", "N", "Exchanges with origins at once; more are refused, and counted")
-            .default_value("256")
-            .value_parser(count()),
+        option(
+            "most-connections",
+            "N",
+            "Connections of proxies at once; more are refused, and counted",
+        )
+        .default_value("1024")
+        .value_parser(count()),
+        option(
+            "most-fetches",
+            "N",
+            "Exchanges with origins at once; more are refused, and counted",
+        )
+        .default_value("256")
+        .value_parser(count()),
         size("memory", "Memory for heads and bodies").default_value("64MiB"),
-        size("spool", "Room for bodies beyond that, in a file without a name").default_value("4GiB"),
+        size("spool", "Room for bodies beyond that, in a file without a name")
+            .default_value("4GiB"),
         path("spool-dir", "DIR", "Where that file is (the folder for temporary files)"),
     ]
 }
@@ -96,9 +114,11 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
             "{text:?} is not a place; write ADDRESS:PORT or NAME=ADDRESS:PORT, such as squid=127.0.0.1:3181"
         )
     };
-    let (name, address) = text.split_once('=').map_or((None, text), |(name, rest)| (Some(name), rest));
+    let (name, address) =
+        text.split_once('=').map_or((None, text), |(name, rest)| (Some(name), rest));
     let usable = |name: &str| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
     };
     if !name.is_none_or(usable) {
         return Err(refuse());
@@ -119,7 +139,8 @@ fn parse_rate(text: &str) -> Result<f64, String> {
 pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
     let listen: Vec<Listen> = matches.get_many("listen").into_iter().flatten().cloned().collect();
     if listen.len() > MOST_PROXIES {
-        let text = format!("--listen: there are {} places; {MOST_PROXIES} is the most", listen.len());
+        let text =
+            format!("--listen: there are {} places; {MOST_PROXIES} is the most", listen.len());
         return Err(Failure::Unusable(text));
     }
     let origin = matches.get_one::<SocketAddr>("origin").copied();
@@ -160,7 +181,8 @@ fn spool(matches: &ArgMatches, size: ByteSize) -> Result<Option<SpoolFile>, Fail
     if size.0 == 0 {
         return Ok(None);
     }
-    let folder = matches.get_one::<PathBuf>("spool-dir").cloned().unwrap_or_else(std::env::temp_dir);
+    let folder =
+        matches.get_one::<PathBuf>("spool-dir").cloned().unwrap_or_else(std::env::temp_dir);
     collector::spool(&folder, size).map(Some).map_err(|error| {
         let folder = folder.display();
         Failure::Unusable(format!(
@@ -191,11 +213,15 @@ mod tests {
 
     #[test]
     fn places_have_an_address_and_may_have_a_name() {
-        let listen = of(&["--listen", "squid=127.0.0.1:1", "--listen", "[::1]:2"]).expect("usable").listen;
+        let listen =
+            of(&["--listen", "squid=127.0.0.1:1", "--listen", "[::1]:2"]).expect("usable").listen;
         assert_eq!((listen[0].name.as_deref(), listen[0].address.port()), (Some("squid"), 1));
         assert_eq!((listen[1].name.as_deref(), listen[1].address.port()), (None, 2));
         for wrong in ["127.0.0.1", "=127.0.0.1:1", "a b=127.0.0.1:1", "squid="] {
-            assert!(parse_listen(wrong).is_err_and(|text| text.contains("squid=127.0.0.1:3181")), "{wrong}");
+            assert!(
+                parse_listen(wrong).is_err_and(|text| text.contains("squid=127.0.0.1:3181")),
+                "{wrong}"
+            );
         }
     }
 }

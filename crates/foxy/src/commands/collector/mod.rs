@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Runs it.
 ///
 /// # Errors
-/// Arguments that cannot be used, an address that cannot be listened on, a file that cannot be written, a missed bar.
+/// Arguments that cannot be used, an address that cannot be listened on, a file that cannot be
+/// written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let bars = Bars::of(matches, CollectorReport::measurable(&[]))?;
     let mut options = arguments::options(matches)?;
@@ -28,7 +29,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let setup = records::setup(matches, 0);
     let (names, reach) = (names(&options), reach(&options));
     let running = Collector::start(options).map_err(|error| {
-        Failure::Failed(format!("collector: cannot listen: {error}; choose another place with --listen"))
+        Failure::Failed(format!(
+            "collector: cannot listen: {error}; choose another place with --listen"
+        ))
     })?;
     for (name, address) in names.iter().zip(running.addresses()) {
         terminal::print(&format!("collector: {name}parent at http://{address}/"));
@@ -56,7 +59,8 @@ fn say(stopped: Option<String>) {
 }
 
 fn names(options: &CollectorOptions) -> Vec<String> {
-    let name = |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    let name =
+        |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name}: "));
     options.listen.iter().map(|listen| name(&listen.name)).collect()
 }
 
@@ -65,11 +69,14 @@ fn reach(options: &CollectorOptions) -> String {
     match (options.reach, options.origin) {
         (Reach::Offline, Some(origin)) => format!("offline: every host is {origin}"),
         (Reach::Offline, None) => {
-            "offline: asks loopback and private addresses and localhost; --live asks the network".into()
+            "offline: asks loopback and private addresses and localhost; --live asks the network"
+                .into()
         }
         (Reach::Live { any_method, rate }, _) => {
             let methods = if any_method { "any method" } else { "GET only" };
-            format!("LIVE: asks whatever servers requests name, {methods}, {rate} exchanges a second")
+            format!(
+                "LIVE: asks whatever servers requests name, {methods}, {rate} exchanges a second"
+            )
         }
     }
 }

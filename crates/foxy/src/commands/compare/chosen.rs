@@ -55,11 +55,16 @@ pub fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
     names.map(find).collect()
 }
 
-/// Sees to it that each load can have all its connections, here and at the origin, which is here too.
+/// Sees to it that each load can have all its connections, here and at the origin, which is here
+/// too.
 ///
 /// # Errors
 /// When this process may not have that many.
-pub fn provide_descriptors(scenarios: &[Scenario], quick: bool, clients: usize) -> Result<(), Failure> {
+pub fn provide_descriptors(
+    scenarios: &[Scenario],
+    quick: bool,
+    clients: usize,
+) -> Result<(), Failure> {
     scenarios.iter().try_for_each(|scenario| {
         let (connections, what) = scenario.connections(quick, clients);
         descriptors::provide(2 * connections, &what)
@@ -87,8 +92,8 @@ pub fn measurable(
                 all.push(with_ratios(wisconsin::measurable(name)).under(scenario.name));
                 continue;
             };
-            let mut own =
-                run::measurable(&model, name).and(&["origin_requests_per_request", "resident_bytes"]);
+            let mut own = run::measurable(&model, name)
+                .and(&["origin_requests_per_request", "resident_bytes"]);
             if scenario.holding == Holding::Disk {
                 own = own.and(&["device_reads_per_hit", "disk_bytes_per_cached_byte"]);
             }
@@ -100,7 +105,8 @@ pub fn measurable(
             }
             all.push(with_ratios(own).under(scenario.name));
             all.extend(rates.iter().map(|rate| {
-                with_ratios(run::measurable(&model, name)).under(&format!("{}{AT_RATE}{rate}", scenario.name))
+                with_ratios(run::measurable(&model, name))
+                    .under(&format!("{}{AT_RATE}{rate}", scenario.name))
             }));
         }
     }

@@ -1,4 +1,5 @@
-//! What is measured of a proxy that is up: its answers, what it used for them, and what it left on the disk.
+//! What is measured of a proxy that is up: its answers, what it used for them, and what it left on
+//! the disk.
 
 use super::trial::{Context, Trial};
 use crate::lab::fault::Staged;
@@ -42,10 +43,15 @@ impl Measured<'_> {
     ///
     /// # Errors
     /// Why that came to nothing, in one line.
-    pub fn all(&self, running: &mut Running, notes: &mut Vec<String>) -> Result<Vec<Record>, String> {
+    pub fn all(
+        &self,
+        running: &mut Running,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Record>, String> {
         let warm_up = self.options.workload.warm_up();
         if let Some(objects) = &warm_up {
-            let mut progress = Progress::new(&format!("{} warm-up", self.trial.label), Some(objects.objects));
+            let mut progress =
+                Progress::new(&format!("{} warm-up", self.trial.label), Some(objects.objects));
             let report = load::warm_up(&self.options, &mut |done| {
                 progress.update(done);
                 self.look(running);
@@ -62,9 +68,12 @@ impl Measured<'_> {
             let pace = Pace::Open { rate: f64::from(rate) };
             let stop = Stop::After(self.context.time);
             let options = LoadOptions { pace, stop, ..self.options.clone() };
-            let Loaded { report, used, .. } = self.load(running, &options, &format!(" at {rate}/s"), None)?;
+            let Loaded { report, used, .. } =
+                self.load(running, &options, &format!(" at {rate}/s"), None)?;
             let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.name);
-            records.extend(self.labelled(report.records(self.trial.peer.name, Some(used.processor)), &under));
+            records.extend(
+                self.labelled(report.records(self.trial.peer.name, Some(used.processor)), &under),
+            );
         }
         self.go_on()?;
         Ok(records)
@@ -73,21 +82,33 @@ impl Measured<'_> {
     /// Nothing more is measured once a signal has come, and nothing more written.
     fn go_on(&self) -> Result<(), String> {
         let name = self.trial.peer.name;
-        if self.context.is_stopping(name) { Err(format!("{name}: stopped by a signal")) } else { Ok(()) }
+        if self.context.is_stopping(name) {
+            Err(format!("{name}: stopped by a signal"))
+        } else {
+            Ok(())
+        }
     }
 
     /// The measured run, as fast as the answers come.
-    fn closed(&self, running: &mut Running, notes: &mut Vec<String>) -> Result<Vec<Record>, String> {
+    fn closed(
+        &self,
+        running: &mut Running,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Record>, String> {
         let name = self.trial.peer.name;
         let workload = self.trial.scenario.name;
         let origin = self.context.origin.requests();
         let device = usage::of_device(&self.cache);
         let staged = self.staged();
-        let options = LoadOptions { fault: staged.as_ref().map(Staged::fault), ..self.options.clone() };
-        let Loaded { report, used, timeline, phases } = self.load(running, &options, "", staged.as_ref())?;
+        let options =
+            LoadOptions { fault: staged.as_ref().map(Staged::fault), ..self.options.clone() };
+        let Loaded { report, used, timeline, phases } =
+            self.load(running, &options, "", staged.as_ref())?;
         drop(staged);
         if !report.knows_hits() {
-            notes.push(format!("{workload}: its hits are not known: it drops the field {REQUEST_ID}"));
+            notes.push(format!(
+                "{workload}: its hits are not known: it drops the field {REQUEST_ID}"
+            ));
         }
         let device = usage::of_device(&self.cache).zip(device);
         let mut found = report.records(name, Some(used.processor));
@@ -127,12 +148,15 @@ impl Measured<'_> {
 
     /// What goes wrong in the middle third of the run that begins now, if anything is to.
     fn staged(&self) -> Option<Staged<'_>> {
-        let (kind, Stop::After(time)) = (self.trial.scenario.fault?, self.options.stop) else { return None };
+        let (kind, Stop::After(time)) = (self.trial.scenario.fault?, self.options.stop) else {
+            return None;
+        };
         let folder = self.cache.parent().unwrap_or(&self.cache);
         Some(Staged::new(kind, &self.context.origin, folder, clock::monotonic(), time))
     }
 
-    /// Puts a load on the proxy; what it counted, what the proxy used meanwhile, and the rate over the run.
+    /// Puts a load on the proxy; what it counted, what the proxy used meanwhile, and the rate over
+    /// the run.
     fn load(
         &self,
         running: &mut Running,
@@ -176,7 +200,8 @@ impl Measured<'_> {
         Ok(Loaded { report, used, timeline: curve.points, phases })
     }
 
-    /// System calls of the proxy for each answer of a run of their own; or why they cannot be counted here.
+    /// System calls of the proxy for each answer of a run of their own; or why they cannot be
+    /// counted here.
     fn system_calls(&self, running: &mut Running) -> Result<Result<f64, String>, String> {
         let counter = match SystemCalls::begin(&running.processes()) {
             Ok(counter) => counter,
@@ -184,30 +209,37 @@ impl Measured<'_> {
         };
         let stop = Stop::Requests(COUNTED);
         let options = LoadOptions { stop, ..self.options.clone() };
-        let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
+        let report =
+            load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
         Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
     }
 
     /// The share of the newest tenth of a fill that are hits, if that is known.
     fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<Option<f64>, String> {
         let options = load::newest_again(&self.options, report, (report.asked() / 10).max(1));
-        let report = load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
+        let report =
+            load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
         Ok(report.hit_ratio())
     }
 
-    /// Lets the load end early when a signal has come or the proxy has ended: there is nothing more to measure.
+    /// Lets the load end early when a signal has come or the proxy has ended: there is nothing more
+    /// to measure.
     fn look(&self, running: &mut Running) {
         if self.context.is_stopping(self.trial.peer.name) || running.ended().is_some() {
             self.options.interrupted.store(true, Relaxed);
         }
     }
 
-    /// Lets the proxy write what it has left to write, and the system forget what it holds of files.
+    /// Lets the proxy write what it has left to write, and the system forget what it holds of
+    /// files.
     fn forget(&self, notes: &mut Vec<String>) {
         std::thread::sleep(Duration::from_secs(2));
         sync(&self.cache);
         if let Err(error) = std::fs::write("/proc/sys/vm/drop_caches", "1") {
-            notes.push(format!("{}: the page cache was not dropped: {error}", self.trial.scenario.name));
+            notes.push(format!(
+                "{}: the page cache was not dropped: {error}",
+                self.trial.scenario.name
+            ));
         }
     }
 
@@ -276,7 +308,8 @@ fn for_each_request(asked_of_origin: u64, report: &LoadReport) -> f64 {
 
 /// Has the file system of a folder write what it has left to write.
 fn sync(folder: &Path) {
-    // Where that fails the figures are those of a system that writes later, as they would be without.
+    // Where that fails the figures are those of a system that writes later, as they would be
+    // without.
     let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
 }
 

@@ -1,4 +1,5 @@
-//! `foxy compare`: the same work through several proxies on this machine, in turn, and what each took for it.
+//! `foxy compare`: the same work through several proxies on this machine, in turn, and what each
+//! took for it.
 
 mod chosen;
 mod measured;
@@ -33,12 +34,14 @@ The folder given with --out gets records.jsonl, report.html, summary.md and juni
 Bars can name proxy and workload: errors>0, foxy/hit_ratio<0.9, fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
 
 /// Arguments of a run, which say nothing where one is reported again.
-const OF_A_RUN: [&str; 10] =
-    ["proxy", "workload", "out", "quick", "repeats", "seconds", "clients", "rate", "folder", "seed"];
+const OF_A_RUN: [&str; 10] = [
+    "proxy", "workload", "out", "quick", "repeats", "seconds", "clients", "rate", "folder", "seed",
+];
 
 /// Its arguments.
 pub fn command() -> Command {
-    let workloads: String = SCENARIOS.iter().map(|scenario| format!(" {}", scenario.name)).collect();
+    let workloads: String =
+        SCENARIOS.iter().map(|scenario| format!(" {}", scenario.name)).collect();
     let proxies: String = PEERS.iter().map(|peer| format!(" {}", peer.name)).collect();
     Command::new("compare")
         .about("Put the same work on several proxies and say what each takes for it")
@@ -51,8 +54,12 @@ pub fn command() -> Command {
                 .help("Whom; the first is compared with each other"),
         )
         .arg(
-            option("workload", "NAME", "Under what; can be repeated. Without it memory-hit to large")
-                .action(ArgAction::Append),
+            option(
+                "workload",
+                "NAME",
+                "Under what; can be repeated. Without it memory-hit to large",
+            )
+            .action(ArgAction::Append),
         )
         .arg(path("out", "DIR", "Where records and reports go"))
         .arg(
@@ -64,7 +71,10 @@ pub fn command() -> Command {
             option("repeats", "N", "Repeats of each (3, quick 1)")
                 .value_parser(value_parser!(u32).range(1..=100)),
         )
-        .arg(option("seconds", "N", "How long hits are measured (10, quick 2)").value_parser(count()))
+        .arg(
+            option("seconds", "N", "How long hits are measured (10, quick 2)")
+                .value_parser(count()),
+        )
         .arg(
             option("clients", "N", "Connections")
                 .default_value("64")
@@ -91,7 +101,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         return conclude(matches, folder, &records, &[]);
     }
     let Some(out) = matches.get_one::<PathBuf>("out") else {
-        return Err(Failure::Unusable("--out DIR: name the folder that records and reports go to".into()));
+        return Err(Failure::Unusable(
+            "--out DIR: name the folder that records and reports go to".into(),
+        ));
     };
     chosen::named_once(matches)?;
     let scenarios = chosen::scenarios(matches)?;
@@ -105,7 +117,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut records = Records::begin(out)?;
     records.add(vec![Record::Setup(records::setup(matches, context.seed))])?;
     records.add(peers.left_out)?;
-    let repeats = matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
+    let repeats =
+        matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
     let complete = all_trials(&context, &peers.installed, &scenarios, repeats, &mut records)?;
     drop(folder);
     if !complete {
@@ -118,13 +131,20 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     let results = comparison::summarise(records.all());
     records.add(results)?;
-    let concluded =
-        conclude(matches, out, &[records.all(), &[Record::End { held: true }]].concat(), &measurable);
+    let concluded = conclude(
+        matches,
+        out,
+        &[records.all(), &[Record::End { held: true }]].concat(),
+        &measurable,
+    );
     records.add(vec![Record::End { held: concluded.is_ok() }])?;
     concluded
 }
 
-fn context(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<(Temporary, Context), Failure> {
+fn context(
+    matches: &ArgMatches,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<(Temporary, Context), Failure> {
     let folder = choice::folder(matches)?;
     let quick = matches.get_flag("quick");
     let seconds = matches.get_one::<u64>("seconds").copied().unwrap_or(if quick { 2 } else { 10 });
@@ -233,7 +253,8 @@ fn conclude(
     terminal::print(&format!("Report: {}", folder.join("report.html").display()));
     if incomplete {
         let folder = folder.display();
-        let why = "the run was ended before all of it was measured; compare again with another --out";
+        let why =
+            "the run was ended before all of it was measured; compare again with another --out";
         missed.insert(0, format!("--report {folder}: {why}"));
         return Err(Failure::Failed(missed.join("\n")));
     }
@@ -243,7 +264,9 @@ fn conclude(
     let came_to_nothing = |record: &&Record| matches!(record, Record::FailedRun { .. });
     match records.iter().filter(came_to_nothing).count() {
         0 => Ok(()),
-        1 => Err(Failure::Failed("compare: one run came to nothing; the report says which and why".into())),
+        1 => Err(Failure::Failed(
+            "compare: one run came to nothing; the report says which and why".into(),
+        )),
         count => Err(Failure::Failed(format!(
             "compare: {count} runs came to nothing; the report says which and why"
         ))),

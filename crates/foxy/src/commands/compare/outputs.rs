@@ -1,5 +1,5 @@
-//! The files of a comparison, in one folder: the records, written as they come, and the reports made from them, which can be
-//! made again without running anything.
+//! The files of a comparison, in one folder: the records, written as they come, and the reports
+//! made from them, which can be made again without running anything.
 
 use crate::failure::Failure;
 use crate::lab::bars::{Bar, missed};
@@ -19,21 +19,23 @@ pub struct Records {
 }
 
 impl Records {
-    /// Begins a file in a folder, which is made when it is not there. One that has records already is left alone.
+    /// Begins a file in a folder, which is made when it is not there. One that has records already
+    /// is left alone.
     ///
     /// # Errors
     /// What is wrong with the folder.
     pub fn begin(folder: &Path) -> Result<Self, Failure> {
-        let unusable = |what: &str| Failure::Unusable(format!("--out {}: {what}", folder.display()));
+        let unusable =
+            |what: &str| Failure::Unusable(format!("--out {}: {what}", folder.display()));
         std::fs::create_dir_all(folder).map_err(|error| {
             unusable(&format!("cannot be made: {error}; name a place that can be written to"))
         })?;
         let path = folder.join(RECORDS);
         let file = File::options().write(true).create_new(true).open(&path);
         let file = file.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                unusable("has a comparison already; name another folder, or report that one with --report")
-            }
+            io::ErrorKind::AlreadyExists => unusable(
+                "has a comparison already; name another folder, or report that one with --report",
+            ),
             _ => unusable(&format!("cannot be written to: {error}; name a place that can be")),
         })?;
         Ok(Self { path, file, all: Vec::new() })
@@ -63,11 +65,14 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
     let path = folder.join(RECORDS);
     let unusable = |what: String| Failure::Unusable(format!("--report {}: {what}", path.display()));
     let file = File::open(&path).map_err(|error| {
-        unusable(format!("cannot be read: {error}; name the folder of a comparison, as given with --out"))
+        unusable(format!(
+            "cannot be read: {error}; name the folder of a comparison, as given with --out"
+        ))
     })?;
     let mut records = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file).lines()) {
-        let line = line.map_err(|error| unusable(format!("line {number} cannot be read: {error}")))?;
+        let line =
+            line.map_err(|error| unusable(format!("line {number} cannot be read: {error}")))?;
         match serde_json::from_str(&line) {
             Ok(record) => records.push(record),
             Err(error) => {
@@ -75,7 +80,9 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
             }
         }
     }
-    if !records.iter().any(|record| matches!(record, Record::Measure(measure) if measure.workload.is_some()))
+    if !records
+        .iter()
+        .any(|record| matches!(record, Record::Measure(measure) if measure.workload.is_some()))
     {
         return Err(unusable("there is nothing measured in it".into()));
     }
@@ -96,10 +103,12 @@ pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// Makes the reports: a page, Markdown, and a test report, each whole or as it was before. Gives the bars that were missed, a line each.
+/// Makes the reports: a page, Markdown, and a test report, each whole or as it was before. Gives
+/// the bars that were missed, a line each.
 ///
 /// # Errors
-/// When a file cannot be written. When a bar is on something that was not measured: page and Markdown are there then.
+/// When a file cannot be written. When a bar is on something that was not measured: page and
+/// Markdown are there then.
 pub fn report<'a>(
     folder: &Path,
     records: &[Record],
@@ -164,7 +173,8 @@ mod tests {
     fn a_bar_on_what_was_not_measured_is_refused_when_page_and_summary_are_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let all = with_results(vec![measured(1)]);
-        let refused = report(folder.path(), &all, ["hit_ratio<0.9".parse().expect("a bar")].iter(), &[]);
+        let refused =
+            report(folder.path(), &all, ["hit_ratio<0.9".parse().expect("a bar")].iter(), &[]);
         assert!(matches!(refused, Err(Failure::Unusable(text)) if text.contains("not measured")));
         for name in ["report.html", "summary.md"] {
             let text = std::fs::read_to_string(folder.path().join(name)).expect("written");
@@ -176,9 +186,14 @@ mod tests {
     fn a_report_that_does_not_fit_the_disk_leaves_no_file_and_the_old_one_as_it_was() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("report.html"), "of before").expect("written");
-        std::os::unix::fs::symlink("/dev/full", folder.path().join("report.html.part")).expect("linked");
-        let refused = report(folder.path(), &[measured(1)], std::iter::empty(), &[]).expect_err("no room");
-        assert!(refused.to_string().contains("report.html: cannot be written: No space left"), "{refused}");
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("report.html.part"))
+            .expect("linked");
+        let refused =
+            report(folder.path(), &[measured(1)], std::iter::empty(), &[]).expect_err("no room");
+        assert!(
+            refused.to_string().contains("report.html: cannot be written: No space left"),
+            "{refused}"
+        );
         let text = std::fs::read_to_string(folder.path().join("report.html")).expect("there");
         assert_eq!(
             (text.as_str(), std::fs::read_dir(folder.path()).expect("there").count()),

@@ -1,5 +1,5 @@
-//! What each workload means for a comparison: how much is asked for, what the proxies may keep, and what is looked at besides
-//! the answers. What can be compared under is one row of [`SCENARIOS`].
+//! What each workload means for a comparison: how much is asked for, what the proxies may keep, and
+//! what is looked at besides the answers. What can be compared under is one row of [`SCENARIOS`].
 
 use super::wisconsin;
 use crate::lab::fault::FaultKind;
@@ -48,7 +48,8 @@ pub struct Scenario {
     pub fault: Option<FaultKind>,
     /// Whether the system calls of the proxy are counted, in a run of their own.
     pub system_calls: bool,
-    /// Whether the newest tenth is asked for again at the end: a proxy that quietly does not store looks fast.
+    /// Whether the newest tenth is asked for again at the end: a proxy that quietly does not store
+    /// looks fast.
     pub newest: bool,
 }
 
@@ -81,7 +82,8 @@ const DISK_HIT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// Hits and misses beside each other while something goes wrong: so many objects that most are asked for once or twice.
+/// Hits and misses beside each other while something goes wrong: so many objects that most are
+/// asked for once or twice.
 const FAULT: Scenario = Scenario {
     objects: [1_000_000, 1_000_000],
     disk: [ByteSize(256 * MEGABYTE); 2],
@@ -92,8 +94,8 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// Everything that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and L1 that a machine of
-/// two cores gets through in minutes; their proportions are kept.
+/// Everything that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and
+/// L1 that a machine of two cores gets through in minutes; their proportions are kept.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",
@@ -153,7 +155,8 @@ pub const SCENARIOS: [Scenario; 12] = [
     Scenario { name: "disk-full", fault: Some(FaultKind::DiskFull), ..FAULT },
 ];
 
-/// What the rates and the cache of PolyMix-4 are here, in a full comparison and in a quick one, and what its durations are divided by.
+/// What the rates and the cache of PolyMix-4 are here, in a full comparison and in a quick one, and
+/// what its durations are divided by.
 const POLYMIX: [(f64, u64, u32); 2] = [(400.0, 64 * MEGABYTE, 240), (200.0, 8 * MEGABYTE, 2400)];
 
 impl Scenario {
@@ -181,10 +184,12 @@ impl Scenario {
         Some(workload)
     }
 
-    /// Whether requests come as fast as they are answered: what is compared unless something else is asked for.
+    /// Whether requests come as fast as they are answered: what is compared unless something else
+    /// is asked for.
     pub fn is_at_full_speed(&self) -> bool {
-        let at_full_speed =
-            |workload: Workload| self.pace(&workload) == Pace::Closed && workload.objects().is_some();
+        let at_full_speed = |workload: Workload| {
+            self.pace(&workload) == Pace::Closed && workload.objects().is_some()
+        };
         self.workload(true).is_some_and(at_full_speed)
     }
 
@@ -197,7 +202,8 @@ impl Scenario {
         }
     }
 
-    /// How many connections its load may have to the proxy, where the arguments ask for so many clients; and what asks for them.
+    /// How many connections its load may have to the proxy, where the arguments ask for so many
+    /// clients; and what asks for them.
     pub fn connections(&self, quick: bool, clients: usize) -> (u64, String) {
         let under = |count: u32, who: &str| format!("--workload {}: {count} {who}", self.name);
         let Some(workload) = self.workload(quick) else {
@@ -207,9 +213,10 @@ impl Scenario {
         match workload.model {
             Model::Objects(_) | Model::Trace(_) => (clients as u64, format!("--clients {clients}")),
             Model::Table3(knobs) => (u64::from(knobs.clients), under(knobs.clients, "clients")),
-            Model::PolyMix4(knobs) => {
-                (u64::from(knobs.robots()) * ROBOT_CONNECTIONS as u64, under(knobs.robots(), "robots"))
-            }
+            Model::PolyMix4(knobs) => (
+                u64::from(knobs.robots()) * ROBOT_CONNECTIONS as u64,
+                under(knobs.robots(), "robots"),
+            ),
         }
     }
 

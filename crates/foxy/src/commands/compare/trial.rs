@@ -1,5 +1,5 @@
-//! One trial: one proxy, started fresh, under one workload, until it is gone again. What is measured of it meanwhile stands in
-//! `measured`.
+//! One trial: one proxy, started fresh, under one workload, until it is gone again. What is
+//! measured of it meanwhile stands in `measured`.
 
 use super::measured::Measured;
 use super::scenario::Scenario;
@@ -51,7 +51,10 @@ impl Context {
     pub fn is_stopping(&self, name: &str) -> bool {
         let stopping = self.interrupted.load(Relaxed);
         if stopping && !self.said.swap(true, Relaxed) {
-            terminal::report(Level::Info, &format!("stopping: ending {name} and removing what it kept"));
+            terminal::report(
+                Level::Info,
+                &format!("stopping: ending {name} and removing what it kept"),
+            );
         }
         stopping
     }
@@ -91,13 +94,14 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     let folder = Temporary::new(base.join(trial.peer.name));
     let mut description = describe(trial, context, folder.path());
     let mut notes = Vec::new();
-    let limit = trial.scenario.limit.and_then(|limit| match ControlGroup::new(Limit::Memory(limit)) {
-        Ok(limit) => Some(limit),
-        Err(why) => {
-            notes.push(format!("{}: memory was not limited: {why}", trial.scenario.name));
-            None
-        }
-    });
+    let limit =
+        trial.scenario.limit.and_then(|limit| match ControlGroup::new(Limit::Memory(limit)) {
+            Ok(limit) => Some(limit),
+            Err(why) => {
+                notes.push(format!("{}: memory was not limited: {why}", trial.scenario.name));
+                None
+            }
+        });
     let (peer, host) = (&trial.peer, context.origin.address());
     let (name, limit, interrupted) = (peer.name, limit.as_ref(), &*context.interrupted);
     let start = Start { peer, program: trial.program, name, host, limit, interrupted };
@@ -115,9 +119,11 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     let ended = running.ended();
     running.stop();
     match (result, ended) {
-        (_, Some(status)) => {
-            Err(format!("{} ended in the middle ({status}): {}", trial.peer.name, running.last_words()))
-        }
+        (_, Some(status)) => Err(format!(
+            "{} ended in the middle ({status}): {}",
+            trial.peer.name,
+            running.last_words()
+        )),
         (Ok(records), None) => Ok(Found { records, plan, notes }),
         (Err(error), None) => Err(error),
     }
@@ -162,5 +168,12 @@ fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> Option<
         Model::Objects(_) | Model::PolyMix4(_) | Model::Trace(_) => context.clients,
     };
     let time_limit = trial.scenario.time_limit;
-    Some(LoadOptions { clients, stop, pace, seed, time_limit, ..LoadOptions::new(target, mode, workload) })
+    Some(LoadOptions {
+        clients,
+        stop,
+        pace,
+        seed,
+        time_limit,
+        ..LoadOptions::new(target, mode, workload)
+    })
 }

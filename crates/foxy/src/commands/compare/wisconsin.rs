@@ -1,5 +1,6 @@
-//! One point of the Wisconsin Proxy Benchmark as a workload of a comparison: three parts that follow each other, with everything beside it
-//! as `foxy wpb` has it. All points of a proxy are that command's.
+//! One point of the Wisconsin Proxy Benchmark as a workload of a comparison: three parts that
+//! follow each other, with everything beside it as `foxy wpb` has it. All points of a proxy are
+//! that command's.
 
 use super::trial::{Context, Trial};
 use crate::lab::peers::process::Running;
@@ -77,22 +78,26 @@ pub fn measure(
     };
     let ended = || format!("{name} ended before it was measured");
     let before = running.usage().ok_or_else(ended)?;
-    let mut progress = Progress::new(&trial.label, Some(3 * u64::from(clients) * u64::from(requests)));
+    let mut progress =
+        Progress::new(&trial.label, Some(3 * u64::from(clients) * u64::from(requests)));
     let mut progressed = |begun| {
         progress.update(begun);
         if context.is_stopping(name) || running.ended().is_some() {
             interrupted.store(true, Relaxed);
         }
     };
-    let report =
-        wpb::run(&run, &mut progressed, &mut |_| {}).map_err(|error| format!("{name}: no load: {error}"))?;
+    let report = wpb::run(&run, &mut progressed, &mut |_| {})
+        .map_err(|error| format!("{name}: no load: {error}"))?;
     if context.interrupted.load(Relaxed) {
         return Err(format!("{name}: stopped by a signal"));
     }
     let after = running.usage().ok_or_else(ended)?;
     if let Some(part) = report.silent() {
         let part = part.name();
-        return Err(format!("{name}: no right answer in {part}; it said: {}", running.last_words()));
+        return Err(format!(
+            "{name}: no right answer in {part}; it said: {}",
+            running.last_words()
+        ));
     }
     let processor = after.processor.saturating_sub(before.processor);
     let values = values(&report, processor, after.resident);
@@ -103,7 +108,8 @@ pub fn measure(
     Ok(values.into_iter().map(record).collect())
 }
 
-/// The measures, with their units: those of both phases, the control's mean, and what all three parts took of the proxy.
+/// The measures, with their units: those of both phases, the control's mean, and what all three
+/// parts took of the proxy.
 fn values(
     report: &PointReport,
     processor: Duration,

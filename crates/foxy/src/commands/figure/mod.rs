@@ -1,5 +1,5 @@
-//! `foxy figure`: reproduces the seeds' tables and figures, on the model of their disk and on real file systems, and says
-//! what came out.
+//! `foxy figure`: reproduces the seeds' tables and figures, on the model of their disk and on real
+//! file systems, and says what came out.
 
 mod outputs;
 
@@ -27,7 +27,8 @@ use std::sync::atomic::Ordering::Relaxed;
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
 
-/// Bytes of memory that one run at the paper's scale takes: the modelled disk keeps what was written to it.
+/// Bytes of memory that one run at the paper's scale takes: the modelled disk keeps what was
+/// written to it.
 const RUN_MEMORY: f64 = 6.5e9;
 
 const LONG: &str = "Reproduces the seeds' tables and figures: the same storage schemes that serve clients are driven with \
@@ -63,19 +64,30 @@ pub fn command() -> Command {
             "The paper's scale (1,058,206 URL-gets, 512 MB memory, 2 GB disk) and three seeds",
         ))
         .arg(
-            option("scale", "FACTOR", "Trace, memory and disk as a share of the paper's, from 0.02 to 1")
-                .value_parser(value_parser!(f64)),
+            option(
+                "scale",
+                "FACTOR",
+                "Trace, memory and disk as a share of the paper's, from 0.02 to 1",
+            )
+            .value_parser(value_parser!(f64)),
         )
         .arg(
             option("seed", "N", "A seed of trace and disk; more than one for a range")
                 .action(ArgAction::Append)
                 .value_parser(value_parser!(u64)),
         )
-        .arg(path("folder", "DIR", "Where measured figures work; by default the system's temporary folder"))
+        .arg(path(
+            "folder",
+            "DIR",
+            "Where measured figures work; by default the system's temporary folder",
+        ))
         .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
         .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
         // These may lie in the folder of --out, which is made first.
-        .arg(html("Where a page with all pictures and the table goes").value_parser(value_parser!(PathBuf)))
+        .arg(
+            html("Where a page with all pictures and the table goes")
+                .value_parser(value_parser!(PathBuf)),
+        )
         .arg(records::argument().value_parser(value_parser!(PathBuf)))
 }
 
@@ -124,7 +136,8 @@ impl Wanted {
 /// Runs the figures that were asked for.
 ///
 /// # Errors
-/// An unknown figure or a scale that makes no sense; a file that cannot be written; a model that is not calibrated.
+/// An unknown figure or a scale that makes no sense; a file that cannot be written; a model that is
+/// not calibrated.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let wanted = wanted(matches)?;
     let extent = extent(matches)?;
@@ -156,8 +169,8 @@ fn folder(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir)
 }
 
-/// Sees to it that measured figures have a folder that no running foxy has or measures in, and removes what figures left there that were
-/// killed.
+/// Sees to it that measured figures have a folder that no running foxy has or measures in, and
+/// removes what figures left there that were killed.
 fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option<File>), Failure> {
     if !wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
         return Ok((None, None));
@@ -171,8 +184,13 @@ fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option
     Ok((lock, claimed))
 }
 
-/// Makes them. While something is measured, a signal ends the run only when what it made is removed.
-fn make(wanted: &[Wanted], lab: &Lab, matches: &ArgMatches) -> Result<Vec<(Wanted, Figure)>, Failure> {
+/// Makes them. While something is measured, a signal ends the run only when what it made is
+/// removed.
+fn make(
+    wanted: &[Wanted],
+    lab: &Lab,
+    matches: &ArgMatches,
+) -> Result<Vec<(Wanted, Figure)>, Failure> {
     let mut made = Vec::new();
     for &one in wanted {
         if let Wanted::Model(entry) = one {
@@ -190,7 +208,9 @@ fn make(wanted: &[Wanted], lab: &Lab, matches: &ArgMatches) -> Result<Vec<(Wante
         }
     }
     if watch.stop.load(Relaxed) {
-        return Err(Failure::Failed("figure: stopped by a signal; what it had made is removed".into()));
+        return Err(Failure::Failed(
+            "figure: stopped by a signal; what it had made is removed".into(),
+        ));
     }
     Ok(made)
 }
@@ -198,15 +218,20 @@ fn make(wanted: &[Wanted], lab: &Lab, matches: &ArgMatches) -> Result<Vec<(Wante
 /// Those that are named, in the order of the list; each once.
 fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {
     let names: Vec<&String> = matches.get_many("name").into_iter().flatten().collect();
-    let is_known = |name: &str| name == "all" || Wanted::every().any(|figure| figure.name() == name);
+    let is_known =
+        |name: &str| name == "all" || Wanted::every().any(|figure| figure.name() == name);
     if let Some(name) = names.iter().find(|name| !is_known(name)) {
         let known: Vec<_> = Wanted::every().map(Wanted::name).collect();
         let known = known.join(", ");
-        return Err(Failure::Unusable(format!("there is no figure {name:?}; use all or one of: {known}")));
+        return Err(Failure::Unusable(format!(
+            "there is no figure {name:?}; use all or one of: {known}"
+        )));
     }
     let is_named = |name: &str| names.iter().any(|other| *other == name);
     let all = is_named("all");
-    Ok(Wanted::every().filter(|figure| is_named(figure.name()) || all && figure.is_in_all()).collect())
+    Ok(Wanted::every()
+        .filter(|figure| is_named(figure.name()) || all && figure.is_in_all())
+        .collect())
 }
 
 fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
@@ -232,7 +257,8 @@ mod tests {
     use super::*;
 
     fn names(arguments: &[&str]) -> Vec<&'static str> {
-        let matches = command().try_get_matches_from([&["figure"], arguments].concat()).expect("valid");
+        let matches =
+            command().try_get_matches_from([&["figure"], arguments].concat()).expect("valid");
         let wanted = wanted(&matches).map_err(|failure| failure.to_string()).expect("known");
         wanted.into_iter().map(Wanted::name).collect()
     }

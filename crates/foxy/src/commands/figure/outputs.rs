@@ -1,5 +1,5 @@
-//! The files that `foxy figure` writes: pictures and their data, the table, a page, and records. Whether they can be written is
-//! tried before anything is run.
+//! The files that `foxy figure` writes: pictures and their data, the table, a page, and records.
+//! Whether they can be written is tried before anything is run.
 
 use super::Wanted;
 use crate::failure::Failure;
@@ -51,16 +51,24 @@ pub fn write(
     rows: &[FigureRow],
 ) -> Result<(), Failure> {
     // Its scale says how quick it was.
-    let setup = Setup { scale: extent.scale, quick: false, ..records::setup(matches, extent.seeds[0]) };
-    let pictures = matches.get_one::<PathBuf>("out").map(|folder| write_pictures(folder, made, extent));
-    let markdown = matches.get_one::<PathBuf>("markdown").map(|file| write_file(file, &as_markdown(rows)));
+    let setup =
+        Setup { scale: extent.scale, quick: false, ..records::setup(matches, extent.seeds[0]) };
+    let pictures =
+        matches.get_one::<PathBuf>("out").map(|folder| write_pictures(folder, made, extent));
+    let markdown =
+        matches.get_one::<PathBuf>("markdown").map(|file| write_file(file, &as_markdown(rows)));
     let html = matches.get_one::<PathBuf>("html");
     let html = html.map(|file| write_file(file, &page(&setup, made, extent, rows)));
-    let records = records::write(matches, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true);
+    let records =
+        records::write(matches, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true);
     [pictures, markdown, html, Some(records)].into_iter().flatten().collect()
 }
 
-fn write_pictures(folder: &Path, made: &[(Wanted, Figure)], extent: &Extent) -> Result<(), Failure> {
+fn write_pictures(
+    folder: &Path,
+    made: &[(Wanted, Figure)],
+    extent: &Extent,
+) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     for (entry, figure) in made {
         let rows = folder.join(format!("{}-rows.csv", entry.name()));

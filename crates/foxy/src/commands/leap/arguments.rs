@@ -92,13 +92,21 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace(),
         logs::format().requires("trace"),
-        option("like", "TRACE", "Ask for the gets of a synthetic trace that is like this published one")
-            .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
+        option(
+            "like",
+            "TRACE",
+            "Ask for the gets of a synthetic trace that is like this published one",
+        )
+        .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
         switch("live", "Ask the servers that the trace or the clients name, through the network")
             .requires("named")
             .conflicts_with_all(["origin", "reverse"]),
-        option("requests", "N", "Stop after this many (1000 of a workload, all of a trace or of clients)")
-            .value_parser(count()),
+        option(
+            "requests",
+            "N",
+            "Stop after this many (1000 of a workload, all of a trace or of clients)",
+        )
+        .value_parser(count()),
         seed::argument("Seed of the workload and of the intervals"),
     ]
 }
@@ -109,8 +117,12 @@ fn how() -> Vec<Arg> {
             .value_parser(positive)
             .conflicts_with_all(["recorded", "clients"]),
         logs::recorded().conflicts_with("clients"),
-        option("clients", "N", "Otherwise so many requests at a time, the next when all paths are done (1)")
-            .value_parser(value_parser!(u32).range(1..=10_000)),
+        option(
+            "clients",
+            "N",
+            "Otherwise so many requests at a time, the next when all paths are done (1)",
+        )
+        .value_parser(value_parser!(u32).range(1..=10_000)),
         option("stagger", "TIME", "How long after each other the copies of a request are sent")
             .default_value("1ms")
             .value_parser(parse_duration),
@@ -142,8 +154,9 @@ impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refuse =
-            |what: &str| format!("{text:?} {what}; write NAME=ADDRESS:PORT, such as squid=127.0.0.1:3128");
+        let refuse = |what: &str| {
+            format!("{text:?} {what}; write NAME=ADDRESS:PORT, such as squid=127.0.0.1:3128")
+        };
         let (name, address) = text.split_once('=').ok_or_else(|| refuse("has no name"))?;
         let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || !name.bytes().all(usable) {
@@ -157,8 +170,8 @@ impl FromStr for Named {
     }
 }
 
-/// The proxies, no two of one name; last the one that stores nothing, if it is asked for. Where it is, and where those are that are
-/// started here, is not known yet.
+/// The proxies, no two of one name; last the one that stores nothing, if it is asked for. Where it
+/// is, and where those are that are started here, is not known yet.
 ///
 /// # Errors
 /// When two have the same name.
@@ -216,9 +229,14 @@ mod tests {
     fn proxies_have_a_name_and_an_address() {
         let named = "squid-5.7=127.0.0.1:3128".parse::<Named>().expect("one");
         assert_eq!((named.name.as_str(), named.address.port()), ("squid-5.7", 3128));
-        for wrong in
-            ["127.0.0.1:1", "=127.0.0.1:1", "a b=127.0.0.1:1", "direct=127.0.0.1:1", "a=127.0.0.1", ""]
-        {
+        for wrong in [
+            "127.0.0.1:1",
+            "=127.0.0.1:1",
+            "a b=127.0.0.1:1",
+            "direct=127.0.0.1:1",
+            "a=127.0.0.1",
+            "",
+        ] {
             let text = wrong.parse::<Named>().expect_err(wrong);
             assert!(text.contains("write NAME=ADDRESS:PORT") && !text.contains('\n'), "{text}");
         }
@@ -227,7 +245,8 @@ mod tests {
     #[test]
     fn live_origins_get_ten_requests_a_second_unless_told_otherwise() {
         let pace_of = |more: &[&str]| {
-            let words = [&["leap", "--proxy", "a=127.0.0.1:1", "--trace", "-", "--live"], more].concat();
+            let words =
+                [&["leap", "--proxy", "a=127.0.0.1:1", "--trace", "-", "--live"], more].concat();
             pace(&command().try_get_matches_from(words).expect("usable"))
         };
         assert_eq!(pace_of(&[]), Pace::Rate(10.0));

@@ -1,4 +1,5 @@
-//! What each path fetched beside one without a cache (R127): from the Collector, or without one from the origin that was started here.
+//! What each path fetched beside one without a cache (R127): from the Collector, or without one
+//! from the origin that was started here.
 
 use foxy_base::ByteSize;
 use foxy_lab::collector::CollectorReport;
@@ -35,7 +36,8 @@ impl Bandwidth {
         Self { paths, what: "bytes fetched from the Collector, heads too", unasked: None }
     }
 
-    /// From the origin, which counted what it sent for each path, and last what it sent for requests without a number.
+    /// From the origin, which counted what it sent for each path, and last what it sent for
+    /// requests without a number.
     pub fn of_origin(report: &LeapReport, sent: &[Sent]) -> Self {
         let paths = report.paths.iter().zip(sent).map(|(path, sent)| Fetched {
             name: path.name.clone(),
@@ -48,7 +50,8 @@ impl Bandwidth {
 
     /// The pass-through proxy, or without one the direct path, which stores nothing either.
     fn base(&self) -> Option<&Fetched> {
-        let fetched = |name: &&str| self.paths.iter().find(|path| path.name == **name && path.bytes > 0);
+        let fetched =
+            |name: &&str| self.paths.iter().find(|path| path.name == **name && path.bytes > 0);
         [PASSTHROUGH, "direct"].iter().find_map(fetched)
     }
 
@@ -58,8 +61,8 @@ impl Bandwidth {
         let of = format!("an answer, of {}", base.name);
         let mut table = Table::new(&["bandwidth", "answers", "bytes", &of]);
         for path in &self.paths {
-            let share =
-                share(path, base).map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0));
+            let share = share(path, base)
+                .map_or_else(|| "–".into(), |share| format!("{:.1} %", share * 100.0));
             table.row(&[
                 path.name.clone(),
                 path.answers.to_string(),
@@ -95,9 +98,10 @@ impl Bandwidth {
             }
         }
         if let Some(Sent { answers, bytes }) = self.unasked {
-            for (name, value, unit) in
-                [("unasked_answers", answers as f64, "answers"), ("unasked_bytes", bytes as f64, "bytes")]
-            {
+            for (name, value, unit) in [
+                ("unasked_answers", answers as f64, "answers"),
+                ("unasked_bytes", bytes as f64, "bytes"),
+            ] {
                 records.push(Record::Measure(Measure::once(name, "leap", value, unit)));
             }
         }

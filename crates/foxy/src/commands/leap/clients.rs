@@ -48,7 +48,9 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
         );
     }
     if live && !listen && matches.contains_id("direct") {
-        return refuse("--direct: a trace's own servers are asked with --live; leave one of them out");
+        return refuse(
+            "--direct: a trace's own servers are asked with --live; leave one of them out",
+        );
     }
     Ok(())
 }
@@ -58,9 +60,12 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
 /// # Errors
 /// An address that cannot be listened on.
 pub fn front(matches: &ArgMatches, origin: Option<SocketAddr>) -> Result<Front, Failure> {
-    let address = *matches.get_one::<SocketAddr>("listen").expect("it is there when clients are taken");
+    let address =
+        *matches.get_one::<SocketAddr>("listen").expect("it is there when clients are taken");
     let listener = TcpListener::bind(address).map_err(|error| {
-        Failure::Failed(format!("leap: --listen {address}: cannot listen: {error}; choose another place"))
+        Failure::Failed(format!(
+            "leap: --listen {address}: cannot listen: {error}; choose another place"
+        ))
     })?;
     let rate = matches.get_one::<f64>("rate").copied().unwrap_or(LIVE_RATE);
     let live = matches.get_flag("live");
@@ -80,17 +85,23 @@ pub fn front(matches: &ArgMatches, origin: Option<SocketAddr>) -> Result<Front, 
 
 /// Says where clients find what, and whom they reach through it.
 pub fn announce(front: &Front) {
-    let address = front.listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string());
+    let address =
+        front.listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string());
     let reach = match front.reach {
         Reach::Live { rate, .. } => {
             format!("LIVE: whatever servers clients name, GET only, {rate} requests a second")
         }
-        Reach::Offline if front.any_host => "offline: any host, as the proxies have their own origin".into(),
+        Reach::Offline if front.any_host => {
+            "offline: any host, as the proxies have their own origin".into()
+        }
         Reach::Offline => {
             "offline: loopback and private addresses and localhost; --live asks the network".into()
         }
     };
-    let origin = front.authority.as_ref().map(|origin| format!("; without a proxy's address it is {origin}"));
+    let origin = front
+        .authority
+        .as_ref()
+        .map(|origin| format!("; without a proxy's address it is {origin}"));
     let tls = front
         .certificates
         .as_ref()

@@ -1,4 +1,5 @@
-//! The names of what `foxy leap` may measure with these arguments: what bars can be on. It measures nothing.
+//! The names of what `foxy leap` may measure with these arguments: what bars can be on. It measures
+//! nothing.
 
 use super::arguments::{Named, has_passthrough};
 use super::secure;
@@ -13,11 +14,12 @@ const DIRECT: &str = "direct";
 
 /// Of a run with these proxies, some of them started here.
 pub fn of(matches: &ArgMatches, proxies: &[Named], chosen: &[Chosen]) -> Vec<Measurable> {
-    let is_direct =
-        matches.contains_id("direct") || !(matches.contains_id("origin") || matches.get_flag("live"));
+    let is_direct = matches.contains_id("direct")
+        || !(matches.contains_id("origin") || matches.get_flag("live"));
     let names = proxies.iter().map(|proxy| proxy.name.as_str());
     let paths: Vec<&str> = is_direct.then_some(DIRECT).into_iter().chain(names).collect();
-    let mut all = leap::measurable(&paths, matches.contains_id("listen"), secure::connections(matches));
+    let mut all =
+        leap::measurable(&paths, matches.contains_id("listen"), secure::connections(matches));
     let collects = matches.contains_id("collector") || matches.contains_id("start");
     if collects {
         all.extend(CollectorReport::measurable(&paths));

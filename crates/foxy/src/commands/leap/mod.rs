@@ -26,7 +26,9 @@ pub use arguments::command;
 use bandwidth::Bandwidth;
 use clap::ArgMatches;
 use foxy_lab::collector::Collector;
-use foxy_lab::leap::{self, Asked, LeapReport, LeapRun, Manner, Multiplier, Numbers, Outgoing, Path};
+use foxy_lab::leap::{
+    self, Asked, LeapReport, LeapRun, Manner, Multiplier, Numbers, Outgoing, Path,
+};
 use foxy_lab::tls::Certificates;
 use foxy_lab::{Origin, Wanted};
 use report::Outcome;
@@ -41,7 +43,8 @@ use std::time::Duration;
 /// Runs it.
 ///
 /// # Errors
-/// Arguments or a trace that cannot be used, no proxy that comes up or answers, a signal, a file that cannot be written, a missed bar.
+/// Arguments or a trace that cannot be used, no proxy that comes up or answers, a signal, a file
+/// that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if matches.contains_id("check") {
         return check::run(matches);
@@ -59,8 +62,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let certificates = authority.map(|authority| authority.certificates());
     let (outgoing, passing_on) = (secure::outgoing(matches, &trust), Outgoing::new(&trust));
     let wanted = Arc::new(Wanted::default());
-    let collector = parent::start(matches, &proxies, origin, (certificates.clone(), trust), &wanted)?;
-    let parent = collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
+    let collector =
+        parent::start(matches, &proxies, origin, (certificates.clone(), trust), &wanted)?;
+    let parent =
+        collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
     let passthrough = passthrough(matches, &mut proxies, parent, (certificates, passing_on))?;
     let started = match (&collector, origin) {
         (Some(collector), Some(origin)) if !chosen.is_empty() => {
@@ -78,12 +83,15 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     if let (Some(origin), Some(numbers), None) = (&own_origin, replay.numbers, &collector) {
         let unasked = replay.paths.len();
-        origin.tally(unasked + 1, move |number| number.map_or(Some(unasked), |number| numbers.path(number)));
+        origin.tally(unasked + 1, move |number| {
+            number.map_or(Some(unasked), |number| numbers.path(number))
+        });
     }
     let report = ask(matches, &replay, &source, (own_origin.as_ref(), origin))?;
     // Clients are taken until a signal comes, unless something else was to end that.
-    let meant =
-        matches.contains_id("listen") && arguments::most(matches).is_none() && !matches.contains_id("for");
+    let meant = matches.contains_id("listen")
+        && arguments::most(matches).is_none()
+        && !matches.contains_id("for");
     let stopped = (interrupted.load(Relaxed) && !meant).then_some("stopped by a signal");
     let proxies = started.map(|started| started.end(report.requests));
     drop(passthrough);
@@ -108,7 +116,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(matches, &bars, &outcome, stopped)
 }
 
-/// Asks everyone for all that is to be asked for, and writes the log; with the origin that was started here, if one was, and where it is.
+/// Asks everyone for all that is to be asked for, and writes the log; with the origin that was
+/// started here, if one was, and where it is.
 fn ask(
     matches: &ArgMatches,
     run: &LeapRun,
@@ -119,13 +128,16 @@ fn ask(
     let mut stopped = None;
     let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
     let report = if matches.contains_id("listen") {
-        let started = own.map(|own| probe(&own.address().to_string().into()).over(secure::scheme(matches)));
+        let started =
+            own.map(|own| probe(&own.address().to_string().into()).over(secure::scheme(matches)));
         accept(matches, run, started.as_ref(), origin, &mut write)?
     } else {
         let stream = stream(matches, source, origin)?;
         let mut progress = Progress::new("leap", stream.count);
         let mut requests = stream.requests;
-        leap::run(run, &stream.probe, &mut *requests, &mut write, &mut |begun| progress.update(begun))
+        leap::run(run, &stream.probe, &mut *requests, &mut write, &mut |begun| {
+            progress.update(begun)
+        })
     };
     let report = report.map_err(|error| Failure::Failed(format!("leap: {error}")))?;
     if let Some(stopped) = log.finish().or(stopped) {
@@ -134,7 +146,8 @@ fn ask(
     Ok(report)
 }
 
-/// Starts the proxy that stores nothing, if it is asked for, and says where it is: its parent is the Collector, else the origin.
+/// Starts the proxy that stores nothing, if it is asked for, and says where it is: its parent is
+/// the Collector, else the origin.
 fn passthrough(
     matches: &ArgMatches,
     proxies: &mut [Named],
@@ -166,7 +179,8 @@ fn accept(
     Ok(leap::serve(run, probe, front, log, &mut |begun| progress.update(begun)))
 }
 
-/// Where the origin is, started here unless it is given; none when the trace's own servers are asked.
+/// Where the origin is, started here unless it is given; none when the trace's own servers are
+/// asked.
 fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), Failure> {
     let given = matches.get_one("direct").or_else(|| matches.get_one("origin")).copied();
     if given.is_some() || matches.get_flag("live") {
@@ -186,9 +200,13 @@ fn replay_of(
 ) -> LeapRun {
     let manner = if arguments::is_reverse(matches) { Manner::Reverse } else { Manner::Forward };
     let direct = origin.filter(|_| !matches.contains_id("origin"));
-    let direct = direct.map(|address| Path { name: "direct".into(), address, manner: Manner::Direct });
-    let proxies =
-        proxies.iter().map(|Named { name, address }| Path { name: name.clone(), address: *address, manner });
+    let direct =
+        direct.map(|address| Path { name: "direct".into(), address, manner: Manner::Direct });
+    let proxies = proxies.iter().map(|Named { name, address }| Path {
+        name: name.clone(),
+        address: *address,
+        manner,
+    });
     let paths: Vec<Path> = direct.into_iter().chain(proxies).collect();
     let numbered = origin.is_some() && !matches.get_flag("live");
     let numbers = numbered.then(|| Numbers::new(paths.len()));

@@ -18,11 +18,13 @@ use std::time::Duration;
 const SPOOL: ByteSize = ByteSize(4 << 30);
 /// Connections that it takes from each path: a proxy may keep many open that it does not use.
 const CONNECTIONS: usize = 1024;
-/// Exchanges with the origin at once: a machine that stands still for a second has as many requests to catch up with.
+/// Exchanges with the origin at once: a machine that stands still for a second has as many requests
+/// to catch up with.
 const FETCHES: usize = 1024;
 
-/// Starts one if it is asked for: one place for the direct path, and one for each proxy in their order. Where proxies are started here it
-/// takes whatever ports are free; else the given one and those after it, and says where each proxy's parent is.
+/// Starts one if it is asked for: one place for the direct path, and one for each proxy in their
+/// order. Where proxies are started here it takes whatever ports are free; else the given one and
+/// those after it, and says where each proxy's parent is.
 ///
 /// # Errors
 /// An origin that is not near, ports that cannot be listened on, and no room for bodies.
@@ -50,13 +52,17 @@ pub fn start(
     let listen: Vec<Listen> = listen.collect();
     if given.is_some_and(|given| given.port() == 0) || listen.len() <= proxies.len() {
         let most = usize::from(u16::MAX) - proxies.len();
-        let text =
-            format!("--collector {first}: each proxy has a port after this one; name one from 1 to {most}");
+        let text = format!(
+            "--collector {first}: each proxy has a port after this one; name one from 1 to {most}"
+        );
         return Err(Failure::Unusable(text));
     }
     let folder = std::env::temp_dir();
     let file = collector::spool(&folder, SPOOL).map_err(|error| {
-        Failure::Failed(format!("leap: no room for the Collector's bodies in {}: {error}", folder.display()))
+        Failure::Failed(format!(
+            "leap: no room for the Collector's bodies in {}: {error}",
+            folder.display()
+        ))
     })?;
     let round_trip = matches.get_one::<Duration>("network-cost").copied().unwrap_or_default();
     raise_open_files();
@@ -72,10 +78,14 @@ pub fn start(
         ..CollectorOptions::new(listen)
     };
     let running = Collector::start(options).map_err(|error| {
-        Failure::Failed(format!("leap: --collector {first}: cannot listen: {error}; choose another port"))
+        Failure::Failed(format!(
+            "leap: --collector {first}: cannot listen: {error}; choose another port"
+        ))
     })?;
     let scheme = super::secure::scheme(matches).as_str();
-    for (proxy, address) in proxies.iter().zip(&running.addresses()[1..]).filter(|_| given.is_some()) {
+    for (proxy, address) in
+        proxies.iter().zip(&running.addresses()[1..]).filter(|_| given.is_some())
+    {
         terminal::print(&format!("leap: {}: parent at {scheme}://{address}/", proxy.name));
     }
     Ok(Some(running))

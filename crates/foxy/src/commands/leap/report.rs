@@ -16,7 +16,8 @@ const BUSY: f64 = 0.9;
 /// From how many microseconds on one request in a hundred began late.
 const LATE: u64 = 10_000;
 /// What a table of kept connections is.
-const KEPT: &str = "Requests by what their copies went out on; a kept connection costs nothing to connect";
+const KEPT: &str =
+    "Requests by what their copies went out on; a kept connection costs nothing to connect";
 
 /// A replay that has ended.
 pub struct Outcome<'a> {
@@ -58,7 +59,8 @@ impl Outcome<'_> {
 
     /// What paths differ by when nothing does, if an address was given twice.
     fn floor(&self) -> String {
-        let twice = if self.proxies.is_some() { "one proxy started twice" } else { "one address twice" };
+        let twice =
+            if self.proxies.is_some() { "one proxy started twice" } else { "one address twice" };
         match noise_floor(self.differences) {
             Some(floor) => format!(
                 "noise floor ({twice}): {} ms in the median, {} ms in the mean",
@@ -72,8 +74,12 @@ impl Outcome<'_> {
 
     /// The tables.
     pub fn text(&self) -> String {
-        let mut text =
-            format!("{}\n{}\n{}\n", self.setting(), self.times().render(), self.verdicts().render());
+        let mut text = format!(
+            "{}\n{}\n{}\n",
+            self.setting(),
+            self.times().render(),
+            self.verdicts().render()
+        );
         for table in [self.errors(), self.examples()].into_iter().flatten() {
             text.push_str(&format!("{}\n", table.render()));
         }
@@ -111,19 +117,24 @@ impl Outcome<'_> {
         let mut records = self.report.records(&[self.differences, self.by_class].concat());
         if let Some(collector) = self.collector {
             records.extend(collector.records());
-            records.extend(collector.proxies.iter().filter(|proxy| proxy.requests > 0).map(|proxy| {
-                let count = proxy.prefetches as f64;
-                Record::Measure(Measure::once("prefetches", &proxy.name, count, "requests"))
-            }));
+            records.extend(collector.proxies.iter().filter(|proxy| proxy.requests > 0).map(
+                |proxy| {
+                    let count = proxy.prefetches as f64;
+                    Record::Measure(Measure::once("prefetches", &proxy.name, count, "requests"))
+                },
+            ));
         }
         records.extend(self.bandwidth.records());
-        records.extend(self.proxies.into_iter().flat_map(|proxies| proxies.records.iter().cloned()));
+        records
+            .extend(self.proxies.into_iter().flat_map(|proxies| proxies.records.iter().cloned()));
         records
     }
 
     fn noisy(&self) -> impl Iterator<Item = (&str, String)> {
         let paths = self.report.paths.iter().zip(&self.report.noise);
-        paths.filter(|(_, names)| !names.is_empty()).map(|(path, names)| (&*path.name, names.join(", ")))
+        paths
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(path, names)| (&*path.name, names.join(", ")))
     }
 
     /// What became of clients, a line for each thing; nothing of a replay.
@@ -131,15 +142,27 @@ impl Outcome<'_> {
         let Some(clients) = &self.report.clients else { return Vec::new() };
         let mut lines = vec![format!("clients: {} connections", clients.connections)];
         let counts = [
-            (clients.gone, "went away before they had their answer, or took nothing for the time limit"),
+            (
+                clients.gone,
+                "went away before they had their answer, or took nothing for the time limit",
+            ),
             (clients.broken, "got an answer that broke off, as the path's own did"),
-            (self.report.held, "took an answer more slowly than it came; such requests' times are left out"),
+            (
+                self.report.held,
+                "took an answer more slowly than it came; such requests' times are left out",
+            ),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         lines.extend(counts.map(|(count, what)| format!("clients: {count} {what}")));
-        for reason in NotEntered::ALL.into_iter().filter(|&reason| clients.not_entered[reason as usize] > 0) {
+        for reason in
+            NotEntered::ALL.into_iter().filter(|&reason| clients.not_entered[reason as usize] > 0)
+        {
             let count = clients.not_entered[reason as usize];
-            lines.push(format!("no TLS with a client, {}: {count}: {}", reason.name(), reason.description()));
+            lines.push(format!(
+                "no TLS with a client, {}: {count}: {}",
+                reason.name(),
+                reason.description()
+            ));
         }
         let refused = Refusal::ALL.into_iter().filter(|&reason| clients.refused(reason) > 0);
         lines.extend(refused.map(|reason| {
@@ -155,12 +178,18 @@ impl Outcome<'_> {
         let connections = Refusal::TooManyConnections;
         let connections = report.clients.as_ref().map_or(0, |clients| clients.refused(connections));
         let refused = [
-            (report.refused - connections, "requests", "under way; send fewer, or raise --most-in-flight"),
+            (
+                report.refused - connections,
+                "requests",
+                "under way; send fewer, or raise --most-in-flight",
+            ),
             (connections, "connections", "open; raise --most-connections"),
         ];
-        warnings.extend(refused.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, advice)| {
-            format!("{count} {what} were refused because too many were {advice}")
-        }));
+        warnings.extend(refused.into_iter().filter(|(count, ..)| *count > 0).map(
+            |(count, what, advice)| {
+                format!("{count} {what} were refused because too many were {advice}")
+            },
+        ));
         if report.busy() >= BUSY {
             warnings.push(format!(
                 "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time, and can do {} requests a second; \
@@ -177,7 +206,8 @@ impl Outcome<'_> {
         }
         let late = report.late.at(0.99);
         if late >= LATE {
-            warnings.push(format!("1 % of the requests began more than {late} us late; lower --rate"));
+            warnings
+                .push(format!("1 % of the requests began more than {late} us late; lower --rate"));
         }
         warnings
     }
@@ -249,6 +279,11 @@ impl Outcome<'_> {
         let answered = self.report.paths.iter().filter(|path| path.latencies.count() > 0);
         let provenance = Provenance::of_run("002 Fig 9", setup);
         let lines = answered.map(line).collect();
-        Chart::distribution("Distribution of response times".into(), "response time", provenance, lines)
+        Chart::distribution(
+            "Distribution of response times".into(),
+            "response time",
+            provenance,
+            lines,
+        )
     }
 }

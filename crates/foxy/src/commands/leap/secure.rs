@@ -1,5 +1,6 @@
-//! What `foxy leap` speaks with whom: over TLS or not, in which version of HTTP, on which connections. The arguments, and what they mean
-//! for the origin, the copies and who is started here.
+//! What `foxy leap` speaks with whom: over TLS or not, in which version of HTTP, on which
+//! connections. The arguments, and what they mean for the origin, the copies and who is started
+//! here.
 
 use crate::failure::Failure;
 use crate::lab::arguments::{option, switch};
@@ -54,11 +55,15 @@ pub fn arguments() -> [Arg; 5] {
 /// # Errors
 /// When somebody who is started here has to end TLS and there is no authority.
 pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
-    if !matches.get_flag("tls") || ["ca-dir", "start"].iter().any(|given| matches.contains_id(given)) {
+    if !matches.get_flag("tls")
+        || ["ca-dir", "start"].iter().any(|given| matches.contains_id(given))
+    {
         return Ok(());
     }
-    let ends =
-        [("collector", matches.contains_id("collector")), ("passthrough", matches.get_flag("passthrough"))];
+    let ends = [
+        ("collector", matches.contains_id("collector")),
+        ("passthrough", matches.get_flag("passthrough")),
+    ];
     match ends.iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::Unusable(format!(
@@ -76,7 +81,8 @@ fn is_http2(matches: &ArgMatches) -> bool {
     matches.get_one::<String>("protocol").is_some_and(|protocol| protocol == HTTP2)
 }
 
-/// The authority of those who are started here and end TLS: that of `--ca-dir`, or with `--tls` and `--start` one of this run alone.
+/// The authority of those who are started here and end TLS: that of `--ca-dir`, or with `--tls` and
+/// `--start` one of this run alone.
 ///
 /// # Errors
 /// When that of the folder cannot be used.

@@ -20,9 +20,11 @@ pub fn probe(authority: &Arc<str>) -> Asked {
     Asked::get(Arc::clone(authority), path, Duration::ZERO)
 }
 
-/// The trace that the arguments name, if they name one: with all its methods, unless its own servers are asked, who get gets alone.
+/// The trace that the arguments name, if they name one: with all its methods, unless its own
+/// servers are asked, who get gets alone.
 fn trace(matches: &ArgMatches) -> Result<Option<(Trace, ReadReport)>, Failure> {
-    let read = if matches.get_flag("live") { logs::read_trace } else { logs::read_trace_of_all_methods };
+    let read =
+        if matches.get_flag("live") { logs::read_trace } else { logs::read_trace_of_all_methods };
     read(matches, "leap")
 }
 
@@ -49,8 +51,10 @@ impl Source {
             let name = matches.get_one::<String>("workload").cloned().unwrap_or_default();
             return Ok(Self { name, trace: None, text: None });
         };
-        let model = MODELS.iter().find(|model| model.name == like).expect("one of the possible values");
-        let gets = usize::try_from(arguments::most(matches).unwrap_or(model.gets)).unwrap_or(usize::MAX);
+        let model =
+            MODELS.iter().find(|model| model.name == like).expect("one of the possible values");
+        let gets =
+            usize::try_from(arguments::most(matches).unwrap_or(model.gets)).unwrap_or(usize::MAX);
         let trace = generate(model, gets, seed::of(matches));
         let Statistics { gets, urls, bytes, .. } = Statistics::of(&trace);
         let text = format!("synthetic, like {like}: {gets} gets of {urls} URLs, {bytes} bytes");
@@ -99,7 +103,9 @@ pub fn stream<'a>(
         return Ok(Stream { probe, requests, count });
     }
     let probe = requests::live(trace).next().ok_or_else(|| {
-        Failure::Unusable("--live: the trace names no http:// or https:// URL; give one that does".into())
+        Failure::Unusable(
+            "--live: the trace names no http:// or https:// URL; give one that does".into(),
+        )
     })?;
     let usable = requests::live(trace).count();
     if usable < trace.gets.len() {

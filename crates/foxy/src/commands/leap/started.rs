@@ -1,5 +1,5 @@
-//! The proxies that `foxy leap --start` starts: each with a place of its own at the Collector as its origin, all from one neutral
-//! description, and ended with what they started.
+//! The proxies that `foxy leap --start` starts: each with a place of its own at the Collector as
+//! its origin, all from one neutral description, and ended with what they started.
 
 use super::arguments::Named;
 use super::secure;
@@ -25,7 +25,8 @@ pub const QUICK: u64 = 4000;
 /// The arguments that only have a meaning with them.
 pub fn arguments() -> [Arg; 5] {
     let size = |name, help| option(name, "SIZE", help).value_parser(value_parser!(ByteSize));
-    // Refused beside --proxy by itself: an argument that --start would be refused beside does not miss it.
+    // Refused beside --proxy by itself: an argument that --start would be refused beside does not
+    // miss it.
     let only = |argument: Arg| argument.requires("start").conflicts_with("proxy");
     [
         option(
@@ -34,12 +35,23 @@ pub fn arguments() -> [Arg; 5] {
             "Start these here, in front of a Collector; one named twice shows what is noise",
         )
         .value_delimiter(',')
-        .conflicts_with_all(["proxy", "collector", "origin", "direct", "live", "reverse", "check"]),
+        .conflicts_with_all([
+            "proxy",
+            "collector",
+            "origin",
+            "direct",
+            "live",
+            "reverse",
+            "check",
+        ]),
         only(size("memory", "With --start, memory for what each holds").default_value("256MiB")),
         only(size("disk", "With --start, room for what each holds on disk").default_value("1GiB")),
         only(choice::folder_argument()),
-        only(switch("quick", "With --start, stop after 4000 requests: says little, in about a minute"))
-            .conflicts_with("requests"),
+        only(switch(
+            "quick",
+            "With --start, stop after 4000 requests: says little, in about a minute",
+        ))
+        .conflicts_with("requests"),
     ]
 }
 
@@ -53,18 +65,23 @@ pub struct Chosen {
     papers: Option<Papers>,
 }
 
-/// Those that the arguments name, that are able to speak as they say, and that are installed; none without `--start`. With `--tls` each has a
-/// certificate of this authority.
+/// Those that the arguments name, that are able to speak as they say, and that are installed; none
+/// without `--start`. With `--tls` each has a certificate of this authority.
 ///
 /// # Errors
-/// A name that no proxy has, when none of those that are named is installed, and an authority that signs nothing for them.
+/// A name that no proxy has, when none of those that are named is installed, and an authority that
+/// signs nothing for them.
 pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec<Chosen>, Failure> {
     let Some(names) = matches.get_many::<String>("start") else { return Ok(Vec::new()) };
     let mut chosen: Vec<Chosen> = Vec::new();
     let able = |peer: &Peer| secure::able(matches, peer);
     for (peer, program) in choice::installed(names.map(String::as_str), able)?.installed {
         let before = chosen.iter().filter(|other| other.peer.name == peer.name).count();
-        let name = if before == 0 { peer.name.to_owned() } else { format!("{}-{}", peer.name, before + 1) };
+        let name = if before == 0 {
+            peer.name.to_owned()
+        } else {
+            format!("{}-{}", peer.name, before + 1)
+        };
         let papers = authority.map(secure::papers).transpose()?;
         chosen.push(Chosen { name, peer, program, papers });
     }
@@ -73,11 +90,15 @@ pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec
 
 /// Pairs of paths of the same proxy, by their places: what they differ by is noise.
 pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
-    let peer = |path: &leap::Path| chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name);
+    let peer = |path: &leap::Path| {
+        chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name)
+    };
     let later = |one: usize| (one + 1..paths.len()).map(move |other| (one, other));
     let pairs = (0..paths.len()).flat_map(later);
     pairs
-        .filter(|&(one, other)| peer(&paths[one]).is_some() && peer(&paths[one]) == peer(&paths[other]))
+        .filter(|&(one, other)| {
+            peer(&paths[one]).is_some() && peer(&paths[one]) == peer(&paths[other])
+        })
         .collect()
 }
 
@@ -101,8 +122,8 @@ struct Ground<'a> {
 }
 
 impl Started {
-    /// Starts them, each with one of these places as its origin, and says in `proxies` where they are; one that does not come up
-    /// is said, and is not among them any more.
+    /// Starts them, each with one of these places as its origin, and says in `proxies` where they
+    /// are; one that does not come up is said, and is not among them any more.
     ///
     /// # Errors
     /// When the folder cannot be made, a signal comes, or none comes up.
@@ -130,18 +151,23 @@ impl Started {
                     found.push(set_up);
                 }
                 Err(_) if interrupted.load(Relaxed) => {
-                    return Err(Failure::Failed("leap: stopped by a signal; nothing was measured".into()));
+                    return Err(Failure::Failed(
+                        "leap: stopped by a signal; nothing was measured".into(),
+                    ));
                 }
                 Err(why) => {
                     terminal::report(Level::Warning, &format!("leap: {why}; going on without it"));
                     proxies.retain(|known| known.name != one.name);
-                    found.push(Record::FailedRun { subject: one.name.clone(), reason: why.clone() });
+                    found
+                        .push(Record::FailedRun { subject: one.name.clone(), reason: why.clone() });
                     failed.push(why);
                 }
             }
         }
         if up.0.is_empty() {
-            return Err(Failure::Failed("leap: no proxy came up; what each said last stands above".into()));
+            return Err(Failure::Failed(
+                "leap: no proxy came up; what each said last stands above".into(),
+            ));
         }
         up.0.iter_mut().for_each(Up::begin);
         Ok(Self { up, found, failed, _folder: folder })
@@ -155,7 +181,10 @@ impl Started {
                 Ok(proxy) => used.push(proxy),
                 Err(why) => {
                     terminal::report(Level::Warning, &format!("leap: {why}"));
-                    self.found.push(Record::FailedRun { subject: proxy.name.clone(), reason: why.clone() });
+                    self.found.push(Record::FailedRun {
+                        subject: proxy.name.clone(),
+                        reason: why.clone(),
+                    });
                     self.failed.push(why);
                 }
             }

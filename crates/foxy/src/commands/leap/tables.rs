@@ -14,11 +14,24 @@ pub fn milliseconds(microseconds: f64) -> String {
 
 impl Outcome<'_> {
     pub fn times(&self) -> Table {
-        let heads = ["path", "answers", "mean", "errors in", "median", "p90", "p99", "connect", "first byte"];
-        let mut table =
-            Table::new(&[&heads[..], &["transfer", "hit ratio", "byte hit ratio", "fetched"]].concat());
+        let heads = [
+            "path",
+            "answers",
+            "mean",
+            "errors in",
+            "median",
+            "p90",
+            "p99",
+            "connect",
+            "first byte",
+        ];
+        let mut table = Table::new(
+            &[&heads[..], &["transfer", "hit ratio", "byte hit ratio", "fetched"]].concat(),
+        );
         for path in &self.report.paths {
-            let share = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| format!("{value:.3}"));
+            let share = |value: Option<f64>| {
+                value.map_or_else(|| "–".into(), |value| format!("{value:.3}"))
+            };
             let hits = path.hit_ratios();
             table.row(&[
                 path.name.clone(),
@@ -28,7 +41,11 @@ impl Outcome<'_> {
                 at(&path.latencies, 0.5),
                 at(&path.latencies, 0.9),
                 at(&path.latencies, 0.99),
-                if path.answers == 0 { "–".into() } else { milliseconds(path.connect_median() as f64) },
+                if path.answers == 0 {
+                    "–".into()
+                } else {
+                    milliseconds(path.connect_median() as f64)
+                },
                 at(&path.first_byte, 0.5),
                 at(&path.transfer, 0.5),
                 share(hits.map(|(requests, _)| requests)),
@@ -56,7 +73,9 @@ impl Outcome<'_> {
         let mut table = Table::new(&["path", "error", "requests"]);
         let mut any = false;
         for path in &self.report.paths {
-            for (failure, count) in Failure::ALL.iter().zip(path.failures).filter(|(_, count)| *count > 0) {
+            for (failure, count) in
+                Failure::ALL.iter().zip(path.failures).filter(|(_, count)| *count > 0)
+            {
                 any = true;
                 table.row(&[path.name.clone(), failure.name().into(), count.to_string()]);
             }
@@ -69,8 +88,13 @@ impl Outcome<'_> {
         if self.report.connections == Connections::New {
             return None;
         }
-        let mut table =
-            Table::new(&["path", "on new connections", "on kept ones", "closed, so on new ones", "surplus"]);
+        let mut table = Table::new(&[
+            "path",
+            "on new connections",
+            "on kept ones",
+            "closed, so on new ones",
+            "surplus",
+        ]);
         for path in &self.report.paths {
             let mut row = vec![path.name.clone()];
             row.extend(Carriage::ALL.map(|carriage| path.carriages[carriage as usize].to_string()));
@@ -96,8 +120,16 @@ impl Outcome<'_> {
 
     /// Paired differences with their intervals, and whether they are more than noise.
     pub fn pairs(&self) -> Table {
-        let mut table =
-            Table::new(&["difference", "requests", "median", "95 %", "noise", "mean", "95 %", "noise"]);
+        let mut table = Table::new(&[
+            "difference",
+            "requests",
+            "median",
+            "95 %",
+            "noise",
+            "mean",
+            "95 %",
+            "noise",
+        ]);
         let floor = noise_floor(self.differences);
         for pair in self.differences {
             table.row(&[
@@ -130,13 +162,14 @@ impl Outcome<'_> {
         table
     }
 
-    /// The same over the requests of each class, each beside the noise floor of its class: between the first proxy and every other path,
-    /// or between all.
+    /// The same over the requests of each class, each beside the noise floor of its class: between
+    /// the first proxy and every other path, or between all.
     pub fn classes(&self, all: bool) -> Table {
         let heads = ["class", "difference", "requests", "median", "95 %", "floor", "noise"];
         let mut table = Table::new(&[&heads[..], &["mean", "95 %", "floor", "noise"]].concat());
         let first = self.report.paths.iter().position(|path| path.name != "direct").unwrap_or(0);
-        let shown = |pair: &&PairedDifference| all || pair.paths.0 == first || pair.paths.1 == first;
+        let shown =
+            |pair: &&PairedDifference| all || pair.paths.0 == first || pair.paths.1 == first;
         for pair in self.by_class.iter().filter(shown) {
             let floor = noise_floor_of(pair.class, self.by_class);
             let shown = |floor: Option<f64>| floor.map_or_else(|| "–".into(), milliseconds);

@@ -51,7 +51,8 @@ pub fn whom() -> Vec<Arg> {
             "Ask for https URLs: each connection is a tunnel that the proxy opens with CONNECT; with --reverse, TLS to the proxy itself",
         ),
         trust::argument().requires("tls"),
-        option("pid", "PID", "The proxy's process, to count its CPU time").value_parser(value_parser!(u32)),
+        option("pid", "PID", "The proxy's process, to count its CPU time")
+            .value_parser(value_parser!(u32)),
         option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
         option(
             "protocol",
@@ -74,9 +75,11 @@ fn origin_names() -> Vec<Arg> {
         "N",
         "Spread the objects over so many names of the origin, h1.HOST to hN.HOST; HOST is origin.test when it is started here",
     );
-    let hosts =
-        hosts.value_parser(value_parser!(u32).range(1..=1_000_000)).conflicts_with_all(["reverse", "tls"]);
-    let server = names::arguments().map(|argument| argument.requires("hosts").conflicts_with("origin"));
+    let hosts = hosts
+        .value_parser(value_parser!(u32).range(1..=1_000_000))
+        .conflicts_with_all(["reverse", "tls"]);
+    let server =
+        names::arguments().map(|argument| argument.requires("hosts").conflicts_with("origin"));
     [hosts].into_iter().chain(server).collect()
 }
 
@@ -85,8 +88,10 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace().conflicts_with("workload"),
         logs::format().requires("trace"),
-        option("objects", "N", "Another number of objects than the workload's").value_parser(count()),
-        option("size", "SIZE", "Another body size than the workload's").value_parser(value_parser!(ByteSize)),
+        option("objects", "N", "Another number of objects than the workload's")
+            .value_parser(count()),
+        option("size", "SIZE", "Another body size than the workload's")
+            .value_parser(value_parser!(ByteSize)),
         switch("no-warm-up", "Do not ask for each object once before measuring"),
         option(
             "newest",
@@ -134,7 +139,8 @@ fn how() -> Vec<Arg> {
     ]
 }
 
-/// How the proxy at `target` is asked for `workload`, in origin form if it is a `reverse` one; the rest is as `LoadOptions::new` has it.
+/// How the proxy at `target` is asked for `workload`, in origin form if it is a `reverse` one; the
+/// rest is as `LoadOptions::new` has it.
 ///
 /// # Errors
 /// Authorities that cannot be read.
@@ -145,11 +151,13 @@ pub fn wire(
     started_here: Option<&Origin>,
 ) -> Result<LoadOptions, Failure> {
     let origin = matches.get_one::<String>("origin").cloned();
-    let origin =
-        origin.or_else(|| started_here.map(|origin| origin.address().to_string())).unwrap_or_default();
+    let origin = origin
+        .or_else(|| started_here.map(|origin| origin.address().to_string()))
+        .unwrap_or_default();
     let mode = if reverse { Mode::Reverse { host: origin } } else { Mode::Forward { origin } };
     let protocol = matches.get_one::<String>("protocol").expect("has a default");
-    let protocol = PROTOCOLS.iter().find(|known| known.0 == protocol).expect("clap knows the values").1;
+    let protocol =
+        PROTOCOLS.iter().find(|known| known.0 == protocol).expect("clap knows the values").1;
     Ok(LoadOptions {
         protocol,
         tls: trust::of(matches, started_here)?,
@@ -185,7 +193,9 @@ pub fn options(
         ));
     }
     let (clients, pace) = match (&workload.model, rate, recorded) {
-        (Model::Table3(knobs), rate, _) => (knobs.clients, Pace::Random { rate: rate.unwrap_or(knobs.rate) }),
+        (Model::Table3(knobs), rate, _) => {
+            (knobs.clients, Pace::Random { rate: rate.unwrap_or(knobs.rate) })
+        }
         (_, Some(rate), _) => (64, Pace::Open { rate }),
         (_, None, Some(times)) => (64, Pace::Recorded { times }),
         (_, None, None) => (64, Pace::Closed),
@@ -195,7 +205,9 @@ pub fn options(
     let wire = wire(matches, whom, workload, started_here)?;
     let hosts = matches.get_one::<u32>("hosts").copied();
     let mode = match started_here.filter(|_| hosts.is_some()) {
-        Some(origin) => Mode::Forward { origin: format!("{}:{}", names::ZONE, origin.address().port()) },
+        Some(origin) => {
+            Mode::Forward { origin: format!("{}:{}", names::ZONE, origin.address().port()) }
+        }
         None => wire.mode.clone(),
     };
     let time_limit = *matches.get_one("time-limit").expect("has a default");
@@ -211,7 +223,9 @@ pub fn staged<'a>(
     options: &LoadOptions,
     started_here: Option<&'a Origin>,
 ) -> Result<Option<Staged<'a>>, Failure> {
-    let Some((name, origin)) = matches.get_one::<String>("fault").zip(started_here) else { return Ok(None) };
+    let Some((name, origin)) = matches.get_one::<String>("fault").zip(started_here) else {
+        return Ok(None);
+    };
     let (Stop::After(time), Some(_)) = (options.stop, options.workload.objects()) else {
         let what = "a run that ends after --seconds, of a workload of objects";
         return Err(Failure::Unusable(format!("--fault {name}: {what} can have one")));

@@ -44,22 +44,28 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         load::warm_up(&options, &mut |done| progress.update(done)).map_err(failed)?;
     }
     if options.interrupted.load(Relaxed) {
-        return Err(Failure::Failed("load: stopped by a signal before anything was measured".into()));
+        return Err(Failure::Failed(
+            "load: stopped by a signal before anything was measured".into(),
+        ));
     }
     let staged = arguments::staged(matches, &options, started_here.as_ref())?;
     let options = LoadOptions { fault: staged.as_ref().map(Staged::fault), ..options };
     let process = matches.get_one::<u32>("pid").copied();
     let (used_before, asked_before) = (process_time(process)?, asked(started_here.as_ref()));
     let (mut report, mut more) = measure(&options, "load", subject, staged.as_ref())?;
-    let used = process_time(process)?.zip(used_before).map(|(after, before)| after.saturating_sub(before));
-    report.origin = asked(started_here.as_ref()).zip(asked_before).map(|(after, before)| after.since(before));
+    let used =
+        process_time(process)?.zip(used_before).map(|(after, before)| after.saturating_sub(before));
+    report.origin =
+        asked(started_here.as_ref()).zip(asked_before).map(|(after, before)| after.since(before));
     let mut found = report.records(subject, used);
     found.append(&mut more);
     found.extend(read.into_iter().flatten());
     found.extend(name_server.iter().flat_map(|server| names::records(server.asked(), subject)));
     if let Some(&newest) = matches.get_one::<u64>("newest") {
-        let (again, _) = measure(&load::newest_again(&options, &report, newest), "newest", subject, None)?;
-        let share = |hits| Record::Measure(Measure::once("resident_after_fill", subject, hits, "share"));
+        let (again, _) =
+            measure(&load::newest_again(&options, &report, newest), "newest", subject, None)?;
+        let share =
+            |hits| Record::Measure(Measure::once("resident_after_fill", subject, hits, "share"));
         found.extend(again.hit_ratio().map(share));
     }
     finish(matches, &bars, &options, (subject, &report), found)
@@ -77,9 +83,11 @@ fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measu
     if matches.contains_id("newest") { all.and(&["resident_after_fill"]) } else { all }
 }
 
-/// Asks for one object before a warm-up, which would take the time limit for each object of a proxy that answers nothing.
+/// Asks for one object before a warm-up, which would take the time limit for each object of a proxy
+/// that answers nothing.
 fn look(options: &LoadOptions) -> Result<(), Failure> {
-    let one = LoadOptions { clients: 1, stop: Stop::Requests(1), pace: Pace::Closed, ..options.clone() };
+    let one =
+        LoadOptions { clients: 1, stop: Stop::Requests(1), pace: Pace::Closed, ..options.clone() };
     let report = load::run(&one, &mut |_| {}).map_err(failed)?;
     if report.answers > 0 || options.interrupted.load(Relaxed) {
         return Ok(());
@@ -90,7 +98,8 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
 /// The share of the asked rate from which on it counts as sent.
 const REACHED: f64 = 0.95;
 
-/// Sees to it that every connection can be open at once, and those of the origin that is started here.
+/// Sees to it that every connection can be open at once, and those of the origin that is started
+/// here.
 ///
 /// # Errors
 /// When this process may not have so many.
@@ -109,7 +118,10 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
         }
         (Model::PolyMix4(knobs), _) => {
             let robots = u64::from(knobs.robots());
-            (robots * ROBOT_CONNECTIONS as u64, format!("--workload {}: {robots} robots", workload.name))
+            (
+                robots * ROBOT_CONNECTIONS as u64,
+                format!("--workload {}: {robots} robots", workload.name),
+            )
         }
     };
     descriptors::provide(connections * sides + servers, &what)

@@ -1,4 +1,5 @@
-//! Why a load came to nothing, or to less than it should: what is said of it, and what to do about it.
+//! Why a load came to nothing, or to less than it should: what is said of it, and what to do about
+//! it.
 
 use foxy_lab::load::LoadOptions;
 use foxy_lab::{ErrorCause, LoadReport, Protocol};
@@ -15,7 +16,10 @@ pub fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let (cause, failed, asked) = (report.main_cause()?.name(), report.failed(), report.asked());
     let advice = report.main_cause().and_then(of_this_machine).map(|what| format!(": {what}"));
     let advice = advice.unwrap_or_default();
-    Some(format!("{}: {failed} of {asked} requests failed, most of them by {cause}{advice}", options.target))
+    Some(format!(
+        "{}: {failed} of {asked} requests failed, most of them by {cause}{advice}",
+        options.target
+    ))
 }
 
 /// What to do about a cause that is this machine's and not the proxy's.
@@ -24,7 +28,9 @@ const fn of_this_machine(cause: ErrorCause) -> Option<&'static str> {
         ErrorCause::NoPort => Some(
             "this machine has no port left for a connection; wait, use connections again, or widen net.ipv4.ip_local_port_range",
         ),
-        ErrorCause::NoDescriptor => Some("this process may have no more open files; raise ulimit -n"),
+        ErrorCause::NoDescriptor => {
+            Some("this process may have no more open files; raise ulimit -n")
+        }
         _ => None,
     }
 }
@@ -40,7 +46,8 @@ pub fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let trouble = trouble(options, report)?;
     let look = TcpStream::connect_timeout(&options.target, PATIENCE);
     let gone = look.is_err_and(|error| ErrorCause::of_connect(&error) == ErrorCause::Connect);
-    let why = if gone { "nobody listens there any more".into() } else { shortfall(options, report)? };
+    let why =
+        if gone { "nobody listens there any more".into() } else { shortfall(options, report)? };
     Some(format!("{trouble}; {why}, so what was measured is incomplete"))
 }
 
@@ -77,11 +84,9 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
         Some(ErrorCause::Handshake) => {
             "no TLS with what answers; does it speak TLS, and the version that --protocol names within?"
         }
-        Some(ErrorCause::Protocol | ErrorCause::Closed | ErrorCause::Reset | ErrorCause::Incomplete)
-            if options.protocol == Protocol::Http2 =>
-        {
-            "does it speak HTTP/2?"
-        }
+        Some(
+            ErrorCause::Protocol | ErrorCause::Closed | ErrorCause::Reset | ErrorCause::Incomplete,
+        ) if options.protocol == Protocol::Http2 => "does it speak HTTP/2?",
         Some(
             ErrorCause::Status
             | ErrorCause::Incomplete
@@ -90,7 +95,9 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
             | ErrorCause::BodyMismatch
             | ErrorCause::Foreign
             | ErrorCause::Protocol,
-        ) => "what answers there is not the origin's object; is it a proxy that may reach the origin?",
+        ) => {
+            "what answers there is not the origin's object; is it a proxy that may reach the origin?"
+        }
         _ => cause.and_then(of_this_machine).unwrap_or("is the proxy running there?"),
     };
     let cause = cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
@@ -104,7 +111,8 @@ mod tests {
     use foxy_workload::Workload;
     use std::net::TcpListener;
 
-    /// What is said of a load of ten seconds on somebody who listens, with so many good answers and what else `seen` adds.
+    /// What is said of a load of ten seconds on somebody who listens, with so many good answers and
+    /// what else `seen` adds.
     fn said(answers: u64, seen: impl FnOnce(&mut LoadReport)) -> Option<String> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mode = Mode::Reverse { host: "origin.test".into() };
@@ -126,27 +134,33 @@ mod tests {
         let said = |protocol, cause| {
             let workload = Workload::find("zipf").expect("one of ours");
             let mode = Mode::Reverse { host: "origin.test".into() };
-            let options = LoadOptions::new("127.0.0.1:1".parse().expect("an address"), mode, workload);
+            let options =
+                LoadOptions::new("127.0.0.1:1".parse().expect("an address"), mode, workload);
             nothing_answered(&LoadOptions { protocol, ..options }, Some(cause))
         };
         let http1 = Protocol::Http11 { persistent: true };
-        assert!(said(Protocol::Http2, ErrorCause::Protocol).ends_with("(protocol); does it speak HTTP/2?"));
-        assert!(said(Protocol::Http2, ErrorCause::Closed).ends_with("(closed); does it speak HTTP/2?"));
+        assert!(
+            said(Protocol::Http2, ErrorCause::Protocol)
+                .ends_with("(protocol); does it speak HTTP/2?")
+        );
+        assert!(
+            said(Protocol::Http2, ErrorCause::Closed).ends_with("(closed); does it speak HTTP/2?")
+        );
         for cause in [ErrorCause::Surplus, ErrorCause::Incomplete, ErrorCause::Protocol] {
             let text = said(http1, cause);
             assert!(text.contains("what answers there is not the origin's object"), "{text}");
         }
-        assert!(said(Protocol::Http2, ErrorCause::Connect).ends_with("is the proxy running there?"));
+        assert!(
+            said(Protocol::Http2, ErrorCause::Connect).ends_with("is the proxy running there?")
+        );
     }
 
     #[test]
     fn a_run_for_which_this_machine_had_too_little_is_incomplete() {
         let text = failing(41, ErrorCause::NoPort, 2).expect("incomplete");
-        assert!(
-            text.starts_with(
-                "2 of 43 requests failed, most of them by no_port: this machine has no port left"
-            )
-        );
+        assert!(text.starts_with(
+            "2 of 43 requests failed, most of them by no_port: this machine has no port left"
+        ));
         assert!(
             text.ends_with(
                 "; this machine, not the proxy, could not carry the load, so what was measured is incomplete"
@@ -154,7 +168,8 @@ mod tests {
             "{text}"
         );
         assert!(
-            failing(41, ErrorCause::NoDescriptor, 1).is_some_and(|text| text.contains("raise ulimit -n"))
+            failing(41, ErrorCause::NoDescriptor, 1)
+                .is_some_and(|text| text.contains("raise ulimit -n"))
         );
         assert_eq!(failing(41, ErrorCause::Reset, 40), None, "those are the proxy's");
     }
@@ -182,7 +197,10 @@ mod tests {
     #[test]
     fn a_run_most_of_whose_answers_were_wrong_is_incomplete() {
         let text = failing(10, ErrorCause::BodyMismatch, 11).expect("incomplete");
-        assert!(text.contains("; 11 of 21 answers were not the origin's object, so what"), "{text}");
+        assert!(
+            text.contains("; 11 of 21 answers were not the origin's object, so what"),
+            "{text}"
+        );
         assert!(failing(10, ErrorCause::Foreign, 11).is_some());
         assert_eq!(failing(10, ErrorCause::Foreign, 10), None);
     }
@@ -190,6 +208,9 @@ mod tests {
     #[test]
     fn a_run_that_did_not_send_all_its_requests_is_incomplete() {
         let text = failing(10, ErrorCause::NotSent, 3).expect("incomplete");
-        assert!(text.contains("; 3 of 13 requests were not sent, because the time was over"), "{text}");
+        assert!(
+            text.contains("; 3 of 13 requests were not sent, because the time was over"),
+            "{text}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! `foxy peak`: the load at which a proxy's response time stays within a window while its cache is filled twice (seed 000,
-//! Appendix D).
+//! `foxy peak`: the load at which a proxy's response time stays within a window while its cache is
+//! filled twice (seed 000, Appendix D).
 
 mod report;
 
@@ -66,7 +66,8 @@ fn search_arguments() -> Vec<Arg> {
         .value_parser(seconds()),
         option("time-scale", "N", "What samples, life cycles and the cache are divided by")
             .value_parser(scale()),
-        option("delay-scale", "N", "What think time and window are divided by").value_parser(scale()),
+        option("delay-scale", "N", "What think time and window are divided by")
+            .value_parser(scale()),
         option(
             "sample",
             "SECONDS",
@@ -85,7 +86,8 @@ fn search_arguments() -> Vec<Arg> {
             "Above this mean response time the load goes down (1.75 over the delay scale)",
         )
         .value_parser(seconds()),
-        option("limit", "SECONDS", "End after this time, whatever was filled").value_parser(seconds()),
+        option("limit", "SECONDS", "End after this time, whatever was filled")
+            .value_parser(seconds()),
         records::argument(),
         html("Write a page with the traces"),
     ]
@@ -99,7 +101,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let interrupted = interrupted()?;
     let (origin, started) = if matches.contains_id("start") {
         let (origin, cache) = (origin::start("peak", 1)?, ByteSize(search.cache_size));
-        let single = Single::start(matches, origin.address(), (cache, workload.name.as_str()), &interrupted)?;
+        let single = Single::start(
+            matches,
+            origin.address(),
+            (cache, workload.name.as_str()),
+            &interrupted,
+        )?;
         (Some(origin), single)
     } else {
         (start_origin(matches, &workload)?, None)
@@ -126,8 +133,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (finder, report) = (plan.finder, &sections[0]);
     let given = matches.get_one::<String>("subject").expect("has a default").clone();
     let subject = started.as_ref().map_or(given, |single| single.name().to_owned());
-    let (mut more, lost) = started.map_or_else(Default::default, |single| single.end(report.asked()));
-    more.extend(lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }));
+    let (mut more, lost) =
+        started.map_or_else(Default::default, |single| single.end(report.asked()));
+    more.extend(
+        lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }),
+    );
     let written = report::write(
         matches,
         setup(matches, &options),
@@ -135,7 +145,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         (&search, &finder),
         (&options, report),
     );
-    lost.map_or(written, |why| Err(Failure::Failed(format!("peak: {why}; what was measured stands above"))))
+    lost.map_or(written, |why| {
+        Err(Failure::Failed(format!("peak: {why}; what was measured stands above")))
+    })
 }
 
 /// The workload, its knobs changed as the arguments say.
@@ -183,7 +195,9 @@ fn search(matches: &ArgMatches, knobs: &PolyMix4) -> Result<Search, Failure> {
     let low = positive(matches, "low")?.map_or(preset.low, Duration::from_secs_f64);
     let high = positive(matches, "high")?.map_or(preset.high, Duration::from_secs_f64);
     if low > high {
-        return Err(Failure::Unusable("--low: is above --high; give a window that has room".into()));
+        return Err(Failure::Unusable(
+            "--low: is above --high; give a window that has room".into(),
+        ));
     }
     let shortest = high * RESPONSES_IN_SAMPLE;
     let window = positive(matches, "sample")?

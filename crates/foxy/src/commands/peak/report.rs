@@ -14,7 +14,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A sample in one line.
 pub fn line(window: &Window) -> String {
-    let response = window.response.map_or("no answer".into(), |time| format!("{:.3} s", time.as_secs_f64()));
+    let response =
+        window.response.map_or("no answer".into(), |time| format!("{:.3} s", time.as_secs_f64()));
     format!(
         "peak: {:.0} s, fill {:.2}: {:.1}/s asked, {:.1}/s answered in {response}, hit ratio {:.3}",
         window.end.as_secs_f64(),
@@ -43,7 +44,8 @@ pub fn write(
     found.extend(timelines(subject, finder));
     if !complete {
         let fill = finder.windows().last().map_or(0.0, |window| window.fill);
-        let reason = format!("stopped at {fill:.2} of {END} fills; what was measured until then is here");
+        let reason =
+            format!("stopped at {fill:.2} of {END} fills; what was measured until then is here");
         found.push(Record::FailedRun { subject: subject.into(), reason });
     }
     terminal::print(load::table(&found, std::iter::empty()).trim_end());
@@ -51,7 +53,9 @@ pub fn write(
     for warning in &warnings {
         terminal::report(Level::Warning, &format!("peak: {warning}"));
     }
-    page::write(matches, || page_of_traces(&setup, (subject, &warnings), (search, finder), &found))?;
+    page::write(matches, || {
+        page_of_traces(&setup, (subject, &warnings), (search, finder), &found)
+    })?;
     records::write(matches, setup, found, complete)?;
     if report.answers == 0 {
         let text = load::nothing_answered(options, report.main_cause_of_sent());
@@ -67,15 +71,20 @@ pub fn write(
     } else {
         "--limit came"
     };
-    Err(Failure::Failed(format!("peak: {}: {why} before the cache was filled twice", options.target)))
+    Err(Failure::Failed(format!(
+        "peak: {}: {why} before the cache was filled twice",
+        options.target
+    )))
 }
 
 /// What a reader must know before believing the figures.
 fn warnings(finder: &Finder, report: &LoadReport) -> Vec<String> {
     let robots = finder.lacks_robots();
-    let robots = robots.then(|| "all robots were active at the end; give a higher --most-rate".into());
+    let robots =
+        robots.then(|| "all robots were active at the end; give a higher --most-rate".into());
     let generator = report.limited_by_generator();
-    let generator = generator.map(|why| format!("the generator, not the proxy, was the limit: {why}"));
+    let generator =
+        generator.map(|why| format!("the generator, not the proxy, was the limit: {why}"));
     robots.into_iter().chain(generator).collect()
 }
 
@@ -114,8 +123,11 @@ const TRACES: [Trace; 4] = [
 fn timelines(subject: &str, finder: &Finder) -> Vec<Record> {
     let fill: Trace = ("fill", "cache sizes", |window| window.fill);
     let timeline = |&(name, unit, value): &Trace| {
-        let points: Vec<(f64, f64)> =
-            finder.windows().iter().map(|window| (window.end.as_secs_f64(), value(window))).collect();
+        let points: Vec<(f64, f64)> = finder
+            .windows()
+            .iter()
+            .map(|window| (window.end.as_secs_f64(), value(window)))
+            .collect();
         Record::Timeline(Timeline::new(name, subject, unit, &points))
     };
     TRACES.iter().chain([&fill]).map(timeline).collect()
@@ -140,8 +152,11 @@ fn page_of_traces(
     let provenance = Provenance::of_run("000 Appendix D", setup);
     for (name, unit, value) in TRACES {
         let words = name.replace('_', " ");
-        let points =
-            finder.windows().iter().map(|window| (window.fill, Value::exact(value(window)))).collect();
+        let points = finder
+            .windows()
+            .iter()
+            .map(|window| (window.fill, Value::exact(value(window))))
+            .collect();
         page.chart(&Chart {
             title: format!("{words} over fill"),
             provenance: provenance.clone(),

@@ -17,10 +17,13 @@ const BY_SIGNAL: i32 = 128;
 /// Runs it to its end. SIGTERM, SIGHUP and SIGINT are passed on.
 ///
 /// # Errors
-/// [`Failure::Ended`] with its exit code, unless that is 0; [`Failure::Failed`], if the system gives no handlers.
+/// [`Failure::Ended`] with its exit code, unless that is 0; [`Failure::Failed`], if the system
+/// gives no handlers.
 pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Failed(format!("cannot wait for the command: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let failed =
+        |error: std::io::Error| Failure::Failed(format!("cannot wait for the command: {error}"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let (program, arguments) = command.split_first().expect("the command line demands one");
     let status = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
@@ -51,7 +54,8 @@ pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Resu
     }
 }
 
-/// Whether a terminal sends its signals to the child itself, as it does to every process in the foreground.
+/// Whether a terminal sends its signals to the child itself, as it does to every process in the
+/// foreground.
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())

@@ -1,5 +1,5 @@
-//! The environment of a command that is to go through foxy: which variables tell programs of a proxy and of certificate
-//! authorities. Pure; it reads what was inherited through a function.
+//! The environment of a command that is to go through foxy: which variables tell programs of a
+//! proxy and of certificate authorities. Pure; it reads what was inherited through a function.
 
 use super::trust::TrustFiles;
 use std::ffi::{OsStr, OsString};
@@ -42,7 +42,8 @@ const BUNDLE: &[&str] = &[
     "PERL_LWP_SSL_CA_FILE",
 ];
 
-/// Variables that list what goes past a proxy, and what always does: foxy does not relay to this machine.
+/// Variables that list what goes past a proxy, and what always does: foxy does not relay to this
+/// machine.
 const PAST: &[&str] = &["no_proxy", "NO_PROXY"];
 const THIS_MACHINE: &str = "localhost,127.0.0.1,::1";
 
@@ -50,7 +51,8 @@ const THIS_MACHINE: &str = "localhost,127.0.0.1,::1";
 pub const EARLIER: &[&str] =
     &["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"];
 
-/// What to set. `proxy` is its host and port; `trust` is there when some of its certificates need it.
+/// What to set. `proxy` is its host and port; `trust` is there when some of its certificates need
+/// it.
 pub fn variables(
     proxy: (&str, u16),
     trust: Option<&TrustFiles>,
@@ -113,22 +115,35 @@ mod tests {
         assert_eq!(value(&set, "NO_PROXY"), "inside.test,localhost,127.0.0.1,::1");
         assert_eq!(value(&set, "no_proxy"), value(&set, "NO_PROXY"));
         let java = value(&set, "JAVA_TOOL_OPTIONS");
-        assert!(java.starts_with("-Xmx1g -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=4 "), "{java}");
-        assert!(!set.iter().any(|(name, _)| *name == "SSL_CERT_FILE"), "nothing to trust, nothing set");
+        assert!(
+            java.starts_with("-Xmx1g -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=4 "),
+            "{java}"
+        );
+        assert!(
+            !set.iter().any(|(name, _)| *name == "SSL_CERT_FILE"),
+            "nothing to trust, nothing set"
+        );
     }
 
     #[test]
     fn every_program_gets_the_authorities_in_its_own_way() {
         let trust = TrustFiles::in_folder("/t".as_ref());
         let set = variables(("[::1]", 4), Some(&trust), |_| None);
-        for name in
-            ["SSL_CERT_FILE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO"]
-        {
+        for name in [
+            "SSL_CERT_FILE",
+            "PIP_CERT",
+            "NODE_EXTRA_CA_CERTS",
+            "CARGO_HTTP_CAINFO",
+            "GIT_SSL_CAINFO",
+        ] {
             assert_eq!(value(&set, name), "/t/bundle.pem");
         }
         assert_eq!(value(&set, "APT_CONFIG"), "/t/apt.conf");
         let java = value(&set, "JAVA_TOOL_OPTIONS");
-        assert!(java.contains("-Dhttps.proxyHost=::1 ") && java.ends_with("=/t/trust.jks"), "{java}");
+        assert!(
+            java.contains("-Dhttps.proxyHost=::1 ") && java.ends_with("=/t/trust.jks"),
+            "{java}"
+        );
         let mut names: Vec<_> = set.iter().map(|(name, _)| name).collect();
         names.sort();
         names.dedup();

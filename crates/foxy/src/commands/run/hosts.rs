@@ -1,5 +1,6 @@
-//! The hosts that `foxy run` caches without being told: public registries of packages, which anybody may read and whose
-//! files do not change under one name. No host is here where people have private pages or repositories.
+//! The hosts that `foxy run` caches without being told: public registries of packages, which
+//! anybody may read and whose files do not change under one name. No host is here where people have
+//! private pages or repositories.
 
 use foxy_proxy::intercept::HostPattern;
 

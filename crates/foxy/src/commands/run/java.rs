@@ -1,5 +1,5 @@
-//! A store of trusted certificates as every Java reads it: the format JKS, version 2, without a password. Big-endian
-//! numbers; each name and certificate has its length before it.
+//! A store of trusted certificates as every Java reads it: the format JKS, version 2, without a
+//! password. Big-endian numbers; each name and certificate has its length before it.
 
 use foxy_base::WallTime;
 
@@ -8,7 +8,8 @@ const VERSION: u32 = 2;
 /// What an entry is: a certificate without a key.
 const TRUSTED: u32 = 2;
 
-/// The store's bytes. After them a digest could follow, which Java reads only when it is given a password.
+/// The store's bytes. After them a digest could follow, which Java reads only when it is given a
+/// password.
 pub fn trust_store(certificates: &[&[u8]], now: WallTime) -> Vec<u8> {
     let mut store = Vec::new();
     let number = |store: &mut Vec<u8>, value: u32| store.extend_from_slice(&value.to_be_bytes());

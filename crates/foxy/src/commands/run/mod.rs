@@ -1,5 +1,6 @@
-//! `foxy run -- CMD…`: runs one command with foxy as its proxy, so that what it downloads over HTTPS comes from the cache
-//! the next time. The proxy lives as long as the command, in this process, unless another is named.
+//! `foxy run -- CMD…`: runs one command with foxy as its proxy, so that what it downloads over
+//! HTTPS comes from the cache the next time. The proxy lives as long as the command, in this
+//! process, unless another is named.
 
 mod child;
 mod environment;
@@ -92,14 +93,17 @@ pub fn command() -> Command {
 
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let command: Vec<OsString> = matches.get_many("command").into_iter().flatten().cloned().collect();
+    let command: Vec<OsString> =
+        matches.get_many("command").into_iter().flatten().cloned().collect();
     terminal::set_level(Level::Warning);
     if let Some((name, value)) = environment::EARLIER
         .iter()
         .find_map(|name| Some((name, std::env::var_os(name).filter(|value| !value.is_empty())?)))
     {
-        let text =
-            format!("foxy: {name} names {}, which is not used: foxy connects by itself", value.display());
+        let text = format!(
+            "foxy: {name} names {}, which is not used: foxy connects by itself",
+            value.display()
+        );
         terminal::report(Level::Warning, &text);
     }
     match matches.get_one::<String>("proxy") {
@@ -132,10 +136,12 @@ fn beside(address: &str, matches: &ArgMatches, command: &[OsString]) -> Result<(
 fn certificate(folder: &Path) -> Result<String, Failure> {
     authority_folder::facts(folder)?;
     let path = authority_folder::certificate(folder);
-    std::fs::read_to_string(&path).map_err(|error| Failure::Unusable(format!("{}: {error}", path.display())))
+    std::fs::read_to_string(&path)
+        .map_err(|error| Failure::Unusable(format!("{}: {error}", path.display())))
 }
 
-/// Files of authorities that sign for origin servers; the command may meet these servers unseen too.
+/// Files of authorities that sign for origin servers; the command may meet these servers unseen
+/// too.
 fn further(matches: &ArgMatches) -> Vec<PathBuf> {
     matches.get_many::<OsString>("origin-ca").into_iter().flatten().map(PathBuf::from).collect()
 }
@@ -149,9 +155,12 @@ fn in_environment(
 ) -> Result<(), Failure> {
     let inherited = |name: &str| std::env::var_os(name);
     let home = inherited("HOME").map(|home| PathBuf::from(home).join(".wgetrc"));
-    let replaced =
-        [inherited("WGETRC").map(PathBuf::from).or(home), inherited("APT_CONFIG").map(PathBuf::from)];
-    let trusted = authority.map(|authority| trust::write(&Trusted { authority, further, replaced }));
+    let replaced = [
+        inherited("WGETRC").map(PathBuf::from).or(home),
+        inherited("APT_CONFIG").map(PathBuf::from),
+    ];
+    let trusted =
+        authority.map(|authority| trust::write(&Trusted { authority, further, replaced }));
     let trusted = trusted.transpose()?;
     let files = trusted.as_ref().map(|(_, files)| files);
     child::run(command, &environment::variables(proxy, files, inherited))

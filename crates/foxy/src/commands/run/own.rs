@@ -27,7 +27,8 @@ const VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 /// How many commands at a time have a store each.
 const STORES: usize = 8;
 
-/// How long requests in progress may take when the command has ended; nobody waits for them any more.
+/// How long requests in progress may take when the command has ended; nobody waits for them any
+/// more.
 const STOP_AFTER: Duration = Duration::from_millis(200);
 
 /// Runs the command with a proxy of its own.
@@ -58,12 +59,13 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     result
 }
 
-/// The usual settings, but with a free port of this machine's alone, a store of its own, and nothing on standard output,
-/// which is the command's. No configuration file is read: it is the one of `foxy serve`. With them comes the store's folder,
-/// locked, unless the arguments name one.
+/// The usual settings, but with a free port of this machine's alone, a store of its own, and
+/// nothing on standard output, which is the command's. No configuration file is read: it is the one
+/// of `foxy serve`. With them comes the store's folder, locked, unless the arguments name one.
 fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option<Root>), Failure> {
     let folder = machine.cache_folder.with_file_name("foxy-run");
-    let machine = Machine { cache_folder: folder.clone(), config_files: Vec::new(), ..machine.clone() };
+    let machine =
+        Machine { cache_folder: folder.clone(), config_files: Vec::new(), ..machine.clone() };
     let loaded = settings::load(None, Some(matches), &machine)
         .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
     let mut settings = loaded.settings;
@@ -90,8 +92,8 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
     Ok((settings, locked))
 }
 
-/// The first store that no other command uses, locked; none where all are in use. Commands that run after each other all
-/// have the first.
+/// The first store that no other command uses, locked; none where all are in use. Commands that run
+/// after each other all have the first.
 fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     for number in 1..=STORES {
         match Root::open(&numbered(first, number)) {
@@ -112,7 +114,8 @@ fn numbered(first: &Path, number: usize) -> PathBuf {
     name.into()
 }
 
-/// Who vouches for which hosts: the authority of a folder for all that it may, or one made for this run.
+/// Who vouches for which hosts: the authority of a folder for all that it may, or one made for this
+/// run.
 fn authority(matches: &ArgMatches) -> Result<(Authority, String, Vec<HostPattern>), Failure> {
     let now = clock::wall();
     let further = matches.get_many::<HostPattern>("intercept").into_iter().flatten().cloned();

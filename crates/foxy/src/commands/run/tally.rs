@@ -54,7 +54,8 @@ impl Tally {
         if requests == 0 {
             return "foxy: nothing to cache came through".into();
         }
-        let (bytes, hit_bytes) = (ByteSize(self.bytes.load(Relaxed)), ByteSize(self.hit_bytes.load(Relaxed)));
+        let (bytes, hit_bytes) =
+            (ByteSize(self.bytes.load(Relaxed)), ByteSize(self.hit_bytes.load(Relaxed)));
         let s = if requests == 1 { "" } else { "s" };
         format!(
             "foxy: {requests} request{s}, {hits} of them from the cache; {hit_bytes} of {bytes} were not downloaded again"

@@ -1,5 +1,5 @@
-//! The files that make a command trust an authority beside the system's: a private folder, removed at the end. No key is
-//! in it.
+//! The files that make a command trust an authority beside the system's: a private folder, removed
+//! at the end. No key is in it.
 
 use super::java;
 use crate::failure::Failure;
@@ -59,7 +59,9 @@ pub fn write(trusted: &Trusted<'_>) -> Result<(Temporary, TrustFiles), Failure> 
     DirBuilder::new().mode(0o700).create(&folder).map_err(|error| cannot(&folder, &error))?;
     let folder = Temporary::new(folder);
     let files = TrustFiles::in_folder(folder.path());
-    let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|error| cannot(path, &error));
+    let write = |path: &Path, bytes: &[u8]| {
+        std::fs::write(path, bytes).map_err(|error| cannot(path, &error))
+    };
     let bundle = bundle(trusted)?;
     let certificates = pem::parse_many(&bundle)
         .map_err(|error| Failure::Unusable(format!("the authorities to trust: {error}")))?;
@@ -67,11 +69,14 @@ pub fn write(trusted: &Trusted<'_>) -> Result<(Temporary, TrustFiles), Failure> 
     write(&files.bundle, bundle.as_bytes())?;
     write(&files.java, &java::trust_store(&certificates, clock::wall()))?;
     let [wget, apt] = &trusted.replaced;
-    let earlier = wget.as_deref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let earlier =
+        wget.as_deref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let bundle = files.bundle.display();
     write(&files.wget, format!("{earlier}\nca_certificate = {bundle}\n").as_bytes())?;
-    let earlier =
-        apt.as_deref().map(|path| format!("#include \"{}\";\n", path.display())).unwrap_or_default();
+    let earlier = apt
+        .as_deref()
+        .map(|path| format!("#include \"{}\";\n", path.display()))
+        .unwrap_or_default();
     write(&files.apt, format!("{earlier}Acquire::https::CAInfo \"{bundle}\";\n").as_bytes())?;
     Ok((folder, files))
 }
@@ -86,8 +91,9 @@ fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
     }
     for file in trusted.further {
         let text = std::fs::read_to_string(file);
-        let text =
-            text.map_err(|error| Failure::Unusable(format!("{} (origin-ca): {error}", file.display())))?;
+        let text = text.map_err(|error| {
+            Failure::Unusable(format!("{} (origin-ca): {error}", file.display()))
+        })?;
         bundle.push_str(&text);
         bundle.push('\n');
     }
@@ -125,7 +131,10 @@ mod tests {
         assert!(wget.starts_with("tries = 3\nca_certificate = /"), "{wget}");
         let apt = std::fs::read_to_string(&files.apt).expect("readable");
         assert!(apt.starts_with("#include \"/old.conf\";\nAcquire::https::CAInfo \"/"), "{apt}");
-        assert!(std::fs::read(&files.java).is_ok_and(|store| store.starts_with(&[0xfe, 0xed, 0xfe, 0xed])));
+        assert!(
+            std::fs::read(&files.java)
+                .is_ok_and(|store| store.starts_with(&[0xfe, 0xed, 0xfe, 0xed]))
+        );
         let path = folder.path().to_owned();
         drop(folder);
         assert!(!path.exists());

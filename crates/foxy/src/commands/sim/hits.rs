@@ -26,7 +26,8 @@ pub fn run(
     threads: usize,
 ) -> Result<(String, Vec<Record>), Failure> {
     let policies = replacements(matches)?;
-    let sizes: Vec<CacheSize> = matches.get_many("cache-size").into_iter().flatten().copied().collect();
+    let sizes: Vec<CacheSize> =
+        matches.get_many("cache-size").into_iter().flatten().copied().collect();
     let ByteSize(object_limit) = *matches.get_one("object-limit").expect("has a default");
     let seeds = if input.has_seeds() { seeds } else { &seeds[..1] };
     let lookups = run_all(seeds, threads, &|&seed| Lookups::of(&input.trace(seed)), &mut || {});
@@ -44,7 +45,8 @@ pub fn run(
     };
     let results = run_all(&tasks, threads, &one, &mut || progress.update(done.load(Relaxed)));
     drop(progress);
-    let mut table = Table::new(&["policy", "cache", "bytes", "object hits", "byte hits", "look-ups/s, wall"]);
+    let mut table =
+        Table::new(&["policy", "cache", "bytes", "object hits", "byte hits", "look-ups/s, wall"]);
     let mut records = Vec::new();
     let unique: Vec<f64> = lookups.iter().map(|lookups| lookups.unique_bytes as f64).collect();
     records.push(Record::Measure(Measure::of("unique_bytes", "trace", &unique, "bytes")));

@@ -56,7 +56,10 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     let name = matches.get_one::<String>("workload").expect("an input is required");
     let model = MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
         let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
-        Failure::Unusable(format!("--workload {name}: no such workload; there are {}", known.join(", ")))
+        Failure::Unusable(format!(
+            "--workload {name}: no such workload; there are {}",
+            known.join(", ")
+        ))
     })?;
     Ok((Input::Model(model, made), format!("workload {name}, synthetic: {made} gets")))
 }

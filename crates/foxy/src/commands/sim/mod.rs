@@ -1,4 +1,5 @@
-//! `foxy sim`: what caches of some sizes and policies would hit in a trace, and what storage schemes make of it.
+//! `foxy sim`: what caches of some sizes and policies would hit in a trace, and what storage
+//! schemes make of it.
 
 mod hits;
 mod input;
@@ -22,7 +23,9 @@ use foxy_workload::trace::synthetic::MODELS;
 /// Its arguments.
 pub fn command() -> Command {
     Command::new("sim")
-        .about("Send a trace through cache policies, or through two cache levels onto storage schemes")
+        .about(
+            "Send a trace through cache policies, or through two cache levels onto storage schemes",
+        )
         .long_about(ABOUT)
         .after_help(names())
         .args(fed_with())
@@ -82,9 +85,13 @@ fn fed_with() -> Vec<Arg> {
             .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"]),
         option("requests", "N", "Only the first N gets; 1058206 of a workload if not given")
             .value_parser(count()),
-        option("scale", "F", "Multiplies the number of gets, --memory, --disk and the modelled disk")
-            .default_value("1")
-            .value_parser(scale),
+        option(
+            "scale",
+            "F",
+            "Multiplies the number of gets, --memory, --disk and the modelled disk",
+        )
+        .default_value("1")
+        .value_parser(scale),
         several("seed", "N", "Seeds of workload and disk; results are means over them")
             .default_value("1")
             .value_parser(value_parser!(u64)),
@@ -149,7 +156,9 @@ fn storage() -> Vec<Arg> {
 fn utilization(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches(['%', ' ']).parse().ok();
     let percent = percent.filter(|percent: &f64| (1.0..=99.0).contains(percent));
-    percent.map(|percent| percent / 100.0).ok_or_else(|| "a utilization is a percentage from 1 to 99".into())
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "a utilization is a percentage from 1 to 99".into())
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -161,11 +170,14 @@ fn scale(text: &str) -> Result<f64, String> {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let scale = *matches.get_one("scale").expect("has a default");
     let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();
-    let opened = if matches.contains_id("operations") { None } else { Some(input::open(matches, scale)?) };
+    let opened =
+        if matches.contains_id("operations") { None } else { Some(input::open(matches, scale)?) };
     let input = opened.as_ref().map(|(input, _)| input);
     let about = opened.as_ref().map_or(String::new(), |(_, about)| format!("{about}\n"));
     let (text, found, any) = match input {
-        Some(input) if !matches.contains_id("scheme") && !matches.contains_id("save-operations") => {
+        Some(input)
+            if !matches.contains_id("scheme") && !matches.contains_id("save-operations") =>
+        {
             let (table, found) = hits::run(matches, input, &seeds, Machine::look().cores)?;
             (format!("\n{table}"), found, true)
         }
@@ -174,5 +186,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     terminal::print(&format!("{about}{}", text.trim_end()));
     let setup = foxy_report::Setup { scale, ..records::setup(matches, seeds[0]) };
     records::write(matches, setup, found, true)?;
-    if any { Ok(()) } else { Err(Failure::Failed("sim: no run came to anything; the rows say why".into())) }
+    if any {
+        Ok(())
+    } else {
+        Err(Failure::Failed("sim: no run came to anything; the rows say why".into()))
+    }
 }

@@ -1,5 +1,6 @@
-//! Where `foxy sim` runs schemes: memory, nothing, the modelled disk, or a real folder. In a real folder every run has a
-//! sub-folder of its own, which is removed whatever way the run ends; where it was killed, by the next one.
+//! Where `foxy sim` runs schemes: memory, nothing, the modelled disk, or a real folder. In a real
+//! folder every run has a sub-folder of its own, which is removed whatever way the run ends; where
+//! it was killed, by the next one.
 
 use crate::failure::Failure;
 use crate::lab::folder::{claim, store_lock, words};
@@ -47,8 +48,8 @@ impl Where {
         })
     }
 
-    /// How many runs go on at once: on a real disk they would disturb each other, and each keeps what it stores in
-    /// memory elsewhere.
+    /// How many runs go on at once: on a real disk they would disturb each other, and each keeps
+    /// what it stores in memory elsewhere.
     pub fn threads(&self, cores: usize, memory: Option<ByteSize>, stored: u64) -> usize {
         match self {
             Self::Folder(_) => 1,
@@ -64,14 +65,16 @@ impl Where {
     pub fn title(&self) -> String {
         match self {
             Self::Memory => "memory (counts only, no time)".into(),
-            Self::Null => "null (counts only, no time; nothing read back is what was written)".into(),
+            Self::Null => {
+                "null (counts only, no time; nothing read back is what was written)".into()
+            }
             Self::Mechanical(_) => "a modelled ST15150W disk, simulated in virtual time".into(),
             Self::Folder(path) => format!("{}, measured", path.display()),
         }
     }
 
-    /// Keeps a folder for this process, and removes what killed runs left there, unless a running foxy has it. To be called before
-    /// anything is run here.
+    /// Keeps a folder for this process, and removes what killed runs left there, unless a running
+    /// foxy has it. To be called before anything is run here.
     ///
     /// # Errors
     /// When another run measures there.
@@ -88,7 +91,12 @@ impl Where {
     ///
     /// # Errors
     /// Why it came to nothing, in a few words.
-    pub fn run(&self, plan: &Plan, operations: &Operations, watch: &Watch) -> Result<RunResult, String> {
+    pub fn run(
+        &self,
+        plan: &Plan,
+        operations: &Operations,
+        watch: &Watch,
+    ) -> Result<RunResult, String> {
         let place = match self {
             Self::Memory => Place::Memory,
             Self::Null => Place::Null,
@@ -99,7 +107,12 @@ impl Where {
     }
 }
 
-fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> Result<RunResult, String> {
+fn run_in(
+    base: &Path,
+    plan: &Plan,
+    operations: &Operations,
+    watch: &Watch,
+) -> Result<RunResult, String> {
     if watch.stop.load(Relaxed) {
         return Err(RunError::Stopped.to_string());
     }
@@ -113,7 +126,11 @@ fn run_in(base: &Path, plan: &Plan, operations: &Operations, watch: &Watch) -> R
         operations.disk
     };
     if let Some(free) = root.free_bytes().filter(|&free| free < needed) {
-        return Err(format!("the disk is full: {} free of {} needed", ByteSize(free), ByteSize(needed)));
+        return Err(format!(
+            "the disk is full: {} free of {} needed",
+            ByteSize(free),
+            ByteSize(needed)
+        ));
     }
     let preference = match plan.scheme.row().device {
         DeviceWish::Any => Preference::Fastest,

@@ -19,7 +19,11 @@ pub struct Row<'a> {
 /// The first reason and how many runs of how many came to nothing.
 fn failed(failures: &[&str], runs: usize) -> Option<String> {
     let first = failures.first()?;
-    Some(if runs > 1 { format!("{} of {runs} runs {first}", failures.len()) } else { (*first).to_owned() })
+    Some(if runs > 1 {
+        format!("{} of {runs} runs {first}", failures.len())
+    } else {
+        (*first).to_owned()
+    })
 }
 
 type Value = dyn Fn(&RunResult) -> Option<f64>;
@@ -31,7 +35,10 @@ impl<'a> Row<'a> {
             scheme: plan.scheme.to_string(),
             utilization: sizing::has_utilization(plan.scheme).then_some(plan.utilization * 100.0),
             results: results.iter().filter_map(|result| result.as_ref().ok()).collect(),
-            failures: results.iter().filter_map(|result| result.as_ref().err().map(String::as_str)).collect(),
+            failures: results
+                .iter()
+                .filter_map(|result| result.as_ref().err().map(String::as_str))
+                .collect(),
         }
     }
 
@@ -58,7 +65,8 @@ impl<'a> Row<'a> {
         let failed = Measure::once("failed_runs", &self.subject(), failed, "count");
         let failed = (!self.failures.is_empty()).then_some(failed);
         let measures = self.measures().into_iter().chain([failed]).flatten().map(Record::Measure);
-        let reason = |reason: &&str| Record::FailedRun { subject: self.subject(), reason: (*reason).into() };
+        let reason =
+            |reason: &&str| Record::FailedRun { subject: self.subject(), reason: (*reason).into() };
         measures.chain(self.failures.iter().map(reason)).collect()
     }
 
@@ -70,7 +78,9 @@ impl<'a> Row<'a> {
         {
             cells.push(measure.map_or("-".into(), |measure| (column.show)(&measure)));
         }
-        let sum = |value: fn(&RunResult) -> u64| self.results.iter().map(|result| value(result)).sum::<u64>();
+        let sum = |value: fn(&RunResult) -> u64| {
+            self.results.iter().map(|result| value(result)).sum::<u64>()
+        };
         let mut notes = Vec::new();
         if let Some(shortfall) = self.results.iter().find_map(|result| result.outcome.shortfall()) {
             notes.push(format!("not all of the work: {shortfall}"));
@@ -80,7 +90,8 @@ impl<'a> Row<'a> {
         }
         let fewer = self.results.iter().find_map(|result| result.fewer_buffers);
         notes.extend(fewer.map(|fewer| fewer.to_string()));
-        let (useful, wasted) = (sum(|run| run.counts.prefetch_useful), sum(|run| run.counts.prefetch_wasted));
+        let (useful, wasted) =
+            (sum(|run| run.counts.prefetch_useful), sum(|run| run.counts.prefetch_wasted));
         let counts = [
             (sum(|run| run.counts.prefetched), "objects read along"),
             (useful, "of use"),
@@ -112,7 +123,8 @@ pub fn table(rows: &[Row<'_>]) -> String {
     format!("{}\n{UNITS}", table.render())
 }
 
-/// A value: its name in records, its head in the table (none where it is not shown), and how it is shown.
+/// A value: its name in records, its head in the table (none where it is not shown), and how it is
+/// shown.
 struct Column {
     name: &'static str,
     unit: &'static str,
@@ -133,8 +145,12 @@ const fn column(
 
 const COLUMNS: &[Column] = &[
     column("completion_seconds", "s", "", whole, |run| Some(run.took?.as_secs_f64())),
-    column("url_gets_per_second", "1/s", "URL-get/s", with_interval, |run| per_second(run, run.gets)),
-    column("operations_per_second", "1/s", "disk op/s", whole, |run| per_second(run, run.outcome.operations)),
+    column("url_gets_per_second", "1/s", "URL-get/s", with_interval, |run| {
+        per_second(run, run.gets)
+    }),
+    column("operations_per_second", "1/s", "disk op/s", whole, |run| {
+        per_second(run, run.outcome.operations)
+    }),
     column("latency_p50", "us", "p50", milliseconds, |run| latency(run, 0.5)),
     column("latency_p95", "us", "p95", milliseconds, |run| latency(run, 0.95)),
     column("latency_p99", "us", "p99", milliseconds, |run| latency(run, 0.99)),
@@ -149,8 +165,12 @@ const COLUMNS: &[Column] = &[
         run.read_modify_writes.and_then(|count| per_get(run, count))
     }),
     column("prefetched_per_get", "1", "", thousandths, |run| per_get(run, run.counts.prefetched)),
-    column("prefetch_useful_per_get", "1", "", thousandths, |run| per_get(run, run.counts.prefetch_useful)),
-    column("prefetch_wasted_per_get", "1", "", thousandths, |run| per_get(run, run.counts.prefetch_wasted)),
+    column("prefetch_useful_per_get", "1", "", thousandths, |run| {
+        per_get(run, run.counts.prefetch_useful)
+    }),
+    column("prefetch_wasted_per_get", "1", "", thousandths, |run| {
+        per_get(run, run.counts.prefetch_wasted)
+    }),
     column("reads_lost", "count", "", whole, |run| Some(run.outcome.lost as f64)),
     column("operations_refused", "count", "", whole, |run| Some(run.outcome.refused as f64)),
 ];

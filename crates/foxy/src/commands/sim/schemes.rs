@@ -20,8 +20,8 @@ use foxy_store::schemes::ufs::UfsMapping;
 use foxy_store::schemes::{DeviceWish, SCHEMES};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Makes or replays the operations, saves them where asked, and runs every scheme with every utilization and seed;
-/// gives the text, the records, and whether any run came to something.
+/// Makes or replays the operations, saves them where asked, and runs every scheme with every
+/// utilization and seed; gives the text, the records, and whether any run came to something.
 ///
 /// # Errors
 /// Names and files that cannot be used.
@@ -39,7 +39,8 @@ pub fn run(
     if schemes.is_empty() {
         return Ok((text, Vec::new(), true));
     }
-    let utilizations: Vec<f64> = matches.get_many("utilization").into_iter().flatten().copied().collect();
+    let utilizations: Vec<f64> =
+        matches.get_many("utilization").into_iter().flatten().copied().collect();
     let prefetch = matches.get_one::<ByteSize>("prefetch").expect("has a default").0;
     let prefetch = usize::try_from(prefetch).unwrap_or(usize::MAX);
     let mapping = mapping(matches.get_one::<String>("ufs-mapping").expect("has a default"));
@@ -53,7 +54,9 @@ pub fn run(
     let threads = device.threads(machine.cores, machine.memory, largest);
     let results = run_tasks(&tasks, &streams, &device, threads, seeds.len(), &watch);
     if watch.stop.load(Relaxed) {
-        return Err(Failure::Failed("sim: stopped by a signal; what it had made is removed".into()));
+        return Err(Failure::Failed(
+            "sim: stopped by a signal; what it had made is removed".into(),
+        ));
     }
     let rows: Vec<Row> = tasks
         .chunks(seeds.len())
@@ -78,7 +81,11 @@ fn mapping(name: &str) -> UfsMapping {
 fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
     let names: Vec<&String> = matches.get_many("scheme").into_iter().flatten().collect();
     if names.iter().any(|name| *name == "all") {
-        return Ok(SCHEMES.iter().map(|row| row.name).filter(|&name| name != SchemeName::Null).collect());
+        return Ok(SCHEMES
+            .iter()
+            .map(|row| row.name)
+            .filter(|&name| name != SchemeName::Null)
+            .collect());
     }
     let parse = |name: &&String| {
         name.parse().map_err(|error| Failure::Unusable(format!("--scheme {name}: {error}, or all")))
@@ -97,7 +104,13 @@ fn tasks(
     for &scheme in schemes {
         let all = if sizing::has_utilization(scheme) { utilizations } else { &utilizations[..1] };
         for &utilization in all {
-            tasks.extend(seeds.iter().map(|&seed| Plan { scheme, utilization, prefetch, ufs_mapping, seed }));
+            tasks.extend(seeds.iter().map(|&seed| Plan {
+                scheme,
+                utilization,
+                prefetch,
+                ufs_mapping,
+                seed,
+            }));
         }
     }
     tasks

@@ -1,4 +1,5 @@
-//! The URL operations that schemes carry out: made from gets by two cache levels, or read from a file; saved where asked.
+//! The URL operations that schemes carry out: made from gets by two cache levels, or read from a
+//! file; saved where asked.
 
 use super::input::Input;
 use crate::failure::Failure;
@@ -61,7 +62,9 @@ fn levels(matches: &ArgMatches, scale: f64) -> Result<Levels, Failure> {
     let names: Vec<&String> = matches.get_many("policy").into_iter().flatten().collect();
     let policy = match names[..] {
         [] => PolicyName::Lru,
-        [name] => name.parse().map_err(|error| Failure::Unusable(format!("--policy {name}: {error}")))?,
+        [name] => {
+            name.parse().map_err(|error| Failure::Unusable(format!("--policy {name}: {error}")))?
+        }
         _ => {
             return Err(Failure::Unusable(
                 "--policy: give one for the disk cache when there are schemes".into(),
@@ -83,7 +86,8 @@ fn describe(stream: &Operations) -> String {
 }
 
 fn read(path: &Path) -> Result<Operations, Failure> {
-    let unusable = |what: String| Failure::Unusable(format!("--operations {}: {what}", path.display()));
+    let unusable =
+        |what: String| Failure::Unusable(format!("--operations {}: {what}", path.display()));
     let file = File::open(path);
     let file = file.map_err(|error| {
         unusable(format!("cannot be opened: {error}; name a file that --save-operations wrote"))

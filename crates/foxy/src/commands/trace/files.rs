@@ -1,5 +1,5 @@
-//! The files of `foxy trace`: the log to read, the trace to write. What the bytes mean is foxy-workload's
-//! business.
+//! The files of `foxy trace`: the log to read, the trace to write. What the bytes mean is
+//! foxy-workload's business.
 
 use crate::failure::Failure;
 use crate::lab::arguments::option;
@@ -82,11 +82,15 @@ pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<()
     let mut progress = |done| progress.update(done);
     let written = if packed {
         let mut packer = GzEncoder::new(&mut file, Compression::fast());
-        write::write(trace, format, &mut packer, &mut progress).and_then(|()| packer.finish().map(|_| ()))
+        write::write(trace, format, &mut packer, &mut progress)
+            .and_then(|()| packer.finish().map(|_| ()))
     } else {
         write::write(trace, format, &mut file, &mut progress)
     };
     written.and_then(|()| file.flush()).map_err(|error| {
-        Failure::Failed(format!("{}: cannot be written: {error}; is the disk full?", path.display()))
+        Failure::Failed(format!(
+            "{}: cannot be written: {error}; is the disk full?",
+            path.display()
+        ))
     })
 }

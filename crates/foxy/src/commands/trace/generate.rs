@@ -1,4 +1,5 @@
-//! `foxy trace generate`: a synthetic trace that stands in for a published one, and how well it does.
+//! `foxy trace generate`: a synthetic trace that stands in for a published one, and how well it
+//! does.
 
 use super::files;
 use crate::failure::Failure;
@@ -47,7 +48,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let found = Statistics::of(&trace);
     let fits = fit(model, &trace, &found);
     terminal::print(text(model, &found, &fits).trim_end());
-    let record = |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
+    let record =
+        |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
     records::write(matches, records::setup(matches, seed), fits.iter().map(record).collect(), true)
 }
 
@@ -59,7 +61,8 @@ fn text(model: &Model, found: &Statistics, fits: &[Fit]) -> String {
     );
     let mut table = Table::new(&["figure", "published", "synthetic"]);
     for Fit { what, target, ours, .. } in fits {
-        let show = |value: f64| if value > 10.0 { format!("{value:.0}") } else { format!("{value:.3}") };
+        let show =
+            |value: f64| if value > 10.0 { format!("{value:.0}") } else { format!("{value:.3}") };
         table.row(&[what.clone(), show(*target), show(*ours)]);
     }
     text.push_str(&table.render());

@@ -23,6 +23,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         Some(("stats", matches)) => stats::run(matches),
         Some(("convert", matches)) => convert::run(matches),
         Some(("generate", matches)) => generate::run(matches),
-        _ => Err(Failure::Unusable("trace: no such subcommand; `foxy trace --help` lists them".into())),
+        _ => Err(Failure::Unusable(
+            "trace: no such subcommand; `foxy trace --help` lists them".into(),
+        )),
     }
 }

@@ -133,8 +133,10 @@ fn measures(found: &Statistics, curve: &[Point]) -> Vec<Record> {
         ("unique_bytes", found.unique_bytes, "bytes"),
         ("duration", found.duration, "microseconds"),
     ];
-    let mut records: Vec<Record> =
-        counts.iter().map(|&(name, count, unit)| measure(name, "trace", real(count), unit)).collect();
+    let mut records: Vec<Record> = counts
+        .iter()
+        .map(|&(name, count, unit)| measure(name, "trace", real(count), unit))
+        .collect();
     records.push(measure("urls_asked_for_once", "trace", found.once, "share"));
     if let Some(zipf) = found.zipf {
         records.push(measure("zipf_alpha", "trace", zipf.alpha, "exponent"));

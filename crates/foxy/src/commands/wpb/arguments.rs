@@ -45,8 +45,12 @@ fn whom() -> Vec<Arg> {
         option("proxy", "ADDRESS:PORT", "The proxy")
             .required_unless_present("start")
             .value_parser(value_parser!(SocketAddr)),
-        option("origin", "ADDRESS:PORT", "A server (`foxy origin`) instead of those that are started here")
-            .value_parser(value_parser!(SocketAddr)),
+        option(
+            "origin",
+            "ADDRESS:PORT",
+            "A server (`foxy origin`) instead of those that are started here",
+        )
+        .value_parser(value_parser!(SocketAddr)),
         switch("reverse", "Send origin-form requests, as to a reverse proxy").requires("origin"),
         option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
     ]
@@ -80,7 +84,11 @@ fn what() -> Vec<Arg> {
 }
 
 fn outputs() -> Vec<Arg> {
-    vec![records::argument(), html("Where a page with the figures goes"), fail_if(Some("hit_ratio<0.2"))]
+    vec![
+        records::argument(),
+        html("Where a page with the figures goes"),
+        fail_if(Some("hit_ratio<0.2")),
+    ]
 }
 
 /// A run of the whole benchmark.
@@ -106,11 +114,17 @@ pub struct Plan {
 /// A range of clients that has no number in it.
 pub fn clients(matches: &ArgMatches) -> Result<Vec<u32>, Failure> {
     let step = matches.get_one("step").copied().unwrap_or(8);
-    points(matches.get_one::<String>("clients").expect("has a default"), step).map_err(Failure::Unusable)
+    points(matches.get_one::<String>("clients").expect("has a default"), step)
+        .map_err(Failure::Unusable)
 }
 
-/// What the arguments come to for these numbers of clients, of a proxy that was `started` here or of the one that they name.
-pub fn plan(matches: &ArgMatches, clients: Vec<u32>, started: Option<(&Single, SocketAddr)>) -> Plan {
+/// What the arguments come to for these numbers of clients, of a proxy that was `started` here or
+/// of the one that they name.
+pub fn plan(
+    matches: &ArgMatches,
+    clients: Vec<u32>,
+    started: Option<(&Single, SocketAddr)>,
+) -> Plan {
     let quick = matches.get_flag("quick");
     let latency = matches.get_one("latency").copied();
     let latency = latency.unwrap_or(if quick { QUICK_LATENCY } else { foxy_lab::wpb::LATENCY });
@@ -118,8 +132,10 @@ pub fn plan(matches: &ArgMatches, clients: Vec<u32>, started: Option<(&Single, S
     let requests = if quick { QUICK_REQUESTS } else { defaults.requests };
     let pareto = matches.get_one::<String>("sizes").is_some_and(|sizes| sizes == "pareto");
     Plan {
-        target: started
-            .map_or_else(|| *matches.get_one("proxy").expect("required"), |(single, _)| single.address()),
+        target: started.map_or_else(
+            || *matches.get_one("proxy").expect("required"),
+            |(single, _)| single.address(),
+        ),
         origin: started.map(|(_, origin)| origin).or_else(|| matches.get_one("origin").copied()),
         reverse: started.is_some() || matches.get_flag("reverse"),
         subject: started.map_or_else(
@@ -144,7 +160,9 @@ pub fn plan(matches: &ArgMatches, clients: Vec<u32>, started: Option<(&Single, S
 fn points(text: &str, step: u32) -> Result<Vec<u32>, String> {
     const MOST: u32 = 10_000;
     let refuse = |what: &str| {
-        format!("--clients {text}: {what}; write a range such as 8..96, or one number, up to {MOST}")
+        format!(
+            "--clients {text}: {what}; write a range such as 8..96, or one number, up to {MOST}"
+        )
     };
     let number = |part: &str| part.trim().parse().ok().filter(|number| (1..=MOST).contains(number));
     let (first, last) = text.split_once("..").unwrap_or((text, text));
@@ -169,7 +187,10 @@ mod tests {
         assert_eq!(points("5", 8), Ok(vec![5]));
         for wrong in ["", "0..", "..8", "0..8", "96..8", "8..x", "8...9", "-1", "1..10001"] {
             let text = points(wrong, 8).expect_err(wrong);
-            assert!(text.starts_with(&format!("--clients {wrong}: ")) && !text.contains('\n'), "{text}");
+            assert!(
+                text.starts_with(&format!("--clients {wrong}: ")) && !text.contains('\n'),
+                "{text}"
+            );
         }
     }
 }

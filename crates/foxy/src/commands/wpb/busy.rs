@@ -1,4 +1,5 @@
-//! What a proxy that was started here, and the devices below its cache, were busy with in each part of a point (R101).
+//! What a proxy that was started here, and the devices below its cache, were busy with in each part
+//! of a point (R101).
 
 use crate::lab::peers::single::Single;
 use crate::lab::peers::spent::{Moment, Spent};
@@ -87,7 +88,8 @@ fn measures(subject: &str, workload: &str, spent: &Spent, requests: u64) -> Vec<
 
 /// The same and the names of what is measured of the proxy and its disks meanwhile.
 pub fn measurable(all: Measurable, disks: usize) -> Measurable {
-    all.and(&["cpu_busy", "cpu_us_per_request", "{disk}"]).choosing("disk", (0..disks).map(disk_name))
+    all.and(&["cpu_busy", "cpu_us_per_request", "{disk}"])
+        .choosing("disk", (0..disks).map(disk_name))
 }
 
 /// The first disk is "the" disk; further ones have their number.

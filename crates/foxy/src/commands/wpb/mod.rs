@@ -1,4 +1,5 @@
-//! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy: latency, hit ratios and errors over the number of clients.
+//! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy: latency, hit ratios and errors over the
+//! number of clients.
 
 mod arguments;
 mod busy;
@@ -30,7 +31,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Runs it.
 ///
 /// # Errors
-/// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file that cannot be written.
+/// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file
+/// that cannot be written.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
     let bars = Bars::of(matches, measurable(matches, &clients))?;
@@ -64,7 +66,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(matches, &bars, &plan, points, (more, lost.or(stopped)))
 }
 
-/// The names of what it may measure, of a proxy that is started here or of the one that the arguments name.
+/// The names of what it may measure, of a proxy that is started here or of the one that the
+/// arguments name.
 fn measurable(matches: &ArgMatches, clients: &[u32]) -> Vec<Measurable> {
     let started = matches.get_one::<String>("start");
     let disks = matches.get_many::<PathBuf>("folder").map_or(1, Iterator::count);
@@ -79,7 +82,10 @@ fn measurable(matches: &ArgMatches, clients: &[u32]) -> Vec<Measurable> {
 }
 
 /// The proxy that is to be started, with the origin behind it; none when one runs already.
-fn start(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<Option<(Single, Origin)>, Failure> {
+fn start(
+    matches: &ArgMatches,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Option<(Single, Origin)>, Failure> {
     if !matches.contains_id("start") {
         return Ok(None);
     }
@@ -89,7 +95,8 @@ fn start(matches: &ArgMatches, interrupted: &Arc<AtomicBool>) -> Result<Option<(
     Ok(single.map(|single| (single, origin)))
 }
 
-/// Every point until one shows that no more make sense; why, if so. A proxy that was started here is looked at meanwhile.
+/// Every point until one shows that no more make sense; why, if so. A proxy that was started here
+/// is looked at meanwhile.
 fn all_points(
     plan: &Plan,
     route: &Route,
@@ -97,13 +104,15 @@ fn all_points(
     interrupted: &Arc<AtomicBool>,
 ) -> Result<(Vec<Point>, Option<String>), Failure> {
     let each = |clients: u32| u64::from(clients) * 3 * u64::from(plan.knobs.requests);
-    let mut progress = Progress::new("wpb", Some(plan.clients.iter().map(|&clients| each(clients)).sum()));
+    let mut progress =
+        Progress::new("wpb", Some(plan.clients.iter().map(|&clients| each(clients)).sum()));
     let (mut points, mut done) = (Vec::new(), 0);
     for &clients in &plan.clients {
         let run = run_of(plan, clients, route, interrupted);
         let mut watched = Watched::new(started.as_deref_mut());
-        let report =
-            wpb::run(&run, &mut |begun| progress.update(done + begun), &mut |part| watched.ended(part));
+        let report = wpb::run(&run, &mut |begun| progress.update(done + begun), &mut |part| {
+            watched.ended(part)
+        });
         let report = report.map_err(failed)?;
         done += each(clients);
         let silent = report.silent();
@@ -128,7 +137,8 @@ fn route(plan: &Plan) -> Result<(Option<Origin>, Route), Failure> {
         (Some(origin), true) => Ok((None, Route::Reverse { host: origin.to_string() })),
         (Some(origin), false) => Ok((None, Route::Forward { servers: vec![*origin] })),
         (None, _) => {
-            let most = plan.clients.iter().copied().max().unwrap_or(1).div_ceil(wpb::CLIENTS_PER_SERVER);
+            let most =
+                plan.clients.iter().copied().max().unwrap_or(1).div_ceil(wpb::CLIENTS_PER_SERVER);
             let origin = origin::start("wpb", most)?;
             let servers = origin.servers().to_vec();
             Ok((Some(origin), Route::Forward { servers }))
@@ -136,11 +146,14 @@ fn route(plan: &Plan) -> Result<(Option<Origin>, Route), Failure> {
     }
 }
 
-/// The point of so many clients. Its files are its own, so that nothing that an earlier point left in the cache is a hit.
+/// The point of so many clients. Its files are its own, so that nothing that an earlier point left
+/// in the cache is a hit.
 fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
     let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
     let servers = match route {
-        Route::Forward { servers } if plan.origin.is_some() => u32::try_from(servers.len()).unwrap_or(1),
+        Route::Forward { servers } if plan.origin.is_some() => {
+            u32::try_from(servers.len()).unwrap_or(1)
+        }
         Route::Forward { .. } => clients.div_ceil(wpb::CLIENTS_PER_SERVER),
         Route::Reverse { .. } => 1,
     };
@@ -169,7 +182,8 @@ fn finish(
     for warning in outcome.warnings() {
         terminal::report(Level::Warning, &format!("wpb: {warning}"));
     }
-    let mut found: Vec<Record> = points.iter().flat_map(|point| point.records(&plan.subject)).collect();
+    let mut found: Vec<Record> =
+        points.iter().flat_map(|point| point.records(&plan.subject)).collect();
     found.extend(more);
     if let Some(reason) = &stopped {
         found.push(Record::FailedRun { subject: plan.subject.clone(), reason: reason.clone() });
@@ -179,7 +193,8 @@ fn finish(
             "wpb: {reason}; what was measured until then stands above, marked incomplete in the records"
         ))
     });
-    let setup = Setup { scale: wpb::scale(plan.latency), ..records::setup(matches, plan.knobs.seed) };
+    let setup =
+        Setup { scale: wpb::scale(plan.latency), ..records::setup(matches, plan.knobs.seed) };
     conclude(matches, bars, setup, found, failed, |setup| outcome.page(setup, stopped.as_deref()))
 }
 

@@ -1,4 +1,5 @@
-//! What `foxy wpb` found, for people: a table, the errors, warnings, and a page with the seed's figures (003, Figs 2–11).
+//! What `foxy wpb` found, for people: a table, the errors, warnings, and a page with the seed's
+//! figures (003, Figs 2–11).
 
 use super::arguments::Plan;
 use super::busy::Point;
@@ -28,7 +29,11 @@ impl Outcome<'_> {
         let compressed = if self.plan.latency == LATENCY {
             String::new()
         } else {
-            format!(" instead of {} (scale {})", show_duration(LATENCY), scale_text(scale(self.plan.latency)))
+            format!(
+                " instead of {} (scale {})",
+                show_duration(LATENCY),
+                scale_text(scale(self.plan.latency))
+            )
         };
         format!(
             "server latency {latency}{compressed}; {} requests of a client in each phase; latencies in ms",
@@ -45,8 +50,16 @@ impl Outcome<'_> {
     }
 
     fn table(&self) -> Table {
-        let heads =
-            ["clients", "servers", "no-cache", "phase 1", "phase 2", "both", "hit ratio", "byte hit ratio"];
+        let heads = [
+            "clients",
+            "servers",
+            "no-cache",
+            "phase 1",
+            "phase 2",
+            "both",
+            "hit ratio",
+            "byte hit ratio",
+        ];
         let mut table = Table::new(&[&heads[..], &["offered", "errors", "fetched"]].concat());
         for point in self.reports() {
             let errors: u64 = point.parts.iter().map(foxy_lab::wpb::PartReport::failed).sum();
@@ -74,7 +87,8 @@ impl Outcome<'_> {
         let disks: Vec<String> = (1..=self.disks()).map(|number| self.disk(number)).collect();
         let disks = disks.iter().map(|name| format!("{name} busy")).collect::<Vec<_>>();
         let heads = ["clients", "cores busy", "CPU µs/request"].into_iter();
-        let mut table = Table::new(&heads.chain(disks.iter().map(String::as_str)).collect::<Vec<_>>());
+        let mut table =
+            Table::new(&heads.chain(disks.iter().map(String::as_str)).collect::<Vec<_>>());
         for (point, spent) in &found {
             let mut row = vec![point.report.clients.to_string(), share(Some(spent.cores()))];
             row.push(shown(spent.each(point.requests())));
@@ -114,7 +128,13 @@ impl Outcome<'_> {
                     any = true;
                     let all = report.answers + report.failed();
                     let (clients, part) = (point.clients.to_string(), part.name().to_owned());
-                    table.row(&[clients, part, cause.name().into(), count.to_string(), all.to_string()]);
+                    table.row(&[
+                        clients,
+                        part,
+                        cause.name().into(),
+                        count.to_string(),
+                        all.to_string(),
+                    ]);
                 }
             }
         }
@@ -124,7 +144,8 @@ impl Outcome<'_> {
     /// What a reader must know before believing the figures.
     pub fn warnings(&self) -> Vec<String> {
         let clients = |is: &dyn Fn(&PointReport) -> bool| -> Option<String> {
-            let found = self.reports().filter(|point| is(point)).map(|point| point.clients.to_string());
+            let found =
+                self.reports().filter(|point| is(point)).map(|point| point.clients.to_string());
             let found: Vec<String> = found.collect();
             (!found.is_empty()).then(|| found.join(", "))
         };
@@ -188,7 +209,9 @@ impl Outcome<'_> {
             line("phase 2", Look::Solid, &of(Part::Second)),
             line("both phases", Look::Solid, &PointReport::mean),
         ];
-        let chart = |title, source, y, lines| self.chart(title, Provenance::of_run(source, setup), y, lines);
+        let chart = |title, source, y, lines| {
+            self.chart(title, Provenance::of_run(source, setup), y, lines)
+        };
         let percent = |ratio: Option<f64>| ratio.map(|ratio| ratio * 100.0);
         let hits = vec![
             line("hit ratio", Look::Solid, &|point| percent(point.hit_ratio())),
@@ -198,11 +221,20 @@ impl Outcome<'_> {
         let errors = Part::ALL.map(|part| {
             #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
             let failed = move |point: &PointReport| Some(point.part(part).failed() as f64);
-            line(part.name(), if part == Part::Control { Look::Dashed } else { Look::Solid }, &failed)
+            line(
+                part.name(),
+                if part == Part::Control { Look::Dashed } else { Look::Solid },
+                &failed,
+            )
         });
         [
             chart("Mean latency", "003 Figs 2, 5, 7, 10", Axis::linear("latency", "ms"), latency),
-            chart("Hit ratios of both phases", "003 Figs 3, 6, 8, 11", Axis::linear("hit ratio", "%"), hits),
+            chart(
+                "Hit ratios of both phases",
+                "003 Figs 3, 6, 8, 11",
+                Axis::linear("hit ratio", "%"),
+                hits,
+            ),
             chart("Errors", "003 Figs 4, 9", Axis::linear("failed requests", ""), errors.into()),
         ]
     }
@@ -222,7 +254,12 @@ impl Outcome<'_> {
             line(self.disk(number), Look::Dashed, &|spent| spent.disks().nth(number - 1).flatten())
         }));
         lines.retain(|line| !line.points.is_empty());
-        self.chart("Processor and disk", Provenance::of_run("003", setup), Axis::linear("busy", "%"), lines)
+        self.chart(
+            "Processor and disk",
+            Provenance::of_run("003", setup),
+            Axis::linear("busy", "%"),
+            lines,
+        )
     }
 
     fn chart(&self, title: &str, provenance: Provenance, y: Axis, lines: Vec<Line>) -> Chart {

@@ -1,4 +1,5 @@
-//! Table D-1 of seed 000: schemes on real file systems with chosen mount options, in loop devices (R4, R81-R84).
+//! Table D-1 of seed 000: schemes on real file systems with chosen mount options, in loop devices
+//! (R4, R81-R84).
 
 use super::run::{Measured, Run};
 use super::{Context, Missing, judged, row};
@@ -35,7 +36,8 @@ const MOUNTS: &[Mount] = &[
     Mount { name: "btrfs", kind: FileSystem::Btrfs, options: "strictatime" },
 ];
 
-const SCHEMES: [SchemeName; 4] = [SchemeName::Ufs, SchemeName::Aufs, SchemeName::Diskd, SchemeName::Coss];
+const SCHEMES: [SchemeName; 4] =
+    [SchemeName::Ufs, SchemeName::Aufs, SchemeName::Diskd, SchemeName::Coss];
 
 /// Files that a store may make for itself, beside its records'.
 const OWN_FILES: f64 = 1.5;
@@ -63,7 +65,13 @@ const fn ratio(
 }
 
 const RATIOS: &[Ratio] = &[
-    ratio("aufs, ext2: noatime over atime", (AUFS, "ext2 noatime"), (AUFS, "ext2"), 1.53, 1.2..=1.9),
+    ratio(
+        "aufs, ext2: noatime over atime",
+        (AUFS, "ext2 noatime"),
+        (AUFS, "ext2"),
+        1.53,
+        1.2..=1.9,
+    ),
     ratio(
         "ext2 noatime: coss over aufs",
         (SchemeName::Coss, "ext2 noatime"),
@@ -71,7 +79,13 @@ const RATIOS: &[Ratio] = &[
         1.94,
         1.5..=2.4,
     ),
-    ratio("aufs on ext2 noatime over ufs on ext2", (AUFS, "ext2 noatime"), (UFS, "ext2"), 3.07, 2.3..=3.8),
+    ratio(
+        "aufs on ext2 noatime over ufs on ext2",
+        (AUFS, "ext2 noatime"),
+        (UFS, "ext2"),
+        3.07,
+        2.3..=3.8,
+    ),
     ratio(
         "ext2 noatime: diskd over aufs",
         (SchemeName::Diskd, "ext2 noatime"),
@@ -97,13 +111,15 @@ impl Outcome {
     }
 }
 
-/// Table D-1, by URL-gets of the paper's stream instead of a proxy's peak: ratios are quoted, rates are not.
+/// Table D-1, by URL-gets of the paper's stream instead of a proxy's peak: ratios are quoted, rates
+/// are not.
 pub fn table_d1(context: &Context) -> Figure {
     let extent = context.extent();
     let scale = extent.scale;
     let lab = Lab::new(extent, &|_, _| {});
     let outcomes = measure(context, &lab);
-    let mut rows: Vec<FigureRow> = RATIOS.iter().map(|ratio| compare(ratio, &outcomes, scale)).collect();
+    let mut rows: Vec<FigureRow> =
+        RATIOS.iter().map(|ratio| compare(ratio, &outcomes, scale)).collect();
     rows.extend(outcomes.iter().map(|outcome| rate_row(outcome, scale)));
     let stream = lab.stream(lab.extent().seeds[0], Mix::PAPER);
     for scheme in SCHEMES {
@@ -111,8 +127,8 @@ pub fn table_d1(context: &Context) -> Figure {
     }
     let series = SCHEMES.iter().map(|&scheme| {
         let cells = outcomes.iter().filter(|outcome| outcome.cell.0 == scheme).zip(0..);
-        let points =
-            cells.filter_map(|(outcome, place)| Some((f64::from(place), mean(&outcome.rates().ok()?))));
+        let points = cells
+            .filter_map(|(outcome, place)| Some((f64::from(place), mean(&outcome.rates().ok()?))));
         Series { name: scheme.to_string(), points: points.collect() }
     });
     let names: Vec<&str> = MOUNTS.iter().map(|mount| mount.name).collect();
@@ -126,31 +142,35 @@ pub fn table_d1(context: &Context) -> Figure {
     Figure { rows, pictures }
 }
 
-/// All schemes on all mounts. The mounts are there at the same time and take turns, so that what else the machine does at a
-/// time is met by all.
+/// All schemes on all mounts. The mounts are there at the same time and take turns, so that what
+/// else the machine does at a time is met by all.
 fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     let seeds = &lab.extent().seeds;
-    let disk = seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER).operations.disk).max().unwrap_or(0);
+    let disk =
+        seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER).operations.disk).max().unwrap_or(0);
     let mount = |mount: &Mount| {
         if context.watch.stop.load(Relaxed) {
             return Err(Missing::from(RunError::Stopped));
         }
         let size = (512 << 20) + 8 * disk;
-        LoopMount::new(&context.folder, mount.kind, mount.options, size).map_err(Missing::impossible)
+        LoopMount::new(&context.folder, mount.kind, mount.options, size)
+            .map_err(Missing::impossible)
     };
     let mounted: Vec<Result<LoopMount, Missing>> = MOUNTS.iter().map(mount).collect();
     let mut outcomes: Vec<(&Result<LoopMount, Missing>, Outcome)> = Vec::new();
     for (mount, mounted) in MOUNTS.iter().zip(&mounted) {
         let none = || mounted.as_ref().map(|_| Vec::new()).map_err(Missing::clone);
-        outcomes
-            .extend(SCHEMES.map(|scheme| (mounted, Outcome { cell: (scheme, mount.name), runs: none() })));
+        outcomes.extend(
+            SCHEMES.map(|scheme| (mounted, Outcome { cell: (scheme, mount.name), runs: none() })),
+        );
     }
     for &seed in seeds {
         let stream = lab.stream(seed, Mix::PAPER);
         for (mounted, Outcome { cell: (scheme, _), runs }) in &mut outcomes {
             if let (Ok(mounted), Ok(done)) = (mounted, &mut *runs) {
                 let run =
-                    Run::new(mounted.folder(), *scheme, seed, &stream.operations, context.watch).write();
+                    Run::new(mounted.folder(), *scheme, seed, &stream.operations, context.watch)
+                        .write();
                 match run {
                     Ok(run) => done.push(run),
                     Err(why) => *runs = Err(why),
@@ -170,10 +190,13 @@ fn compare(ratio: &Ratio, outcomes: &[Outcome], scale: f64) -> FigureRow {
     let Ratio { name, quoted, .. } = *ratio;
     match (find(outcomes, ratio.above), find(outcomes, ratio.below)) {
         (Ok(above), Ok(below)) => {
-            let values: Vec<f64> = above.iter().zip(&below).map(|(above, below)| above / below).collect();
+            let values: Vec<f64> =
+                above.iter().zip(&below).map(|(above, below)| above / below).collect();
             judged(row(NAME, name, "times", &values, scale), quoted, &ratio.band)
         }
-        (Err(missing), _) | (_, Err(missing)) => missing.row(NAME, name, "times", Some(quoted), scale),
+        (Err(missing), _) | (_, Err(missing)) => {
+            missing.row(NAME, name, "times", Some(quoted), scale)
+        }
     }
 }
 
@@ -183,7 +206,8 @@ fn rate_row(outcome: &Outcome, scale: f64) -> FigureRow {
         Ok(runs) => {
             let rates: Vec<f64> = runs.iter().map(|run| run.rate).collect();
             let lost: u64 = runs.iter().map(|run| run.lost).sum();
-            let note = if lost > 0 { format!("reads that found nothing: {lost}") } else { String::new() };
+            let note =
+                if lost > 0 { format!("reads that found nothing: {lost}") } else { String::new() };
             row(NAME, &name, RATE, &rates, scale).with_note(note)
         }
         Err(missing) => missing.row(NAME, &name, RATE, None, scale),
@@ -191,11 +215,17 @@ fn rate_row(outcome: &Outcome, scale: f64) -> FigureRow {
 }
 
 /// What a scheme asks of its device per URL-get, which no file system changes.
-fn count_rows(scheme: SchemeName, outcomes: &[Outcome], stream: &Operations, scale: f64) -> Vec<FigureRow> {
+fn count_rows(
+    scheme: SchemeName,
+    outcomes: &[Outcome],
+    stream: &Operations,
+    scale: f64,
+) -> Vec<FigureRow> {
     let of_scheme = || outcomes.iter().filter(|outcome| outcome.cell.0 == scheme);
     let runs: Vec<&Measured> =
         of_scheme().filter_map(|outcome| outcome.runs.as_ref().ok()?.first()).collect();
-    let missing = of_scheme().find_map(|outcome| outcome.runs.as_ref().err()).filter(|_| runs.is_empty());
+    let missing =
+        of_scheme().find_map(|outcome| outcome.runs.as_ref().err()).filter(|_| runs.is_empty());
     let pieces = |kind: OperationKind| -> f64 {
         let operations = stream.list.iter().filter(|operation| operation.kind == kind);
         operations.map(|operation| operation.size.div_ceil(PIECE).max(1)).sum::<u64>() as f64
@@ -207,7 +237,8 @@ fn count_rows(scheme: SchemeName, outcomes: &[Outcome], stream: &Operations, sca
         if let Some(missing) = missing {
             return missing.row(NAME, &name, "1", None, scale);
         }
-        let values: Vec<f64> = runs.iter().map(|run| count(run) as f64 / run.gets.max(1) as f64).collect();
+        let values: Vec<f64> =
+            runs.iter().map(|run| count(run) as f64 / run.gets.max(1) as f64).collect();
         let made = row(NAME, &name, "1", &values, scale);
         let (low, high) = (made.low.unwrap_or_default(), made.high.unwrap_or_default());
         let mut note = if low < high {

@@ -1,4 +1,5 @@
-//! Figure 2 of seed 001 on real file systems in loop devices, with and without synchronous directories (R16).
+//! Figure 2 of seed 001 on real file systems in loop devices, with and without synchronous
+//! directories (R16).
 
 use super::{Context, row};
 use crate::lab::mounts::{FileSystem, LoopMount};
@@ -13,8 +14,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-fig2-disk";
-/// From this scale on, the files are made four times over instead of once, and of each KB from 0 to 10 instead of 0, 5 and
-/// 10.
+/// From this scale on, the files are made four times over instead of once, and of each KB from 0 to
+/// 10 instead of 0, 5 and 10.
 const FULL: f64 = 0.5;
 /// Bytes of a file system: what XFS needs, and more.
 const SIZE: u64 = 512 << 20;
@@ -45,7 +46,9 @@ pub fn figure_2(context: &Context) -> Figure {
             if let (Ok(times), Some(Picture::Plot { title, series, .. })) =
                 (&times, figure.pictures.first_mut())
             {
-                *title = "Fig 2: file management overhead, on the model and on file systems of today".into();
+                *title =
+                    "Fig 2: file management overhead, on the model and on file systems of today"
+                        .into();
                 series.extend(lines(&name, times));
             }
         }
@@ -79,7 +82,8 @@ fn measure(context: &Context, kind: FileSystem, options: &str) -> Result<Times, 
     if context.watch.stop.load(Relaxed) {
         return Err("stopped".into());
     }
-    let mount = LoopMount::new(&context.folder, kind, options, SIZE).map_err(|reason| reason.to_string())?;
+    let mount = LoopMount::new(&context.folder, kind, options, SIZE)
+        .map_err(|reason| reason.to_string())?;
     let step = if context.lab.extent().scale < FULL { 5 } else { 1 };
     let one = |kilobytes: usize| {
         times_in(context, mount.folder(), kilobytes << 10).map(|(create, delete)| Point {

@@ -1,5 +1,5 @@
-//! The figures that are measured on real file systems and real proxies, beside those on the model: the table of them, and what
-//! they share.
+//! The figures that are measured on real file systems and real proxies, beside those on the model:
+//! the table of them, and what they share.
 
 mod d1;
 mod figure_2;
@@ -45,7 +45,8 @@ pub struct MeasuredEntry {
     pub name: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// Whether it puts load on servers for as long as the load is to last, so that only its name asks for it.
+    /// Whether it puts load on servers for as long as the load is to last, so that only its name
+    /// asks for it.
     pub loads_servers: bool,
     make: fn(&Context) -> Figure,
 }
@@ -104,7 +105,14 @@ impl Missing {
         Self { verdict: Verdict::NotPossibleHere, why: why.to_string() }
     }
 
-    fn row(&self, figure: &str, name: &str, unit: &str, quoted: Option<f64>, scale: f64) -> FigureRow {
+    fn row(
+        &self,
+        figure: &str,
+        name: &str,
+        unit: &str,
+        quoted: Option<f64>,
+        scale: f64,
+    ) -> FigureRow {
         let row = FigureRow::impossible(figure, name, unit, quoted, &self.why).at_scale(scale);
         FigureRow { verdict: self.verdict, ..row }
     }
@@ -129,11 +137,12 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> Figu
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
 }
 
-/// Runs below which a measured ratio does not count as reproduced: two differ by more than the effects looked for.
+/// Runs below which a measured ratio does not count as reproduced: two differ by more than the
+/// effects looked for.
 const RUNS: u32 = 3;
 
-/// What a measured ratio comes to. It is reproduced when enough runs are all within the band; its shape is, when all are
-/// on the quoted side of one.
+/// What a measured ratio comes to. It is reproduced when enough runs are all within the band; its
+/// shape is, when all are on the quoted side of one.
 fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow {
     let row = row.against(quoted, band.clone());
     let (Some(low), Some(high)) = (row.low, row.high) else { return row };
@@ -145,7 +154,8 @@ fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow 
         (false, _) => Verdict::DifferentToday,
     };
     let few = if row.seeds < RUNS { "; too few runs to call it reproduced" } else { "" };
-    let note = format!("short runs, reads from the page cache, writes synced inside the timing{few}");
+    let note =
+        format!("short runs, reads from the page cache, writes synced inside the timing{few}");
     FigureRow { verdict, ..row }.with_note(note)
 }
 
@@ -153,7 +163,8 @@ fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow 
 fn judged_by_value(row: FigureRow, quoted: f64, band: RangeInclusive<f64>) -> FigureRow {
     let row = row.against(quoted, band);
     if row.verdict == Verdict::Reproduced && row.seeds < RUNS {
-        FigureRow { verdict: Verdict::ShapeOnly, ..row }.with_note("too few runs to call it reproduced")
+        FigureRow { verdict: Verdict::ShapeOnly, ..row }
+            .with_note("too few runs to call it reproduced")
     } else {
         row
     }
@@ -166,8 +177,14 @@ mod tests {
 
     #[test]
     fn a_store_that_did_not_do_its_work_is_told_from_what_cannot_be_run() {
-        let none =
-            Shortfall { lost: 3, reads: 4, refused: 0, operations: 9, first_refusal: None, disk_full: true };
+        let none = Shortfall {
+            lost: 3,
+            reads: 4,
+            refused: 0,
+            operations: 9,
+            first_refusal: None,
+            disk_full: true,
+        };
         let missing = Missing::from(RunError::FellShort(none));
         let row = missing.row("000-d1", "coss over aufs", "times", Some(1.94), 0.1);
         assert_eq!((row.verdict, row.quoted, row.ours), (Verdict::UnequalWork, Some(1.94), None));

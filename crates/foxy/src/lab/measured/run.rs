@@ -1,5 +1,5 @@
-//! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the disk; and what it left
-//! there read again, not from memory.
+//! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the
+//! disk; and what it left there read again, not from memory.
 
 use super::Missing;
 use crate::lab::leftovers::PREFIX;
@@ -28,7 +28,8 @@ pub struct Measured {
     pub gets: u64,
     /// URL-gets a second, until all is on the disk.
     pub rate: f64,
-    /// Files created; a creation that failed for want of its directory, and was tried again, is none.
+    /// Files created; a creation that failed for want of its directory, and was tried again, is
+    /// none.
     pub creates: u64,
     /// What the store asked of its device.
     pub counts: DeviceCounts,
@@ -44,7 +45,8 @@ pub struct Measured {
 pub struct ReadAgain {
     /// URL-reads a second.
     pub rate: f64,
-    /// URL-reads that did not find what was written: at a small scale a large record makes a store evict others.
+    /// URL-reads that did not find what was written: at a small scale a large record makes a store
+    /// evict others.
     pub lost: u64,
 }
 
@@ -71,7 +73,13 @@ impl<'a> Run<'a> {
             DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
             DeviceWish::Any | DeviceWish::Blocking => 1,
         };
-        let plan = Plan { scheme, utilization: 0.75, prefetch: 0, ufs_mapping: UfsMapping::default(), seed };
+        let plan = Plan {
+            scheme,
+            utilization: 0.75,
+            prefetch: 0,
+            ufs_mapping: UfsMapping::default(),
+            seed,
+        };
         Self { folder, plan, at_once, operations, watch }
     }
 
@@ -88,10 +96,12 @@ impl<'a> Run<'a> {
     pub fn write(&self) -> Result<Measured, Missing> {
         let root = self.root()?;
         self.sync()?;
-        let traced = Traced::new(device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?, 0);
+        let traced =
+            Traced::new(device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?, 0);
         let trace = traced.trace();
         let place = Place::Real(Box::new(traced));
-        let result = runs::run_at_once(&self.plan, self.at_once, self.operations, place, self.watch);
+        let result =
+            runs::run_at_once(&self.plan, self.at_once, self.operations, place, self.watch);
         let result = result.map_err(Missing::from)?;
         let written = clock::monotonic();
         self.sync()?;
@@ -107,7 +117,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Reads what was written and not deleted once more, when the system has forgotten the content of the files.
+    /// Reads what was written and not deleted once more, when the system has forgotten the content
+    /// of the files.
     ///
     /// # Errors
     /// Why it came to nothing.
@@ -117,7 +128,8 @@ impl<'a> Run<'a> {
         forget(self.folder.path()).map_err(|error| self.failed(&error))?;
         let device = device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?;
         let reads = left_on_disk(self.operations, self.plan.seed);
-        let outcome = runs::read_again(&self.plan, self.at_once, self.operations, &reads, device, self.watch);
+        let outcome =
+            runs::read_again(&self.plan, self.at_once, self.operations, &reads, device, self.watch);
         let outcome = outcome.map_err(Missing::from)?;
         let rate = outcome.operations as f64 / outcome.took.as_secs_f64().max(1e-9);
         Ok(ReadAgain { rate, lost: outcome.lost })
@@ -137,7 +149,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Asks the system to keep nothing of the content of all files in a folder. It keeps names and inodes.
+/// Asks the system to keep nothing of the content of all files in a folder. It keeps names and
+/// inodes.
 fn forget(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -157,6 +170,7 @@ fn device(root: &Root, scheme: SchemeName) -> io::Result<Box<dyn BlockingDevice>
         DeviceWish::Threads => Preference::Threads,
         DeviceWish::Blocking => Preference::Blocking,
     };
-    let settings = DeviceSettings { preference, threads: AUFS_THREADS, ..DeviceSettings::default() };
+    let settings =
+        DeviceSettings { preference, threads: AUFS_THREADS, ..DeviceSettings::default() };
     open_device(root, settings).map(|(device, _)| device)
 }

@@ -51,9 +51,11 @@ pub fn table_2(context: &Context) -> Figure {
     let lab = Lab::new(context.extent(), &|_, _| {});
     let scale = lab.extent().scale;
     let outcomes = measure(context, &lab);
-    let models = TECHNIQUES.map(|(_, scheme, _)| modelled(&lab.over_seeds(Trial::of(scheme.row().text, 1))));
+    let models =
+        TECHNIQUES.map(|(_, scheme, _)| modelled(&lab.over_seeds(Trial::of(scheme.row().text, 1))));
     let mut rows = Vec::new();
-    for ((name, _, quoted), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(&models)) {
+    for ((name, _, quoted), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(&models))
+    {
         rows.push(match &outcome.gets {
             Ok(rates) => row(NAME, name, RATE, rates, scale)
                 .against(*quoted, within(*quoted))
@@ -64,8 +66,10 @@ pub fn table_2(context: &Context) -> Figure {
     for ((name, ..), outcome) in TECHNIQUES.iter().zip(&outcomes) {
         let name = format!("{name}, read from the disk");
         rows.push(match &outcome.reads {
-            Ok(rates) => row(NAME, &name, READS, rates, scale)
-                .with_note(format!("pages in random order, not from memory; not found: {}", outcome.lost)),
+            Ok(rates) => row(NAME, &name, READS, rates, scale).with_note(format!(
+                "pages in random order, not from memory; not found: {}",
+                outcome.lost
+            )),
             Err(missing) => missing.row(NAME, &name, READS, None, scale),
         });
     }
@@ -78,7 +82,9 @@ fn modelled(trials: &[Arc<TrialResult>]) -> Modelled {
     let rates = trials.iter().map(|trial| trial.gets_per_second()).filter(|rate| rate.is_finite());
     let rates: Vec<f64> = rates.collect();
     let why = || trials.iter().find_map(|trial| trial.failure());
-    let why = || why().map_or_else(|| "nothing reached the disk".into(), |shortfall| shortfall.to_string());
+    let why = || {
+        why().map_or_else(|| "nothing reached the disk".into(), |shortfall| shortfall.to_string())
+    };
     if rates.is_empty() { Err(why()) } else { Ok(mean(&rates)) }
 }
 
@@ -128,7 +134,8 @@ fn add(rates: &mut Rates, next: Result<f64, Missing>) {
 
 fn pictures(outcomes: &[Outcome], models: &[Modelled]) -> Vec<Picture> {
     let bars = |name: &str, rates: &mut dyn Iterator<Item = Option<f64>>| {
-        let points = (0..).map(f64::from).zip(rates).filter_map(|(place, rate)| Some((place, rate?)));
+        let points =
+            (0..).map(f64::from).zip(rates).filter_map(|(place, rate)| Some((place, rate?)));
         Series { name: name.into(), points: points.collect() }
     };
     let means = |of: fn(&Outcome) -> &Rates| {
@@ -192,8 +199,7 @@ mod tests {
             "the model has no value at this scale: nothing reached the disk"
         );
         let fewer = Some(FewerBuffers { there: 27, asked: 128 });
-        let expected =
-            "the model at this scale: 12.3; 27 of 128 locality buffers: a quarter of so small a store";
+        let expected = "the model at this scale: 12.3; 27 of 128 locality buffers: a quarter of so small a store";
         assert_eq!(beside(&Ok(12.34), fewer), expected);
     }
 }

@@ -1,5 +1,6 @@
-//! Figures 18, 19 and 20 of seed 001: the load of its Table 3, at one rate after another, on foxy with several schemes and on Squid
-//! (R52–R55). What the values come to stands in `table_3/rows.rs`.
+//! Figures 18, 19 and 20 of seed 001: the load of its Table 3, at one rate after another, on foxy
+//! with several schemes and on Squid (R52–R55). What the values come to stands in
+//! `table_3/rows.rs`.
 
 mod rows;
 
@@ -21,7 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// From this scale on all rates are measured, each for [`TIME`]; below, those that the seed speaks of, each for a quarter of it.
+/// From this scale on all rates are measured, each for [`TIME`]; below, those that the seed speaks
+/// of, each for a quarter of it.
 const FULL: f64 = 0.5;
 const TIME: Duration = Duration::from_secs(12);
 /// Requests a second; the seed's go to 350, and it speaks of 50, 90, 110 and 340.
@@ -32,7 +34,8 @@ const MEMORY: ByteSize = ByteSize(32 << 20);
 const DISK: ByteSize = ByteSize(256 << 20);
 /// After how long an answer counts as missing.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// The share of the requests that began which a proxy must answer, and of the rate at which it must, to be good to that rate.
+/// The share of the requests that began which a proxy must answer, and of the rate at which it
+/// must, to be good to that rate.
 const GOOD: f64 = 0.95;
 
 /// A proxy as it is measured.
@@ -58,7 +61,12 @@ const SUBJECTS: [Subject; 6] = [
         quick: false,
     },
     Subject { name: "foxy, BUDDY", peer: "foxy", scheme: Some(SchemeName::Buddy), quick: false },
-    Subject { name: "foxy, SQUID's files", peer: "foxy", scheme: Some(SchemeName::Ufs), quick: false },
+    Subject {
+        name: "foxy, SQUID's files",
+        peer: "foxy",
+        scheme: Some(SchemeName::Ufs),
+        quick: false,
+    },
     Subject { name: "foxy, webcosm", peer: "foxy", scheme: Some(SchemeName::Webcosm), quick: true },
 ];
 
@@ -108,7 +116,8 @@ fn measure(context: &Context, subject: &Subject, full: bool) -> Result<Vec<Vec<P
                 return Err("stopped".into());
             }
             points.push(point(context, (subject, &peer, &program), (f64::from(rate), time), seed)?);
-            // What lies beyond the first rate that it is not good to shows how it fails; beyond that there is nothing to learn.
+            // What lies beyond the first rate that it is not good to shows how it fails; beyond
+            // that there is nothing to learn.
             if points.iter().filter(|point| !point.good).count() > 1 {
                 break;
             }
@@ -125,7 +134,8 @@ fn point(
     (rate, time): (f64, Duration),
     seed: u64,
 ) -> Result<Point, String> {
-    let folder = Temporary::new(context.folder.join(format!("{PREFIX}{}-table-3", std::process::id())));
+    let folder =
+        Temporary::new(context.folder.join(format!("{PREFIX}{}-table-3", std::process::id())));
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let origin = Origin::start(OriginOptions { listen, threads: 1 });
     let origin = origin.map_err(|error| format!("an origin cannot be started: {error}"))?;
@@ -142,7 +152,8 @@ fn point(
     };
     let plan = |description: &Description| {
         let mut plan = (peer.plan)(description);
-        let scheme = subject.scheme.map(|scheme| ["--scheme".to_owned(), scheme.row().text.to_owned()]);
+        let scheme =
+            subject.scheme.map(|scheme| ["--scheme".to_owned(), scheme.row().text.to_owned()]);
         plan.serve.extend(scheme.into_iter().flatten());
         plan
     };
@@ -159,7 +170,11 @@ fn point(
         seed,
         time_limit: TIME_LIMIT,
         interrupted: Arc::clone(&context.watch.stop),
-        ..LoadOptions::new(description.listen, Mode::Reverse { host: origin.address().to_string() }, workload)
+        ..LoadOptions::new(
+            description.listen,
+            Mode::Reverse { host: origin.address().to_string() },
+            workload,
+        )
     };
     let sent = || Tally { requests: origin.requests(), bytes: origin.body_bytes() };
     let before = sent();

@@ -1,5 +1,6 @@
-//! Figures 2, 5, 7, 9 and 11 of seed 003: the Wisconsin Proxy Benchmark on the reference architectures, with and without what the
-//! seed explains each figure by (R92–R97). Time is compressed: servers wait a thirtieth of what they did.
+//! Figures 2, 5, 7, 9 and 11 of seed 003: the Wisconsin Proxy Benchmark on the reference
+//! architectures, with and without what the seed explains each figure by (R92–R97). Time is
+//! compressed: servers wait a thirtieth of what they did.
 
 mod rows;
 
@@ -45,13 +46,19 @@ struct Measured {
 
 /// All rows and pictures.
 pub fn figures(context: &Context) -> Figure {
-    let measured: Result<Vec<Measured>, String> = CASES.iter().map(|case| measure(context, case)).collect();
+    let measured: Result<Vec<Measured>, String> =
+        CASES.iter().map(|case| measure(context, case)).collect();
     let rows = match &measured {
         Ok(all) => rows::rows(all),
-        Err(why) => vec![FigureRow::impossible("003-fig2", "the reference architectures", "", None, why)],
+        Err(why) => {
+            vec![FigureRow::impossible("003-fig2", "the reference architectures", "", None, why)]
+        }
     };
     let pictures = measured.unwrap_or_default().iter().map(picture).collect();
-    Figure { rows: rows.into_iter().map(|row| row.at_scale(wpb::scale(LATENCY))).collect(), pictures }
+    Figure {
+        rows: rows.into_iter().map(|row| row.at_scale(wpb::scale(LATENCY))).collect(),
+        pictures,
+    }
 }
 
 fn measure(context: &Context, &(name, arguments, clients): &Case) -> Result<Measured, String> {
@@ -71,14 +78,21 @@ fn measure(context: &Context, &(name, arguments, clients): &Case) -> Result<Meas
 }
 
 /// One number of clients on a proxy that was just started, with an empty cache.
-fn point(context: &Context, arguments: &[&str], clients: u32, seed: u64) -> std::io::Result<PointReport> {
-    let store = Temporary::new(context.folder.join(format!("{PREFIX}{}-reference", std::process::id())));
+fn point(
+    context: &Context,
+    arguments: &[&str],
+    clients: u32,
+    seed: u64,
+) -> std::io::Result<PointReport> {
+    let store =
+        Temporary::new(context.folder.join(format!("{PREFIX}{}-reference", std::process::id())));
     let proxy = Reference::start(store.path(), arguments)?;
     let servers = clients.div_ceil(CLIENTS_PER_SERVER);
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let origin = Origin::start_servers(OriginOptions { listen, threads: 1 }, servers)?;
     let whole = Wpb::new(servers);
-    let requests = if context.lab.extent().scale < FULL { whole.requests / 10 } else { whole.requests };
+    let requests =
+        if context.lab.extent().scale < FULL { whole.requests / 10 } else { whole.requests };
     let run = WpbRun {
         target: proxy.address,
         route: Route::Forward { servers: origin.servers().to_vec() },
@@ -101,16 +115,23 @@ struct Reference {
 impl Reference {
     fn start(store: &Path, arguments: &[&str]) -> std::io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("reference").args(arguments).args(["--listen", "127.0.0.1:0", "--store"]).arg(store);
+        command
+            .arg("reference")
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0", "--store"])
+            .arg(store);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         if let Some(out) = child.stdout.as_mut() {
             BufReader::new(out).read_line(&mut line)?;
         }
-        let address =
-            line.split("http://").nth(1).and_then(|rest| rest.trim_end().trim_end_matches('/').parse().ok());
+        let address = line
+            .split("http://")
+            .nth(1)
+            .and_then(|rest| rest.trim_end().trim_end_matches('/').parse().ok());
         let mut reference = Self { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) };
-        reference.address = address.ok_or_else(|| std::io::Error::other("the proxy did not start"))?;
+        reference.address =
+            address.ok_or_else(|| std::io::Error::other("the proxy did not start"))?;
         Ok(reference)
     }
 }
@@ -152,7 +173,10 @@ fn picture(measured: &Measured) -> Picture {
     let points = measured.runs.first().map_or(&[][..], Vec::as_slice);
     let series = |name: &str, part: Part| Series {
         name: name.into(),
-        points: points.iter().filter_map(|p| Some((f64::from(p.clients), p.part(part).mean()?))).collect(),
+        points: points
+            .iter()
+            .filter_map(|p| Some((f64::from(p.clients), p.part(part).mean()?)))
+            .collect(),
     };
     Picture::Plot {
         title: format!("Mean latency: {}, servers that wait 100 ms instead of 3 s", measured.name),

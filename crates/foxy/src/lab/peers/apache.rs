@@ -1,4 +1,5 @@
-//! Apache with `mod_cache_disk` under the event MPM: a pair of files for each object; the page cache is its memory.
+//! Apache with `mod_cache_disk` under the event MPM: a pair of files for each object; the page
+//! cache is its memory.
 
 use super::helper::Helper;
 use super::secured::{Files, NAME};
@@ -101,7 +102,8 @@ fn cleaner(description: &Description) -> Helper {
     let number = description.folder.join("htcacheclean.pid");
     let cache = description.cache();
     let limit = format!("-l{}K", description.disk.0 >> 10);
-    let words = ["-d1", "-n", &limit, "-p", &cache.to_string_lossy(), "-P", &number.to_string_lossy()];
+    let words =
+        ["-d1", "-n", &limit, "-p", &cache.to_string_lossy(), "-P", &number.to_string_lossy()];
     let arguments = words.map(str::to_owned).to_vec();
     Helper { program: "htcacheclean", package: "apache2-utils", arguments, number }
 }

@@ -1,6 +1,7 @@
-//! A limit on what a proxy's processes take together: a control group of its own, of either version. Without one on memory, page
-//! cache and all, a disk cache that fits the page cache is measured as a memory cache; one on the processor makes a proxy slower than the
-//! generator that shares its machine.
+//! A limit on what a proxy's processes take together: a control group of its own, of either
+//! version. Without one on memory, page cache and all, a disk cache that fits the page cache is
+//! measured as a memory cache; one on the processor makes a proxy slower than the generator that
+//! shares its machine.
 
 use foxy_base::ByteSize;
 use std::io;
@@ -9,7 +10,8 @@ use std::time::Duration;
 
 /// Where control groups of the second version are mounted.
 const UNIFIED: &str = "/sys/fs/cgroup";
-/// The shortest share of the processor that the kernel gives at a time, and over how long it is counted unless it would be less, in µs.
+/// The shortest share of the processor that the kernel gives at a time, and over how long it is
+/// counted unless it would be less, in µs.
 const SHORTEST_SHARE: f64 = 1000.0;
 const PERIOD: f64 = 20_000.0;
 
@@ -85,11 +87,14 @@ impl ControlGroup {
         std::fs::create_dir(&folder)?;
         let group = Self { folder };
         for (name, text) in files {
-            // A file that is not there is not made: the kernel says so, and the group is removed again.
-            std::fs::OpenOptions::new().write(true).open(group.folder.join(name)).and_then(|mut file| {
-                use std::io::Write;
-                file.write_all(text.as_bytes())
-            })?;
+            // A file that is not there is not made: the kernel says so, and the group is removed
+            // again.
+            std::fs::OpenOptions::new().write(true).open(group.folder.join(name)).and_then(
+                |mut file| {
+                    use std::io::Write;
+                    file.write_all(text.as_bytes())
+                },
+            )?;
         }
         Ok(group)
     }
@@ -129,7 +134,8 @@ mod tests {
         ] {
             let [(_, second), (_, first)] = Limit::Cores(cores).places();
             assert_eq!(second, [("cpu.max", format!("{quota} {period}"))], "{cores}");
-            let expected = [("cpu.cfs_period_us", period.to_owned()), ("cpu.cfs_quota_us", quota.to_owned())];
+            let expected =
+                [("cpu.cfs_period_us", period.to_owned()), ("cpu.cfs_quota_us", quota.to_owned())];
             assert_eq!(first, expected, "{cores}");
         }
     }

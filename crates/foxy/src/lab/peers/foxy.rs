@@ -12,7 +12,8 @@ pub fn plan(description: &Description) -> Plan {
         Some(Files { certificate, key, authority }) => {
             // It listens without TLS too, where nobody asks.
             let listen = ["--listen", "127.0.0.1:0", "--listen-tls", &listen.to_string()];
-            let own = ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];
+            let own =
+                ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];
             serve.extend(listen.into_iter().chain(own).map(str::to_owned));
             notes.push("speaks HTTP/2 with an origin that offers it, as this one does");
         }
@@ -21,7 +22,8 @@ pub fn plan(description: &Description) -> Plan {
     for cache in description.caches() {
         serve.extend(["--store".to_owned(), cache.display().to_string()]);
     }
-    let (size, memory) = (description.on_each_disk().0.to_string(), description.memory.0.to_string());
+    let (size, memory) =
+        (description.on_each_disk().0.to_string(), description.memory.0.to_string());
     serve.extend(["--size", &size, "--memory", &memory, "--access-log", "off"].map(str::to_owned));
     Plan { folders: vec!["cache"], serve, notes, ..Plan::default() }
 }

@@ -1,5 +1,6 @@
-//! A program beside a proxy that belongs to it, such as the one that keeps Apache's cache within its limit. It goes into the background by
-//! itself, into a session of its own, so it is known by the file that it writes its number to.
+//! A program beside a proxy that belongs to it, such as the one that keeps Apache's cache within
+//! its limit. It goes into the background by itself, into a session of its own, so it is known by
+//! the file that it writes its number to.
 
 use super::in_path;
 use crate::process_table::Process;

@@ -1,5 +1,6 @@
-//! The proxies that can be compared, each set up from the same neutral description. A proxy is one row of [`PEERS`] and one
-//! file beside this; what starts and stops it stands in `process`, what it uses in `usage`.
+//! The proxies that can be compared, each set up from the same neutral description. A proxy is one
+//! row of [`PEERS`] and one file beside this; what starts and stops it stands in `process`, what it
+//! uses in `usage`.
 
 mod apache;
 pub mod choice;
@@ -91,8 +92,10 @@ impl Description {
     /// A line for each of its caches, with the cache's number, counted from 1, and folder.
     fn for_each_cache(&self, line: impl Fn(usize, std::path::Display) -> String) -> String {
         let caches = self.caches();
-        let lines =
-            caches.iter().enumerate().map(|(number, folder)| line(number + 1, folder.display()) + "\n");
+        let lines = caches
+            .iter()
+            .enumerate()
+            .map(|(number, folder)| line(number + 1, folder.display()) + "\n");
         lines.collect()
     }
 
@@ -151,7 +154,13 @@ pub const PEERS: [Peer; 6] = [
     peer("foxy", None, ("", "--version"), (Disks::Several, Ends::Http2), foxy::plan),
     peer("squid", Some("squid"), ("squid", "-v"), (Disks::Several, Ends::Http1), squid::plan),
     peer("nginx", Some("nginx"), ("nginx", "-v"), (Disks::Several, Ends::Http2), nginx::plan),
-    peer("varnish", Some("varnishd"), ("varnish", "-V"), (Disks::Several, Ends::Nothing), varnish::plan),
+    peer(
+        "varnish",
+        Some("varnishd"),
+        ("varnish", "-V"),
+        (Disks::Several, Ends::Nothing),
+        varnish::plan,
+    ),
     peer(
         "trafficserver",
         Some("traffic_server"),
@@ -192,13 +201,16 @@ impl Peer {
             return std::env::current_exe()
                 .map_err(|error| format!("its own program cannot be found: {error}"));
         };
-        in_path(program)
-            .ok_or_else(|| format!("not installed; `apt-get install {}` brings {program}", self.package))
+        in_path(program).ok_or_else(|| {
+            format!("not installed; `apt-get install {}` brings {program}", self.package)
+        })
     }
 
     /// What its program says of itself, in a few words.
     pub fn version(&self, program: &Path) -> String {
-        let Ok(output) = Command::new(program).arg(self.version).output() else { return String::new() };
+        let Ok(output) = Command::new(program).arg(self.version).output() else {
+            return String::new();
+        };
         let text = [output.stdout, output.stderr].concat();
         version_in(&String::from_utf8_lossy(&text))
     }

@@ -1,5 +1,5 @@
-//! nginx with proxy_cache: a worker for each core, a file for each object; the page cache is its memory.
-//! Of several caches the URL says which.
+//! nginx with proxy_cache: a worker for each core, a file for each object; the page cache is its
+//! memory. Of several caches the URL says which.
 
 use super::secured::{Files, NAME};
 use super::{Description, Plan};
@@ -56,7 +56,8 @@ http {{
 "
     );
     let serve = ["-c", &description.path("nginx.conf"), "-e", &description.path("messages"), "-p"];
-    let serve = serve.map(str::to_owned).into_iter().chain([description.folder.display().to_string()]);
+    let serve =
+        serve.map(str::to_owned).into_iter().chain([description.folder.display().to_string()]);
     Plan {
         folders: vec!["cache"],
         files: vec![("nginx.conf", file)],
@@ -69,7 +70,8 @@ http {{
 
 /// What makes it speak TLS: behind where it listens, for its clients, and with its origin.
 fn tls(Files { certificate, key, authority }: &Files) -> (&'static str, String, String) {
-    let inward = format!("        ssl_certificate {certificate};\n        ssl_certificate_key {key};\n");
+    let inward =
+        format!("        ssl_certificate {certificate};\n        ssl_certificate_key {key};\n");
     let outward = format!(
         "            proxy_ssl_verify on;
             proxy_ssl_trusted_certificate {authority};

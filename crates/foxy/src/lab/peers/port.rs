@@ -1,4 +1,5 @@
-//! Whose a port is: between the choice of a free port and a proxy's own listening another program may take the port.
+//! Whose a port is: between the choice of a free port and a proxy's own listening another program
+//! may take the port.
 
 use super::process::Running;
 use std::io;
@@ -20,7 +21,8 @@ fn is_in_use(place: SocketAddr) -> bool {
     TcpListener::bind(place).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// Whether a program's last words are those of an address in use: by now the port may be free again.
+/// Whether a program's last words are those of an address in use: by now the port may be free
+/// again.
 fn says_in_use(words: &str) -> bool {
     words.to_lowercase().contains("address already in use")
 }
@@ -42,7 +44,8 @@ fn listeners_in(table: &str, place: SocketAddr) -> Vec<String> {
     table.lines().skip(1).filter_map(number).collect()
 }
 
-/// The numbers of the sockets that these processes hold. None where this user may not look at one of the processes.
+/// The numbers of the sockets that these processes hold. None where this user may not look at one
+/// of the processes.
 fn sockets(processes: &[u32]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for process in processes {
@@ -53,8 +56,9 @@ fn sockets(processes: &[u32]) -> Option<Vec<String>> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(_) => return None,
             };
-            let number =
-                target.to_str().and_then(|target| target.strip_prefix("socket:[")?.strip_suffix(']'));
+            let number = target
+                .to_str()
+                .and_then(|target| target.strip_prefix("socket:[")?.strip_suffix(']'));
             found.extend(number.map(str::to_owned));
         }
     }

@@ -1,5 +1,5 @@
-//! A proxy that runs: started as its plan says in a folder and a process group of its own, and ended with everything that it
-//! started. It never touches a process that it did not start.
+//! A proxy that runs: started as its plan says in a folder and a process group of its own, and
+//! ended with everything that it started. It never touches a process that it did not start.
 
 use super::control_group::ControlGroup;
 use super::secured::Papers;
@@ -24,8 +24,8 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// How often it is looked whether something has happened.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Whom the others run as when this program is root's: none of them wants to be root. foxy runs as whoever runs this, since its
-/// program may lie where nobody else can read it.
+/// Whom the others run as when this program is root's: none of them wants to be root. foxy runs as
+/// whoever runs this, since its program may lie where nobody else can read it.
 #[derive(Clone, Copy, Debug)]
 struct User {
     id: u32,
@@ -46,7 +46,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Writes its files, lets it make its cache, and starts it. What it says goes to a file in its folder.
+    /// Writes its files, lets it make its cache, and starts it. What it says goes to a file in its
+    /// folder.
     ///
     /// # Errors
     /// What could not be done, in one line.
@@ -60,9 +61,11 @@ impl Running {
         let failed = |what: &str, error: io::Error| format!("{}: {what}: {error}", peer.name);
         let user = if peer.is_foxy() { Ok(None) } else { unprivileged() };
         let user = user.map_err(|error| failed("no user to run as", error))?;
-        lay_out(description, plan, user).map_err(|error| failed("its folder cannot be made", error))?;
+        lay_out(description, plan, user)
+            .map_err(|error| failed("its folder cannot be made", error))?;
         let messages = description.folder.join("output");
-        let output = File::create(&messages).map_err(|error| failed("its output cannot be kept", error))?;
+        let output =
+            File::create(&messages).map_err(|error| failed("its output cannot be kept", error))?;
         let command = |program: &Path, arguments: &[String]| -> io::Result<Command> {
             let mut command = Command::new(program);
             command.args(arguments).current_dir(&description.folder).process_group(0);
@@ -76,7 +79,11 @@ impl Running {
             let status = command(program, arguments).and_then(|mut command| command.status());
             let status = status.map_err(|error| failed("its cache cannot be made", error))?;
             if !status.success() {
-                return Err(format!("{}: its cache was not made: {}", peer.name, last_lines(&messages)));
+                return Err(format!(
+                    "{}: its cache was not made: {}",
+                    peer.name,
+                    last_lines(&messages)
+                ));
             }
         }
         let helper = plan.helper.as_ref().map(|helper| helper.start(command)).transpose();
@@ -86,10 +93,18 @@ impl Running {
             helper.iter().for_each(helper::ask_to_end);
             failed("it cannot be started", error)
         })?;
-        let running =
-            Self { name: peer.name, child, asked_to_end: None, messages, helper, family: Vec::new() };
+        let running = Self {
+            name: peer.name,
+            child,
+            asked_to_end: None,
+            messages,
+            helper,
+            family: Vec::new(),
+        };
         if let Some(limit) = limit {
-            limit.hold(running.child.id()).map_err(|error| failed("its memory cannot be limited", error))?;
+            limit
+                .hold(running.child.id())
+                .map_err(|error| failed("its memory cannot be limited", error))?;
         }
         Ok(running)
     }
@@ -120,7 +135,10 @@ impl Running {
     fn all(&self) -> Vec<Process> {
         let mut found = family(self.child.id());
         found.extend(
-            self.helper.iter().filter(|helper| helper.still_runs()).flat_map(|helper| family(helper.id)),
+            self.helper
+                .iter()
+                .filter(|helper| helper.still_runs())
+                .flat_map(|helper| family(helper.id)),
         );
         found
     }
@@ -171,7 +189,8 @@ impl Running {
         self.ask_to_end();
         if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
             self.wait_since(asked);
-            // A group keeps its number while it has members; without members there is nobody to end.
+            // A group keeps its number while it has members; without members there is nobody to
+            // end.
             if let Some(group) = self.group() {
                 let _none_left = kill_process_group(group, Signal::KILL);
             }
@@ -204,7 +223,8 @@ fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Re
     };
     give(&description.folder)?;
     let own = plan.folders.iter().map(|name| description.folder.join(name));
-    let beside = description.beside.iter().flat_map(|folder| [folder.clone(), folder.join("cache")]);
+    let beside =
+        description.beside.iter().flat_map(|folder| [folder.clone(), folder.join("cache")]);
     for folder in own.chain(beside) {
         std::fs::create_dir_all(&folder)?;
         give(&folder)?;
@@ -212,7 +232,8 @@ fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Re
     let files = plan.files.iter().map(|(name, text)| (*name, text.as_str(), 0o644));
     for (name, text, mode) in files.chain(description.papers.iter().flat_map(Papers::files)) {
         let path = description.folder.join(name);
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&path)?;
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&path)?;
         file.write_all(text.as_bytes())?;
         give(&path)?;
     }
@@ -229,7 +250,9 @@ fn unprivileged() -> io::Result<Option<User>> {
         let mut fields = line.strip_prefix("nobody:")?.split(':').skip(1);
         Some(User { id: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
     });
-    found.map(Some).ok_or_else(|| io::Error::other("there is no user nobody; run as a user that is not root"))
+    found
+        .map(Some)
+        .ok_or_else(|| io::Error::other("there is no user nobody; run as a user that is not root"))
 }
 
 /// The end of a file of messages, on one line.

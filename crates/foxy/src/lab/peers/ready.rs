@@ -41,10 +41,12 @@ pub fn free_place(name: &str) -> Result<SocketAddr, String> {
     listener.map_err(|error| format!("no free port for {name}: {error}"))
 }
 
-/// Asks for an object of the origin `host` until it comes, over TLS where that is what the proxy is to speak.
+/// Asks for an object of the origin `host` until it comes, over TLS where that is what the proxy is
+/// to speak.
 ///
 /// # Errors
-/// Why it does not, with what the proxy said last. An answer of another program that has the port is none.
+/// Why it does not, with what the proxy said last. An answer of another program that has the port
+/// is none.
 pub fn wait_until_ready(
     running: &mut Running,
     name: &str,

@@ -1,4 +1,5 @@
-//! TLS on both sides of a proxy that is started: what it is given for that, and what it speaks within.
+//! TLS on both sides of a proxy that is started: what it is given for that, and what it speaks
+//! within.
 
 use foxy_lab::tls::{Trust, TrustError};
 use foxy_proxy::intercept::MadeCertificate;

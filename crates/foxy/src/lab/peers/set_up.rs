@@ -4,7 +4,8 @@ use super::{Peer, Plan};
 use foxy_report::Subject;
 use std::path::Path;
 
-/// A proxy called `name`, set up for `workload`; whichever of these folders is named is only called a folder.
+/// A proxy called `name`, set up for `workload`; whichever of these folders is named is only called
+/// a folder.
 pub fn record(
     (peer, program): (&Peer, &Path),
     (name, workload): (&str, &str),
@@ -12,12 +13,13 @@ pub fn record(
     folders: &[&Path],
 ) -> Subject {
     let neutral = |text: &str| {
-        folders
-            .iter()
-            .fold(text.to_owned(), |text, folder| text.replace(&*folder.to_string_lossy(), "FOLDER"))
+        folders.iter().fold(text.to_owned(), |text, folder| {
+            text.replace(&*folder.to_string_lossy(), "FOLDER")
+        })
     };
     let program_name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let command = [program_name].into_iter().chain(plan.serve.iter().map(|argument| neutral(argument)));
+    let command =
+        [program_name].into_iter().chain(plan.serve.iter().map(|argument| neutral(argument)));
     let helper = plan.helper.iter().map(|helper| {
         let words = helper.arguments.iter().map(|argument| neutral(argument)).collect::<Vec<_>>();
         format!("beside it: {} {}", helper.program, words.join(" "))

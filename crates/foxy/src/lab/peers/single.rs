@@ -1,5 +1,5 @@
-//! One proxy that a command starts to put its load on: set up from the same neutral description as those of `foxy compare`, in front
-//! of an origin of this program, and ended with the command.
+//! One proxy that a command starts to put its load on: set up from the same neutral description as
+//! those of `foxy compare`, in front of an origin of this program, and ended with the command.
 
 use super::control_group::{ControlGroup, Limit};
 use super::spent::Moment;
@@ -19,10 +19,12 @@ use std::sync::atomic::AtomicBool;
 const LEAST_CORES: f64 = 0.01;
 const MOST_CORES: f64 = 1024.0;
 
-/// The arguments of a command that may start its proxy; `instead` are those that say where one is that runs already.
+/// The arguments of a command that may start its proxy; `instead` are those that say where one is
+/// that runs already.
 pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
     let names = super::PEERS.map(|peer| peer.name);
-    // Refused beside `instead` by itself: an argument that --start would be refused beside does not miss it.
+    // Refused beside `instead` by itself: an argument that --start would be refused beside does not
+    // miss it.
     let only = |argument: Arg| argument.requires("start").conflicts_with_all(instead);
     [
         option("start", "NAME", "Start this one here as a reverse proxy of an origin started here too")
@@ -77,8 +79,8 @@ pub struct Single {
 }
 
 impl Single {
-    /// Starts the one that the arguments name, in front of `origin`, with room for `disk` bytes on all disks together; none when
-    /// they name none.
+    /// Starts the one that the arguments name, in front of `origin`, with room for `disk` bytes on
+    /// all disks together; none when they name none.
     ///
     /// # Errors
     /// One that is not installed, that cannot have so many disks, or that does not come up.
@@ -93,13 +95,16 @@ impl Single {
         let refuse = |why: String| format!("--start {name}: {why}");
         let disks = matches.get_many::<PathBuf>("folder").map_or(1, |folders| folders.len());
         if disks > 1 && peer.disks == Disks::One {
-            let why = format!("it can keep its cache in one folder only, not in {disks}; give one --folder");
+            let why = format!(
+                "it can keep its cache in one folder only, not in {disks}; give one --folder"
+            );
             return Err(Failure::Unusable(refuse(why)));
         }
         let program = peer.installed().map_err(|why| Failure::Unusable(refuse(why)))?;
         let folders = choice::folders(matches)?;
         let failed = |why: String| Failure::Failed(refuse(why));
-        let beside = |(number, folder): (usize, &Temporary)| folder.path().join(format!("disk-{number}"));
+        let beside =
+            |(number, folder): (usize, &Temporary)| folder.path().join(format!("disk-{number}"));
         let description = Description {
             folder: folders[0].path().join(name),
             beside: (2..).zip(&folders[1..]).map(beside).collect(),
@@ -112,7 +117,8 @@ impl Single {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let what = (origin, workload);
-        let started = Up::start((&peer, &program, name), description, what, folders[0].path(), interrupted);
+        let started =
+            Up::start((&peer, &program, name), description, what, folders[0].path(), interrupted);
         let (mut up, mut set_up) = started.map_err(failed)?;
         let group = match matches.get_one("cores") {
             Some(&cores) => Some(
@@ -140,7 +146,8 @@ impl Single {
         self.up.moment()
     }
 
-    /// Ends it; how it was set up and what it used for so many requests, and why it came to nothing, if it did.
+    /// Ends it; how it was set up and what it used for so many requests, and why it came to
+    /// nothing, if it did.
     pub fn end(mut self, requests: u64) -> (Vec<Record>, Option<String>) {
         let mut found = vec![self.set_up];
         match self.up.used() {

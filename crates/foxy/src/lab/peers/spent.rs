@@ -1,4 +1,5 @@
-//! What a proxy used of the processor over a while, and how long the devices below its cache were busy meanwhile.
+//! What a proxy used of the processor over a while, and how long the devices below its cache were
+//! busy meanwhile.
 
 use super::usage::{self, Usage};
 use foxy_base::{Instant, clock};
@@ -24,7 +25,8 @@ pub struct Spent {
 impl Moment {
     /// Now, at which processes have used so much and their caches lie in these folders.
     pub fn now(usage: Usage, caches: &[PathBuf]) -> Self {
-        let disks = caches.iter().map(|cache| usage::of_device(cache).map(|device| device.busy)).collect();
+        let disks =
+            caches.iter().map(|cache| usage::of_device(cache).map(|device| device.busy)).collect();
         Self { at: clock::monotonic(), processor: usage.processor, disks }
     }
 
@@ -62,8 +64,8 @@ impl Spent {
         (requests > 0).then(|| self.processor.as_secs_f64() * 1e6 / requests as f64)
     }
 
-    /// For each cache, the share of the time in which the device below it had something to do; none where there is no device. The kernel counts that in its
-    /// ticks and may count one too many.
+    /// For each cache, the share of the time in which the device below it had something to do; none
+    /// where there is no device. The kernel counts that in its ticks and may count one too many.
     pub fn disks(&self) -> impl Iterator<Item = Option<f64>> {
         let elapsed = self.elapsed.as_secs_f64().max(1e-9);
         self.disks.iter().map(move |busy| Some((busy.as_ref()?.as_secs_f64() / elapsed).min(1.0)))
@@ -89,7 +91,11 @@ mod tests {
         let (one, two) = (first.until(&second), second.until(&third));
         assert_eq!((one.cores(), one.each(1000)), (1.5, Some(3000.0)));
         assert_eq!(one.disks().collect::<Vec<_>>(), [Some(0.25), None]);
-        assert_eq!(two.disks().next(), Some(Some(1.0)), "a tick too many is not more than all the time");
+        assert_eq!(
+            two.disks().next(),
+            Some(Some(1.0)),
+            "a tick too many is not more than all the time"
+        );
         assert_eq!((two.cores(), two.each(0)), (0.0, None));
         assert_eq!(one.and(&two), first.until(&third));
         assert_eq!(one.and(&two).cores(), 0.75);

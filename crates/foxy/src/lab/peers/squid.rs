@@ -8,7 +8,8 @@ pub fn plan(description: &Description) -> Plan {
     let folder = description.folder.display();
     let megabytes = |size: u64| (size >> 20).max(1);
     let (disk, memory) = (megabytes(description.on_each_disk().0), megabytes(description.memory.0));
-    let caches = description.for_each_cache(|_, cache| format!("cache_dir aufs {cache} {disk} 16 256"));
+    let caches =
+        description.for_each_cache(|_, cache| format!("cache_dir aufs {cache} {disk} 16 256"));
     let (inward, own, outward) = match description.secured() {
         None => (format!("http_port {listen}"), String::new(), String::new()),
         Some(files) => tls(&listen.to_string(), &files),

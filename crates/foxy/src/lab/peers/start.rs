@@ -1,5 +1,5 @@
-//! The start of a proxy at a free port, until it gives its first object. A port that another program took meanwhile is given up
-//! for another port.
+//! The start of a proxy at a free port, until it gives its first object. A port that another
+//! program took meanwhile is given up for another port.
 
 use super::control_group::ControlGroup;
 use super::process::Running;
@@ -27,7 +27,8 @@ pub struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Starts it as described, at a port that is then the description's, and as the plan says that is made of it.
+    /// Starts it as described, at a port that is then the description's, and as the plan says that
+    /// is made of it.
     ///
     /// # Errors
     /// Why it does not come up, in one line.
@@ -40,14 +41,17 @@ impl Start<'_> {
         for attempt in 1..=ATTEMPTS {
             description.listen = ready::free_place(name)?;
             let plan = plan(description);
-            let mut running = Running::start(self.peer, self.program, description, &plan, self.limit)?;
+            let mut running =
+                Running::start(self.peer, self.program, description, &plan, self.limit)?;
             let what = (&*description, self.host);
             match ready::wait_until_ready(&mut running, name, what, self.interrupted) {
                 Ok(()) => return Ok((running, plan)),
                 Err(NotReady::Failed(why)) => return Err(why),
                 Err(NotReady::PortTaken) if attempt < ATTEMPTS => {
                     let listen = description.listen;
-                    let what = format!("{name}: another program took {listen}; starting it at another port");
+                    let what = format!(
+                        "{name}: another program took {listen}; starting it at another port"
+                    );
                     terminal::report(Level::Warning, &what);
                 }
                 Err(NotReady::PortTaken) => {}
@@ -56,6 +60,8 @@ impl Start<'_> {
             // What it began there is another start's.
             let _laid_out_anew = std::fs::remove_dir_all(&description.folder);
         }
-        Err(format!("{name} did not come up: other programs took each of {ATTEMPTS} ports; try again"))
+        Err(format!(
+            "{name} did not come up: other programs took each of {ATTEMPTS} ports; try again"
+        ))
     }
 }

@@ -65,7 +65,10 @@ fn who_can_have_several_disks_names_the_cache_on_each_and_gives_it_its_part() {
         }
         let whole = [description.disk.0.to_string(), "256m".into(), " 256 ".into()];
         assert!(!whole.iter().any(|size| text.contains(size.as_str())), "{}: {text}", peer.name);
-        assert!(text.contains("134217728") || text.contains("128m") || text.contains(" 128 "), "{text}");
+        assert!(
+            text.contains("134217728") || text.contains("128m") || text.contains(" 128 "),
+            "{text}"
+        );
     }
 }
 
@@ -88,8 +91,12 @@ fn who_ends_tls_names_certificate_key_and_authority_and_speaks_tls_with_its_orig
             let wanted = format!("/somewhere/of-its-own/{name}");
             assert!(text.contains(&wanted), "{}: no {wanted} in {text}", peer.name);
         }
-        let origin =
-            ["https://127.0.0.1:20002", "https://localhost:20002", "https://origin;", "originserver tls "];
+        let origin = [
+            "https://127.0.0.1:20002",
+            "https://localhost:20002",
+            "https://origin;",
+            "originserver tls ",
+        ];
         assert!(origin.iter().any(|origin| text.contains(origin)), "{}: {text}", peer.name);
         assert!(!text.contains("http://"), "{}: {text}", peer.name);
     }
@@ -107,7 +114,12 @@ fn who_ends_tls_verifies_its_origin_or_says_that_it_does_not() {
         let plan = (peer.plan)(&secured());
         let (text, notes) = (text_of(&plan), plan.notes.join("; "));
         let verifies = verifying.iter().any(|verifies| text.contains(verifies));
-        assert_ne!(verifies, notes.contains("does not verify its origin"), "{}: {text} {notes}", peer.name);
+        assert_ne!(
+            verifies,
+            notes.contains("does not verify its origin"),
+            "{}: {text} {notes}",
+            peer.name
+        );
     }
 }
 

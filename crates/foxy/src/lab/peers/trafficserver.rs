@@ -1,4 +1,5 @@
-//! Apache Traffic Server: its cyclone cache in one file on each disk, set up in a run root of its own.
+//! Apache Traffic Server: its cyclone cache in one file on each disk, set up in a run root of its
+//! own.
 
 use super::secured::{Files, NAME};
 use super::{Description, Plan};
@@ -83,7 +84,8 @@ CONFIG proxy.config.admin.user_id STRING #-1
     }
 }
 
-/// What makes it speak TLS: behind where it listens, what it shows, and with its origin, whose address it would not find in a certificate.
+/// What makes it speak TLS: behind where it listens, what it shows, and with its origin, whose
+/// address it would not find in a certificate.
 fn tls(Files { certificate, key, authority }: &Files) -> (&'static str, String, String) {
     let certificates = format!("dest_ip=* ssl_cert_name={certificate} ssl_key_name={key}\n");
     let outward = format!(

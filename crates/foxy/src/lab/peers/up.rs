@@ -48,7 +48,8 @@ pub struct Used {
 }
 
 impl Up {
-    /// Starts a proxy called `name` as described at a free port and waits until it gives an object of the origin `host`; the record is how it was set up.
+    /// Starts a proxy called `name` as described at a free port and waits until it gives an object
+    /// of the origin `host`; the record is how it was set up.
     ///
     /// # Errors
     /// Why it does not come up, in one line.
@@ -62,11 +63,15 @@ impl Up {
         let start = Start { peer, program, name, host, limit: None, interrupted };
         let (running, plan) = start.start(&mut description, peer.plan)?;
         let beside = description.beside.iter().filter_map(|folder| folder.parent());
-        let folders: Vec<&Path> = [&*description.folder, folder].into_iter().chain(beside).collect();
+        let folders: Vec<&Path> =
+            [&*description.folder, folder].into_iter().chain(beside).collect();
         let subject = set_up::record((peer, program), (name, workload), &plan, &folders);
         let (name, address) = (name.to_owned(), description.listen);
         let caches = description.caches();
-        Ok((Self { name, address, running, caches, before: Duration::ZERO }, Record::Subject(subject)))
+        Ok((
+            Self { name, address, running, caches, before: Duration::ZERO },
+            Record::Subject(subject),
+        ))
     }
 
     /// What it, and the devices below its cache, have done until now; none when it has ended.
@@ -108,7 +113,8 @@ impl Up {
             ));
         }
         let usage = self.running.usage();
-        let usage = usage.ok_or_else(|| format!("{} ended before it was known what it used", self.name))?;
+        let usage =
+            usage.ok_or_else(|| format!("{} ended before it was known what it used", self.name))?;
         let processor = usage.processor.saturating_sub(self.before);
         Ok(Used { name: self.name.clone(), processor, resident: usage.resident })
     }
@@ -124,7 +130,8 @@ impl Used {
     /// As run records, after so many requests.
     #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
     pub fn records(&self, requests: u64) -> [Record; 2] {
-        let measure = |name, value, unit| Record::Measure(Measure::once(name, &self.name, value, unit));
+        let measure =
+            |name, value, unit| Record::Measure(Measure::once(name, &self.name, value, unit));
         [
             measure("cpu_us_per_request", self.each(requests), "us"),
             measure("resident_bytes", self.resident as f64, "B"),

@@ -1,5 +1,5 @@
-//! What a family of processes has used, from `/proc`, and what the block device below a folder has done, from `/sys`.
-//! It measures any program, not only foxy.
+//! What a family of processes has used, from `/proc`, and what the block device below a folder has
+//! done, from `/sys`. It measures any program, not only foxy.
 
 use crate::process_table::{Process, processor_time};
 use std::os::unix::fs::MetadataExt;
@@ -50,7 +50,8 @@ fn field(text: &str, key: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the device below a folder has done so far; none where the system does not say, as for folders in memory.
+/// What the device below a folder has done so far; none where the system does not say, as for
+/// folders in memory.
 pub fn of_device(folder: &Path) -> Option<DeviceUsage> {
     let device = folder.metadata().ok()?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -58,8 +59,8 @@ pub fn of_device(folder: &Path) -> Option<DeviceUsage> {
     device_usage(&text)
 }
 
-/// Reads the kernel's block statistics (Documentation/block/stat): reads, merges, sectors of 512 bytes, …, the tenth the
-/// milliseconds in which something was under way.
+/// Reads the kernel's block statistics (Documentation/block/stat): reads, merges, sectors of 512
+/// bytes, …, the tenth the milliseconds in which something was under way.
 fn device_usage(text: &str) -> Option<DeviceUsage> {
     let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
     Some(DeviceUsage {

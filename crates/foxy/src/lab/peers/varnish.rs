@@ -1,5 +1,5 @@
-//! Varnish: memory for what is meant to lie in memory, its file storage for what is meant to lie on disk;
-//! of several storages it takes one after the other.
+//! Varnish: memory for what is meant to lie in memory, its file storage for what is meant to lie on
+//! disk; of several storages it takes one after the other.
 
 use super::{Description, Holding, Plan};
 
@@ -21,7 +21,10 @@ backend origin {{
         Holding::Memory => vec![format!("malloc,{}", description.memory.0)],
         Holding::Disk => {
             let caches = description.caches();
-            caches.iter().map(|cache| format!("file,{},{size}", cache.join("storage").display())).collect()
+            caches
+                .iter()
+                .map(|cache| format!("file,{},{size}", cache.join("storage").display()))
+                .collect()
         }
     };
     let serve = [
@@ -39,7 +42,9 @@ backend origin {{
     let notes = match description.holding {
         Holding::Memory => vec!["stores in memory only"],
         Holding::Disk => {
-            vec!["maps its storage file: the page cache is its memory, and nothing outlives a restart"]
+            vec![
+                "maps its storage file: the page cache is its memory, and nothing outlives a restart",
+            ]
         }
     };
     Plan {

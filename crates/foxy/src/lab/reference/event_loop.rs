@@ -1,5 +1,6 @@
-//! Everything on a single thread, as Squid: sockets when they are ready, files as they come, so that a file that takes its time stops
-//! everybody; and what is stored is known from an index in memory.
+//! Everything on a single thread, as Squid: sockets when they are ready, files as they come, so
+//! that a file that takes its time stops everybody; and what is stored is known from an index in
+//! memory.
 
 use super::message::{Answer, BAD_GATEWAY, Incoming, Wanted};
 use super::{Proxy, TIME_LIMIT};
@@ -37,7 +38,8 @@ pub fn start(proxy: Arc<Proxy>, index: bool, listener: StdListener) -> io::Resul
                         let (proxy, index) = (Arc::clone(&proxy), Rc::clone(&index));
                         spawn_local(async move {
                             // A client that goes away or takes too long has nobody to tell.
-                            let _gone = timeout(2 * TIME_LIMIT, serve(&proxy, &index, client)).await;
+                            let _gone =
+                                timeout(2 * TIME_LIMIT, serve(&proxy, &index, client)).await;
                         });
                     }
                     Err(_) => sleep(PAUSE).await,

@@ -1,5 +1,6 @@
-//! The cache of the reference proxies: an answer a file, in 256 folders by the hash of its URL, or, as CERN httpd had it, in a folder
-//! for each server beside a text file with a line for each answer, which is read from its beginning. Nothing is ever evicted.
+//! The cache of the reference proxies: an answer a file, in 256 folders by the hash of its URL, or,
+//! as CERN httpd had it, in a folder for each server beside a text file with a line for each
+//! answer, which is read from its beginning. Nothing is ever evicted.
 
 use super::message::Wanted;
 use foxy_base::random::split_mix;
@@ -40,7 +41,8 @@ impl Files {
         Ok(Self { folder: folder.into(), scan, written: AtomicU64::new(0) })
     }
 
-    /// The stored answer, if there is one that may be used at `now`, in seconds since the Unix epoch.
+    /// The stored answer, if there is one that may be used at `now`, in seconds since the Unix
+    /// epoch.
     pub fn find(&self, wanted: &Wanted, now: u64) -> Option<Vec<u8>> {
         if self.scan && !self.is_listed(wanted, now) {
             return None;
@@ -73,14 +75,21 @@ impl Files {
         self.list(wanted, expires)
     }
 
-    /// Stores an answer as Apache 1.3 did: to a temporary file, then copied into its place; gives it as it was read from there.
+    /// Stores an answer as Apache 1.3 did: to a temporary file, then copied into its place; gives
+    /// it as it was read from there.
     ///
     /// # Errors
     /// When it cannot be written or read.
-    pub fn keep_in_two_phases(&self, wanted: &Wanted, answer: &[u8], expires: u64) -> io::Result<Vec<u8>> {
+    pub fn keep_in_two_phases(
+        &self,
+        wanted: &Wanted,
+        answer: &[u8],
+        expires: u64,
+    ) -> io::Result<Vec<u8>> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
-        // The copy gets its name when it is whole: whoever wants the same URL meanwhile must not be given half of it.
+        // The copy gets its name when it is whole: whoever wants the same URL meanwhile must not be
+        // given half of it.
         let mut copy = temporary.clone().into_os_string();
         copy.push("-copy");
         fs::copy(&temporary, &copy)?;
@@ -88,7 +97,9 @@ impl Files {
         fs::remove_file(temporary)?;
         self.list(wanted, expires)?;
         let read = self.read(wanted, 0);
-        read.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "what was just stored is not there"))
+        read.ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, "what was just stored is not there")
+        })
     }
 
     fn write_temporary(
@@ -111,7 +122,11 @@ impl Files {
 
     fn place(&self, wanted: &Wanted) -> PathBuf {
         let hash = hash(&wanted.url);
-        if self.scan { self.servers(wanted).join(format!("{hash:016x}")) } else { self.hashed(hash) }
+        if self.scan {
+            self.servers(wanted).join(format!("{hash:016x}"))
+        } else {
+            self.hashed(hash)
+        }
     }
 
     fn hashed(&self, hash: u64) -> PathBuf {
@@ -143,7 +158,8 @@ impl Files {
         if !self.scan {
             return Ok(());
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(self.servers(wanted).join(LINES))?;
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(self.servers(wanted).join(LINES))?;
         file.write_all(format!("{expires} {}\n", wanted.url).as_bytes())
     }
 }
@@ -171,7 +187,10 @@ mod tests {
             let files = Files::open(folder.path(), scan).expect("opened");
             let (one, other) = (wanted("http://a/1"), wanted("http://a/2"));
             if two_phase {
-                assert_eq!(files.keep_in_two_phases(&one, b"answer", 100).expect("kept"), b"answer");
+                assert_eq!(
+                    files.keep_in_two_phases(&one, b"answer", 100).expect("kept"),
+                    b"answer"
+                );
             } else {
                 files.keep(&one, b"answer", 100).expect("kept");
             }

@@ -1,5 +1,6 @@
-//! What the reference proxies understand of HTTP: a GET for an absolute URL, and whether an answer may be stored. To servers
-//! they speak HTTP/1.0, so that an answer ends with its connection and is passed on as it stands.
+//! What the reference proxies understand of HTTP: a GET for an absolute URL, and whether an answer
+//! may be stored. To servers they speak HTTP/1.0, so that an answer ends with its connection and is
+//! passed on as it stands.
 
 use bytes::BytesMut;
 use foxy_http::{
@@ -43,7 +44,8 @@ impl Incoming {
         self.input.extend_from_slice(bytes);
         let event = self.decoder.next(&mut self.input).map_err(|_| BAD_REQUEST)?;
         let Some(RequestEvent::Head(mut head, _)) = event else { return Ok(None) };
-        let text = |bytes: &[u8]| std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| BAD_REQUEST);
+        let text =
+            |bytes: &[u8]| std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| BAD_REQUEST);
         let url = text(head.target.raw())?;
         if head.method != Method::Get || !url.starts_with("http://") {
             return Err(NOT_IMPLEMENTED);
@@ -66,8 +68,8 @@ impl Incoming {
 pub struct Answer {
     /// All of it.
     pub bytes: Vec<u8>,
-    /// Until when it may be used again, in seconds since the Unix epoch; none when it may not be stored: it is not a whole
-    /// 200, forbids it, or does not say for how long.
+    /// Until when it may be used again, in seconds since the Unix epoch; none when it may not be
+    /// stored: it is not a whole 200, forbids it, or does not say for how long.
     pub expires: Option<u64>,
 }
 
@@ -83,7 +85,8 @@ fn lifetime(answer: &[u8]) -> Option<u64> {
     let mut decoder = ResponseDecoder::default();
     decoder.expect(&Method::Get);
     let mut input = BytesMut::from(answer);
-    let Ok(Some(ResponseEvent::Head(head, BodyLength::Length(length)))) = decoder.next(&mut input) else {
+    let Ok(Some(ResponseEvent::Head(head, BodyLength::Length(length)))) = decoder.next(&mut input)
+    else {
         return None;
     };
     let forbidden = ["no-store", "no-cache", "private"]
@@ -138,7 +141,8 @@ mod tests {
 
     #[test]
     fn only_a_whole_answer_with_a_lifetime_is_stored() {
-        let expires = |text: &str| Answer::of(text.replace('\n', "\r\n").into_bytes(), 1000).expires;
+        let expires =
+            |text: &str| Answer::of(text.replace('\n', "\r\n").into_bytes(), 1000).expires;
         assert_eq!(
             expires("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 2\n\nab"),
             Some(1060)

@@ -1,6 +1,7 @@
-//! The reference architectures of the Wisconsin Proxy Benchmark (R92): five small caching forward proxies that differ in who
-//! carries a connection and how the cache is found and written, and in nothing else; each with a switch that takes away what its
-//! figure is said to come from. They keep everything, know no access control, and serve nobody but the lab.
+//! The reference architectures of the Wisconsin Proxy Benchmark (R92): five small caching forward
+//! proxies that differ in who carries a connection and how the cache is found and written, and in
+//! nothing else; each with a switch that takes away what its figure is said to come from. They keep
+//! everything, know no access control, and serve nobody but the lab.
 
 mod event_loop;
 mod files;
@@ -25,7 +26,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// Who carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// CERN httpd: a process for each connection, which finds a stored answer in the text file of its directory.
+    /// CERN httpd: a process for each connection, which finds a stored answer in the text file of
+    /// its directory.
     ProcessPerRequest,
     /// Apache 1.3: a pool of workers, an answer written, then copied into place, then sent.
     Prefork,

@@ -1,5 +1,5 @@
-//! The architectures that carry a connection on a thread: a pool whose workers accept for themselves, a fixed pool with a queue before
-//! it, and a thread for each connection.
+//! The architectures that carry a connection on a thread: a pool whose workers accept for
+//! themselves, a fixed pool with a queue before it, and a thread for each connection.
 
 use super::Proxy;
 use std::io;
@@ -24,7 +24,8 @@ pub fn accept_each(listener: &TcpListener, mut serve: impl FnMut(TcpStream)) {
     }
 }
 
-/// Workers that each accept and serve one connection at a time; whoever finds none free waits in the system's queue.
+/// Workers that each accept and serve one connection at a time; whoever finds none free waits in
+/// the system's queue.
 pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io::Result<()> {
     for _ in 0..workers {
         let (proxy, listener) = (Arc::clone(proxy), listener.try_clone()?);
@@ -35,16 +36,24 @@ pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io
     Ok(())
 }
 
-/// Workers that take connections from a queue; whoever finds all of them busy and the backlog full is reset. (Linux does not refuse a
-/// connection when a listener's own queue is full, as the systems of then did, but leaves it to try again a second later.)
-pub fn fixed(proxy: &Arc<Proxy>, workers: usize, backlog: usize, listener: TcpListener) -> io::Result<()> {
+/// Workers that take connections from a queue; whoever finds all of them busy and the backlog full
+/// is reset. (Linux does not refuse a connection when a listener's own queue is full, as the
+/// systems of then did, but leaves it to try again a second later.)
+pub fn fixed(
+    proxy: &Arc<Proxy>,
+    workers: usize,
+    backlog: usize,
+    listener: TcpListener,
+) -> io::Result<()> {
     let most = workers + backlog;
     let (queue, waiting) = sync_channel(most);
     let waiting = Arc::new(Mutex::new(waiting));
-    // Connections that are carried or wait. The queue alone would not do: many may come before idle workers wake.
+    // Connections that are carried or wait. The queue alone would not do: many may come before idle
+    // workers wake.
     let inside = Arc::new(AtomicUsize::new(0));
     for _ in 0..workers {
-        let (proxy, waiting, inside) = (Arc::clone(proxy), Arc::clone(&waiting), Arc::clone(&inside));
+        let (proxy, waiting, inside) =
+            (Arc::clone(proxy), Arc::clone(&waiting), Arc::clone(&inside));
         Builder::new().name("worker".into()).spawn(move || work(&proxy, &waiting, &inside))?;
     }
     let accept = move || {
@@ -73,7 +82,8 @@ fn work(proxy: &Proxy, waiting: &Mutex<Receiver<TcpStream>>, inside: &AtomicUsiz
     }
 }
 
-/// Ends a connection with a reset. Where that cannot be set the close alone does it when the request has come already.
+/// Ends a connection with a reset. Where that cannot be set the close alone does it when the
+/// request has come already.
 fn reset(client: TcpStream) {
     let _closed_all_the_same = TcpSocket::from_std_stream(client).set_zero_linger();
 }

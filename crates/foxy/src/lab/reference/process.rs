@@ -1,4 +1,5 @@
-//! A process for each connection, as CERN httpd: this program again, with the connection as its standard input.
+//! A process for each connection, as CERN httpd: this program again, with the connection as its
+//! standard input.
 
 use super::pools::accept_each;
 use super::{Options, Proxy};

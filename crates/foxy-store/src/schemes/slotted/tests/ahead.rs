@@ -7,8 +7,8 @@ fn ahead() -> StoreSettings {
     StoreSettings { prefetch: 8 << 10, ..settings() }
 }
 
-/// A device with a store that reads ahead, with records 0 to 5 of one site side by side on disk and one of another
-/// behind them.
+/// A device with a store that reads ahead, with records 0 to 5 of one site side by side on disk and
+/// one of another behind them.
 fn written_side_by_side() -> Memory {
     let mut store = Store::open(LAZY_READS_LOC, Memory::default(), &ahead());
     for key in 0..6 {
@@ -30,7 +30,8 @@ fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
 /// Records read along, useful and wasted.
 fn read_along<D>(store: &Store<D>) -> [u64; 3] {
     let statistics = &store.observer.statistics;
-    [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted].map(|cell| cell.get())
+    [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted]
+        .map(|cell| cell.get())
 }
 
 #[test]
@@ -86,8 +87,13 @@ fn gets_of_what_is_being_read_along_wait_for_that_read() {
     let later = store.driver.now() + Duration::from_secs(5);
     store.driver.run_until(later);
     let answers = store.driver.take_answers();
-    let found =
-        |call| answers.iter().any(|(other, answer)| other == call && matches!(answer, Answer::Found(_)));
+    let found = |call| {
+        answers.iter().any(|(other, answer)| other == call && matches!(answer, Answer::Found(_)))
+    };
     assert!(asked.iter().all(found));
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (2, [4, 2, 0]), "0 to 2, and 3 to 5");
+    assert_eq!(
+        (store.counts(&mut before)[2], read_along(&store)),
+        (2, [4, 2, 0]),
+        "0 to 2, and 3 to 5"
+    );
 }

@@ -41,8 +41,10 @@ fn a_disk_without_room_makes_the_store_smaller_or_unusable() {
     assert_eq!(unusable.put(1, 1, 10), Answer::Refused(RefusedReason::NoSpace));
     let sizes: Vec<_> = (0..20)
         .map(|seed| {
-            let observed =
-                open(&settings(), Faulty::new(Memory::default(), FaultPlan { no_space: 0.3, ..SOUND }, seed));
+            let observed = open(
+                &settings(),
+                Faulty::new(Memory::default(), FaultPlan { no_space: 0.3, ..SOUND }, seed),
+            );
             let told = observed.observer.statistics.size_bytes.get();
             (observed.observer.status.get(), observed.driver.into_device().inner().bytes(), told)
         })
@@ -141,7 +143,9 @@ fn operations_that_finish_in_any_order_with_any_fault_give_right_bytes_or_none()
             let other = random.below(50);
             let version = newest[usize::try_from(other).expect("small")];
             match store.driver.get(name(other)) {
-                Answer::Found(found) => assert_eq!(found, content(other, version, 4000), "seed {seed}"),
+                Answer::Found(found) => {
+                    assert_eq!(found, content(other, version, 4000), "seed {seed}")
+                }
                 Answer::Absent(_) => {}
                 answer => panic!("seed {seed}: {answer:?}"),
             }

@@ -128,7 +128,9 @@ fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
         let mut store = open(&settings(), device_with(&bytes));
         for key in 0..60 {
             match store.driver.get(name(key)) {
-                Answer::Found(found) => assert_eq!(found, content(key, 1, 5000), "seed 77, round {round}"),
+                Answer::Found(found) => {
+                    assert_eq!(found, content(key, 1, 5000), "seed 77, round {round}")
+                }
                 Answer::Absent(_) => {}
                 other => panic!("seed 77, round {round}: {other:?}"),
             }
@@ -136,8 +138,9 @@ fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
     }
 }
 
-/// A store whose journal has two blocks, so that the first is known to have been acknowledged. It has moved to its other half,
-/// since the one it began with has room for one beside the block it was begun with.
+/// A store whose journal has two blocks, so that the first is known to have been acknowledged. It
+/// has moved to its other half, since the one it began with has room for one beside the block it
+/// was begun with.
 fn with_two_journal_blocks() -> (Vec<u8>, usize) {
     let mut store = new();
     for key in 0..3 {

@@ -12,7 +12,8 @@ use foxy_device::{Memory, StorePath};
 /// The bytes of the file, and where in it the journal half that counts lies.
 fn half_that_counts(device: &Memory) -> (Vec<u8>, std::ops::Range<usize>) {
     let bytes = device.content(&StorePath::new(FILE_NAME)).expect("a store");
-    let Ok(Found::Ours(superblock)) = Superblock::judge(&bytes[..PAGE], &bytes[PAGE..2 * PAGE]) else {
+    let Ok(Found::Ours(superblock)) = Superblock::judge(&bytes[..PAGE], &bytes[PAGE..2 * PAGE])
+    else {
         panic!("no superblock");
     };
     let half = Layout::of(superblock.size).journal[superblock.journal_half as usize];

@@ -1,4 +1,5 @@
-//! What a check can find, and what each finding means for the cache. Names and words; nothing is looked for here.
+//! What a check can find, and what each finding means for the cache. Names and words; nothing is
+//! looked for here.
 
 use foxy_device::IoError;
 use std::fmt;
@@ -19,7 +20,8 @@ pub enum Level {
 pub enum Reason {
     /// A copy of the superblock is not whole; the other one is.
     SuperblockDamaged,
-    /// A copy of the superblock is older than the other: the writing of both was cut off between them.
+    /// A copy of the superblock is older than the other: the writing of both was cut off between
+    /// them.
     SuperblockOlder,
     /// One of the two copies of a journal block is not whole.
     JournalCopyDamaged,
@@ -76,14 +78,21 @@ impl Reason {
     #[must_use]
     pub fn meaning(self, misses: u64) -> String {
         match self {
-            Self::SuperblockDamaged | Self::SuperblockOlder => "nothing: the other copy counts".into(),
+            Self::SuperblockDamaged | Self::SuperblockOlder => {
+                "nothing: the other copy counts".into()
+            }
             Self::JournalCopyDamaged => "nothing: the other copy of the block counts".into(),
             Self::JournalTorn => "nothing: nobody was answered for it".into(),
             Self::JournalDamaged | Self::MarksImpossible => {
-                "all records are misses: what was removed could come back, so the store begins anew".into()
+                "all records are misses: what was removed could come back, so the store begins anew"
+                    .into()
             }
-            Self::SummaryLost => "its records and those of all older segments of its log are misses".into(),
-            Self::Unsealed => "nothing: the next opening reads it through and writes its summary".into(),
+            Self::SummaryLost => {
+                "its records and those of all older segments of its log are misses".into()
+            }
+            Self::Unsealed => {
+                "nothing: the next opening reads it through and writes its summary".into()
+            }
             Self::Unreadable(_) if misses == 0 => "not known: it could not be looked at".into(),
             _ => match misses {
                 0 => "nothing: what it holds has been replaced or removed".into(),

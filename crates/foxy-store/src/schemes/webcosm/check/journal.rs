@@ -43,7 +43,8 @@ impl Walk<'_> {
     /// Reads the half that counts; what it says is taken note of.
     pub(super) fn journal(&mut self) -> JournalReport {
         let half = self.geometry.journal[self.superblock.journal_half as usize];
-        let mut report = JournalReport { room: (half.bytes() / BLOCK_BYTES) as u64, ..Default::default() };
+        let mut report =
+            JournalReport { room: (half.bytes() / BLOCK_BYTES) as u64, ..Default::default() };
         let bytes = match self.reader.exactly(half.offset(), half.bytes()) {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -51,7 +52,8 @@ impl Walk<'_> {
                 return report;
             }
         };
-        let blocks: Vec<_> = bytes.chunks_exact(BLOCK_BYTES).map(|pair| pair.split_at(PAGE)).collect();
+        let blocks: Vec<_> =
+            bytes.chunks_exact(BLOCK_BYTES).map(|pair| pair.split_at(PAGE)).collect();
         let states: Vec<_> =
             (0..).zip(&blocks).map(|(n, (one, two))| [one, two].map(|p| self.copy(p, n))).collect();
         let sound = |pair: &[Copy; 2]| pair.contains(&Copy::Sound);
@@ -80,8 +82,8 @@ impl Walk<'_> {
         if whole || blank { Copy::Stale } else { Copy::Damaged }
     }
 
-    /// The last block written may have been cut off, and so may the one after it; all before must be whole, and so must the
-    /// first, without which nothing was stored yet.
+    /// The last block written may have been cut off, and so may the one after it; all before must
+    /// be whole, and so must the first, without which nothing was stored yet.
     fn judge_block(&mut self, at: u64, pair: [Copy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
         if pair.contains(&Copy::Sound) {
@@ -100,7 +102,9 @@ impl Walk<'_> {
 
     fn adopt_block(&mut self, page: &[u8], number: u32, report: &mut JournalReport) {
         let generation = self.superblock.journal_generation;
-        let Some((_, facts)) = journal::decode_block(page, number, generation, &self.secret) else { return };
+        let Some((_, facts)) = journal::decode_block(page, number, generation, &self.secret) else {
+            return;
+        };
         for fact in facts.map(|fact| Fact::of_forget(&fact)) {
             match fact.marked() {
                 None => {
@@ -119,7 +123,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the journal can be relied on: else an opening forgets everything, and no segment counts.
+    /// Whether the journal can be relied on: else an opening forgets everything, and no segment
+    /// counts.
     pub(super) fn known_tails(&mut self, journal: &JournalReport) -> bool {
         let lost = |reason| matches!(reason, Reason::JournalDamaged | Reason::Unreadable(_));
         if self.findings.kept.iter().any(|finding| lost(finding.reason)) {

@@ -1,9 +1,11 @@
-//! Looking a store over without opening it: what is where, and whether every checksum holds. It reads through a function
-//! that it is given, writes nothing, and takes no byte of the file on trust.
+//! Looking a store over without opening it: what is where, and whether every checksum holds. It
+//! reads through a function that it is given, writes nothing, and takes no byte of the file on
+//! trust.
 //!
-//! It shares with an opening how pages, stamps and summaries are decoded. Where the logs end, what an unsealed segment holds and
-//! which records are live it works out by itself, as docs/store-format.md has it, so that it is also a second opinion on what
-//! an opening does: what it calls live is what an opening serves.
+//! It shares with an opening how pages, stamps and summaries are decoded. Where the logs end, what
+//! an unsealed segment holds and which records are live it works out by itself, as
+//! docs/store-format.md has it, so that it is also a second opinion on what an opening does: what
+//! it calls live is what an opening serves.
 
 mod finding;
 mod journal;
@@ -20,7 +22,8 @@ mod tests;
 pub use finding::{Finding, Findings, Level, Reason};
 pub use reader::ReadBytes;
 pub use report::{
-    ClassCount, Geometry, JournalReport, LogName, RecordReport, Report, SegmentReport, SegmentState, Standing,
+    ClassCount, Geometry, JournalReport, LogName, RecordReport, Report, SegmentReport,
+    SegmentState, Standing,
 };
 
 use super::resize;
@@ -85,7 +88,8 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// The two copies of the superblock of a file or device of `size` bytes, of whichever scheme, and the one that counts.
+/// The two copies of the superblock of a file or device of `size` bytes, of whichever scheme, and
+/// the one that counts.
 ///
 /// # Errors
 /// When no store that can be opened begins there.
@@ -110,7 +114,8 @@ pub fn superblocks(
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// What a file is that begins blank: never begun, if nothing else is in all of it, or at the ends of a device.
+/// What a file is that begins blank: never begun, if nothing else is in all of it, or at the ends
+/// of a device.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     let mut from = 2 * PAGE as u64;
     while let Some(part) = medium.next_blank(from, size) {
@@ -128,7 +133,12 @@ fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
 ///
 /// # Errors
 /// When there is no store in the file to be looked over.
-pub fn check(medium: Medium, size: u64, extent: Extent, read: &mut ReadBytes<'_>) -> Result<Report, Refused> {
+pub fn check(
+    medium: Medium,
+    size: u64,
+    extent: Extent,
+    read: &mut ReadBytes<'_>,
+) -> Result<Report, Refused> {
     let (copies, superblock) = superblocks(medium, size, read)?;
     resize::judge_size(&superblock, size).map_err(Refused::Unusable)?;
     let mut walk = Walk::new(superblock, extent, Reader::new(read));

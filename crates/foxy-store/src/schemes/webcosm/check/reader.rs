@@ -2,7 +2,8 @@
 
 use foxy_device::IoError;
 
-/// Reads bytes of the file from an offset on and says how many there were: fewer only at the file's end.
+/// Reads bytes of the file from an offset on and says how many there were: fewer only at the file's
+/// end.
 pub type ReadBytes<'a> = dyn FnMut(u64, &mut [u8]) -> Result<usize, IoError> + 'a;
 
 /// The file.

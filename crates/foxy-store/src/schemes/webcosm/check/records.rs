@@ -1,5 +1,5 @@
-//! The records of a segment: which of them would be served, how much of the disk each takes, and whether each is there and
-//! whole.
+//! The records of a segment: which of them would be served, how much of the disk each takes, and
+//! whether each is there and whole.
 
 use super::super::geometry::Position;
 use super::super::index::{Extent, Known};
@@ -26,7 +26,8 @@ impl Placed {
 }
 
 impl Walk<'_> {
-    /// Takes note of a segment's records, from the newest to the oldest; gives them in the order of writing.
+    /// Takes note of a segment's records, from the newest to the oldest; gives them in the order of
+    /// writing.
     pub(super) fn learn(&mut self, met: &Met, report: &mut SegmentReport) -> Vec<Placed> {
         let slot = self.geometry.slot(met.segment);
         let space = space(&met.summary.records, met.content_pages);
@@ -68,8 +69,12 @@ impl Walk<'_> {
         let wanted = self.extent.listed == Some(slot);
         let mut found: BTreeMap<(u32, &'static str), Finding> = BTreeMap::new();
         for Placed { listed, standing } in placed {
-            let scan =
-                Scan { secret: &self.secret, geometry: &self.geometry, segment: met.segment, life: met.life };
+            let scan = Scan {
+                secret: &self.secret,
+                geometry: &self.geometry,
+                segment: met.segment,
+                life: met.life,
+            };
             let salt = self.superblock.salt;
             let whole = if self.index.can_have(listed.tag) {
                 scan.listed(content, *listed, |key| self.index.tag(key.hash(salt)))
@@ -94,8 +99,8 @@ impl Walk<'_> {
     }
 }
 
-/// Bytes of disk that a record takes that begins at a step: up to the next one, but no more than its pages. Those of one page
-/// share it.
+/// Bytes of disk that a record takes that begins at a step: up to the next one, but no more than
+/// its pages. Those of one page share it.
 fn space(records: &[Listed], content_pages: u32) -> BTreeMap<u32, u64> {
     let mut starts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for listed in records {

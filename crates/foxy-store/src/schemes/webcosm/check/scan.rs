@@ -1,5 +1,6 @@
-//! The records in the bytes of a segment: one by its place, or all that can be found by reading it through. It trusts no
-//! byte that does not have its checksum, and knows nothing of what is still wanted.
+//! The records in the bytes of a segment: one by its place, or all that can be found by reading it
+//! through. It trusts no byte that does not have its checksum, and knows nothing of what is still
+//! wanted.
 
 use super::super::geometry::{Geometry, Position, Segment};
 use super::super::index::{Extent, Index, Tag};
@@ -42,15 +43,19 @@ impl Scan<'_> {
         tag_of: impl Fn(Key) -> Tag,
     ) -> Result<Whole, Reason> {
         let at = listed.step as usize * 64;
-        let rest = content.get(at..).filter(|rest| !rest.is_empty()).ok_or(Reason::EntryImpossible)?;
+        let rest =
+            content.get(at..).filter(|rest| !rest.is_empty()).ok_or(Reason::EntryImpossible)?;
         match Extent::of_class(listed.class) {
             Extent::Packed => {
-                let page =
-                    rest.get(..PAGE).filter(|_| at.is_multiple_of(PAGE)).ok_or(Reason::EntryImpossible)?;
+                let page = rest
+                    .get(..PAGE)
+                    .filter(|_| at.is_multiple_of(PAGE))
+                    .ok_or(Reason::EntryImpossible)?;
                 let entries = packed::entries(page, self.stamp(at), self.secret);
                 let Some(mut entries) = entries else { return Err(self.instead_of_page(page, at)) };
-                let found =
-                    entries.find(|(key, ..)| tag_of(*key) == listed.tag).ok_or(Reason::OtherRecord)?;
+                let found = entries
+                    .find(|(key, ..)| tag_of(*key) == listed.tag)
+                    .ok_or(Reason::OtherRecord)?;
                 let (key, start, middle, end) = found;
                 Ok((key, (middle - start) as u64, (end - middle) as u64))
             }
@@ -70,7 +75,11 @@ impl Scan<'_> {
     }
 
     fn instead_of_page(&self, page: &[u8], at: usize) -> Reason {
-        if number(page, 8) == Some(self.stamp(at)) { Reason::PageDamaged } else { Reason::RecordNotThere }
+        if number(page, 8) == Some(self.stamp(at)) {
+            Reason::PageDamaged
+        } else {
+            Reason::RecordNotThere
+        }
     }
 
     /// A record on its own whose header is sound.
@@ -85,8 +94,8 @@ impl Scan<'_> {
         Ok(((header.key, head as u64, body as u64), extent))
     }
 
-    /// All records of a segment without a summary that are whole, in the order of writing: as the next opening will list
-    /// them.
+    /// All records of a segment without a summary that are whole, in the order of writing: as the
+    /// next opening will list them.
     pub fn all(&self, bytes: &[u8], index: &Index, salt: u64) -> Vec<Listed> {
         let tag_of = |key: Key| index.tag(key.hash(salt));
         let granule = usize::try_from(self.geometry.granule).unwrap_or(PAGE);
@@ -98,14 +107,21 @@ impl Scan<'_> {
                 records.extend(entries.map(|(key, ..)| listed(tag_of(key))));
             } else {
                 let mut from = at;
-                while let Some(Ok(header)) = bytes.get(from..).map(|rest| Header::decode(rest, self.secret)) {
+                while let Some(Ok(header)) =
+                    bytes.get(from..).map(|rest| Header::decode(rest, self.secret))
+                {
                     if header.sequence != self.stamp(from) {
                         break;
                     }
-                    let past = from + HEADER + header.head_length as usize + header.body_length as usize;
+                    let past =
+                        from + HEADER + header.head_length as usize + header.body_length as usize;
                     let rest = bytes.get(from..).unwrap_or_default();
                     if let Ok(((key, ..), extent)) = self.whole(&header, from, rest) {
-                        records.push(Listed { tag: tag_of(key), step: step(from), class: extent.class() });
+                        records.push(Listed {
+                            tag: tag_of(key),
+                            step: step(from),
+                            class: extent.class(),
+                        });
                     }
                     end = past - 1;
                     from = past.next_multiple_of(granule);

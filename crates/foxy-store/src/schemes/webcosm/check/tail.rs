@@ -1,4 +1,5 @@
-//! The newest segments of a log: those from the first one on whose summary may not be durable, as an opening finds them.
+//! The newest segments of a log: those from the first one on whose summary may not be durable, as
+//! an opening finds them.
 
 use super::super::geometry::{LogName, Position, Segment};
 use super::super::lives::{begun_in, first_of_life, number};
@@ -29,13 +30,19 @@ impl Walk<'_> {
         let last = Position::new(segment, pages - 1);
         let page = self.reader.exactly(self.geometry.offset(slot, pages - 1), PAGE)?;
         let life = number(&page, 8).and_then(|stamp| last.life_in(stamp));
-        let Some(life) = life.filter(|&life| life <= self.superblock.opens) else { return Ok(None) };
-        let Some(trailer) = summary::trailer(&page, last, life, &self.secret, pages) else { return Ok(None) };
+        let Some(life) = life.filter(|&life| life <= self.superblock.opens) else {
+            return Ok(None);
+        };
+        let Some(trailer) = summary::trailer(&page, last, life, &self.secret, pages) else {
+            return Ok(None);
+        };
         let first = pages - trailer.pages();
-        let bytes =
-            self.reader.exactly(self.geometry.offset(slot, first), trailer.pages() as usize * PAGE)?;
+        let bytes = self
+            .reader
+            .exactly(self.geometry.offset(slot, first), trailer.pages() as usize * PAGE)?;
         self.verified_bytes += bytes.len() as u64;
-        Ok(summary::decode(&bytes, trailer, last, life, &self.secret).map(|summary| (life, trailer, summary)))
+        Ok(summary::decode(&bytes, trailer, last, life, &self.secret)
+            .map(|summary| (life, trailer, summary)))
     }
 
     fn fits(&self, segment: Segment, life: u64) -> bool {
@@ -43,8 +50,8 @@ impl Walk<'_> {
         if begun { life == self.superblock.opens } else { life < self.superblock.opens }
     }
 
-    /// Looks on from the first segment whose summary may not be durable. Syncs come often enough that after a gap of more
-    /// segments than they take along there is nothing more.
+    /// Looks on from the first segment whose summary may not be durable. Syncs come often enough
+    /// that after a gap of more segments than they take along there is nothing more.
     pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
         let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
         let segments = self.geometry.segments_from(Segment { log, sequence: oldest });

@@ -1,5 +1,5 @@
-//! The check against the scheme: what it calls live is what an opening serves, a crash leaves no damage, damage is found,
-//! and no bytes make it fail.
+//! The check against the scheme: what it calls live is what an opening serves, a crash leaves no
+//! damage, damage is found, and no bytes make it fail.
 
 mod journal;
 
@@ -34,7 +34,8 @@ fn name(key: u64) -> Key {
 
 impl Store {
     fn open(device: Memory) -> Self {
-        let settings = StoreSettings { page_buffer: 32 << 10, seed: 7, ..StoreSettings::with_size(1 << 20) };
+        let settings =
+            StoreSettings { page_buffer: 32 << 10, seed: 7, ..StoreSettings::with_size(1 << 20) };
         let observer = Observer::default();
         let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
         let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
@@ -118,9 +119,13 @@ fn what_it_calls_live_is_what_an_opening_serves_whether_closed_or_killed() {
         device = if round % 3 == 0 { store.close() } else { store.kill() };
         let report = look(&bytes_of(&device), ALL).expect("a store");
         assert!(!damaged(&report), "round {round}: {:?}", report.findings);
-        let summaries = look(&bytes_of(&device), Extent { records: false, listed: None }).expect("a store");
+        let summaries =
+            look(&bytes_of(&device), Extent { records: false, listed: None }).expect("a store");
         let back = Store::open(device.fork());
-        assert_eq!((report.live_records(), summaries.live_records()), (back.recovered(), back.recovered()));
+        assert_eq!(
+            (report.live_records(), summaries.live_records()),
+            (back.recovered(), back.recovered())
+        );
     }
 }
 
@@ -148,9 +153,14 @@ fn a_flipped_bit_under_a_checksum_is_found_and_where_none_is_found_nothing_is_lo
     let report = look(&sound, ALL).expect("a store");
     assert_eq!(report.findings, Findings::default());
     let other_half = report.geometry.journal[1 - report.superblock.journal_half as usize];
-    let other_half = other_half.offset() as usize..other_half.offset() as usize + other_half.bytes();
-    let free: Vec<_> =
-        report.segments.iter().filter(|segment| segment.state == SegmentState::Free).map(|s| s.at).collect();
+    let other_half =
+        other_half.offset() as usize..other_half.offset() as usize + other_half.bytes();
+    let free: Vec<_> = report
+        .segments
+        .iter()
+        .filter(|segment| segment.state == SegmentState::Free)
+        .map(|s| s.at)
+        .collect();
     let served = Store::open(device.fork()).served();
     let mut random = Random::new(4);
     let (mut found, mut harmless) = (0, 0);
@@ -167,9 +177,14 @@ fn a_flipped_bit_under_a_checksum_is_found_and_where_none_is_found_nothing_is_lo
         let what = look(&bytes, ALL).expect("one copy of the superblock is whole");
         assert!(!counts || damaged(&what), "byte {at}");
         if damaged(&what) {
-            let near = |finding: &Finding| (finding.at..finding.at + finding.length).contains(&(at as u64));
+            let near = |finding: &Finding| {
+                (finding.at..finding.at + finding.length).contains(&(at as u64))
+            };
             let lost = |finding: &Finding| finding.reason == Reason::SummaryLost;
-            assert!(what.findings.kept.iter().any(|finding| near(finding) || lost(finding)), "byte {at}");
+            assert!(
+                what.findings.kept.iter().any(|finding| near(finding) || lost(finding)),
+                "byte {at}"
+            );
             found += 1;
         } else {
             let mut device = device.fork();
@@ -186,10 +201,12 @@ fn a_damaged_record_costs_its_own_and_a_damaged_summary_all_that_is_older() {
     let sound = bytes_of(&settled(5, 400));
     let report = look(&sound, ALL).expect("a store");
     let sealed = |report: &Report| {
-        let of = |state| report.segments.iter().filter(move |segment| segment.state == state).count();
+        let of =
+            |state| report.segments.iter().filter(move |segment| segment.state == state).count();
         [of(SegmentState::Sealed), of(SegmentState::Lost), of(SegmentState::GivenUp)]
     };
-    let newest = report.segments.iter().filter(|s| s.log == LogName::Main).max_by_key(|s| s.sequence);
+    let newest =
+        report.segments.iter().filter(|s| s.log == LogName::Main).max_by_key(|s| s.sequence);
     let newest = newest.expect("there are segments");
     let end = (newest.at + report.geometry.segment_bytes()) as usize;
     let mut bytes = sound.clone();
@@ -199,7 +216,8 @@ fn a_damaged_record_costs_its_own_and_a_damaged_summary_all_that_is_older() {
     assert_eq!((finding.reason, finding.slot), (Reason::SummaryLost, Some(newest.slot)));
     assert_eq!(sealed(&without)[1], 1);
     assert_eq!(sealed(&without).iter().sum::<usize>(), sealed(&report)[0]);
-    let listed = look(&sound, Extent { records: false, listed: Some(newest.slot) }).expect("a store").listed;
+    let listed =
+        look(&sound, Extent { records: false, listed: Some(newest.slot) }).expect("a store").listed;
     let live = listed.iter().find(|record| record.standing == Standing::Live && record.class == 1);
     let live = live.expect("a record on its own");
     let mut bytes = sound;
@@ -246,8 +264,9 @@ fn pages_that_lie_under_a_right_checksum_make_neither_the_check_nor_the_scheme_p
     let settled = settled(8, 400);
     let sound = bytes_of(&settled);
     let secret = look(&sound, ALL).expect("a store").superblock.secret();
-    let written: Vec<_> =
-        (0..sound.len() / PAGE).filter(|page| sound[page * PAGE..][..PAGE].iter().any(|&b| b != 0)).collect();
+    let written: Vec<_> = (0..sound.len() / PAGE)
+        .filter(|page| sound[page * PAGE..][..PAGE].iter().any(|&b| b != 0))
+        .collect();
     let mut random = Random::new(9);
     for round in 0..1_500 {
         let mut bytes = sound.clone();
@@ -265,7 +284,9 @@ fn pages_that_lie_under_a_right_checksum_make_neither_the_check_nor_the_scheme_p
         drop(look(&bytes, Extent { records: true, listed }));
         if round % 10 == 0 {
             let mut device = settled.fork();
-            for (offset, mask) in (0..).zip(bytes.iter().zip(&sound).map(|(wild, sound)| wild ^ sound)) {
+            for (offset, mask) in
+                (0..).zip(bytes.iter().zip(&sound).map(|(wild, sound)| wild ^ sound))
+            {
                 assert!(mask == 0 || device.rot(&StorePath::new(FILE_NAME), offset, mask));
             }
             let mut store = Store::open(device);

@@ -1,5 +1,5 @@
-//! The way through a store: superblocks, journal, then each log from the newest segment to the oldest. What is met first
-//! under a tag counts, as for an opening.
+//! The way through a store: superblocks, journal, then each log from the newest segment to the
+//! oldest. What is met first under a tag counts, as for an opening.
 
 use super::super::geometry::{Geometry, LogName, Segment};
 use super::super::index::{Index, Tag};
@@ -70,7 +70,8 @@ impl<'a> Walk<'a> {
 
     /// Something was found that costs no record by itself.
     pub(super) fn find(&mut self, at: u64, length: usize, reason: Reason, level: Level) {
-        let slot = at.checked_sub(self.geometry.start).map(|byte| byte / self.geometry.segment_bytes());
+        let slot =
+            at.checked_sub(self.geometry.start).map(|byte| byte / self.geometry.segment_bytes());
         let slot = slot.and_then(|slot| u32::try_from(slot).ok());
         self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
     }
@@ -88,12 +89,14 @@ impl<'a> Walk<'a> {
         let tail = self.tail(log, journal);
         let mut doubted = false;
         // A log has no more segments than slots, whatever a journal says.
-        let oldest = tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
+        let oldest =
+            tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
         for sequence in (oldest..tail.next).rev() {
             let segment = Segment { log, sequence };
             let slot = self.geometry.slot(segment);
             let in_tail = sequence >= journal.durable_ends[log as usize];
-            let unsealed = tail.unsealed.iter().find(|(other, _)| *other == sequence).map(|(_, life)| *life);
+            let unsealed =
+                tail.unsealed.iter().find(|(other, _)| *other == sequence).map(|(_, life)| *life);
             let state = if doubted {
                 SegmentState::GivenUp
             } else if tail.gaps.contains(&sequence) || self.void.contains(&segment) {
@@ -184,7 +187,14 @@ impl<'a> Walk<'a> {
         let misses = placed.iter().filter(|placed| placed.is_live()).count() as u64;
         let slot = Some(self.geometry.slot(met.segment));
         let reason = Reason::Unreadable(error);
-        self.findings.add(Finding { at, length: length as u64, slot, reason, level: Level::Unread, misses });
+        self.findings.add(Finding {
+            at,
+            length: length as u64,
+            slot,
+            reason,
+            level: Level::Unread,
+            misses,
+        });
     }
 
     /// At its end.

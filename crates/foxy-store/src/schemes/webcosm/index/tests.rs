@@ -49,7 +49,10 @@ fn uses_are_counted_up_to_their_limit() {
         index.touch(tag);
         assert_eq!(index.get(tag).map(|known| known.uses), Some(expected));
     }
-    assert_eq!(index.get(tag).map(|known| (known.place, known.extent)), Some((5, Extent::Pages(3))));
+    assert_eq!(
+        index.get(tag).map(|known| (known.place, known.extent)),
+        Some((5, Extent::Pages(3)))
+    );
 }
 
 #[test]

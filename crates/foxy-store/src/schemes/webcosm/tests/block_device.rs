@@ -1,4 +1,5 @@
-//! The scheme on a block device in place of a file: what it takes, what it leaves alone, and how large it becomes.
+//! The scheme on a block device in place of a file: what it takes, what it leaves alone, and how
+//! large it becomes.
 
 use super::{SIZE, length, settings};
 use crate::contract::Answer;
@@ -60,15 +61,21 @@ fn a_blank_device_becomes_a_store_and_gives_back_what_it_holds() {
         fill(&mut store, 0..100);
         let device = if closed { store.close() } else { store.kill() };
         let (mut store, status) = open(&settings(), device);
-        assert_eq!((status, held(&mut store, 0..100)), (StoreStatus::Serving, 100), "closed: {closed}");
+        assert_eq!(
+            (status, held(&mut store, 0..100)),
+            (StoreStatus::Serving, 100),
+            "closed: {closed}"
+        );
     }
 }
 
 #[test]
 fn what_lies_behind_the_store_is_never_written() {
     let behind: &[u8] = &[7; 8192];
-    let (mut store, _) =
-        open(&settings(), device(32 << 20, &[(LOOKED_AT, behind), (LOOKED_AT_AGAIN - 8192, behind)]));
+    let (mut store, _) = open(
+        &settings(),
+        device(32 << 20, &[(LOOKED_AT, behind), (LOOKED_AT_AGAIN - 8192, behind)]),
+    );
     fill(&mut store, 0..2_000);
     let smaller = StoreSettings { size: SIZE / 2, ..settings() };
     let (store, status) = open(&smaller, store.close());
@@ -76,7 +83,8 @@ fn what_lies_behind_the_store_is_never_written() {
     let bytes = store.close().content(&path()).expect("a device");
     assert_eq!(bytes.len(), 32 << 20);
     for (at, &byte) in bytes.iter().enumerate().skip(4 << 20) {
-        let ours = (16 << 20..(16 << 20) + 8192).contains(&at) || ((31 << 20) - 8192..31 << 20).contains(&at);
+        let ours = (16 << 20..(16 << 20) + 8192).contains(&at)
+            || ((31 << 20) - 8192..31 << 20).contains(&at);
         assert_eq!(byte, if ours { 7 } else { 0 }, "{at}");
     }
 }
@@ -132,7 +140,11 @@ fn a_device_that_was_a_stores_and_is_somebody_elses_since_is_left_as_it_is() {
         let device = device(SIZE, &[(0, &bytes)]);
         let (store, status) = open(&settings(), device);
         let at = written.iter().map(|(at, _)| *at).filter(|&at| at > 0).min().expect("a mark");
-        assert_eq!(status, StoreStatus::Unusable(OpenStoreError::ForeignDevice { at }), "{written:?}");
+        assert_eq!(
+            status,
+            StoreStatus::Unusable(OpenStoreError::ForeignDevice { at }),
+            "{written:?}"
+        );
         assert!(store.kill().content(&path()).is_some_and(|left| left == bytes), "{written:?}");
     }
 }
@@ -211,7 +223,8 @@ fn the_check_judges_a_device_as_an_opening_does() {
 #[test]
 fn a_store_that_was_closed_is_not_taken_for_a_killed_one_whatever_size_it_had_before() {
     let (mut on, mut anew) = (device(16 * SIZE, &[]), 0);
-    // Some are too small for what the store holds or too far from what it was begun with, so that it begins anew where it is.
+    // Some are too small for what the store holds or too far from what it was begun with, so that
+    // it begins anew where it is.
     let sizes = [SIZE, 2 * SIZE, SIZE / 2, 4 * SIZE, 16 * SIZE, 16 * SIZE, 8 * SIZE, 16 * SIZE];
     for (turn, size) in sizes.into_iter().enumerate() {
         let (mut store, status) = open(&StoreSettings { size, ..settings() }, on);
@@ -226,7 +239,8 @@ fn a_store_that_was_closed_is_not_taken_for_a_killed_one_whatever_size_it_had_be
             Ok(buffer.len())
         };
         let all = Extent { records: true, listed: None };
-        let report = check(Medium::BlockDevice, bytes.len() as u64, all, &mut read).expect("a store");
+        let report =
+            check(Medium::BlockDevice, bytes.len() as u64, all, &mut read).expect("a store");
         assert_eq!(report.findings.kept, [], "{turn}");
     }
     assert!((1..6).contains(&anew), "{anew}");

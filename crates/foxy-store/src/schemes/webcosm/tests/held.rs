@@ -1,5 +1,5 @@
-//! What is held back where the write budget is spent: that it is served, that it is written when it is asked for again, and that
-//! what it replaced does not come back.
+//! What is held back where the write budget is spent: that it is served, that it is written when it
+//! is asked for again, and that what it replaced does not come back.
 
 use super::{SIZE, open, settings};
 use crate::contract::Answer;
@@ -46,7 +46,10 @@ fn a_heavy_newcomer_is_served_and_written_only_when_it_is_asked_for_again() {
     assert_eq!((store.counter("held"), store.counter("written_bytes")), (2, written));
     let reads = store.counter("reads");
     assert!(store.holds(FULL, 0, HEAVY));
-    assert_eq!((store.counter("reads"), store.counter("held"), store.counter("held_written")), (reads, 1, 1));
+    assert_eq!(
+        (store.counter("reads"), store.counter("held"), store.counter("held_written")),
+        (reads, 1, 1)
+    );
     store.flush();
     assert!(store.counter("written_bytes") >= written + HEAVY as u64);
     let mut store = open(&spent(Newcomers::Heavy), store.kill());
@@ -126,7 +129,10 @@ fn what_a_held_record_replaced_does_not_come_back_nor_one_that_was_removed_while
         device = if round % 2 == 0 { store.close() } else { store.kill() };
         let mut store = open(&spent(Newcomers::All), device);
         for (&key, &version) in &expected {
-            assert!(version.is_some() || !matches!(store.driver.get(name(key)), Answer::Found(_)), "{key}");
+            assert!(
+                version.is_some() || !matches!(store.driver.get(name(key)), Answer::Found(_)),
+                "{key}"
+            );
             version.map(|version| store.holds(key, version, LIGHT));
         }
         device = store.kill();

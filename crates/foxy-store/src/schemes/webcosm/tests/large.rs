@@ -29,7 +29,11 @@ fn stored(store: &mut Store, object: u64, parts: u64) -> u64 {
     let hint = PlacementHint { size: parts * PART as u64, ..PlacementHint::default() };
     let keys = (0..parts).map(|part| (1 << 32) + (object << 16) + part);
     for key in keys.clone() {
-        assert_eq!(store.driver.put(name(key), content(key, 0, PART), hint), Answer::Stored, "{key}");
+        assert_eq!(
+            store.driver.put(name(key), content(key, 0, PART), hint),
+            Answer::Stored,
+            "{key}"
+        );
     }
     store.flush();
     keys.filter(|&key| store.holds(key, 0, PART)).count() as u64

@@ -43,10 +43,14 @@ impl Device for Scratched {
     }
 }
 
-/// Puts records until so many segments of the main log have been begun, and says how many writes have failed.
+/// Puts records until so many segments of the main log have been begun, and says how many writes
+/// have failed.
 fn turn(store: &mut Store<Scratched>, keys: Range<u64>) -> u32 {
     for key in keys {
-        assert!(matches!(store.put(key, 0, length(key)), Answer::Stored | Answer::Refused(_)), "{key}");
+        assert!(
+            matches!(store.put(key, 0, length(key)), Answer::Stored | Answer::Refused(_)),
+            "{key}"
+        );
     }
     let later = store.driver.now() + std::time::Duration::from_secs(2);
     store.driver.run_until(later);
@@ -61,11 +65,13 @@ fn a_slot_that_fails_in_two_turns_is_left_out_from_then_on() {
     let bad = geometry.offset(slot, 0)..geometry.offset(slot + 1, 0);
     let device = Scratched { inner: Memory::default(), bad, failed: 0, done: Vec::new() };
     let mut store = Store::open(SchemeName::Webcosm, &settings(), device);
-    let failed: Vec<_> = (0..8).map(|round| turn(&mut store, round * 500..round * 500 + 500)).collect();
+    let failed: Vec<_> =
+        (0..8).map(|round| turn(&mut store, round * 500..round * 500 + 500)).collect();
     assert!(failed[0] > 0 && failed[7] < 20, "{failed:?}");
     assert_eq!(failed[3], failed[7], "{failed:?}");
-    let newest =
-        (3_900..4_000).filter(|&key| length(key) < 3_000 && store.holds(key, 0, length(key))).count();
+    let newest = (3_900..4_000)
+        .filter(|&key| length(key) < 3_000 && store.holds(key, 0, length(key)))
+        .count();
     assert!(newest > 40, "{newest}");
     let mut device = store.driver.into_device();
     device.inner.close_all();

@@ -63,7 +63,8 @@ fn the_records_of_a_segment_leave_a_few_at_a_time() {
     let settings = StoreSettings { record_limit: u32::MAX, ..settings() };
     let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
     let counted = Counted { scheme, observer: observer.clone(), most: Arc::clone(&most) };
-    let mut store = StepDriver::start(Box::new(counted), Memory::default(), observer.clone(), Instant::ZERO);
+    let mut store =
+        StepDriver::start(Box::new(counted), Memory::default(), observer.clone(), Instant::ZERO);
     store.run_until_idle();
     for key in 0..60_000 {
         store.put(name(key), content(key, 0, 100), PlacementHint::default());

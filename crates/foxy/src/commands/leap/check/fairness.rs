@@ -22,7 +22,8 @@ struct Run {
     floor: f64,
     /// Pairs of identical proxies.
     pairs: usize,
-    /// Of these, those said to differ: in the median and in the mean, and by the interval alone of each.
+    /// Of these, those said to differ: in the median and in the mean, and by the interval alone of
+    /// each.
     alarms: [usize; 4],
 }
 
@@ -31,8 +32,9 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     let repeats = setting.count("repeats", 5, 40);
     let origin = origin::start("leap", 1)?;
     let to = origin.address();
-    let start =
-        |_| Multiplier::pass_through(Some(to)).map_err(|error| failed("fairness", &error.to_string()));
+    let start = |_| {
+        Multiplier::pass_through(Some(to)).map_err(|error| failed("fairness", &error.to_string()))
+    };
     let proxies = (0..PROXIES).map(start).collect::<Result<Vec<_>, _>>()?;
     let mut paths = vec![("direct", to, Manner::Direct)];
     let named = |names: [&'static str; PROXIES]| {
@@ -53,7 +55,8 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
         let stream = requests::of_workload(&workload, seed, count, to.to_string().into());
         let stream = stream.expect("it has objects").collect();
         let label = format!("fairness, run {} of {repeats}", repeat + 1);
-        let report = setting.measure(&label, &setting.of(&paths, Pace::Rate(rate), seed), stream)?;
+        let report =
+            setting.measure(&label, &setting.of(&paths, Pace::Rate(rate), seed), stream)?;
         findings.warn_of(&label, &report);
         runs.push(judged(&report));
     }
@@ -66,7 +69,8 @@ fn judged(report: &LeapReport) -> Run {
     let floor = noise_floor(&differences);
     // All but the direct path are alike; pairs of one address are what the floor comes from.
     let alike: Vec<_> = differences.iter().filter(|pair| pair.paths.0 > 0).collect();
-    let between: Vec<_> = alike.iter().filter(|pair| !pair.same && pair.paths.1 <= PROXIES).collect();
+    let between: Vec<_> =
+        alike.iter().filter(|pair| !pair.same && pair.paths.1 <= PROXIES).collect();
     let greatest = between.iter().map(|pair| pair.median.value.abs()).fold(0.0, f64::max);
     let count = |of: &dyn Fn(&foxy_lab::leap::PairedDifference) -> bool| {
         between.iter().filter(|pair| of(pair)).count()
@@ -97,15 +101,19 @@ fn conclude(findings: &mut Findings, runs: &[Run]) {
         "in the mean",
     ]);
     for (number, run) in runs.iter().enumerate() {
-        let mut cells =
-            vec![(number + 1).to_string(), format!("{:.3}", run.greatest), format!("{:.3}", run.floor)];
+        let mut cells = vec![
+            (number + 1).to_string(),
+            format!("{:.3}", run.greatest),
+            format!("{:.3}", run.floor),
+        ];
         cells.push(run.pairs.to_string());
         cells.extend(run.alarms.map(|count| count.to_string()));
         table.row(&cells);
     }
-    findings
-        .tables
-        .push(("identical proxies: median differences in ms, and how many pairs are said to differ", table));
+    findings.tables.push((
+        "identical proxies: median differences in ms, and how many pairs are said to differ",
+        table,
+    ));
     let middle = |of: fn(&Run) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
@@ -113,12 +121,17 @@ fn conclude(findings: &mut Findings, runs: &[Run]) {
     };
     let (greatest, floor) = (middle(|run| run.greatest), middle(|run| run.floor));
     let pairs: usize = runs.iter().map(|run| run.pairs).sum();
-    let share =
-        |place: usize| runs.iter().map(|run| run.alarms[place]).sum::<usize>() as f64 / pairs.max(1) as f64;
+    let share = |place: usize| {
+        runs.iter().map(|run| run.alarms[place]).sum::<usize>() as f64 / pairs.max(1) as f64
+    };
     let measures = [
         ("identical_proxies_max_difference_ms", greatest, "ms"),
         ("noise_floor_ms", floor, "ms"),
-        ("identical_proxies_difference_over_floor", greatest / floor.max(f64::MIN_POSITIVE), "times"),
+        (
+            "identical_proxies_difference_over_floor",
+            greatest / floor.max(f64::MIN_POSITIVE),
+            "times",
+        ),
         ("false_alarm_share", share(0), "share"),
         ("false_alarm_share_of_means", share(1), "share"),
         ("false_alarm_share_by_interval", share(2), "share"),
@@ -146,7 +159,10 @@ fn conclude(findings: &mut Findings, runs: &[Run]) {
 pub fn measurable() -> Vec<Measurable> {
     let shares = ["false_alarm_share", "false_alarm_share_of_means"];
     let by_interval = ["false_alarm_share_by_interval", "false_alarm_share_of_means_by_interval"];
-    let times =
-        ["identical_proxies_max_difference_ms", "noise_floor_ms", "identical_proxies_difference_over_floor"];
+    let times = [
+        "identical_proxies_max_difference_ms",
+        "noise_floor_ms",
+        "identical_proxies_difference_over_floor",
+    ];
     vec![Measurable::of("leap", &times).and(&shares).and(&by_interval)]
 }

@@ -1,5 +1,5 @@
-//! `foxy leap --check`: what LEAP adds, whether it is fair, and whether a hit at its Collector costs what the miss cost. Each starts all
-//! that it needs on this machine.
+//! `foxy leap --check`: what LEAP adds, whether it is fair, and whether a hit at its Collector
+//! costs what the miss cost. Each starts all that it needs on this machine.
 
 mod fairness;
 mod overhead;
@@ -108,20 +108,30 @@ impl Setting<'_> {
         }
     }
 
-    /// Runs it over these requests; a signal, or answers that are not all as they should be, end the check.
-    fn measure(&self, label: &str, run: &LeapRun, requests: Vec<Asked>) -> Result<LeapReport, Failure> {
+    /// Runs it over these requests; a signal, or answers that are not all as they should be, end
+    /// the check.
+    fn measure(
+        &self,
+        label: &str,
+        run: &LeapRun,
+        requests: Vec<Asked>,
+    ) -> Result<LeapReport, Failure> {
         let mut progress = Progress::new(label, Some(requests.len() as u64));
-        let authority = requests.first().map(|asked| Arc::clone(&asked.authority)).unwrap_or_default();
+        let authority =
+            requests.first().map(|asked| Arc::clone(&asked.authority)).unwrap_or_default();
         let probe = super::probe(&authority);
         let mut requests = requests.into_iter();
-        let report = leap_run(run, &probe, &mut requests, &mut |_| {}, &mut |begun| progress.update(begun));
+        let report =
+            leap_run(run, &probe, &mut requests, &mut |_| {}, &mut |begun| progress.update(begun));
         drop(progress);
         let report = report.map_err(|error| failed(label, &error.to_string()))?;
         if self.interrupted.load(Relaxed) {
             return Err(failed(label, "stopped by a signal"));
         }
-        let wrong =
-            report.paths.iter().find(|path| path.answers != report.requests || !path.examples.is_empty());
+        let wrong = report
+            .paths
+            .iter()
+            .find(|path| path.answers != report.requests || !path.examples.is_empty());
         match wrong {
             None => Ok(report),
             Some(path) => {
@@ -129,7 +139,10 @@ impl Setting<'_> {
                 let (answers, of) = (path.answers, report.requests);
                 Err(failed(
                     label,
-                    &format!("{} gave {answers} answers to {of} requests {why}; lower --rate", path.name),
+                    &format!(
+                        "{} gave {answers} answers to {of} requests {why}; lower --rate",
+                        path.name
+                    ),
                 ))
             }
         }
@@ -185,7 +198,8 @@ impl Findings {
 /// Runs the check that was asked for.
 ///
 /// # Errors
-/// What could not be started or did not answer, a signal, a file that cannot be written, a missed bar.
+/// What could not be started or did not answer, a signal, a file that cannot be written, a missed
+/// bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     raise_open_files();
     let name = matches.get_one::<String>("check").expect("it is there when a check is run");
@@ -193,7 +207,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         CHECKS.iter().find(|(known, ..)| known == name).expect("clap knows the values");
     let bars = Bars::of(matches, measurable())?;
     let seed = seed::of(matches);
-    let setting = Setting { matches, interrupted: interrupted()?, seed, full: matches.get_flag("full") };
+    let setting =
+        Setting { matches, interrupted: interrupted()?, seed, full: matches.get_flag("full") };
     let setup = records::setup(matches, seed);
     let found = check(&setting)?;
     terminal::print(found.text().trim_end());

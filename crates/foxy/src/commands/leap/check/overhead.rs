@@ -1,4 +1,5 @@
-//! What LEAP adds (R123, R124): the direct path beside a tested one when both are the same thing, and LEAP within LEAP.
+//! What LEAP adds (R123, R124): the direct path beside a tested one when both are the same thing,
+//! and LEAP within LEAP.
 
 use super::{Findings, Setting, failed};
 use crate::failure::Failure;
@@ -49,8 +50,10 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     };
     let penalty = measure("overhead, two pass-through proxies", one.address(), other.address())?;
     let within_itself = measure("overhead, LEAP within LEAP", to, inner.address())?;
-    let mut table = Table::new(&["path", "mean", "median", "tested less direct: median", "95 %", "mean"]);
-    for (name, report, quoted) in [("002-table2", &penalty, TABLE_2), ("002-table3", &within_itself, TABLE_3)]
+    let mut table =
+        Table::new(&["path", "mean", "median", "tested less direct: median", "95 %", "mean"]);
+    for (name, report, quoted) in
+        [("002-table2", &penalty, TABLE_2), ("002-table3", &within_itself, TABLE_3)]
     {
         add(&mut findings, &mut table, (name, report, quoted));
     }
@@ -60,7 +63,9 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
         let (value, low, high) = (of(pair.median.value), of(pair.median.low), of(pair.median.high));
         let measure = Measure::once("added_median_ms", "leap", value, "ms");
         findings.records.push(Record::Measure(Measure { low, high, ..measure }));
-        findings.conclusions.push(format!("LEAP adds {value:.3} ms ({low:.3} … {high:.3}) at the median"));
+        findings
+            .conclusions
+            .push(format!("LEAP adds {value:.3} ms ({low:.3} … {high:.3}) at the median"));
     }
     Ok(findings)
 }
@@ -79,20 +84,26 @@ fn turned(found: foxy_report::Interval) -> foxy_report::Interval {
     foxy_report::Interval { value: -found.value, low: -found.high, high: -found.low }
 }
 
-fn add(findings: &mut Findings, table: &mut Table, (figure, report, quoted): (&str, &LeapReport, Quoted)) {
+fn add(
+    findings: &mut Findings,
+    table: &mut Table,
+    (figure, report, quoted): (&str, &LeapReport, Quoted),
+) {
     findings.warn_of(figure, report);
     let Some(pair) = difference(report) else { return };
     let row = |name: &str, value: f64, quoted: f64| {
         let row = FigureRow::of(figure, name, "ms", &[value]).from_place(Place::Measured);
         row.against(quoted, within(quoted))
     };
-    for ((path, (name, mean, median)), is_tested) in report.paths.iter().zip(quoted).zip([false, true]) {
+    for ((path, (name, mean, median)), is_tested) in
+        report.paths.iter().zip(quoted).zip([false, true])
+    {
         let ours = (path.latencies.mean() / 1000.0, path.latencies.at(0.5) as f64 / 1000.0);
         findings.rows.push(row(&format!("{name}, mean"), ours.0, mean));
         findings.rows.push(row(&format!("{name}, median"), ours.1, median));
         let mut cells = vec![name.to_owned(), format!("{:.3}", ours.0), format!("{:.3}", ours.1)];
-        let apart =
-            [pair.median.value, pair.median.low, pair.median.high, pair.mean.value].map(|it| it / 1000.0);
+        let apart = [pair.median.value, pair.median.low, pair.median.high, pair.mean.value]
+            .map(|it| it / 1000.0);
         cells.extend(if is_tested {
             [
                 format!("{:.3}", apart[0]),
@@ -106,10 +117,12 @@ fn add(findings: &mut Findings, table: &mut Table, (figure, report, quoted): (&s
     }
     let (mean, median) = (quoted[1].1 - quoted[0].1, quoted[1].2 - quoted[0].2);
     let note = "the paper's over its network, ours over loopback";
-    for (name, value, quoted) in [("mean", pair.mean.value, mean), ("median", pair.median.value, median)] {
-        findings
-            .rows
-            .push(row(&format!("second less first, {name}"), value / 1000.0, quoted).with_note(note));
+    for (name, value, quoted) in
+        [("mean", pair.mean.value, mean), ("median", pair.median.value, median)]
+    {
+        findings.rows.push(
+            row(&format!("second less first, {name}"), value / 1000.0, quoted).with_note(note),
+        );
     }
 }
 

@@ -1,6 +1,8 @@
-//! Whether a hit at the Collector costs what its miss cost (the paper's §3.3, R116, R119): the same request to two places of one Collector, in
-//! each case of conditions, as one packet and as many, while the first is under way and after it. What comes after it is asked of the
-//! origin twice as well, in the same minutes: by how much that differs is the machine's doing and the origin's, not the Collector's.
+//! Whether a hit at the Collector costs what its miss cost (the paper's §3.3, R116, R119): the same
+//! request to two places of one Collector, in each case of conditions, as one packet and as many,
+//! while the first is under way and after it. What comes after it is asked of the origin twice as
+//! well, in the same minutes: by how much that differs is the machine's doing and the origin's, not
+//! the Collector's.
 
 use super::{Findings, Setting, failed};
 use crate::failure::Failure;
@@ -29,7 +31,10 @@ const DISTANCE: &str = "hit_and_miss_distribution_distance";
 
 /// The names of what it measures: of each case, and of the Collector in all of them.
 pub fn measurable() -> Vec<Measurable> {
-    vec![Measurable::of_any(&HIT_MINUS_MISS).and(&[DISTANCE]), Measurable::of("origin", &ORIGIN_TWICE)]
+    vec![
+        Measurable::of_any(&HIT_MINUS_MISS).and(&[DISTANCE]),
+        Measurable::of("origin", &ORIGIN_TWICE),
+    ]
 }
 
 /// A case of conditions.
@@ -95,7 +100,8 @@ impl Line {
         cells.extend([found.median, found.p90].map(|value| format!("{value:.3}")));
         let apart = format!("apart by {:.2}", found.distance);
         cells.push(if found.distance < 1.0 { "alike".into() } else { apart });
-        let twice = (!of_the_origin.is_empty()).then(|| format!("{:.3}", Apart::of(of_the_origin).p90));
+        let twice =
+            (!of_the_origin.is_empty()).then(|| format!("{:.3}", Apart::of(of_the_origin).p90));
         cells.push(twice.unwrap_or_else(|| "–".into()));
         cells
     }
@@ -104,10 +110,13 @@ impl Line {
 pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     let count = setting.count("requests", 24, 400);
     let origin = origin::start("leap", 1)?;
-    let listen =
-        |name: &str| Listen { name: Some(name.into()), address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) };
+    let listen = |name: &str| Listen {
+        name: Some(name.into()),
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+    };
     let options = CollectorOptions::new(vec![listen("one"), listen("other")]);
-    let collector = Collector::start(options).map_err(|error| failed("replay", &error.to_string()))?;
+    let collector =
+        Collector::start(options).map_err(|error| failed("replay", &error.to_string()))?;
     let mut findings = Findings {
         setting: format!(
             "{count} requests a case, each to two places of one Collector, the second at once or from {} ms on later, which the origin is then \
@@ -155,7 +164,9 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     ));
     if !setting.full {
         let (name, seconds) = (Case::Confirmed.name(), HELD.as_secs());
-        findings.conclusions.push(format!("not run: {name}; it takes {seconds} s to grow old; --full does"));
+        findings
+            .conclusions
+            .push(format!("not run: {name}; it takes {seconds} s to grow old; --full does"));
     }
     drop(collector.stop());
     Ok(findings)
@@ -198,7 +209,8 @@ fn asked(
 ) -> Vec<Asked> {
     let authority: Arc<str> = authority.into();
     let mut one = |id: u64| {
-        let (delay, lifetime) = (1 + random.below(10), if case == Case::Confirmed { 1 } else { 900 });
+        let (delay, lifetime) =
+            (1 + random.below(10), if case == Case::Confirmed { 1 } else { 900 });
         let path = format!("/o/{id}/{size}/1?delay={delay}&max-age={lifetime}");
         let tag = match case {
             Case::Plain | Case::Confirmed => None,
@@ -227,12 +239,20 @@ impl fmt::Display for Apart {
 }
 
 impl Apart {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length is one")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a length is one"
+    )]
     fn of(pairs: &[[f64; 2]]) -> Self {
-        let mut apart: Vec<f64> = pairs.iter().map(|[miss, hit]| (hit - miss).abs() / 1000.0).collect();
+        let mut apart: Vec<f64> =
+            pairs.iter().map(|[miss, hit]| (hit - miss).abs() / 1000.0).collect();
         apart.sort_by(f64::total_cmp);
-        let at = |share: f64| apart.get((apart.len().saturating_sub(1) as f64 * share) as usize).copied();
-        let (misses, hits): (Vec<f64>, Vec<f64>) = pairs.iter().map(|&[miss, hit]| (miss, hit)).unzip();
+        let at = |share: f64| {
+            apart.get((apart.len().saturating_sub(1) as f64 * share) as usize).copied()
+        };
+        let (misses, hits): (Vec<f64>, Vec<f64>) =
+            pairs.iter().map(|&[miss, hit]| (miss, hit)).unzip();
         let distance = distribution_distance(&misses, &hits);
         Self { median: at(0.5).unwrap_or(f64::NAN), p90: at(0.9).unwrap_or(f64::NAN), distance }
     }

@@ -1,5 +1,6 @@
-//! `foxy store bench disk`: the default engine on a real disk beside the disk itself, in the same run and the same folder: the rate
-//! of a fill, and how long reads take while nothing else happens and while the store is filled as fast as it goes.
+//! `foxy store bench disk`: the default engine on a real disk beside the disk itself, in the same
+//! run and the same folder: the rate of a fill, and how long reads take while nothing else happens
+//! and while the store is filled as fast as it goes.
 
 use super::engine::{Bar, Row, finish};
 use super::ground::Ground;
@@ -99,7 +100,8 @@ fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<F
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        reads(&mut raw, &store, scale, &mut random, &mut found).map_err(|error| error.to_string())?;
+        reads(&mut raw, &store, scale, &mut random, &mut found)
+            .map_err(|error| error.to_string())?;
         progress.update(u64::from(TURNS + turn));
     }
     store.close();
@@ -170,7 +172,8 @@ fn rows(found: &Found) -> Vec<Row> {
         rate(fills),
         rate(raw)
     );
-    let cores = processor.as_secs_f64() / fills.iter().map(|fill| fill.took).sum::<Duration>().as_secs_f64();
+    let cores = processor.as_secs_f64()
+        / fills.iter().map(|fill| fill.took).sum::<Duration>().as_secs_f64();
     let at = |latencies: &Latencies, quantile: f64| latencies.at(quantile).max(1) as f64;
     let [idle, filling] = [&reads[0].latencies, &reads[1].latencies];
     let note = |quantile: f64| {
@@ -185,7 +188,13 @@ fn rows(found: &Found) -> Vec<Row> {
     let hits = filling.count() as f64 / (filling.count() + reads[1].misses).max(1) as f64;
     vec![
         Row::new("fill_share_of_raw", shares.mean, "share", Bar::AtLeast(0.9), rates),
-        Row::new("fill_cores", cores, "cores", Bar::AtMost(0.5), "of the whole process, checksums on".into()),
+        Row::new(
+            "fill_cores",
+            cores,
+            "cores",
+            Bar::AtMost(0.5),
+            "of the whole process, checksums on".into(),
+        ),
         Row::new(
             "read_p99_filled_by_idle",
             at(filling, 0.99) / at(idle, 0.99),

@@ -1,5 +1,6 @@
-//! `foxy store bench engine`: what the default engine costs in memory, writes, reads and processor time, and how soon it answers
-//! after it was killed, each beside its bar. Only the last needs a disk.
+//! `foxy store bench engine`: what the default engine costs in memory, writes, reads and processor
+//! time, and how soon it answers after it was killed, each beside its bar. Only the last needs a
+//! disk.
 
 use super::{ground, restart};
 use crate::failure::Failure;
@@ -75,7 +76,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     ground::parent(matches)?;
     let seed = seed::of(matches);
     let scale = if matches.get_flag("quick") { 7 } else { 0 };
-    let refused = |status: StoreStatus| Failure::Failed(format!("the store does not serve: {status:?}"));
+    let refused =
+        |status: StoreStatus| Failure::Failed(format!("the store does not serve: {status:?}"));
     let mut rows = memory_and_time(scale).map_err(refused)?;
     rows.extend(writes(scale, seed).map_err(refused)?);
     rows.extend(small_records(scale, seed).map_err(refused)?);
@@ -117,7 +119,8 @@ fn memory_and_time(scale: u32) -> Result<Vec<Row>, StoreStatus> {
     let total = (32 << 30) >> scale;
     let mut progress = Progress::new("fill", Some(total));
     let before = process::own_cpu_time();
-    let (filled, _store) = engine::fill_nothing(total, 64 << 10, &mut |done| progress.update(done))?;
+    let (filled, _store) =
+        engine::fill_nothing(total, 64 << 10, &mut |done| progress.update(done))?;
     let time = process::own_cpu_time().saturating_sub(before).as_secs_f64();
     rows.push(Row::new(
         "fill_null_gb_per_core_second",
@@ -176,11 +179,13 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
     Ok(rows)
 }
 
-/// Lengths below a page, mixed and one at a time. Where all are alike and no whole number of them fills a page, no way to lay them out
-/// holds both bars: some lie in two pages, or each page is left partly empty.
+/// Lengths below a page, mixed and one at a time. Where all are alike and no whole number of them
+/// fills a page, no way to lay them out holds both bars: some lie in two pages, or each page is
+/// left partly empty.
 fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
     let count = 200_000 >> scale;
-    let mixed = |random: &mut foxy_base::Random| 100 + usize::try_from(random.below(3_900)).expect("small");
+    let mixed =
+        |random: &mut foxy_base::Random| 100 + usize::try_from(random.below(3_900)).expect("small");
     let mut rows = small_rows(
         &format!("{count} records of 100 to 4000 bytes"),
         engine::small_hits(count, seed, &mixed)?,
@@ -194,7 +199,8 @@ fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
 
 fn small_rows(records: &str, found: engine::SmallHits) -> Vec<Row> {
     let note = format!("{records}; {} % of the gets are hits", found.hits * 100.0);
-    let row = |name, value, unit, most| Row::new(name, value, unit, Bar::AtMost(most), note.clone());
+    let row =
+        |name, value, unit, most| Row::new(name, value, unit, Bar::AtMost(most), note.clone());
     vec![
         row("small_object_space_ratio", found.space, "bytes", 1.05),
         row("small_object_reads_per_hit", found.reads, "reads", 1.0),

@@ -1,5 +1,6 @@
-//! Where a measure of `foxy store bench` makes its stores: folders in one that exists, which no other foxy has or measures in meanwhile.
-//! They are removed when the measure ends, also when a signal ends it.
+//! Where a measure of `foxy store bench` makes its stores: folders in one that exists, which no
+//! other foxy has or measures in meanwhile. They are removed when the measure ends, also when a
+//! signal ends it.
 
 use crate::failure::Failure;
 use crate::lab::folder::{claim, existing, store_lock, words};
@@ -22,7 +23,8 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// In the folder that the arguments name, or in the system's for temporary files. From now on a signal sets a flag.
+    /// In the folder that the arguments name, or in the system's for temporary files. From now on a
+    /// signal sets a flag.
     ///
     /// # Errors
     /// When there is no such folder, or another foxy has it or measures there.
@@ -72,7 +74,8 @@ impl Ground {
     }
 }
 
-/// The folder that the arguments name, or the system's for temporary files. A measure that needs it late asks for it early.
+/// The folder that the arguments name, or the system's for temporary files. A measure that needs it
+/// late asks for it early.
 ///
 /// # Errors
 /// When there is no such folder.

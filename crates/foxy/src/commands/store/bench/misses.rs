@@ -1,5 +1,5 @@
-//! `foxy store bench misses`: misses of the default engine's rules beside LRU, other policies and oracles, at equal bytes of
-//! disk, over several workloads.
+//! `foxy store bench misses`: misses of the default engine's rules beside LRU, other policies and
+//! oracles, at equal bytes of disk, over several workloads.
 
 use crate::failure::Failure;
 use crate::lab::arguments::{option, path, switch};
@@ -34,7 +34,11 @@ pub fn command() -> Command {
     Command::new("misses")
         .about("Misses against LRU at equal bytes of disk")
         .long_about(ABOUT)
-        .arg(path("trace", "FILE", "A log of gets beside the synthetic workloads, packed with gzip or not"))
+        .arg(path(
+            "trace",
+            "FILE",
+            "A log of gets beside the synthetic workloads, packed with gzip or not",
+        ))
         .arg(logs::format().requires("trace"))
         .arg(switch("engine", "Run the engine itself beside the model of its rules; takes minutes"))
         .arg(
@@ -54,7 +58,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let threads = Machine::look().cores;
     let workloads = workloads(matches, seed, threads)?;
     let contenders = contenders(matches.get_flag("engine"));
-    let trials: Vec<Trial> = workloads.iter().flat_map(|workload| trials(workload, &contenders)).collect();
+    let trials: Vec<Trial> =
+        workloads.iter().flat_map(|workload| trials(workload, &contenders)).collect();
     let (done, total) = (AtomicU64::new(0), trials.len() as u64);
     let mut progress = Progress::new("runs", Some(total));
     let one = |trial: &Trial| {
@@ -66,7 +71,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     drop(progress);
     let names = contenders.iter().map(|&(_, name)| name).cycle();
     let cells = trials.iter().zip(names).zip(tallies);
-    let cells: Vec<Cell> = cells.map(|((trial, name), tally)| Cell { trial, name, tally }).collect();
+    let cells: Vec<Cell> =
+        cells.map(|((trial, name), tally)| Cell { trial, name, tally }).collect();
     let disks: Vec<Disk> = cells.chunks(contenders.len()).map(|cells| Disk { cells }).collect();
     terminal::print(text(&disks).trim_end());
     let found = disks.iter().flat_map(measures).map(Record::Measure).collect();
@@ -97,9 +103,13 @@ fn contenders(with_engine: bool) -> Vec<(Contender, &'static str)> {
 }
 
 /// Every size with every contender.
-fn trials<'a>(workload: &'a Workload, contenders: &[(Contender, &str)]) -> impl Iterator<Item = Trial<'a>> {
-    let of =
-        move |percent| contenders.iter().map(move |&(contender, _)| Trial { workload, percent, contender });
+fn trials<'a>(
+    workload: &'a Workload,
+    contenders: &[(Contender, &str)],
+) -> impl Iterator<Item = Trial<'a>> {
+    let of = move |percent| {
+        contenders.iter().map(move |&(contender, _)| Trial { workload, percent, contender })
+    };
     SIZES.into_iter().flat_map(of)
 }
 
@@ -124,7 +134,8 @@ impl Disk<'_> {
     }
 
     fn oracles(&self) -> Vec<Tally> {
-        let oracles = self.cells.iter().filter(|cell| matches!(cell.trial.contender, Contender::Oracle(_)));
+        let oracles =
+            self.cells.iter().filter(|cell| matches!(cell.trial.contender, Contender::Oracle(_)));
         oracles.map(|cell| cell.tally).collect()
     }
 
@@ -179,21 +190,30 @@ fn writes(disks: &[Disk], place: usize) -> Vec<String> {
     let written: Vec<_> = tallies.filter(|tally| tally.admitted > 0).map(written).collect();
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
         let sum: f64 = written.iter().map(of).sum();
-        if written.is_empty() { "–".to_owned() } else { format!("{:.2}", sum / written.len() as f64) }
+        if written.is_empty() {
+            "–".to_owned()
+        } else {
+            format!("{:.2}", sum / written.len() as f64)
+        }
     };
     vec![mean(&|one| one.0), mean(&|one| one.1)]
 }
 
 /// Bytes written for each byte missed, and copied for each admitted.
 fn written(tally: &Tally) -> (f64, f64) {
-    (times(tally.admitted + tally.copied, tally.missed_bytes()), times(tally.copied, tally.admitted))
+    (
+        times(tally.admitted + tally.copied, tally.missed_bytes()),
+        times(tally.copied, tally.admitted),
+    )
 }
 
 /// For each workload and size, whether the default engine's rules reach the bar.
 fn verdicts(disks: &[Disk]) -> String {
     let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
     for disk in disks {
-        let (Some(own), Some(infinite)) = (disk.of(Contender::Webcosm), disk.of(Contender::Infinite)) else {
+        let (Some(own), Some(infinite)) =
+            (disk.of(Contender::Webcosm), disk.of(Contender::Infinite))
+        else {
             continue;
         };
         let (misses, bytes) = disk.against_lru(own);
@@ -206,7 +226,8 @@ fn verdicts(disks: &[Disk]) -> String {
             "not reached"
         };
         let gap = misses::gap_closed(&own.tally, disk.lru(), &disk.oracles());
-        let gap = gap.map_or_else(String::new, |gap| format!(", {:.0} % of the gap to Belady", gap * 100.0));
+        let gap = gap
+            .map_or_else(String::new, |gap| format!(", {:.0} % of the gap to Belady", gap * 100.0));
         let Trial { workload, percent, .. } = disk.trial();
         text.push_str(&format!(
             "  {} at {percent} %: {misses:.3} / {bytes:.3}{gap}: {word}\n",
@@ -222,7 +243,8 @@ fn measures(disk: &Disk) -> Vec<Measure> {
     for cell in disk.cells {
         let (contender, name) = (cell.trial.contender, cell.name);
         let subject = format!("{name}@{percent}% of {}", workload.name);
-        let mut add = |name: &str, value, unit: &str| list.push(Measure::once(name, &subject, value, unit));
+        let mut add =
+            |name: &str, value, unit: &str| list.push(Measure::once(name, &subject, value, unit));
         let (misses, bytes) = disk.against_lru(cell);
         add("hit_ratio", cell.tally.counts.hit_ratio(), "share");
         add("byte_hit_ratio", cell.tally.counts.byte_hit_ratio(), "share");

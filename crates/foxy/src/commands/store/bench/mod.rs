@@ -34,10 +34,15 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let found = given.and_then(|(name, matches)| {
-        MEASURES.iter().find(|entry| (entry.command)().get_name() == name).map(|entry| (entry, matches))
+        MEASURES
+            .iter()
+            .find(|entry| (entry.command)().get_name() == name)
+            .map(|entry| (entry, matches))
     });
     let Some((entry, matches)) = found else {
-        return Err(Failure::Unusable("no measure is given; `foxy store bench --help` lists them".into()));
+        return Err(Failure::Unusable(
+            "no measure is given; `foxy store bench --help` lists them".into(),
+        ));
     };
     (entry.run)(matches)
 }

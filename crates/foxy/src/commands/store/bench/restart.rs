@@ -1,5 +1,6 @@
-//! The part of `foxy store bench engine` that needs a disk: how soon a store answers after it was killed. One store is full of
-//! records; another is as large as a disk of a terabyte and keeps of most records only that they are there.
+//! The part of `foxy store bench engine` that needs a disk: how soon a store answers after it was
+//! killed. One store is full of records; another is as large as a disk of a terabyte and keeps of
+//! most records only that they are there.
 
 use super::engine::{Bar, Row};
 use super::ground::Ground;
@@ -46,16 +47,19 @@ fn hits_lost(scale: u32, seed: u64) -> Result<Row, Failure> {
     let refused = |status| Failure::Failed(format!("the store does not serve: {status:?}"));
     let (size, requests) = ((1 << 30) >> scale, 4_000_000 >> scale);
     let mut progress = Progress::new("hits", Some(2 * requests));
-    let never =
-        restart::hit_ratio(size, requests, 0, seed, &mut |done| progress.update(done)).map_err(refused)?;
-    let often = restart::hit_ratio(size, requests, 3, seed, &mut |done| progress.update(requests + done))
+    let never = restart::hit_ratio(size, requests, 0, seed, &mut |done| progress.update(done))
         .map_err(refused)?;
+    let often =
+        restart::hit_ratio(size, requests, 3, seed, &mut |done| progress.update(requests + done))
+            .map_err(refused)?;
     drop(progress);
-    let note = format!("{requests} requests to {} MiB, three kills; {never:.4} without", size >> 20);
+    let note =
+        format!("{requests} requests to {} MiB, three kills; {never:.4} without", size >> 20);
     Ok(Row::new("hit_ratio_lost_by_kills", never - often, "share", Bar::AtMost(0.001), note))
 }
 
-/// Fills a store, leaves it as a killed process does, and opens it on the device that the proxy would use.
+/// Fills a store, leaves it as a killed process does, and opens it on the device that the proxy
+/// would use.
 #[expect(clippy::cast_precision_loss, reason = "measures")]
 fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> {
     let failed = |text: &str| ground.failed(text);
@@ -64,14 +68,16 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> 
     let root = ground.open(&folder)?;
     let filled = fill(case, (seed, count), &root, ground.interrupted());
     ground.whole(filled)?.map_err(|text| failed(&text))?;
-    let (device, kind) =
-        open_device(&root, DeviceSettings::default()).map_err(|error| failed(&error.to_string()))?;
-    let store = Restarted::start(case.size, seed, device).map_err(|error| failed(&error.to_string()))?;
+    let (device, kind) = open_device(&root, DeviceSettings::default())
+        .map_err(|error| failed(&error.to_string()))?;
+    let store =
+        Restarted::start(case.size, seed, device).map_err(|error| failed(&error.to_string()))?;
     let newest = engine::record(count - 1, case.length);
     let patience = Patience { most: PATIENCE, stop: ground.interrupted() };
     let first = store.first_hit(count - 1, &newest, patience);
     let all = store.all_known(patience);
-    let milliseconds = |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1e3);
+    let milliseconds =
+        |time: Option<Duration>| time.map_or(f64::INFINITY, |time| time.as_secs_f64() * 1e3);
     let note = format!(
         "{} GiB{}, {count} records of {} KiB, {kind}; all known after {:.0} ms",
         case.size >> 30,
@@ -100,7 +106,12 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> 
 }
 
 /// Ends early when it is to stop.
-fn fill(case: &Case, (seed, count): (u64, u64), root: &Root, stop: &AtomicBool) -> Result<(), String> {
+fn fill(
+    case: &Case,
+    (seed, count): (u64, u64),
+    root: &Root,
+    stop: &AtomicBool,
+) -> Result<(), String> {
     let kept = if case.hollow { KEPT } else { usize::MAX };
     let store = Store::open(case.size, seed, Hollow::new(Blocking::new(root, DirectIo::Off), kept));
     let mut store = store.map_err(|status| format!("the store does not serve: {status:?}"))?;
@@ -108,7 +119,10 @@ fn fill(case: &Case, (seed, count): (u64, u64), root: &Root, stop: &AtomicBool) 
     let same = engine::record(0, case.length);
     for number in 0..count {
         if store.statistic("no_room") > 0 {
-            return Err(format!("no space left: a store of {} is filled there", ByteSize(case.size)));
+            return Err(format!(
+                "no space left: a store of {} is filled there",
+                ByteSize(case.size)
+            ));
         }
         if stop.load(Relaxed) {
             break;
@@ -125,6 +139,9 @@ fn fill(case: &Case, (seed, count): (u64, u64), root: &Root, stop: &AtomicBool) 
     store.flush();
     drop(store.kill());
     let file = root.path().join(foxy_store::schemes::webcosm::FILE_NAME);
-    let whole = std::fs::OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(case.size));
+    let whole = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&file)
+        .and_then(|file| file.set_len(case.size));
     whole.map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -58,7 +58,8 @@ fn webcosm(report: &Report, listed: Option<u32>) -> Value {
             "durable_end": report.journal.durable_ends[log as usize],
         })
     });
-    let journal = geometry.journal.map(|half| json!({ "at": half.offset(), "bytes": half.bytes() }));
+    let journal =
+        geometry.journal.map(|half| json!({ "at": half.offset(), "bytes": half.bytes() }));
     let sizes = report.classes.iter().enumerate().filter(|(_, count)| count.records > 0).map(|(class, count)| {
         json!({ "reads": class_name(class), "records": count.records, "bytes": count.bytes })
     });
@@ -105,8 +106,9 @@ fn segment(segment: &SegmentReport) -> Value {
 }
 
 fn record(record: &RecordReport) -> Value {
-    let found =
-        record.found.map(|(key, head, body)| json!({ "key": hex(&key.0), "head": head, "body": body }));
+    let found = record
+        .found
+        .map(|(key, head, body)| json!({ "key": hex(&key.0), "head": head, "body": body }));
     json!({
         "at": record.at,
         "tag": format!("{:010x}", record.tag),

@@ -45,7 +45,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     for file in &files {
         match inspect(file, listed) {
             Ok(found) => inspected.push(found),
-            Err(Refused::Blank) => terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank)),
+            Err(Refused::Blank) => {
+                terminal::print(&format!("{}: {}", file.path.display(), Refused::Blank))
+            }
             Err(refused) => return Err(refusal(&file.path, refused)),
         }
     }

@@ -33,15 +33,24 @@ pub fn of(inspected: &Inspected<'_>) -> String {
         }
         (None, _) => parts.push("more is known of stores of webcosm only\n".into()),
     }
-    if let Some(report) = inspected.report.as_ref().filter(|report| !report.findings.kept.is_empty()) {
+    if let Some(report) =
+        inspected.report.as_ref().filter(|report| !report.findings.kept.is_empty())
+    {
         parts.push(fsck::table(&report.findings));
     }
     parts.join("\n")
 }
 
 fn superblocks(inspected: &Inspected<'_>) -> String {
-    let mut table =
-        Table::new(&["superblock", "state", "generation", "life", "asked for", "size", "journal half"]);
+    let mut table = Table::new(&[
+        "superblock",
+        "state",
+        "generation",
+        "life",
+        "asked for",
+        "size",
+        "journal half",
+    ]);
     for (number, copy) in inspected.copies.iter().enumerate() {
         let mut cells = vec![number.to_string()];
         match copy {
@@ -66,7 +75,11 @@ fn division(report: &Report) -> String {
     let geometry = &report.geometry;
     let mut table = Table::new(&["part", "byte", "bytes", "segments"]);
     for (number, half) in geometry.journal.iter().enumerate() {
-        table.row(&[format!("journal {number}"), half.offset().to_string(), half.bytes().to_string()]);
+        table.row(&[
+            format!("journal {number}"),
+            half.offset().to_string(),
+            half.bytes().to_string(),
+        ]);
     }
     for log in LogName::ALL {
         let ring = geometry.rings[log as usize];
@@ -173,7 +186,9 @@ fn records(report: &Report) -> String {
             record.standing.name().into(),
         ];
         match record.found {
-            Some((key, head, body)) => cells.extend([hex(&key.0), head.to_string(), body.to_string()]),
+            Some((key, head, body)) => {
+                cells.extend([hex(&key.0), head.to_string(), body.to_string()])
+            }
             None => cells.push("damaged".into()),
         }
         table.row(&cells);

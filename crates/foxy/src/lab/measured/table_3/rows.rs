@@ -1,4 +1,5 @@
-//! What Figures 18, 19 and 20 come to beside what seed 001 says of Squid and Foxy, and their pictures.
+//! What Figures 18, 19 and 20 come to beside what seed 001 says of Squid and Foxy, and their
+//! pictures.
 
 use super::super::judged_by_value;
 use super::{FOXY, Measured, Point, SQUID};
@@ -8,7 +9,8 @@ use foxy_report::figure::{FigureRow, Place, within};
 const THROUGHPUT: &str = "001-fig18";
 const RESPONSE: &str = "001-fig19";
 const BANDWIDTH: &str = "001-fig20";
-/// The highest rate that the seed measured its proxy at, and the one at which it compares what both fetch.
+/// The highest rate that the seed measured its proxy at, and the one at which it compares what both
+/// fetch.
 const HIGHEST: f64 = 340.0;
 const COMPARED: f64 = 110.0;
 /// What the seed says of either at its best: requests a second.
@@ -21,15 +23,22 @@ pub fn rows(all: &[Measured]) -> Vec<FigureRow> {
         all.iter().find(|measured| measured.name == name).and_then(|found| found.runs.as_ref().ok())
     };
     if let (Some(squid), Some(foxy)) = (pair(SQUID), pair(FOXY)) {
-        let over = |above: &[Vec<Point>], below: &[Vec<Point>], of: fn(&[Point]) -> f64| -> Vec<f64> {
-            above.iter().zip(below).map(|(above, below)| of(above) / of(below)).collect()
-        };
-        let fetched = over(squid, foxy, |run| at(run, COMPARED).map_or(f64::NAN, |point| point.fetched));
+        let over =
+            |above: &[Vec<Point>], below: &[Vec<Point>], of: fn(&[Point]) -> f64| -> Vec<f64> {
+                above.iter().zip(below).map(|(above, below)| of(above) / of(below)).collect()
+            };
+        let fetched =
+            over(squid, foxy, |run| at(run, COMPARED).map_or(f64::NAN, |point| point.fetched));
         let fetched = row(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s", "times", &fetched);
         rows.push(judged_by_value(fetched, 1.45, within(1.45)).gain());
         // Of two that answered all that was offered nobody knows which is better.
         if squid.iter().all(|run| run.iter().any(|point| !point.good)) {
-            let peaks = row(THROUGHPUT, "Foxy over Squid, at their best", "times", &over(foxy, squid, best));
+            let peaks = row(
+                THROUGHPUT,
+                "Foxy over Squid, at their best",
+                "times",
+                &over(foxy, squid, best),
+            );
             rows.push(judged_by_value(peaks, 3.8, within(3.8)).gain());
         }
     }
@@ -64,8 +73,10 @@ impl Measured {
                 return vec![FigureRow::impossible(THROUGHPUT, &name, "1/s", quoted, why)];
             }
         };
-        let values = |of: &dyn Fn(&[Point]) -> f64| runs.iter().map(|run| of(run)).collect::<Vec<f64>>();
-        let at_rate = |rate: f64, of: fn(&Point) -> f64| values(&|run| at(run, rate).map_or(f64::NAN, of));
+        let values =
+            |of: &dyn Fn(&[Point]) -> f64| runs.iter().map(|run| of(run)).collect::<Vec<f64>>();
+        let at_rate =
+            |rate: f64, of: fn(&Point) -> f64| values(&|run| at(run, rate).map_or(f64::NAN, of));
         let most = row(THROUGHPUT, &format!("{}, at its best", self.name), "1/s", &values(&best));
         let most = match quoted {
             Some(quoted) => judged_by_value(most, quoted, within(quoted)),
@@ -93,7 +104,8 @@ impl Measured {
         ]
     }
 
-    /// The seed's proxy answers within 0.7 s at its highest rate: less than the second that each miss waits.
+    /// The seed's proxy answers within 0.7 s at its highest rate: less than the second that each
+    /// miss waits.
     fn response(&self, values: &[f64]) -> FigureRow {
         let found = row(RESPONSE, &format!("{}, mean response at 340/s", self.name), "ms", values);
         if self.name == FOXY {
@@ -157,7 +169,11 @@ mod tests {
     fn a_proxy_is_good_to_the_highest_rate_that_it_kept_up_with() {
         let measured = Measured {
             name: SQUID,
-            runs: Ok(vec![run(&[(110.0, 110.0, true), (340.0, 200.0, false), (700.0, 150.0, false)])]),
+            runs: Ok(vec![run(&[
+                (110.0, 110.0, true),
+                (340.0, 200.0, false),
+                (700.0, 150.0, false),
+            ])]),
         };
         let rows = rows(&[measured]);
         let of = |name: &str| rows.iter().find(|row| row.row == name).and_then(|row| row.ours);
@@ -168,9 +184,12 @@ mod tests {
     #[test]
     fn one_that_is_not_there_leaves_the_others_rows_standing() {
         let missing = Measured { name: SQUID, runs: Err("not installed".into()) };
-        let rows = rows(&[missing, Measured { name: FOXY, runs: Ok(vec![run(&[(340.0, 340.0, true)])]) }]);
+        let rows =
+            rows(&[missing, Measured { name: FOXY, runs: Ok(vec![run(&[(340.0, 340.0, true)])]) }]);
         assert_eq!(rows[0].verdict, Verdict::NotPossibleHere);
-        assert!(rows.iter().any(|row| row.row == format!("{FOXY}, good to") && row.ours == Some(340.0)));
+        assert!(
+            rows.iter().any(|row| row.row == format!("{FOXY}, good to") && row.ours == Some(340.0))
+        );
         assert!(!rows.iter().any(|row| row.row.contains("over")), "{rows:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! What the reference architectures' latencies, hits and errors come to beside what seed 003 shows or says of them.
+//! What the reference architectures' latencies, hits and errors come to beside what seed 003 shows
+//! or says of them.
 
 use super::super::judged_by_value as judged;
 use super::{LATENCY, Measured, at};
@@ -26,7 +27,8 @@ pub fn rows(all: &[Measured]) -> Vec<FigureRow> {
         rows.extend(proxy_n(small, large));
     }
     if let Some(squid) = of("Squid") {
-        let ratio = squid.values(|points| Some(at(points, 96)?.hit_ratio()? / at(points, 8)?.hit_ratio()?));
+        let ratio =
+            squid.values(|points| Some(at(points, 96)?.hit_ratio()? / at(points, 8)?.hit_ratio()?));
         let name = "hit ratio with 96 clients over that with 8";
         rows.push(judged(row("003-fig11", name, "times", &ratio), 1.0, 0.9..=1.1));
     }
@@ -52,7 +54,8 @@ fn cern(scan: &Measured, none: &Measured) -> Vec<FigureRow> {
     rows
 }
 
-/// Without a cache everybody waits for a worker: max(latency, clients × latency / workers); beyond pool and backlog are errors.
+/// Without a cache everybody waits for a worker: max(latency, clients × latency / workers); beyond
+/// pool and backlog are errors.
 fn proxy_n(small: &Measured, large: &Measured) -> Vec<FigureRow> {
     let latency = LATENCY.as_secs_f64() * 1000.0;
     let mut rows = Vec::new();
@@ -119,9 +122,11 @@ mod tests {
             points
         };
         let check = |runs: Vec<Vec<PointReport>>, expected: Verdict| {
-            let (small, large) = (Measured { name: "", runs }, Measured { name: "", runs: Vec::new() });
+            let (small, large) =
+                (Measured { name: "", runs }, Measured { name: "", runs: Vec::new() });
             let rows = proxy_n(&small, &large);
-            let row = rows.iter().find(|row| row.row.ends_with("errors, 32 workers")).expect("a row");
+            let row =
+                rows.iter().find(|row| row.row.ends_with("errors, 32 workers")).expect("a row");
             assert_eq!(row.verdict, expected);
         };
         check(vec![with_errors(56); 3], Verdict::Reproduced);

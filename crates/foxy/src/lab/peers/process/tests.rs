@@ -68,10 +68,13 @@ fn what_runs_beside_a_proxy_counts_with_it_and_ends_with_it() {
     let script = format!("setsid sleep 600 & echo $! >{}", number.display());
     let arguments = vec!["-c".into(), script];
     let helper = Some(Helper { program: "sh", package: "dash", arguments, number: number.clone() });
-    let plan = Plan { serve: vec!["-c".into(), "sleep 600; true".into()], helper, ..Plan::default() };
+    let plan =
+        Plan { serve: vec!["-c".into(), "sleep 600; true".into()], helper, ..Plan::default() };
     let peer = Peer::find("apache2").expect("known");
-    let mut running = Running::start(&peer, Path::new("/bin/sh"), &described, &plan, None).expect("started");
-    let number = std::fs::read_to_string(number).expect("written").trim().parse().expect("a number");
+    let mut running =
+        Running::start(&peer, Path::new("/bin/sh"), &described, &plan, None).expect("started");
+    let number =
+        std::fs::read_to_string(number).expect("written").trim().parse().expect("a number");
     let beside = Process::find(number).expect("it runs");
     assert!(running.processes().contains(&number));
     running.stop();
@@ -80,7 +83,8 @@ fn what_runs_beside_a_proxy_counts_with_it_and_ends_with_it() {
     let arguments = vec!["-c".into(), "exit 3".into()];
     let number = described.folder.join("never");
     let helper = Some(Helper { program: "sh", package: "dash", arguments, number });
-    let refused = Running::start(&peer, Path::new("/bin/sh"), &described, &Plan { helper, ..plan }, None);
+    let refused =
+        Running::start(&peer, Path::new("/bin/sh"), &described, &Plan { helper, ..plan }, None);
     let why = refused.err().expect("it did not start");
     assert_eq!(why, "apache2: sh did not start (exit status: 3)");
 }
