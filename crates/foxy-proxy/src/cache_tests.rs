@@ -229,6 +229,22 @@ async fn what_is_superseded_while_memory_has_it_goes_when_the_newer_is_whole() {
 }
 
 #[tokio::test]
+async fn what_is_superseded_goes_with_the_first_newer_response_that_is_whole() {
+    for in_parts in [true, false] {
+        let scene = Scene::new();
+        scene.add("old", &scene.watch());
+        let (newer, newest) = (scene.watch(), scene.watch());
+        scene.cache.supersede(&scene.url, &scene.url, &newest).await;
+        if in_parts {
+            scene.cache.outdate(&scene.url, &scene.url, &newer);
+        } else {
+            scene.cache.vacate(&scene.url, &scene.url, &newer);
+        }
+        assert_eq!(scene.body().await, None, "in parts: {in_parts}");
+    }
+}
+
+#[tokio::test]
 async fn what_was_written_before_the_watch_and_after_the_look_up_goes_too() {
     let scene = Scene::new();
     let (older, looked) = (scene.watch(), scene.cache.epoch(&scene.url));

@@ -69,9 +69,12 @@ impl Cache {
     pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let turn = watch.fetched().turn(base, key, false);
         let group = self.groups.lock(base.hash);
-        if matches!(group.judge(base.hash, &turn, None), Judged::Write | Judged::WriteWithoutWhole)
-        {
-            self.memory.remove(key.hash);
+        match group.judge(base.hash, &turn, None) {
+            Judged::Write | Judged::WriteWithoutWhole | Judged::OutdatedAndGone => {
+                self.memory.remove(key.hash);
+            }
+            Judged::Astray => self.memory.remove(base.hash),
+            Judged::Outdated => {}
         }
     }
 
@@ -93,7 +96,9 @@ impl Cache {
                 group.note(base.hash, &turn.of_list(base.hash), || Left::Nothing);
                 self.forget(base);
             }
-            Judged::Outdated | Judged::OutdatedAndGone => {}
+            // A fetch that began later let go of it too, but has not come whole yet.
+            Judged::OutdatedAndGone => self.forget(key),
+            Judged::Outdated => {}
         }
     }
 }
