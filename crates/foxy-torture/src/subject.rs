@@ -24,8 +24,8 @@ pub struct Limits {
 pub struct Subject {
     /// What scripts call it.
     pub name: &'static str,
-    /// Makes a new scheme, as a new process would, with that much secret randomness.
-    pub scheme: fn(u64) -> Box<dyn Scheme>,
+    /// Makes a new scheme, as a new process would, with a secret seed and its observer.
+    pub scheme: fn(u64, Observer) -> Box<dyn Scheme>,
     /// Bytes of records it was made for; decides the sizes in random schedules.
     pub capacity: u64,
     /// What it must stay within.
@@ -34,87 +34,85 @@ pub struct Subject {
 
 /// The schemes of `foxy-store`.
 pub const SCHEMES: &[Subject] = &[
-    plain("buddy", |seed| SchemeName::Buddy.make(&settings(seed), Observer::default())),
-    plain("buddy-own-files", |seed| {
+    plain("buddy", |seed, observer| SchemeName::Buddy.make(&settings(seed), observer)),
+    plain("buddy-own-files", |seed, observer| {
         let settings = StoreSettings { buddy_threshold: 20, ..settings(seed) };
-        SchemeName::Buddy.make(&settings, Observer::default())
+        SchemeName::Buddy.make(&settings, observer)
     }),
-    plain("coss", |seed| SchemeName::Coss.make(&settings(seed), Observer::default())),
-    plain("lazy-reads", |seed| SchemeName::LazyReads.make(&settings(seed), Observer::default())),
-    plain("lazy-reads-loc", |seed| {
-        SchemeName::LazyReadsLoc.make(&settings(seed), Observer::default())
+    plain("coss", |seed, observer| SchemeName::Coss.make(&settings(seed), observer)),
+    plain("lazy-reads", |seed, observer| SchemeName::LazyReads.make(&settings(seed), observer)),
+    plain("lazy-reads-loc", |seed, observer| {
+        SchemeName::LazyReadsLoc.make(&settings(seed), observer)
     }),
-    plain("lazy-reads-loc-prefetch", |seed| {
-        SchemeName::LazyReadsLoc.make(&ahead(seed), Observer::default())
+    plain("lazy-reads-loc-prefetch", |seed, observer| {
+        SchemeName::LazyReadsLoc.make(&ahead(seed), observer)
     }),
-    plain("squidmla-prefetch", |seed| SchemeName::Squidmla.make(&ahead(seed), Observer::default())),
-    plain("packetizer", |seed| SchemeName::Packetizer.make(&settings(seed), Observer::default())),
-    plain("squidm", |seed| SchemeName::Squidm.make(&settings(seed), Observer::default())),
-    plain("squidmla", |seed| SchemeName::Squidmla.make(&settings(seed), Observer::default())),
-    plain("stream", |seed| SchemeName::Stream.make(&settings(seed), Observer::default())),
+    plain("squidmla-prefetch", |seed, observer| SchemeName::Squidmla.make(&ahead(seed), observer)),
+    plain("packetizer", |seed, observer| SchemeName::Packetizer.make(&settings(seed), observer)),
+    plain("squidm", |seed, observer| SchemeName::Squidm.make(&settings(seed), observer)),
+    plain("squidmla", |seed, observer| SchemeName::Squidmla.make(&settings(seed), observer)),
+    plain("stream", |seed, observer| SchemeName::Stream.make(&settings(seed), observer)),
     Subject {
         name: "stream-packetizer",
-        scheme: |seed| SchemeName::StreamPacketizer.make(&settings(seed), Observer::default()),
+        scheme: |seed, observer| SchemeName::StreamPacketizer.make(&settings(seed), observer),
         capacity: SIZE,
         limits: LIMITS,
     },
     Subject {
         name: "ufs",
-        scheme: |seed| SchemeName::Ufs.make(&settings(seed), Observer::default()),
+        scheme: |seed, observer| SchemeName::Ufs.make(&settings(seed), observer),
         capacity: SIZE,
         limits: LIMITS,
     },
     Subject {
         name: "ufs-round-robin",
-        scheme: |seed| {
+        scheme: |seed, observer| {
             let (ufs_mapping, ufs_reclaim) = (UfsMapping::RoundRobin, UfsReclaim::EverySecond);
             let settings = StoreSettings { ufs_mapping, ufs_reclaim, ..settings(seed) };
-            SchemeName::Ufs.make(&settings, Observer::default())
+            SchemeName::Ufs.make(&settings, observer)
         },
         capacity: SIZE,
         limits: LIMITS,
     },
-    plain("single-directory", |seed| {
-        SchemeName::SingleDirectory.make(&settings(seed), Observer::default())
+    plain("single-directory", |seed, observer| {
+        SchemeName::SingleDirectory.make(&settings(seed), observer)
     }),
-    plain("multiple-dirs", |seed| {
-        SchemeName::MultipleDirs.make(&settings(seed), Observer::default())
+    plain("multiple-dirs", |seed, observer| {
+        SchemeName::MultipleDirs.make(&settings(seed), observer)
     }),
-    plain("squidl", |seed| SchemeName::Squidl.make(&settings(seed), Observer::default())),
-    plain("aufs", |seed| SchemeName::Aufs.make(&narrow(seed), Observer::default())),
-    plain("diskd", |seed| SchemeName::Diskd.make(&narrow(seed), Observer::default())),
-    plain("ufs-clean-stop", |seed| SchemeName::Ufs.make(&clean_stop(seed), Observer::default())),
-    plain("single-directory-clean-stop", |seed| {
-        SchemeName::SingleDirectory.make(&clean_stop(seed), Observer::default())
+    plain("squidl", |seed, observer| SchemeName::Squidl.make(&settings(seed), observer)),
+    plain("aufs", |seed, observer| SchemeName::Aufs.make(&narrow(seed), observer)),
+    plain("diskd", |seed, observer| SchemeName::Diskd.make(&narrow(seed), observer)),
+    plain("ufs-clean-stop", |seed, observer| SchemeName::Ufs.make(&clean_stop(seed), observer)),
+    plain("single-directory-clean-stop", |seed, observer| {
+        SchemeName::SingleDirectory.make(&clean_stop(seed), observer)
     }),
-    plain("multiple-dirs-clean-stop", |seed| {
-        SchemeName::MultipleDirs.make(&clean_stop(seed), Observer::default())
+    plain("multiple-dirs-clean-stop", |seed, observer| {
+        SchemeName::MultipleDirs.make(&clean_stop(seed), observer)
     }),
-    plain("squidl-clean-stop", |seed| {
-        SchemeName::Squidl.make(&clean_stop(seed), Observer::default())
+    plain("squidl-clean-stop", |seed, observer| {
+        SchemeName::Squidl.make(&clean_stop(seed), observer)
     }),
-    plain("aufs-clean-stop", |seed| SchemeName::Aufs.make(&clean_stop(seed), Observer::default())),
-    plain("diskd-clean-stop", |seed| {
-        SchemeName::Diskd.make(&clean_stop(seed), Observer::default())
-    }),
-    plain("ufs-either-recovery", |seed| {
+    plain("aufs-clean-stop", |seed, observer| SchemeName::Aufs.make(&clean_stop(seed), observer)),
+    plain("diskd-clean-stop", |seed, observer| SchemeName::Diskd.make(&clean_stop(seed), observer)),
+    plain("ufs-either-recovery", |seed, observer| {
         let recovery = [Recovery::AfterCrash, Recovery::AfterCleanStop][(seed % 2) as usize];
-        SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, Observer::default())
+        SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, observer)
     }),
-    plain("webcosm", |seed| SchemeName::Webcosm.make(&noting(seed), Observer::default())),
-    plain("webcosm-held", |seed| SchemeName::Webcosm.make(&holding(seed), Observer::default())),
+    plain("webcosm", |seed, observer| SchemeName::Webcosm.make(&noting(seed), observer)),
+    plain("webcosm-held", |seed, observer| SchemeName::Webcosm.make(&holding(seed), observer)),
     Subject {
         name: "webcosm-wide",
-        scheme: |seed| {
+        scheme: |seed, observer| {
             let wide = StoreSettings { size: WIDE, record_limit: 400, ..holding(seed) };
-            SchemeName::Webcosm.make(&wide, Observer::default())
+            SchemeName::Webcosm.make(&wide, observer)
         },
         capacity: SIZE,
         limits: Limits { disk_bytes: WIDE, buffer_bytes: 2 << 20, ..LIMITS },
     },
     Subject {
         name: "null",
-        scheme: |_| SchemeName::Null.make(&settings(0), Observer::default()),
+        scheme: |_, observer| SchemeName::Null.make(&settings(0), observer),
         capacity: SIZE,
         limits: Limits { disk_bytes: 0, operations: 0, buffer_bytes: 0 },
     },
@@ -171,37 +169,35 @@ fn clean_stop(seed: u64) -> StoreSettings {
 
 /// The honest canary, and the flawed ones that must be caught.
 pub const CANARIES: &[Subject] = &[
-    canary("canary-honest", |_| Box::new(Slots::new(Flaw::None))),
-    canary("canary-skips-checksum", |_| Box::new(Slots::new(Flaw::SkipsChecksum))),
-    canary("canary-removes-without-sync", |_| Box::new(Slots::new(Flaw::RemovesWithoutSync))),
-    canary("canary-checks-half-the-key", |_| Box::new(Slots::new(Flaw::ChecksHalfTheKey))),
-    canary("canary-serves-previous", |_| Box::new(Slots::new(Flaw::ServesPrevious))),
-    canary("canary-loses-answers", |_| Box::new(Slots::new(Flaw::LosesAnswers))),
-    canary("canary-looks-away", |_| Box::new(Slots::new(Flaw::LooksAway))),
-    canary("canary-looks-back", |_| Box::new(Slots::new(Flaw::LooksBack))),
+    canary("canary-honest", |_, _| Box::new(Slots::new(Flaw::None))),
+    canary("canary-skips-checksum", |_, _| Box::new(Slots::new(Flaw::SkipsChecksum))),
+    canary("canary-removes-without-sync", |_, _| Box::new(Slots::new(Flaw::RemovesWithoutSync))),
+    canary("canary-checks-half-the-key", |_, _| Box::new(Slots::new(Flaw::ChecksHalfTheKey))),
+    canary("canary-serves-previous", |_, _| Box::new(Slots::new(Flaw::ServesPrevious))),
+    canary("canary-loses-answers", |_, _| Box::new(Slots::new(Flaw::LosesAnswers))),
+    canary("canary-looks-away", |_, _| Box::new(Slots::new(Flaw::LooksAway))),
+    canary("canary-looks-back", |_, _| Box::new(Slots::new(Flaw::LooksBack))),
     Subject {
         name: "canary-stream-packetizer-without-sync",
-        scheme: |seed| {
-            Box::new(Unsynced(
-                SchemeName::StreamPacketizer.make(&settings(seed), Observer::default()),
-            ))
+        scheme: |seed, observer| {
+            Box::new(Unsynced(SchemeName::StreamPacketizer.make(&settings(seed), observer)))
         },
         capacity: SIZE,
         limits: LIMITS,
     },
     Subject {
         name: "canary-ufs-without-sync",
-        scheme: |seed| {
-            Box::new(Unsynced(SchemeName::Ufs.make(&settings(seed), Observer::default())))
+        scheme: |seed, observer| {
+            Box::new(Unsynced(SchemeName::Ufs.make(&settings(seed), observer)))
         },
         capacity: SIZE,
         limits: LIMITS,
     },
-    plain("canary-webcosm-without-sync", |seed| {
-        Box::new(Unsynced(SchemeName::Webcosm.make(&settings(seed), Observer::default())))
+    plain("canary-webcosm-without-sync", |seed, observer| {
+        Box::new(Unsynced(SchemeName::Webcosm.make(&settings(seed), observer)))
     }),
-    plain("canary-ufs-clean-stop-without-sync", |seed| {
-        Box::new(Unsynced(SchemeName::Ufs.make(&clean_stop(seed), Observer::default())))
+    plain("canary-ufs-clean-stop-without-sync", |seed, observer| {
+        Box::new(Unsynced(SchemeName::Ufs.make(&clean_stop(seed), observer)))
     }),
 ];
 
@@ -216,11 +212,11 @@ pub fn find(name: &str) -> Option<&'static Subject> {
     all().find(|subject| subject.name == name)
 }
 
-const fn plain(name: &'static str, scheme: fn(u64) -> Box<dyn Scheme>) -> Subject {
+const fn plain(name: &'static str, scheme: fn(u64, Observer) -> Box<dyn Scheme>) -> Subject {
     Subject { name, scheme, capacity: SIZE, limits: LIMITS }
 }
 
-const fn canary(name: &'static str, scheme: fn(u64) -> Box<dyn Scheme>) -> Subject {
+const fn canary(name: &'static str, scheme: fn(u64, Observer) -> Box<dyn Scheme>) -> Subject {
     let capacity = Slots::CAPACITY;
     let limits = Limits { disk_bytes: capacity, operations: 1, buffer_bytes: 24 << 10 };
     Subject { name, scheme, capacity, limits }

@@ -4,7 +4,8 @@
 use foxy_torture::campaign::Campaign;
 use foxy_torture::run;
 use foxy_torture::script::Script;
-use foxy_torture::subject::{self, SCHEMES};
+use foxy_torture::subject::{self, Limits, SCHEMES, Subject};
+use foxy_torture::violation::{Bound, Violation};
 use std::fs;
 use std::path::Path;
 
@@ -24,6 +25,20 @@ fn no_script_fails_again() {
         let outcome = run::run(&script, subject);
         assert!(outcome.failure.is_none(), "{}: {:?}", path.display(), outcome.failure);
     }
+}
+
+#[test]
+fn a_store_that_takes_more_disk_than_its_size_is_caught() {
+    let buddy = subject::find("buddy").expect("a scheme of that name");
+    let limits = Limits { disk_bytes: 1000, ..buddy.limits };
+    let script: Script = "scheme buddy\nseed 1\nput 1 1 2000\nsettle\n".parse().expect("a script");
+    let failure =
+        run::run(&script, &Subject { limits, ..*buddy }).failure.expect("more than 1,000 B");
+    let violation = failure.violation;
+    assert!(
+        matches!(violation, Violation::OverBound { what: Bound::DiskBytes, .. }),
+        "{violation}"
+    );
 }
 
 #[test]
