@@ -2,96 +2,25 @@
 //! decided before, how it is written is in `sender`.
 
 use crate::access::MediaType;
+use crate::answer_options::Asked;
 use crate::body_parts::{self, PartsOf};
 use crate::cache_status::CacheStatus;
 use crate::counters::Counter;
 use crate::fields::View;
+use crate::opening::{Framing, Opening};
 use crate::proxy_status;
 use crate::reason::ErrorReason;
-use crate::sender::{Framing, Opening, Sender, WriteEnd};
+use crate::sender::Sender;
+use crate::sent::{After, Cut, Rest, Short, Told};
 use crate::stored::{Stored, StoredBody};
 use crate::upstream::DestinationRefusal;
 use crate::whole_body::{SMALL, WholeBody};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
-use foxy_http::{Headers, ResponseHead, Version};
+use foxy_http::{Headers, ResponseHead};
 use foxy_rules::{Part, Span};
 use std::sync::Arc;
-
-/// What of a request decides how its answer is framed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    /// Whether the method is HEAD.
-    pub(crate) head_only: bool,
-    /// The client's version.
-    pub(crate) version: Version,
-    /// Whether the client wants the connection kept.
-    pub(crate) keep: bool,
-    /// Whether it takes trailers.
-    pub(crate) trailers: bool,
-}
-
-/// Whether the connection can serve another request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
-    Keep,
-    Close,
-}
-
-/// What was sent, for the log.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
-    pub(crate) outcome: CacheStatus,
-    pub(crate) status: u16,
-    pub(crate) body_bytes: u64,
-    pub(crate) media_type: MediaType,
-}
-
-/// Why an answer did not reach its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// The client left or took nothing.
-    Client,
-    /// The body did not come whole.
-    Source,
-}
-
-/// Why a stored response was not sent whole.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Short {
-    /// The client is gone.
-    Cut(Cut),
-    /// The store no longer has the body, and nothing was sent yet.
-    Gone,
-    /// The store no longer has the rest of the body.
-    Rest(Rest),
-}
-
-/// What is still to be sent of a stored response whose body is partly gone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
-    /// The first byte of the body that was not sent.
-    pub(crate) at: u64,
-    /// One past the last byte to send.
-    pub(crate) end: u64,
-    /// Whether some of the answer was sent before.
-    pub(crate) opened: bool,
-    /// What follows, once all is sent.
-    pub(crate) answered: (After, Told),
-}
-
-impl From<WriteEnd> for Short {
-    fn from(end: WriteEnd) -> Self {
-        Self::Cut(end.into())
-    }
-}
-
-impl From<WriteEnd> for Cut {
-    fn from(_: WriteEnd) -> Self {
-        Self::Client
-    }
-}
 
 /// Sends an error of our own.
 pub(crate) async fn error(

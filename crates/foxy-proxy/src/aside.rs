@@ -3,9 +3,10 @@
 //! Nobody else reads it while it comes.
 
 use crate::fields::View;
-use crate::fill::placed;
-use crate::keeper::{Keeper, Kept, Needed};
-use crate::parts::with_stored;
+use crate::fill_request::placed;
+use crate::joined_part::with_stored;
+use crate::keeper::{Keeper, Kept};
+use crate::keeping::Needed;
 use crate::storage::PART;
 use crate::stored::{CacheKey, Stored, VaryList, strip};
 use crate::storing::why_not_storable;

@@ -3,74 +3,24 @@
 //! still has exactly the same response. A client that came late reads what has gone by in the same
 //! way, and then takes a place in the flight.
 
-use crate::answer::{After, Cut, Rest, Short, Told};
 use crate::body_parts::{self, PartsOf};
 use crate::cache_status::CacheStatus;
-use crate::cached::Wanted;
 use crate::counters::Counter;
 use crate::flight::{FlightHead, Reader};
-use crate::keeper::Keeper;
+use crate::keeping::Keeping;
+use crate::opening::Framing;
 use crate::resume;
-use crate::sender::{Framing, Sender};
+use crate::sender::Sender;
+use crate::sent::{After, Cut, Rest, Short, Told};
 use crate::storage::Storage;
 use crate::stored::{Stored, StoredBody};
 use crate::stream::{self, Begun, Source, Streamed};
-use crate::waiting::Held;
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::Headers;
-use std::sync::Arc;
 use tokio::time::timeout;
-
-/// What of a flight's body can be read back.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Keeping {
-    /// The first bytes of it, in parts of this fill; more is to come.
-    Parts {
-        /// The fill's random number.
-        fill: u64,
-        /// Bytes the store has confirmed.
-        bytes: u64,
-    },
-    /// All of it.
-    All {
-        /// It.
-        stored: Arc<Stored>,
-        /// The room it takes.
-        _room: Arc<Held>,
-    },
-    /// It is not kept.
-    #[default]
-    Nothing,
-}
-
-impl Keeping {
-    /// What a keeper has so far.
-    pub(crate) const fn of(keeper: &Keeper) -> Self {
-        let (fill, bytes) = keeper.confirmed_so_far();
-        Self::Parts { fill, bytes }
-    }
-
-    /// Notes what a keeper has so far; whether it is more.
-    pub(crate) fn advance(&mut self, keeper: &Keeper) -> bool {
-        let (_, bytes) = keeper.confirmed_so_far();
-        let more = matches!(self, Self::Parts { bytes: before, .. } if *before < bytes);
-        if more {
-            *self = Self::of(keeper);
-        }
-        more
-    }
-
-    /// Notes that nothing more will be kept; whether that changes anything.
-    pub(crate) fn end(&mut self) -> bool {
-        let more_was_to_come = matches!(self, Self::Parts { .. });
-        if more_was_to_come {
-            *self = Self::Nothing;
-        }
-        more_was_to_come
-    }
-}
 
 /// Sends the rest of a response whose head and first bytes were sent, framed as said.
 pub(crate) async fn catch_up(

@@ -2,9 +2,10 @@
 //! client takes nothing, so that clients that never read hold next to no memory. Those who want the
 //! same part at the same time share it.
 
-use crate::answer::{Rest, Short};
 use crate::counters::Counter;
-use crate::sender::{Sender, Taken};
+use crate::sender::Sender;
+use crate::sent::Taken;
+use crate::sent::{Rest, Short};
 use crate::shared_parts::{Held, NoPart};
 use crate::storage::{PART, part_key};
 use crate::worker::Worker;

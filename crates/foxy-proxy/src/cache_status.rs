@@ -1,5 +1,6 @@
 //! The `Cache-Status` field (RFC 9211): what this cache did with a request, as a value and as text.
 
+use crate::counters::Counter;
 use crate::reason::{ErrorReason, ForwardReason};
 use foxy_rules::Permit;
 use std::fmt;
@@ -119,6 +120,20 @@ impl CacheStatus {
             }
             _ => "HIER_NONE",
         }
+    }
+}
+
+/// Where a stored response comes from, its freshness left in seconds (negative when stale), and
+/// what allows it to answer when it is stale.
+pub(crate) type How = (HitSource, i64, Option<Permit>);
+
+/// What counts hits from there.
+pub(crate) const fn counter(source: HitSource) -> Counter {
+    match source {
+        HitSource::Memory => Counter::MemoryHits,
+        HitSource::Disk => Counter::DiskHits,
+        HitSource::Revalidated(_) => Counter::Revalidated,
+        HitSource::Fallback(_) => Counter::StaleAnswers,
     }
 }
 

@@ -1,55 +1,37 @@
 //! GET and HEAD: memory first, then the store, then a flight to the origin.
 
-use crate::answer::{self, After, Asked, Cut, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::cache::{Found, InMemory};
 use crate::cache_status::HitSource;
-use crate::client_block::ClientBlock;
 use crate::counters::Counter;
 use crate::epoch::Epoch;
 use crate::exchange::{Next, can_be_validated, decide, decide_without};
 use crate::fields::View;
-use crate::fill::{self, FillRequest};
+use crate::fill::{self};
+use crate::fill_request::FillRequest;
 use crate::flight::{Flight, News, Piece, Reader};
 use crate::flights::Boarding;
 use crate::follow::{Followed, follow};
 use crate::forward;
-use crate::freshen::Described;
 use crate::hit::hit;
+use crate::lookup_result::Got;
 use crate::outgoing;
 use crate::parts;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::sender::Sender;
+use crate::sent::Cut;
 use crate::settle::settle;
 use crate::slices;
 use crate::stale::{Miss, Stale};
 use crate::stored::{CacheKey, Stored, VaryList};
-use crate::upstream::Origin;
+use crate::wanted::Wanted;
 use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;
-use foxy_http::RequestHead;
 use foxy_rules::{Permit, RequestControl, UpstreamRange, Vary};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A GET or HEAD that the cache is asked about.
-pub(crate) struct Wanted<'a> {
-    pub(crate) head: &'a RequestHead,
-    pub(crate) origin: Origin,
-    pub(crate) key: CacheKey,
-    pub(crate) asked: Asked,
-    /// Who asks.
-    pub(crate) client: ClientBlock,
-}
-
-/// How it went.
-pub(crate) enum Got {
-    /// Answered.
-    Answered(After, Told),
-    /// To be sent on as it is: a HEAD or a range that the cache could not answer. What is stored
-    /// may be described anew by the answer to a HEAD.
-    Forward(ForwardReason, Option<Described>),
-}
 
 /// Answers one request.
 pub(crate) async fn answer(

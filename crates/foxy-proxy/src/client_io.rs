@@ -2,8 +2,9 @@
 //! `http1_sender`.
 
 use crate::client_sides::{ReadSide, WriteSide};
+use crate::held_heads::HELD_HEADS;
+use crate::held_heads::SMALL_HEAD;
 use crate::http1_sender::Http1Sender;
-use crate::http2::{HELD_HEADS, SMALL_HEAD};
 use crate::intercept::Inside;
 use crate::progress::Progress;
 use crate::upstream::Transport;

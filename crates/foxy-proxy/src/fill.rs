@@ -1,12 +1,13 @@
 //! A fetch for the cache: drives one exchange with an origin, hands what comes to the flight's
 //! readers, and stores it.
 
-use crate::behind::Keeping;
-use crate::cache::Cache;
 use crate::fields::View;
 use crate::fill_body::Incoming;
+use crate::fill_request::{Ending, FillRequest, final_head, finish, known_length, placed, prepare};
 use crate::flight::{Flight, FlightHead, Outcome};
-use crate::keeper::{Keeper, Needed};
+use crate::keeper::Keeper;
+use crate::keeping::Keeping;
+use crate::keeping::Needed;
 use crate::not_kept::{NotKept, Refused};
 use crate::replaced::{
     forget_outdated, forget_rejected, forget_replaced, forget_what_was, vacate_memory,
@@ -15,33 +16,16 @@ use crate::stale::Stale;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::storing::why_not_storable;
 use crate::times::Times;
-use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
-use crate::watch::Watch;
+use crate::upstream::UpstreamExchange;
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_base::{WallTime, clock};
-use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
+use foxy_base::clock;
+use foxy_http::{BodyLength, Headers, ResponseHead};
 use foxy_rules::validate::is_about;
-use foxy_rules::{Failure, NotStoredReason, StoredTimes, Vary};
+use foxy_rules::{Failure, NotStoredReason, StoredTimes};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// What a fill is about.
-pub(crate) struct FillRequest {
-    /// The client's request, whose fields choose the variant and may forbid storing.
-    pub(crate) request: RequestHead,
-    pub(crate) origin: Origin,
-    /// The URL's key.
-    pub(crate) base: CacheKey,
-    /// The Vary list in force.
-    pub(crate) list: Option<VaryList>,
-    /// What is stored, if that may not answer as it is.
-    pub(crate) stale: Option<Stale>,
-    pub(crate) watch: Watch,
-    /// Whether the origin was asked for a range.
-    pub(crate) ranged: bool,
-}
 
 /// Runs a fill to its end.
 pub(crate) async fn run(
@@ -63,57 +47,6 @@ pub(crate) async fn run(
             answered(&worker, &flight, fill, exchange, (head, length), times).await;
         }
     }
-}
-
-/// Waits for the final head; gives up when the last reader leaves.
-pub(crate) async fn final_head(
-    worker: &Worker,
-    flight: &Flight,
-    exchange: &mut UpstreamExchange,
-) -> Result<(ResponseHead, BodyLength), UpstreamError> {
-    loop {
-        if flight.is_deserted() {
-            return Err(UpstreamError::NoResponse);
-        }
-        let next = tokio::select! {
-            biased;
-            next = exchange.head() => next,
-            () = flight.deserted() => return Err(UpstreamError::NoResponse),
-        };
-        match next? {
-            HeadEvent::Continue => {}
-            HeadEvent::Interim(head) => flight.interim(head),
-            HeadEvent::Final(head, length) => {
-                worker.count_response(head.version);
-                return Ok((head, length));
-            }
-        }
-    }
-}
-
-/// Ends a flight whose fill stops without a word, as a panic or the end of its worker would make
-/// it, so that no reader waits for ever. A flight that has ended stays as it ended.
-pub(crate) struct Ending {
-    pub(crate) worker: Rc<Worker>,
-    pub(crate) flight: Arc<Flight>,
-    pub(crate) base: CacheKey,
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        finish(&self.worker, &self.flight, &self.base, Err(UpstreamError::NoResponse));
-    }
-}
-
-pub(crate) fn finish(
-    worker: &Worker,
-    flight: &Arc<Flight>,
-    base: &CacheKey,
-    result: Result<Headers, UpstreamError>,
-) {
-    worker.shared.flights.land(base.hash, flight);
-    flight.end(result);
-    flight.keep_if(Keeping::end);
 }
 
 /// Goes on with the answer that came.
@@ -166,7 +99,12 @@ pub(crate) async fn answered(
         None => forget_replaced(worker, &fill, (&key, &head), times.received).await,
     }
     let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key, length));
-    flight.keep(keeper.as_ref().map(Keeping::of).unwrap_or_default());
+    flight.keep(
+        keeper
+            .as_ref()
+            .map(|keeper| Keeping::confirmed(keeper.confirmed_so_far()))
+            .unwrap_or_default(),
+    );
     flight.publish(Outcome::Response(Arc::new(shown)));
     let body = Incoming { worker, flight, fill: &fill, head: &head, length };
     let (new_list, is_gone) =
@@ -280,23 +218,6 @@ fn expected(
     Arc::new(stored.begun(fill.watch.epoch.begun))
 }
 
-/// The key a response is stored under, and the list that leads to it, if its Vary names any field,
-/// with whether that is new.
-pub(crate) fn placed(
-    cache: &Cache,
-    base: &CacheKey,
-    in_force: Option<&VaryList>,
-    head: &ResponseHead,
-    request: &Headers,
-) -> (CacheKey, Option<(VaryList, bool)>) {
-    let vary = Vary::of(&View(&head.headers)).unwrap_or_default();
-    if vary.is_empty() {
-        return (base.clone(), None);
-    }
-    let (list, new) = cache.list_for(vary, in_force);
-    (base.variant(&list, &list.vary.key(&View(request))), Some((list, new)))
-}
-
 /// Why a response is not stored, if it is not.
 fn why_not_stored(
     worker: &Worker,
@@ -320,23 +241,5 @@ fn why_not_stored(
             Some(NotKept::TooLarge)
         }
         None => None,
-    }
-}
-
-/// Bytes of a body, where the origin said so.
-pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
-    match length {
-        BodyLength::Length(bytes) => Some(bytes),
-        BodyLength::None => Some(0),
-        BodyLength::Chunked | BodyLength::UntilClose | BodyLength::Tunnel => None,
-    }
-}
-
-/// Makes an origin's head ours: hop-by-hop fields off, Via and a missing Date on.
-pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
-    strip_hop_by_hop(&mut head.headers);
-    worker.add_via(head.version, &mut head.headers);
-    if !head.headers.contains("date") {
-        head.headers.append("Date", worker.http_date(received));
     }
 }

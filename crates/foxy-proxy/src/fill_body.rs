@@ -2,12 +2,12 @@
 //! origin breaks off it is asked for the rest, if it has exactly that response still, and the
 //! readers notice nothing. What is done with the head is in `fill`.
 
-use crate::behind::Keeping;
 use crate::counters::Counter;
 use crate::fields::View;
-use crate::fill::{FillRequest, final_head, known_length};
+use crate::fill_request::{FillRequest, final_head, known_length};
 use crate::flight::Flight;
 use crate::keeper::{Keeper, Kept};
+use crate::keeping::Keeping;
 use crate::memory::Cached;
 use crate::not_kept::NotKept;
 use crate::outgoing;
@@ -179,7 +179,9 @@ async fn answer(keeper: Option<&mut Keeper>) -> Kept {
 /// Notes whether a keeper keeps what comes, and what of it can be read back by now.
 fn note(flight: &Flight, keeper: &mut Option<Keeper>, kept: Kept, refused: &impl Fn(NotKept)) {
     match (kept, &*keeper) {
-        (Kept::Yes, Some(keeper)) => flight.keep_if(|keeping| keeping.advance(keeper)),
+        (Kept::Yes, Some(keeper)) => {
+            flight.keep_if(|keeping| keeping.advance(keeper.confirmed_so_far()))
+        }
         (Kept::No(why), Some(_)) => {
             refused(why);
             *keeper = None;

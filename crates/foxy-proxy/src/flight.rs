@@ -6,10 +6,10 @@
 //! store (`behind`) and then joins; a reader that is left behind goes on from there to the end. A
 //! fill without readers is told so and decides for itself whether to go on.
 
-use crate::behind::Keeping;
 use crate::epoch::Epoch;
 use crate::flight_state::State;
-use crate::keeper::Needed;
+use crate::keeping::Keeping;
+use crate::keeping::Needed;
 pub(crate) use crate::news::{FlightHead, News, Outcome, Piece};
 use crate::upstream::UpstreamError;
 use crate::windows::Windows;

@@ -1,14 +1,15 @@
 //! Whether what another request's flight brings answers this one too (RFC 9111 §4). Who begins
 //! flights, and what follows when it does not, is in `cached`.
 
-use crate::answer::Cut;
-use crate::cached::{Got, Wanted};
 use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::flight::{News, Outcome, Reader};
+use crate::lookup_result::Got;
 use crate::sender::Sender;
+use crate::sent::Cut;
 use crate::settle::settle;
 use crate::stale::Miss;
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::RequestControl;

@@ -1,21 +1,22 @@
 //! Requests the cache is not asked about: sent on with their bodies, answered as the origin
 //! answers.
 
-use crate::answer::{self, After, Asked, Cut, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::aside::Aside;
 use crate::cache_status::{CacheStatus, HitSource};
-use crate::cached::Wanted;
 use crate::client::Receiver;
 use crate::client_block::ClientBlock;
 use crate::client_io::ReadEnd;
 use crate::counters::Counter;
 use crate::fields::View;
-use crate::fill::prepare;
+use crate::fill_request::prepare;
 use crate::freshen::Described;
 use crate::hit::hit;
 use crate::outgoing;
 use crate::reason::{ErrorReason, ForwardReason};
 use crate::sender::Sender;
+use crate::sent::{After, Cut, Told};
 use crate::stored::CacheKey;
 use crate::stream::{self, Source, Streamed};
 use crate::times::Times;
@@ -23,6 +24,7 @@ use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, Origin, RequestBody, Transport, UpstreamError,
     UpstreamExchange,
 };
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;

@@ -1,36 +1,23 @@
 //! A stored response that may answer: as a 304, a range, or all of it, even when the store has lost
 //! a part of it.
 
-use crate::answer::{self, After, Cut, Short, Told};
-use crate::cache_status::{CacheStatus, HitSource};
-use crate::cached::Wanted;
+use crate::answer::{self};
+use crate::cache_status::CacheStatus;
+use crate::cache_status::{How, counter};
 use crate::counters::Counter;
 use crate::epoch::Epoch;
 use crate::fields::View;
 use crate::resume;
 use crate::sender::Sender;
+use crate::sent::{After, Cut, Short, Told};
 use crate::several;
-use crate::slices;
 use crate::stored::{CacheKey, Stored, StoredBody};
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
-use foxy_rules::{Conditional, Permit, RangeAnswer, evaluate, requested_range};
+use foxy_rules::{Conditional, RangeAnswer, evaluate, requested_range};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Where a stored response comes from, its freshness left in seconds (negative when stale), and
-/// what allows it to answer when it is stale.
-pub(crate) type How = (HitSource, i64, Option<Permit>);
-
-/// What counts hits from there.
-pub(crate) const fn counter(source: HitSource) -> Counter {
-    match source {
-        HitSource::Memory => Counter::MemoryHits,
-        HitSource::Disk => Counter::DiskHits,
-        HitSource::Revalidated(_) => Counter::Revalidated,
-        HitSource::Fallback(_) => Counter::StaleAnswers,
-    }
-}
 
 /// Serves a stored response, looked for in `epoch`. `None` when its body turned out to be gone
 /// before anything was sent: then it is a miss. When it turns out later, the rest comes from the
@@ -90,7 +77,8 @@ pub(crate) async fn hit(
     let left = match in_parts {
         Some((stored, watch)) => {
             worker.shared.cache.forget(&CacheKey::new(sent_key));
-            let left = slices::left_of(worker, &wanted.key, &stored, &watch, is_begun).await;
+            let left =
+                crate::slice_rest::left_of(worker, &wanted.key, &stored, &watch, is_begun).await;
             left.map(|set| (set, watch))
         }
         // What took its place meanwhile stays.
@@ -99,7 +87,9 @@ pub(crate) async fn hit(
     match (short, left) {
         (Short::Rest(rest), Some((set, watch))) => {
             worker.counters.add(Counter::Resumed, 1);
-            Box::pin(slices::rest(worker, sender, wanted, watch, set, rest)).await.map(Some)
+            Box::pin(crate::slice_rest::rest(worker, sender, wanted, watch, set, rest))
+                .await
+                .map(Some)
         }
         (Short::Rest(rest), None) => {
             resume::rest(worker, sender, wanted, (&sent_head, length), rest).await.map(Some)

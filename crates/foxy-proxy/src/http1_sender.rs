@@ -1,9 +1,11 @@
 //! Answers as HTTP/1.1 text, in as few writes as the client takes them.
 
-use crate::answer::{After, Asked};
+use crate::answer_options::Asked;
 use crate::client_sides::WriteSide;
+use crate::opening::{Framing, Opening};
 use crate::progress::Progress;
-use crate::sender::{Framing, Opening, Taken, WriteEnd, within};
+use crate::sent::After;
+use crate::sent::{Taken, WriteEnd, within};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};

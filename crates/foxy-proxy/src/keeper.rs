@@ -3,6 +3,7 @@
 
 use crate::cache::{Cache, site};
 use crate::counters::Counter;
+use crate::keeping::Needed;
 use crate::not_kept::NotKept;
 use crate::patience::Patience;
 use crate::storage::{PART, Storage, part_key};
@@ -33,15 +34,6 @@ pub(crate) enum Kept {
     Yes,
     /// For that reason.
     No(NotKept),
-}
-
-/// Who would miss what is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needed {
-    /// Readers of the same flight.
-    ByReaders,
-    /// Nobody now.
-    Later,
 }
 
 /// Collects a body for the cache: whole if it is small, in parts as it comes if not.

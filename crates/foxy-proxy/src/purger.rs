@@ -1,12 +1,14 @@
 //! Purging a running proxy's cache and asking what it would do: for the admin server and for
 //! requests of those who may. What purges mean is in `purge`, how it is explained in `explain`.
 
-use crate::answer::{self, After, Asked, Cut, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::cache_status::CacheStatus;
 use crate::counters::{Counter, Counters};
 use crate::purge::{NotPurged, Order, Scope, Strength};
 use crate::reason::ErrorReason;
 use crate::sender::Sender;
+use crate::sent::{After, Cut, Told};
 use crate::storage::Storage;
 use crate::stored::CacheKey;
 use crate::upstream::Scheme;

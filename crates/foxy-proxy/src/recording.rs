@@ -1,12 +1,12 @@
 //! What came of a request, for the counters and the access log.
 
 use crate::access::{AccessRecord, CutReason};
-use crate::answer::{Cut, Told};
 use crate::cache_status::CacheStatus;
 use crate::counters::Counter;
+use crate::ended::Ended;
 use crate::progress::Progress;
 use crate::reason::ErrorReason;
-use crate::serve::Ended;
+use crate::sent::{Cut, Told};
 use crate::settings::Mode;
 use crate::upstream::Scheme;
 use crate::worker::Worker;

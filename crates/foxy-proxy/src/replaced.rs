@@ -3,7 +3,7 @@
 
 use crate::exchange::{Next, decide};
 use crate::fields::View;
-use crate::fill::FillRequest;
+use crate::fill_request::FillRequest;
 use crate::memory::Cached;
 use crate::not_kept::NotKept;
 use crate::stored::{CacheKey, Stored};

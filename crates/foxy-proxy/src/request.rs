@@ -1,20 +1,24 @@
 //! From a request's head to its answer, the same for every HTTP a client speaks.
 
-use crate::answer::{self, After, Asked, Cut, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::cache_status::CacheStatus;
-use crate::cached::{self, Got, Wanted};
+use crate::cached::{self};
 use crate::client::{Client, Receiver};
 use crate::client_block::ClientBlock;
+use crate::ended::Ended;
 use crate::exchange::{Plan, plan};
 use crate::forward::{self, Forward, Forwarded};
 use crate::forwarding_fields::{replace, take_off};
+use crate::lookup_result::Got;
 use crate::purger;
 use crate::reason::ErrorReason;
 use crate::sender::Sender;
-use crate::serve::Ended;
+use crate::sent::{After, Cut, Told};
 use crate::settings::{Mode, ProxySettings};
 use crate::stored::CacheKey;
 use crate::tunnelling::{switched, tunnel};
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{

@@ -2,13 +2,13 @@
 //! fetched from the origin, if the origin still has exactly that response. Otherwise the client's
 //! connection is cut; nothing else is put in its place.
 
-use crate::answer::{After, Cut, Rest, Told};
-use crate::cached::Wanted;
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::outgoing;
 use crate::sender::Sender;
+use crate::sent::{After, Cut, Rest, Told};
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};

@@ -1,72 +1,16 @@
 //! Answers on their way to a client, in meanings: a head, bytes of a body, its end. What to answer
 //! has been decided before; what that is on the wire is up to the protocol's own sender.
 
-use crate::answer::{After, Asked};
+use crate::answer_options::Asked;
 use crate::cache_status::CacheStatus;
 use crate::http1_sender::Http1Sender;
 use crate::http2::Http2Sender;
+use crate::opening::Opening;
+use crate::sent::After;
+use crate::sent::{Taken, WriteEnd};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
-use tokio::time::timeout;
-
-/// Why a client gets no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WriteEnd {
-    /// It closed or reset the connection, or the stream.
-    Gone,
-    /// It took nothing for too long.
-    Timeout,
-}
-
-/// What a future gives within `patience`: with none, what it gives at once. A timer would take a
-/// moment even then.
-pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> Option<T> {
-    if !patience.is_zero() {
-        return timeout(patience, future).await.ok();
-    }
-    let mut future = pin!(future);
-    poll_fn(|context| match future.as_mut().poll(context) {
-        Poll::Ready(given) => Poll::Ready(Some(given)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
-}
-
-/// Whether a client has taken all that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    All,
-    Partly,
-}
-
-/// How the body is told apart from the next response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framing {
-    Length(u64),
-    /// By what the protocol has for bodies of unknown length: chunks, or the end of the stream.
-    Chunked,
-    UntilClose,
-    /// No body at all (204, 304).
-    Empty,
-}
-
-/// A final head.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Opening<'a> {
-    pub(crate) status: u16,
-    pub(crate) reason: &'a [u8],
-    /// Without Age, Cache-Status, framing and what concerns the connection.
-    pub(crate) headers: &'a Headers,
-    /// Status line and header lines as HTTP/1.1 writes them, where they are kept so.
-    pub(crate) wire: Option<&'a Bytes>,
-    pub(crate) age: Option<u64>,
-    pub(crate) outcome: CacheStatus,
-    pub(crate) framing: Framing,
-}
 
 /// What answers are sent through.
 pub(crate) enum Sender<'a> {

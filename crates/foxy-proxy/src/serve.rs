@@ -1,18 +1,23 @@
 //! One client connection: what it speaks, and for HTTP/1.1 requests in, answers out, until either
 //! side wants no more. How an answer comes about is in `request`.
 
-use crate::answer::{self, After, Asked, Cut, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::cache_status::CacheStatus;
 use crate::client::Client;
 use crate::client_io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::counters::Counter;
-use crate::http2::{self, PREFACE};
+use crate::ended::Ended;
+use crate::held_heads::PREFACE;
+use crate::http2::{self};
 use crate::intercept::{self, Inside};
+use crate::linger::{LINGER, linger};
 use crate::places::Activity;
 use crate::reason::ErrorReason;
 use crate::recording::{Read, Recording};
 use crate::request::request;
 use crate::sender::Sender;
+use crate::sent::{After, Told};
 use crate::upstream::Transport;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -21,24 +26,8 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
-
-/// How long a closing connection may still send, so that our last answer is not lost to a reset.
-const LINGER: Duration = Duration::from_secs(2);
-
-/// Bytes read and dropped while a connection closes.
-const LINGER_BYTES: usize = 256 << 10;
-
-/// An answer given, or the connection to be given up.
-pub(crate) enum Ended {
-    Answered(After, Told),
-    Cut(Cut),
-    Tunnelled(Told),
-    Intercepted(Inside, Told),
-}
+use tokio::time::Instant;
 
 /// What follows a request on its connection.
 enum Then {
@@ -247,23 +236,4 @@ async fn read_head(
             deadline = Instant::now() + worker.settings().client_head;
         }
     }
-}
-
-/// Closes a connection without losing the answer: the client's further bytes are read and dropped
-/// for a while.
-pub(crate) async fn linger(connection: &mut ClientConnection) {
-    let drop_rest = async {
-        if connection.stream.shutdown().await.is_err() {
-            return;
-        }
-        let mut scratch = vec![0; 4096];
-        let mut read = 0;
-        while read < LINGER_BYTES {
-            match tokio::io::AsyncReadExt::read(&mut connection.stream, &mut scratch).await {
-                Ok(0) | Err(_) => return,
-                Ok(count) => read += count,
-            }
-        }
-    };
-    let _patience_over = timeout(LINGER, drop_rest).await;
 }

@@ -1,18 +1,20 @@
 //! Answers a GET or HEAD with what its flight came to: a response that others may be reading too, a
 //! stored one that was confirmed, or an error. It starts nothing.
 
-use crate::answer::{self, After, Cut, Told};
+use crate::answer::{self};
 use crate::behind;
 use crate::cache_status::{CacheStatus, HitSource};
-use crate::cached::{Got, Wanted};
 use crate::fields::View;
 use crate::flight::{FlightHead, Outcome, Piece, Reader};
 use crate::hit::hit;
+use crate::lookup_result::Got;
 use crate::not_kept::NotKept;
 use crate::reason::ErrorReason;
 use crate::sender::Sender;
+use crate::sent::{After, Cut, Told};
 use crate::stale::Miss;
 use crate::stream::{self, Source, Streamed};
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};

@@ -2,10 +2,13 @@
 //! §15.3.7.2). Which they are and how they are laid out is decided in foxy-rules.
 
 use crate::access::MediaType;
-use crate::answer::{self, After, Asked, Cut, Rest, Short, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::body_parts::{self, PartsOf};
 use crate::cache_status::CacheStatus;
-use crate::sender::{Framing, Opening, Sender};
+use crate::opening::{Framing, Opening};
+use crate::sender::Sender;
+use crate::sent::{After, Cut, Rest, Short, Told};
 use crate::stored::{CacheKey, Stored, StoredBody};
 use crate::whole_body::WholeBody;
 use crate::worker::Worker;

@@ -5,7 +5,8 @@
 use crate::cache::site;
 use crate::counters::Counter;
 use crate::fields::View;
-use crate::fill::{self, Ending, FillRequest, finish, known_length, prepare};
+use crate::fill::{self};
+use crate::fill_request::{Ending, FillRequest, finish, known_length, prepare};
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::not_kept::{NotKept, Refused};
 use crate::stale::Stale;
@@ -71,13 +72,14 @@ pub(crate) async fn run(
         base: slice.name.clone(),
     };
     let requested = clock::steady();
-    let (head, length) = match fill::final_head(&worker, &flight, &mut exchange).await {
-        Ok(found) => found,
-        Err(error) => {
-            flight.publish(Outcome::Failed(error));
-            return finish(&worker, &flight, &slice.name, Err(error));
-        }
-    };
+    let (head, length) =
+        match crate::fill_request::final_head(&worker, &flight, &mut exchange).await {
+            Ok(found) => found,
+            Err(error) => {
+                flight.publish(Outcome::Failed(error));
+                return finish(&worker, &flight, &slice.name, Err(error));
+            }
+        };
     let times = Times::until_now(requested);
     let set = slice.set.as_ref().filter(|_| !slice.validate);
     let view = set.map(|set| (View(&set.head.headers), set.length));

@@ -2,7 +2,6 @@
 //! starts its fetch, and says what came of it. What is done with the bytes is in `slices`.
 
 use crate::cache_status::CacheStatus;
-use crate::cached::Wanted;
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::flight::{Flight, News, Outcome, Reader};
@@ -12,6 +11,7 @@ use crate::outgoing;
 use crate::reason::ForwardReason;
 use crate::slice_fill::{self, SliceRequest};
 use crate::stored::{CacheKey, Stored, VaryList};
+use crate::wanted::Wanted;
 use crate::watch::Watch;
 use crate::worker::Worker;
 use foxy_base::clock;

@@ -2,21 +2,24 @@
 //! in order. What the client gets is of one representation, or is cut.
 
 use crate::access::MediaType;
-use crate::answer::{Cut, Rest, Short, Told, ranged};
+use crate::answer::ranged;
 use crate::body_parts::{self, PartsOf};
+use crate::cache_status::counter;
 use crate::cache_status::{CacheStatus, HitSource};
-use crate::cached::{Got, Wanted};
 use crate::counters::Counter;
 use crate::flight::Piece;
-use crate::hit::counter;
+use crate::flight::{Outcome, Reader};
+use crate::opening::{Framing, Opening};
 use crate::reason::ForwardReason;
-use crate::sender::{Framing, Opening, Sender};
-use crate::settle::settle;
+use crate::sender::Sender;
+use crate::sent::After;
+use crate::sent::{Cut, Rest, Short, Told};
 use crate::slice_flight::{Ask, Fetched, Sliced, fetch};
 use crate::stale::Miss;
 use crate::storage::PART;
 use crate::stored::{Stored, StoredBody};
 use crate::stream;
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -85,8 +88,18 @@ fn begin(
     Rest { at: first, end: last + 1, opened: false, answered: (after, told) }
 }
 
+/// What came of sending slices.
+pub(crate) enum SentSlices {
+    /// The answer is complete.
+    Answered(After, Told),
+    /// Nothing was sent, since the origin gave another response, or none; and whether another
+    /// request's fetch brought it.
+    Other(Reader, Outcome, bool),
+    /// Nothing was sent, since the origin's first answer was no use.
+    Nothing,
+}
+
 /// Sends these bytes of an object, or all of it, from the store and from the origin as it comes.
-/// `None` when the origin's first answer was no use; nothing was sent then.
 pub(crate) async fn send(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -94,8 +107,8 @@ pub(crate) async fn send(
     miss: &Miss,
     (set, start): (Arc<Stored>, Start),
     span: Option<Span>,
-) -> Result<Option<Got>, Cut> {
-    let StoredBody::Parts { fill } = set.body else { return Ok(None) };
+) -> Result<SentSlices, Cut> {
+    let StoredBody::Parts { fill } = set.body else { return Ok(SentSlices::Nothing) };
     let body = PartsOf { object: set.object(), fill, length: set.length };
     let (mut rest, mut under_way) = match start {
         Start::Begun(rest) => (rest, None),
@@ -143,18 +156,18 @@ pub(crate) async fn send(
             }
             _ if rest.opened => return cut(worker, sender).await,
             Sliced::Other(reader, outcome, collapsed) => {
-                return settle(worker, sender, wanted, miss, &reader, outcome, collapsed).await;
+                return Ok(SentSlices::Other(reader, outcome, collapsed));
             }
-            Sliced::Confirmed(_) | Sliced::Not => return Ok(None),
+            Sliced::Confirmed(_) | Sliced::Not => return Ok(SentSlices::Nothing),
         }
     }
     let (after, told) = rest.answered;
     sender.end(&Headers::new()).await?;
-    Ok(Some(Got::Answered(after, told)))
+    Ok(SentSlices::Answered(after, told))
 }
 
 /// Cuts an answer. Its head is sent at least, so that the client knows what it misses.
-async fn cut(worker: &Worker, sender: &mut Sender<'_>) -> Result<Option<Got>, Cut> {
+async fn cut(worker: &Worker, sender: &mut Sender<'_>) -> Result<SentSlices, Cut> {
     worker.counters.add(Counter::CutResponses, 1);
     sender.flush().await?;
     sender.break_off();

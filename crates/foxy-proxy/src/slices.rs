@@ -2,31 +2,32 @@
 //! those that are stored, and from the origin slice by slice where they are not. What the client
 //! gets is of one representation, or is cut.
 
-use crate::answer::{self, After, Cut, Rest, Told};
+use crate::answer::{self};
 use crate::cache_status::{CacheStatus, HitSource};
-use crate::cached::{Got, Wanted};
 use crate::exchange::{Next, decide};
 use crate::fields::View;
+use crate::lookup_result::Got;
 use crate::memory::Cached;
 use crate::not_kept::NotKept;
 use crate::reason::ForwardReason;
 use crate::sender::Sender;
+use crate::sent::Cut;
 use crate::settle::settle;
 use crate::slice_flight::{Ask, Sliced, fetch};
-use crate::slice_send::{Start, send};
+use crate::slice_rest::name_anew;
+use crate::slice_send::{SentSlices, Start, send};
 use crate::stale::Miss;
-use crate::storage::{PART, part_key};
-use crate::stored::{CacheKey, Stored, StoredBody};
-use crate::watch::Watch;
+use crate::storage::PART;
+use crate::stored::Stored;
+use crate::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::clock;
-use foxy_rules::slice::{slice_of, strong_validator};
+use foxy_rules::slice::slice_of;
 use foxy_rules::{
     Permit, RangeAnswer, RangeSpec, RequestControl, Span, UpstreamRange, requested_range,
 };
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::timeout;
 
 /// For how many seconds an object is not asked for by slices once its answer could not be kept so.
 const NOT_AGAIN: u64 = 300;
@@ -108,7 +109,8 @@ async fn ranged_answer(
             {
                 return Ok(None);
             }
-            send(worker, sender, wanted, miss, (set, start), Some(span)).await
+            let sent = send(worker, sender, wanted, miss, (set, start), Some(span)).await?;
+            answered(worker, sender, wanted, miss, sent).await
         }
         RangeAnswer::Unsatisfiable => {
             let outcome = CacheStatus::Local { detail: "range-not-satisfiable" };
@@ -117,6 +119,23 @@ async fn ranged_answer(
             Ok(Some(Got::Answered(after, told)))
         }
         RangeAnswer::Whole | RangeAnswer::Several(_) => Ok(None),
+    }
+}
+
+/// Answers what the slices left to answer.
+async fn answered(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    miss: &Miss,
+    sent: SentSlices,
+) -> Result<Option<Got>, Cut> {
+    match sent {
+        SentSlices::Answered(after, told) => Ok(Some(Got::Answered(after, told))),
+        SentSlices::Other(reader, outcome, collapsed) => {
+            settle(worker, sender, wanted, miss, &reader, outcome, collapsed).await
+        }
+        SentSlices::Nothing => Ok(None),
     }
 }
 
@@ -140,75 +159,12 @@ pub(crate) async fn complete(
         return Ok(None);
     };
     let start = Start::Stored(HitSource::Memory, ttl, None);
-    let got = send(worker, sender, wanted, miss, (Arc::clone(&set), start), None).await?;
+    let sent = send(worker, sender, wanted, miss, (Arc::clone(&set), start), None).await?;
+    let got = answered(worker, sender, wanted, miss, sent).await?;
     if got.is_some() {
         name_anew(worker, &wanted.key, &wanted.key, &set, &miss.watch);
     }
     Ok(got)
-}
-
-/// Keeps what is known of an object by slices as its whole, when each of them is stored or was
-/// handed to the store; or the other way round. The fill that its parts are named by stays the
-/// same.
-fn name_anew(
-    worker: &Worker,
-    base: &CacheKey,
-    key: &CacheKey,
-    known: &Stored,
-    watch: &Watch,
-) -> Arc<Stored> {
-    let named = Arc::new(Stored { key: key.text.clone(), ..Stored::clone(known) });
-    let watch = watch.clone().begun(known.begun);
-    worker.shared.cache.add(base, key, &named, None, watch.found(), &worker.counters);
-    named
-}
-
-/// What is left of a whole that has lost a part: slices, so that only those that are missing are
-/// fetched. `None` where they could not be told from another representation's, where the origin
-/// does not say that it gives ranges, and where nothing was sent yet and the last part is gone too:
-/// parts go in the order in which they came.
-pub(crate) async fn left_of(
-    worker: &Worker,
-    base: &CacheKey,
-    stored: &Stored,
-    watch: &Watch,
-    is_begun: bool,
-) -> Option<Arc<Stored>> {
-    let storage = worker.shared.cache.storage()?;
-    let view = View(&stored.head.headers);
-    let StoredBody::Parts { fill } = stored.body else { return None };
-    let gives_ranges =
-        stored.head.headers.get("accept-ranges").is_some_and(|unit| unit == b"bytes");
-    if stored.key != base.text || !gives_ranges || strong_validator(&view).is_none() {
-        return None;
-    }
-    if !is_begun {
-        let last = part_key(stored.object(), fill, stored.length.saturating_sub(1) / PART as u64);
-        timeout(storage.patience(), storage.part(last)).await.ok()??;
-    }
-    Some(name_anew(worker, base, &base.part(), stored, watch))
-}
-
-/// Sends the rest of a whole of which that set is left, and fetches what is missing of it.
-pub(crate) async fn rest(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    watch: Watch,
-    set: Arc<Stored>,
-    rest: Rest,
-) -> Result<(After, Told), Cut> {
-    let is_to_the_end = rest.end == set.length;
-    let miss = Miss { reason: ForwardReason::Partial, list: None, stale: None, watch };
-    let whole = Arc::clone(&set);
-    let got = send(worker, sender, wanted, &miss, (set, Start::Begun(rest)), None).await?;
-    if is_to_the_end {
-        name_anew(worker, &wanted.key, &wanted.key, &whole, &miss.watch);
-    }
-    match got {
-        Some(Got::Answered(after, told)) => Ok((after, told)),
-        Some(Got::Forward(..)) | None => Err(Cut::Source),
-    }
 }
 
 /// Whether slices of what is wanted could be kept, as far as can be said before an origin is asked.

@@ -2,9 +2,9 @@
 //! nothing.
 
 use crate::cache_status::HitSource;
+use crate::cache_status::How;
 use crate::fields::View;
 use crate::freshen::Described;
-use crate::hit::How;
 use crate::news::Outcome;
 use crate::reason::ForwardReason;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList};

@@ -1,12 +1,15 @@
 //! Responses sent on as they come, from a flight or from an exchange of one request alone.
 
 use crate::access::MediaType;
-use crate::answer::{After, Asked, Cut, Told};
+use crate::answer_options::Asked;
 use crate::aside::Aside;
 use crate::cache_status::CacheStatus;
 use crate::counters::Counter;
 use crate::flight::{Piece, Reader};
-use crate::sender::{Framing, Opening, Sender, WriteEnd};
+use crate::opening::{Framing, Opening};
+use crate::sender::Sender;
+use crate::sent::WriteEnd;
+use crate::sent::{After, Cut, Told};
 use crate::upstream::{BodyEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;

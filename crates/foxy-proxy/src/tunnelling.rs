@@ -1,14 +1,16 @@
 //! Requests that become tunnels: CONNECT, and upgrades the origin agreed to.
 
 use crate::access::MediaType;
-use crate::answer::{self, Asked, Cut, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::cache_status::CacheStatus;
 use crate::client::Client;
 use crate::client_block::ClientBlock;
 use crate::counters::Counter;
+use crate::ended::Ended;
 use crate::intercept;
 use crate::reason::{ErrorReason, ForwardReason};
-use crate::serve::Ended;
+use crate::sent::{Cut, Told};
 use crate::upstream::{Origin, Transport, Tunnel};
 use crate::worker::Worker;
 use bytes::Bytes;

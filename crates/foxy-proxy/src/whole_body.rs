@@ -2,10 +2,11 @@
 //! the budget of what waits a body is held for a moment; then it is dropped, and read again when
 //! the client goes on.
 
-use crate::answer::{Rest, Short};
 use crate::counters::Counter;
 use crate::memory::Cached;
-use crate::sender::{Sender, Taken};
+use crate::sender::Sender;
+use crate::sent::Taken;
+use crate::sent::{Rest, Short};
 use crate::stored::{CacheKey, Entry, Stored, StoredBody};
 use crate::waiting::Held;
 use crate::worker::Worker;

@@ -10,6 +10,7 @@ mod stream;
 mod tunnel;
 mod wire;
 
+use crate::held_heads::{HELD_HEADS, SMALL_HEAD};
 pub(crate) use body::Http2Body;
 pub(crate) use sender::Http2Sender;
 pub(crate) use stream::Http2Stream;
@@ -19,8 +20,8 @@ use crate::counters::Counter;
 use crate::http2::io::{Stalled, WatchedIo};
 use crate::http2::resets::{Resets, Verdict};
 use crate::http2::wire::Wire;
+use crate::linger::linger;
 use crate::places::Activity;
-use crate::serve::linger;
 use crate::waiting::{Held, Waiting};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -33,9 +34,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-
-/// What a client begins with that speaks HTTP/2 (RFC 9113 §3.4).
-pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Streams a client may have open on a connection.
 const STREAMS: u32 = 100;
@@ -51,13 +49,6 @@ const HEADS: usize = 256 << 10;
 /// Bytes that a stream takes of the budget of requests, besides its head. A connection's first
 /// stream takes none.
 const STREAM: usize = 16 << 10;
-
-/// Bytes of a head that take none of the budget.
-pub(crate) const SMALL_HEAD: usize = 8 << 10;
-
-/// How many times a head is held: as it was read, as the request that is worked on, and as it is
-/// sent on.
-pub(crate) const HELD_HEADS: usize = 3;
 
 /// Bytes of a request's body that may be under way or wait here, for one stream.
 const STREAM_WINDOW: u32 = 128 << 10;

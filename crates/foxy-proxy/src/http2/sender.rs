@@ -1,12 +1,13 @@
 //! Answers as HTTP/2 frames. Nothing is handed over that the client has not made room for, and
 //! never more than [`SEND_BUFFER`](super::SEND_BUFFER) bytes that the connection has not taken.
 
-use crate::answer::After;
 use crate::cache_status::CacheStatus;
 use crate::http2::fields_of;
 use crate::http2::wire::Wire;
+use crate::opening::{Framing, Opening};
 use crate::progress::Progress;
-use crate::sender::{Framing, Opening, Taken, WriteEnd, within};
+use crate::sent::After;
+use crate::sent::{Taken, WriteEnd, within};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use h2::server::SendResponse;

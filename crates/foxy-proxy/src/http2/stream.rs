@@ -2,9 +2,11 @@
 //! changes nothing at its origin; what may change something goes on until the answer is known, as
 //! what is stored may have to go.
 
-use crate::answer::{self, Asked, Cut};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::client::Client;
 use crate::counters::Counter;
+use crate::ended::Ended;
 use crate::http2::body::Http2Body;
 use crate::http2::sender::{Http2Sender, Out};
 use crate::http2::tunnel::Http2Tunnel;
@@ -14,7 +16,7 @@ use crate::reason::ErrorReason;
 use crate::recording::{Read, Recording};
 use crate::request::request;
 use crate::sender::Sender;
-use crate::serve::Ended;
+use crate::sent::Cut;
 use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;

@@ -5,7 +5,7 @@
 use crate::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
 };
-use crate::http2::PREFACE;
+use crate::held_heads::PREFACE;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::task::{Context, Poll, Waker};

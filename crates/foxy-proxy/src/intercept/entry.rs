@@ -2,14 +2,16 @@
 //! client asks then is for `serve`.
 
 use super::{Inside, Interception};
-use crate::answer::{self, Asked, Cut, Told};
+use crate::answer::{self};
+use crate::answer_options::Asked;
 use crate::cache_status::CacheStatus;
 use crate::client_block::ClientBlock;
 use crate::client_io::ClientConnection;
 use crate::counters::Counter;
+use crate::ended::Ended;
 use crate::reason::ErrorReason;
 use crate::sender::Sender;
-use crate::serve::Ended;
+use crate::sent::{Cut, Told};
 use crate::upstream::{ConnectError, Origin, Transport};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
