@@ -312,10 +312,10 @@ async fn a_hard_purge_holds_in_memory_and_in_the_store_and_for_a_fill_under_way(
     let scene = Scene::new();
     let watch = scene.watch();
     scene.add("old", &watch);
-    assert!(scene.cache.is_current(&scene.url, watch.epoch));
+    assert!(scene.cache.may_join(&scene.url, None, watch.epoch));
     scene.purge(Strength::Hard);
     assert_eq!(scene.body().await, None);
-    assert!(!scene.cache.is_current(&scene.url, watch.epoch), "no request may join that fill");
+    assert!(!scene.cache.may_join(&scene.url, None, watch.epoch), "no request may join that fill");
     scene.add("old too", &watch);
     assert_eq!(scene.body().await, None, "from memory");
     scene.add("old too", &watch);

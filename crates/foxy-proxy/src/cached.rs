@@ -122,7 +122,7 @@ fn refresh(
     watch: Watch,
 ) {
     let watch = watch.renewing(true);
-    let boarding = worker.shared.board(&wanted.key, watch.epoch, |_| true, || None);
+    let boarding = worker.shared.board((&wanted.key, None), watch.epoch, |_| true, || None);
     let Boarding::Leads(flight, reader) = boarding else { return };
     worker.counters.add(Counter::BackgroundRefreshes, 1);
     let list = list_of(wanted, stored, &key);
@@ -246,7 +246,9 @@ fn board(
         flight.may_answer(control, clock::steady())
             && !left.is_some_and(|reader| reader.is_of(flight))
     };
-    worker.shared.board(&wanted.key, miss.watch.epoch, fits, landed)
+    let variant = |list: &VaryList| wanted.key.variant(list, &list.vary.key(&View(headers))).hash;
+    let variant = miss.list_in_force().map(variant);
+    worker.shared.board((&wanted.key, variant), miss.watch.epoch, fits, landed)
 }
 
 /// Whether nothing that is stored or being fetched already would do.

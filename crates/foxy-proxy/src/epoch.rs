@@ -249,6 +249,19 @@ impl Group {
         }
     }
 
+    /// Whether a request for `key` may join a fetch that began at `order`: nothing that may answer
+    /// the request was written by a later fetch. Without a key, no later fetch has written for the
+    /// URL at all.
+    pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
+        let Some(watched) = self.watched.get(&base) else { return self.changed < order };
+        let may_answer = |other: &Written| {
+            other.place != Place::Variant || key.is_none_or(|key| other.key == key)
+        };
+        watched.invalidated < order
+            && watched.forgotten < order
+            && !watched.written.iter().any(|other| other.order > order && may_answer(other))
+    }
+
     /// Whether a response is under a key that a fetch has written there while the URL was watched.
     pub(crate) fn has_written(&self, base: Key, key: Key) -> bool {
         let is_there = |other: &Written| other.key == key && !matches!(other.left, Left::Nothing);

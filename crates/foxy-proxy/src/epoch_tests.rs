@@ -130,6 +130,22 @@ fn what_a_look_up_found_is_written_only_where_nothing_was_written_since() {
 }
 
 #[test]
+fn a_fetch_is_joined_unless_a_later_one_has_written_what_may_answer() {
+    let mut group = group();
+    let fetches = [(EN, Place::Variant), (DE, Place::Variant), (URL, Place::Whole)];
+    let older = fetch(&mut group, EN, Place::Variant).order;
+    let [en, de, whole] = fetches.map(|(key, place)| fetch(&mut group, key, place));
+    assert!(group.may_join(URL, None, older));
+    assert_eq!(write(&mut group, &de, "de"), Judged::Write);
+    let joins = [None, Some(EN), Some(DE)].map(|key| group.may_join(URL, key, older));
+    assert_eq!(joins, [false, true, false]);
+    assert_eq!(write(&mut group, &en, "en"), Judged::Write);
+    assert!(!group.may_join(URL, Some(EN), older) && group.may_join(URL, Some(EN), en.order));
+    assert_eq!(write(&mut group, &whole, "whole"), Judged::Write);
+    assert!(!group.may_join(URL, Some(EN), en.order));
+}
+
+#[test]
 fn what_was_forgotten_for_a_newer_response_is_not_written_again() {
     let mut group = group();
     let (one, two) = (fetch(&mut group, EN, Place::Variant), fetch(&mut group, EN, Place::Variant));

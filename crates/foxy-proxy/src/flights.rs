@@ -73,10 +73,12 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Lets requests for another key join a flight too, if none of theirs is under way.
+    /// Lets requests for another key join a flight too, if none that began later is under way.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.entry(key).or_insert_with(|| Arc::clone(flight));
+        if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {
+            table.insert(key, Arc::clone(flight));
+        }
     }
 
     /// Takes a flight off the table, if it is still the URL's.

@@ -87,8 +87,8 @@ pub(crate) async fn fetch(
         // More of what this request began with is not asked for its freshness.
         let goes_on = ask.set.is_some() && !ask.validate;
         let fits = |flight: &Flight| {
-            let current = worker.shared.cache.is_current(&wanted.key, flight.epoch);
-            current && (goes_on || flight.may_answer(&control, clock::steady()))
+            let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
+            may_join && (goes_on || flight.may_answer(&control, clock::steady()))
         };
         match flights.board(name(wanted, ask).hash, watch.epoch, fits, || None) {
             Boarding::Leads(flight, reader) => {

@@ -19,6 +19,7 @@ use crate::waiting::Waiting;
 use foxy_base::WallTime;
 use foxy_http::{Headers, RequestHead, Version};
 use foxy_rules::date;
+use foxy_store::Key;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -43,16 +44,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`. A flight that
-    /// `fits` not is not joined.
+    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`. A flight is
+    /// joined only if it `fits`, and began after all newer responses of that `variant`.
     pub(crate) fn board(
         &self,
-        key: &CacheKey,
+        (key, variant): (&CacheKey, Option<Key>),
         epoch: Epoch,
         fits: impl Fn(&Flight) -> bool,
         landed: impl FnOnce() -> Option<Arc<Stored>>,
     ) -> Boarding {
-        let fits = |flight: &Flight| self.cache.is_current(key, flight.epoch) && fits(flight);
+        let fits =
+            |flight: &Flight| self.cache.may_join(key, variant, flight.epoch) && fits(flight);
         self.flights.board(key.hash, epoch, fits, landed)
     }
 }

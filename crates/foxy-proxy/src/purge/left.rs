@@ -12,10 +12,11 @@ use foxy_store::Key;
 use std::sync::Arc;
 
 impl Cache {
-    /// Whether a fetch for `key` that began in `epoch` still brings what may be stored, as far as
-    /// can be said before its response is known.
-    pub(crate) fn is_current(&self, key: &CacheKey, epoch: Epoch) -> bool {
-        self.is_of_now(key, epoch) && !self.purges.may_touch(&key.text, epoch.begun)
+    /// Whether a request for a URL may join a fetch that began in `epoch`, as far as can be said
+    /// before the response is known. `key` is the variant's key, where the request's list is known.
+    pub(crate) fn may_join(&self, base: &CacheKey, key: Option<Key>, epoch: Epoch) -> bool {
+        let may_join = self.groups.lock(base.hash).may_join(base.hash, key, epoch.order);
+        may_join && !self.purges.may_touch(&base.text, epoch.begun)
     }
 
     /// What memory holds under a key, as far as purges leave it.
@@ -68,11 +69,13 @@ impl Cache {
     /// Takes out of memory what a newer response is about to replace there.
     pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let turn = watch.fetched().turn(base, key, false);
-        let group = self.groups.lock(base.hash);
+        let mut group = self.groups.lock(base.hash);
         match group.judge(base.hash, &turn, None) {
-            Judged::Write | Judged::WriteWithoutWhole | Judged::OutdatedAndGone => {
+            Judged::Write | Judged::WriteWithoutWhole => {
+                group.note(base.hash, &turn, || Left::Nothing);
                 self.memory.remove(key.hash);
             }
+            Judged::OutdatedAndGone => self.memory.remove(key.hash),
             Judged::Astray => self.memory.remove(base.hash),
             Judged::Outdated => {}
         }

@@ -174,6 +174,23 @@ fn a_whole_that_answers_a_range_lets_no_older_response_of_its_variant_in() {
 }
 
 #[test]
+fn no_request_joins_a_fetch_that_began_before_a_newer_response_was_answered() {
+    let answers = [&b"en 1"[..], b"en 2", b"en 3"].map(|body| ok(VARIES, body));
+    let (origin, [older]) = origin(answers.to_vec(), [0]);
+    let proxy = proxy_with(|settings| settings.memory = 0);
+    let url = origin.url("/x");
+    let older_fetch = slowly(&proxy, &origin, &language("en"));
+    let ranged = proxy.get(&url, &format!("Range: bytes=0-1\r\n{}", language("en")));
+    assert_eq!(ranged.body, b"en 2", "{}", ranged.head);
+    proxy.store.forget_everything();
+    let next = proxy.get(&url, &language("en"));
+    assert_eq!(next.body, b"en 3", "{}", next.head);
+    older.send(()).expect("the origin waits");
+    assert_eq!(older_fetch.join().expect("answered"), b"en 1");
+    assert_eq!(proxy.get(&url, &language("en")).body, b"en 3");
+}
+
+#[test]
 fn a_whole_whose_fetch_began_before_a_newer_slice_was_fetched_is_not_kept() {
     let (go, wait) = channel();
     let wait = Mutex::new(wait);
