@@ -29,6 +29,7 @@ pub mod statistics;
 pub mod status;
 pub mod step;
 pub mod superblock;
+pub mod webcosm;
 pub mod worth;
 
 pub use beginning::{AnewReason, Beginning};

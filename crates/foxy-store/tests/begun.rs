@@ -4,7 +4,8 @@
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
 use foxy_device::{FaultPlan, Faulty, Memory, StorePath};
-use foxy_store::schemes::{SCHEMES, webcosm};
+use foxy_store::schemes::SCHEMES;
+use foxy_store::webcosm;
 use foxy_store::{Observer, Recovery, SchemeName, StepDriver, StoreSettings, StoreStatus};
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 use foxy_store::layout::PAGE;
 use foxy_store::medium::Medium;
 use foxy_store::record::FORMAT_VERSION;
-use foxy_store::schemes::webcosm::check::{Extent, Level, check};
+use foxy_store::webcosm::check::{Extent, Level, check};
 use foxy_store::{Answer, OpenStoreError, SchemeName, StoreStatus};
 use script::{KEYS, name, open, record, version};
 use xxhash_rust::xxh3::xxh3_64;

@@ -5,8 +5,8 @@ use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
 use foxy_device::{FaultPlan, Faulty, Memory, StorePath};
 use foxy_store::medium::Medium;
-use foxy_store::schemes::webcosm::FILE_NAME;
-use foxy_store::schemes::webcosm::check::{Extent, Level, LogName, Report, SegmentReport, check};
+use foxy_store::webcosm::FILE_NAME;
+use foxy_store::webcosm::check::{Extent, Level, LogName, Report, SegmentReport, check};
 use foxy_store::{
     Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
     StoreStatus,

@@ -194,7 +194,7 @@ impl<D: Device> Device for Hollow<D> {
 mod tests {
     use super::*;
     use foxy_device::{FileId, IoBuffer, StorePath};
-    use foxy_store::schemes::webcosm::FILE_NAME;
+    use foxy_store::webcosm::FILE_NAME;
 
     /// Makes the store's file as long as it says it is.
     fn lengthen(device: &mut Memory, size: u64) {

@@ -6,9 +6,8 @@ pub mod slotted;
 pub mod stream_packetizer;
 mod table;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod ufs;
-pub mod webcosm;
 
 pub use table::{DeviceWish, SCHEMES, SchemeRow};
 

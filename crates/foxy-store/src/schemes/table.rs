@@ -1,11 +1,12 @@
 //! The table of schemes: name, what it is, what it takes, constructor. It names them and does
 //! nothing.
 
-use super::{SchemeName, slotted, stream_packetizer, ufs, webcosm};
+use super::{SchemeName, slotted, stream_packetizer, ufs};
 use crate::contract::Scheme;
 use crate::layout::MOST_BYTES;
 use crate::observe::Observer;
 use crate::settings::StoreSettings;
+use crate::webcosm;
 
 /// The device that a scheme is meant for; any other carries it as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_report::Table;
 use foxy_store::record::FORMAT_VERSION;
-use foxy_store::schemes::webcosm::check::{Extent, Finding, Findings, Level, Refused, Report};
 use foxy_store::superblock::{CopyState, Superblock};
+use foxy_store::webcosm::check::{Extent, Finding, Findings, Level, Refused, Report};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use foxy_base::ByteSize;
 use foxy_device::{BlockDevice, HeldFile, Root, RootError};
 use foxy_store::SchemeName;
 use foxy_store::layout::PAGE;
-use foxy_store::schemes::webcosm;
+use foxy_store::webcosm;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 

@@ -138,7 +138,7 @@ fn fill(
     }
     store.flush();
     drop(store.kill());
-    let file = root.path().join(foxy_store::schemes::webcosm::FILE_NAME);
+    let file = root.path().join(foxy_store::webcosm::FILE_NAME);
     let whole = std::fs::OpenOptions::new()
         .write(true)
         .open(&file)

@@ -4,8 +4,8 @@ use super::text::name;
 use super::{Inspected, class_name, hex};
 use crate::commands::fsck;
 use foxy_store::record::FORMAT_VERSION;
-use foxy_store::schemes::webcosm::check::{LogName, RecordReport, Report, SegmentReport};
 use foxy_store::superblock::CopyState;
+use foxy_store::webcosm::check::{LogName, RecordReport, Report, SegmentReport};
 use serde_json::{Value, json};
 
 /// All of it.

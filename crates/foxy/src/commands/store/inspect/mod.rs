@@ -9,8 +9,8 @@ use crate::lab::progress::Progress;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use foxy_store::schemes::webcosm::check::{Extent, Refused, Report};
 use foxy_store::superblock::{CopyState, Superblock};
+use foxy_store::webcosm::check::{Extent, Refused, Report};
 use std::path::PathBuf;
 
 /// Its arguments.

@@ -5,8 +5,8 @@ use crate::commands::fsck;
 use foxy_base::ByteSize;
 use foxy_report::Table;
 use foxy_store::record::FORMAT_VERSION;
-use foxy_store::schemes::webcosm::check::{LogName, Report, SegmentReport, SegmentState};
 use foxy_store::superblock::CopyState;
+use foxy_store::webcosm::check::{LogName, Report, SegmentReport, SegmentState};
 
 /// All of it.
 pub fn of(inspected: &Inspected<'_>) -> String {

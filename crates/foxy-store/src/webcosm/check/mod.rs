@@ -1,0 +1,155 @@
+//! Looking a store over without opening it: what is where, and whether every checksum holds. It
+//! reads through a function that it is given, writes nothing, and takes no byte of the file on
+//! trust.
+//!
+//! It shares with an opening how pages, stamps and summaries are decoded. Where the logs end, what
+//! an unsealed segment holds and which records are live it works out by itself, as
+//! docs/store-format.md has it, so that it is also a second opinion on what an opening does: what
+//! it calls live is what an opening serves.
+
+mod finding;
+mod journal;
+mod reader;
+mod records;
+mod report;
+mod scan;
+mod tail;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Finding, Findings, Level, Reason};
+pub use reader::ReadBytes;
+pub use report::{
+    ClassCount, Geometry, JournalReport, LogName, RecordReport, Report, SegmentReport,
+    SegmentState, Standing,
+};
+
+use crate::layout::PAGE;
+use crate::medium::{Medium, first_written};
+use crate::status::OpenStoreError;
+use crate::superblock::{CopyState, Found, Superblock};
+use crate::webcosm::recovery::resize;
+use foxy_device::IoError;
+use reader::Reader;
+use std::fmt;
+use walk::Walk;
+
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Whether every record is read; else only what an opening reads.
+    pub records: bool,
+    /// The slot whose records are to be listed.
+    pub listed: Option<u32>,
+}
+
+/// Why a store cannot be looked over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// An opening would refuse it too, for this reason.
+    Unusable(OpenStoreError),
+    /// Nothing was ever written to it.
+    Blank,
+    /// Nothing but zeros is left of it: an opening begins the store anew. Whoever sees what lies
+    /// beside the file says so.
+    ContentLost,
+    /// Both copies of the superblock are damaged: an opening begins the store anew.
+    BothDamaged,
+    /// There is no such slot.
+    NoSuchSegment {
+        /// The slot asked for.
+        slot: u32,
+        /// How many there are.
+        slots: u32,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(error) => error.fmt(f),
+            Self::Blank => f.write_str("the store was never begun; nothing is in it"),
+            Self::ContentLost => f.write_str(
+                "the store has lost its content: there is nothing but zeros, and the folder says that a store was begun there; the \
+                 next opening begins it anew",
+            ),
+            Self::BothDamaged => f.write_str(
+                "both copies of the superblock are damaged, so nothing in the store can be read; the next opening \
+                 begins it anew",
+            ),
+            Self::NoSuchSegment { slot, slots } => {
+                write!(f, "there is no segment {slot}; there are {slots}, from 0 on")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The two copies of the superblock of a file or device of `size` bytes, of whichever scheme, and
+/// the one that counts.
+///
+/// # Errors
+/// When no store that can be opened begins there.
+pub fn superblocks(
+    medium: Medium,
+    size: u64,
+    read: &mut ReadBytes<'_>,
+) -> Result<([CopyState; 2], Superblock), Refused> {
+    if size == 0 {
+        return Err(Refused::Blank);
+    }
+    let failed = |error: IoError| Refused::Unusable(OpenStoreError::Device(error));
+    let length = usize::try_from(size.min(2 * PAGE as u64)).expect("two pages at most");
+    let pages = Reader::new(read).exactly(0, length).map_err(failed)?;
+    let (first, second) = pages.split_at(length.min(PAGE));
+    let superblock = match medium.judge(&pages) {
+        Ok(Found::Ours(superblock)) => superblock,
+        Ok(Found::Blank) => return Err(blank(medium, size, read)),
+        Ok(Found::Damaged) => return Err(Refused::BothDamaged),
+        Err(error) => return Err(Refused::Unusable(error)),
+    };
+    Ok(([first, second].map(CopyState::of), superblock))
+}
+
+/// What a file is that begins blank: never begun, if nothing else is in all of it, or at the ends
+/// of a device.
+fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
+    let mut from = 2 * PAGE as u64;
+    while let Some(part) = medium.next_blank(from, size) {
+        let length = usize::try_from(part.end - part.start).expect("a mebibyte at most");
+        match Reader::new(read).exactly(part.start, length).map(|bytes| first_written(&bytes)) {
+            Ok(None) => from = part.end,
+            Ok(Some(at)) => return Refused::Unusable(medium.foreign(part.start + at as u64)),
+            Err(error) => return Refused::Unusable(OpenStoreError::Device(error)),
+        }
+    }
+    Refused::Blank
+}
+
+/// Looks a store of `size` bytes over.
+///
+/// # Errors
+/// When there is no store in the file to be looked over.
+pub fn check(
+    medium: Medium,
+    size: u64,
+    extent: Extent,
+    read: &mut ReadBytes<'_>,
+) -> Result<Report, Refused> {
+    let (copies, superblock) = superblocks(medium, size, read)?;
+    resize::judge_size(&superblock, size).map_err(Refused::Unusable)?;
+    let mut walk = Walk::new(superblock, extent, Reader::new(read));
+    let slots = walk.geometry.slots();
+    if let Some(slot) = extent.listed.filter(|&slot| slot >= slots) {
+        return Err(Refused::NoSuchSegment { slot, slots });
+    }
+    walk.judge_copies(copies);
+    let journal = walk.journal();
+    if walk.known_tails(&journal) {
+        LogName::ALL.into_iter().for_each(|log| walk.log(log, &journal));
+    }
+    Ok(walk.into_report(copies, journal))
+}

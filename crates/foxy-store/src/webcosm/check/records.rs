@@ -1,0 +1,122 @@
+//! The records of a segment: which of them would be served, how much of the disk each takes, and
+//! whether each is there and whole.
+
+use super::finding::{Finding, Level, Reason};
+use super::report::{RecordReport, SegmentReport, Standing};
+use super::scan::Scan;
+use super::walk::{Met, Walk};
+use crate::layout::PAGE;
+use crate::webcosm::format::geometry::Position;
+use crate::webcosm::format::summary::Listed;
+use crate::webcosm::index::{Extent, Known};
+use std::collections::BTreeMap;
+
+/// A record of a summary, with what is known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    listed: Listed,
+    standing: Standing,
+}
+
+impl Placed {
+    /// Whether it would be served.
+    pub fn is_live(&self) -> bool {
+        self.standing == Standing::Live
+    }
+}
+
+impl Walk<'_> {
+    /// Takes note of a segment's records, from the newest to the oldest; gives them in the order of
+    /// writing.
+    pub(super) fn learn(&mut self, met: &Met, report: &mut SegmentReport) -> Vec<Placed> {
+        let slot = self.geometry.slot(met.segment);
+        let space = space(&met.summary.records, met.content_pages);
+        let mut placed = Vec::with_capacity(met.summary.records.len());
+        for &listed in met.summary.records.iter().rev() {
+            let byte = u64::from(listed.step) * 64;
+            let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
+            let position = Position::new(met.segment, page);
+            let possible = page < met.content_pages && self.index.can_have(listed.tag);
+            let forgotten = self.facts.get(&listed.tag).is_some_and(|fact| fact.reaches(position));
+            let standing = if forgotten || !possible {
+                Standing::Forgotten
+            } else if self.index.get(listed.tag).is_some() {
+                Standing::Replaced
+            } else {
+                let extent = Extent::of_class(listed.class);
+                let place = self.geometry.place(slot, byte);
+                self.index.insert(listed.tag, Known { place, extent, uses: 0 });
+                Standing::Live
+            };
+            let bytes = space.get(&listed.step).copied().unwrap_or(0);
+            (report.records, report.bytes) = (report.records + 1, report.bytes + bytes);
+            if standing == Standing::Live {
+                (report.live_records, report.live_bytes) =
+                    (report.live_records + 1, report.live_bytes + bytes);
+                let class = &mut self.classes[usize::from(listed.class) % 64];
+                (class.records, class.bytes) = (class.records + 1, class.bytes + bytes);
+            }
+            placed.push(Placed { listed, standing });
+        }
+        placed.reverse();
+        placed
+    }
+
+    /// Looks at each record of a segment.
+    pub(super) fn verify(&mut self, met: &Met, placed: &[Placed], content: &[u8]) {
+        let slot = self.geometry.slot(met.segment);
+        let start = self.geometry.offset(slot, 0);
+        let wanted = self.extent.listed == Some(slot);
+        let mut found: BTreeMap<(u32, &'static str), Finding> = BTreeMap::new();
+        for Placed { listed, standing } in placed {
+            let scan = Scan {
+                secret: &self.secret,
+                geometry: &self.geometry,
+                segment: met.segment,
+                life: met.life,
+            };
+            let salt = self.superblock.salt;
+            let whole = if self.index.can_have(listed.tag) {
+                scan.listed(content, *listed, |key| self.index.tag(key.hash(salt)))
+            } else {
+                Err(Reason::EntryImpossible)
+            };
+            let at = start + u64::from(listed.step) * 64;
+            if let Err(reason) = whole {
+                let level = if met.in_tail { Level::Normal } else { Level::Damage };
+                let length = u64::from(Extent::of_class(listed.class).pages()) * PAGE as u64;
+                let new = Finding { at, length, slot: Some(slot), reason, level, misses: 0 };
+                let finding = found.entry((listed.step, reason.name())).or_insert(new);
+                finding.misses += u64::from(*standing == Standing::Live);
+            }
+            if wanted {
+                let (tag, class, standing) = (listed.tag.0, listed.class, *standing);
+                self.listed.push(RecordReport { tag, at, class, standing, found: whole.ok() });
+            }
+        }
+        self.verified_bytes += content.len() as u64;
+        found.into_values().for_each(|finding| self.findings.add(finding));
+    }
+}
+
+/// Bytes of disk that a record takes that begins at a step: up to the next one, but no more than
+/// its pages. Those of one page share it.
+fn space(records: &[Listed], content_pages: u32) -> BTreeMap<u32, u64> {
+    let mut starts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for listed in records {
+        let page = u64::from(listed.step) * 64 / PAGE as u64;
+        let pages = u64::from(Extent::of_class(listed.class).pages());
+        let end = (page + pages).min(u64::from(content_pages)) * PAGE as u64;
+        starts.entry(listed.step).or_insert((0, end)).0 += 1;
+    }
+    let next: Vec<u64> = starts.keys().skip(1).map(|&step| u64::from(step) * 64).collect();
+    let ends = next.into_iter().chain([u64::MAX]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|((&step, &(sharing, end)), next)| {
+            let bytes = end.min(next).saturating_sub(u64::from(step) * 64);
+            (step, bytes / sharing)
+        })
+        .collect()
+}

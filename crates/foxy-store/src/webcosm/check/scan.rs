@@ -1,0 +1,138 @@
+//! The records in the bytes of a segment: one by its place, or all that can be found by reading it
+//! through. It trusts no byte that does not have its checksum, and knows nothing of what is still
+//! wanted.
+
+use super::finding::Reason;
+use crate::contract::Key;
+use crate::layout::PAGE;
+use crate::record::{HEADER, Header, RecordError, Secret};
+use crate::webcosm::format::geometry::{Geometry, Position, Segment};
+use crate::webcosm::format::incarnation::number;
+use crate::webcosm::format::packed;
+use crate::webcosm::format::summary::Listed;
+use crate::webcosm::index::{Extent, Index, Tag};
+
+/// A record that is whole: its key, the bytes of its head and of its body.
+pub type Whole = (Key, u64, u64);
+
+/// What is needed to know a record when it is seen.
+pub struct Scan<'a> {
+    /// The store's secret.
+    pub secret: &'a Secret,
+    /// How the file is divided.
+    pub geometry: &'a Geometry,
+    /// Which segment it is.
+    pub segment: Segment,
+    /// The life it was written in.
+    pub life: u64,
+}
+
+impl Scan<'_> {
+    fn stamp(&self, at: usize) -> u64 {
+        Position::new(self.segment, u32::try_from(at / PAGE).unwrap_or(u32::MAX)).stamp(self.life)
+    }
+
+    /// The record that a summary lists, in the bytes of its segment that are not the summary.
+    ///
+    /// # Errors
+    /// What is there instead.
+    pub fn listed(
+        &self,
+        content: &[u8],
+        listed: Listed,
+        tag_of: impl Fn(Key) -> Tag,
+    ) -> Result<Whole, Reason> {
+        let at = listed.step as usize * 64;
+        let rest =
+            content.get(at..).filter(|rest| !rest.is_empty()).ok_or(Reason::EntryImpossible)?;
+        match Extent::of_class(listed.class) {
+            Extent::Packed => {
+                let page = rest
+                    .get(..PAGE)
+                    .filter(|_| at.is_multiple_of(PAGE))
+                    .ok_or(Reason::EntryImpossible)?;
+                let entries = packed::entries(page, self.stamp(at), self.secret);
+                let Some(mut entries) = entries else { return Err(self.instead_of_page(page, at)) };
+                let found = entries
+                    .find(|(key, ..)| tag_of(*key) == listed.tag)
+                    .ok_or(Reason::OtherRecord)?;
+                let (key, start, middle, end) = found;
+                Ok((key, (middle - start) as u64, (end - middle) as u64))
+            }
+            Extent::Pages(_) => {
+                let header = Header::decode(rest, self.secret).map_err(|error| match error {
+                    RecordError::HeaderDamaged => Reason::HeaderDamaged,
+                    _ => Reason::RecordNotThere,
+                })?;
+                if header.sequence != self.stamp(at) {
+                    return Err(Reason::RecordNotThere);
+                }
+                let (whole, extent) = self.whole(&header, at, rest)?;
+                let is_it = tag_of(header.key) == listed.tag && extent.class() == listed.class;
+                if is_it { Ok(whole) } else { Err(Reason::OtherRecord) }
+            }
+        }
+    }
+
+    fn instead_of_page(&self, page: &[u8], at: usize) -> Reason {
+        if number(page, 8) == Some(self.stamp(at)) {
+            Reason::PageDamaged
+        } else {
+            Reason::RecordNotThere
+        }
+    }
+
+    /// A record on its own whose header is sound.
+    fn whole(&self, header: &Header, at: usize, rest: &[u8]) -> Result<(Whole, Extent), Reason> {
+        let (head, body) = (header.head_length as usize, header.body_length as usize);
+        let content = rest.get(HEADER..HEADER + head + body).ok_or(Reason::EntryImpossible)?;
+        if self.secret.checksum(content) != header.content {
+            return Err(Reason::ContentDamaged);
+        }
+        let pages = (at + HEADER + head + body).div_ceil(PAGE) - at / PAGE;
+        let extent = Extent::Pages(u32::try_from(pages).unwrap_or(u32::MAX));
+        Ok(((header.key, head as u64, body as u64), extent))
+    }
+
+    /// All records of a segment without a summary that are whole, in the order of writing: as the
+    /// next opening will list them.
+    pub fn all(&self, bytes: &[u8], index: &Index, salt: u64) -> Vec<Listed> {
+        let tag_of = |key: Key| index.tag(key.hash(salt));
+        let granule = usize::try_from(self.geometry.granule).unwrap_or(PAGE);
+        let (mut records, mut at) = (Vec::new(), 0);
+        while let Some(page) = bytes.get(at..at + PAGE) {
+            let mut end = at;
+            if let Some(entries) = packed::entries(page, self.stamp(at), self.secret) {
+                let listed = |tag| Listed { tag, step: step(at), class: Extent::Packed.class() };
+                records.extend(entries.map(|(key, ..)| listed(tag_of(key))));
+            } else {
+                let mut from = at;
+                while let Some(Ok(header)) =
+                    bytes.get(from..).map(|rest| Header::decode(rest, self.secret))
+                {
+                    if header.sequence != self.stamp(from) {
+                        break;
+                    }
+                    let past =
+                        from + HEADER + header.head_length as usize + header.body_length as usize;
+                    let rest = bytes.get(from..).unwrap_or_default();
+                    if let Ok(((key, ..), extent)) = self.whole(&header, from, rest) {
+                        records.push(Listed {
+                            tag: tag_of(key),
+                            step: step(from),
+                            class: extent.class(),
+                        });
+                    }
+                    end = past - 1;
+                    from = past.next_multiple_of(granule);
+                }
+            }
+            at = (end + 1).next_multiple_of(PAGE);
+        }
+        records
+    }
+}
+
+fn step(at: usize) -> u32 {
+    u32::try_from(at / 64).unwrap_or(u32::MAX)
+}

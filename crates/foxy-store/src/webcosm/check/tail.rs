@@ -1,0 +1,85 @@
+//! The newest segments of a log: those from the first one on whose summary may not be durable, as
+//! an opening finds them.
+
+use super::report::JournalReport;
+use super::walk::Walk;
+use crate::layout::PAGE;
+use crate::webcosm::format::geometry::{LogName, Position, Segment};
+use crate::webcosm::format::incarnation::{begun_in, first_of_life, number};
+use crate::webcosm::format::summary::{self, Summary, Trailer};
+use foxy_device::IoError;
+use std::collections::BTreeSet;
+
+/// Where a log's newest segments end.
+pub struct Tail {
+    /// The segment after the newest.
+    pub next: u32,
+    /// Segments before it that have nothing in them.
+    pub gaps: BTreeSet<u32>,
+    /// Those that were begun and have no whole summary, with the life they were written in.
+    pub unsealed: Vec<(u32, u64)>,
+}
+
+/// A segment's summary, the life it was written in, and how long it is.
+pub type Sealed = (u64, Trailer, Summary);
+
+impl Walk<'_> {
+    /// Reads the summary of a segment; `None` when it has none that is whole.
+    pub(super) fn summary_of(&mut self, segment: Segment) -> Result<Option<Sealed>, IoError> {
+        let (slot, pages) = (self.geometry.slot(segment), self.geometry.segment_pages);
+        let last = Position::new(segment, pages - 1);
+        let page = self.reader.exactly(self.geometry.offset(slot, pages - 1), PAGE)?;
+        let life = number(&page, 8).and_then(|stamp| last.life_in(stamp));
+        let Some(life) = life.filter(|&life| life <= self.superblock.opens) else {
+            return Ok(None);
+        };
+        let Some(trailer) = summary::trailer(&page, last, life, &self.secret, pages) else {
+            return Ok(None);
+        };
+        let first = pages - trailer.pages();
+        let bytes = self
+            .reader
+            .exactly(self.geometry.offset(slot, first), trailer.pages() as usize * PAGE)?;
+        self.verified_bytes += bytes.len() as u64;
+        Ok(summary::decode(&bytes, trailer, last, life, &self.secret)
+            .map(|summary| (life, trailer, summary)))
+    }
+
+    fn fits(&self, segment: Segment, life: u64) -> bool {
+        let begun = segment.sequence >= first_of_life(&self.superblock, segment.log);
+        if begun { life == self.superblock.opens } else { life < self.superblock.opens }
+    }
+
+    /// Looks on from the first segment whose summary may not be durable. Syncs come often enough
+    /// that after a gap of more segments than they take along there is nothing more.
+    pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
+        let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
+        let segments = self.geometry.segments_from(Segment { log, sequence: oldest });
+        let most_gaps = (segments / 64).clamp(1, 8) as usize + 1;
+        let mut tail = Tail { next: first, gaps: BTreeSet::new(), unsealed: Vec::new() };
+        let mut gaps = Vec::new();
+        for sequence in first..oldest.saturating_add(segments) {
+            if gaps.len() > most_gaps {
+                break;
+            }
+            let segment = Segment { log, sequence };
+            let sealed = self.summary_of(segment).ok().flatten();
+            if !sealed.is_some_and(|(life, ..)| self.fits(segment, life)) {
+                let slot = self.geometry.slot(segment);
+                let page = self.reader.exactly(self.geometry.offset(slot, 0), PAGE);
+                let begun = page.ok().and_then(|page| begun_in(&page, segment, &self.secret));
+                let Some(life) = begun.filter(|&life| self.fits(segment, life)) else {
+                    gaps.push(sequence);
+                    continue;
+                };
+                tail.unsealed.push((sequence, life));
+            }
+            tail.next = sequence + 1;
+            tail.gaps.extend(gaps.drain(..));
+        }
+        let begun = first_of_life(&self.superblock, log).min(oldest.saturating_add(segments));
+        tail.gaps.extend(tail.next..begun);
+        tail.next = tail.next.max(begun);
+        tail
+    }
+}

@@ -1,0 +1,231 @@
+//! The way through a store: superblocks, journal, then each log from the newest segment to the
+//! oldest. What is met first under a tag counts, as for an opening.
+
+use super::Extent;
+use super::finding::{Finding, Findings, Level, Reason};
+use super::reader::Reader;
+use super::report::{ClassCount, JournalReport, RecordReport, Report, SegmentReport, SegmentState};
+use super::scan::Scan;
+use crate::layout::PAGE;
+use crate::record::Secret;
+use crate::superblock::{CopyState, Superblock};
+use crate::webcosm::format::geometry::{Geometry, LogName, Segment};
+use crate::webcosm::format::summary::{Fact, Summary};
+use crate::webcosm::index::{Index, Tag};
+use foxy_device::IoError;
+use std::collections::{BTreeSet, HashMap};
+
+/// What is known on the way.
+pub struct Walk<'a> {
+    pub(super) superblock: Superblock,
+    pub(super) secret: Secret,
+    pub(super) geometry: Geometry,
+    pub(super) reader: Reader<'a>,
+    pub(super) extent: Extent,
+    pub(super) findings: Findings,
+    pub(super) verified_bytes: u64,
+    pub(super) index: Index,
+    pub(super) facts: HashMap<Tag, Fact>,
+    pub(super) classes: [ClassCount; 64],
+    pub(super) listed: Vec<RecordReport>,
+    void: BTreeSet<Segment>,
+    segments: Vec<SegmentReport>,
+}
+
+/// One segment with what is known of it.
+pub struct Met {
+    /// Which.
+    pub segment: Segment,
+    /// The life it was written in.
+    pub life: u64,
+    /// Pages before its summary.
+    pub content_pages: u32,
+    /// What its summary says, or would say.
+    pub summary: Summary,
+    /// Whether what it holds may not have been durable.
+    pub in_tail: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// At its beginning.
+    pub fn new(superblock: Superblock, extent: Extent, reader: Reader<'a>) -> Self {
+        let geometry = Geometry::in_file(&superblock);
+        let segments = (0..geometry.slots()).map(|slot| blank(&geometry, slot)).collect();
+        Self {
+            superblock,
+            secret: superblock.secret(),
+            geometry,
+            reader,
+            extent,
+            findings: Findings::default(),
+            verified_bytes: 0,
+            index: Index::new(geometry.partition_bits),
+            facts: HashMap::new(),
+            classes: [ClassCount::default(); 64],
+            listed: Vec::new(),
+            void: BTreeSet::new(),
+            segments,
+        }
+    }
+
+    /// Something was found that costs no record by itself.
+    pub(super) fn find(&mut self, at: u64, length: usize, reason: Reason, level: Level) {
+        let slot =
+            at.checked_sub(self.geometry.start).map(|byte| byte / self.geometry.segment_bytes());
+        let slot = slot.and_then(|slot| u32::try_from(slot).ok());
+        self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
+    }
+
+    /// A fact holds for all that is met from now on.
+    pub(super) fn forget(&mut self, fact: Fact) {
+        match fact.voided() {
+            Some(segment) => drop(self.void.insert(segment)),
+            None => self.facts.entry(fact.tag).or_insert(fact).join(fact),
+        }
+    }
+
+    /// All segments of a log.
+    pub(super) fn log(&mut self, log: LogName, journal: &JournalReport) {
+        let tail = self.tail(log, journal);
+        let mut doubted = false;
+        // A log has no more segments than slots, whatever a journal says.
+        let oldest =
+            tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
+        for sequence in (oldest..tail.next).rev() {
+            let segment = Segment { log, sequence };
+            let slot = self.geometry.slot(segment);
+            let in_tail = sequence >= journal.durable_ends[log as usize];
+            let unsealed =
+                tail.unsealed.iter().find(|(other, _)| *other == sequence).map(|(_, life)| *life);
+            let state = if doubted {
+                SegmentState::GivenUp
+            } else if tail.gaps.contains(&sequence) || self.void.contains(&segment) {
+                SegmentState::Void
+            } else if let Some(life) = unsealed {
+                self.unsealed(segment, life)
+            } else {
+                self.sealed(segment, in_tail)
+            };
+            doubted |= state == SegmentState::Lost;
+            let report = &mut self.segments[slot as usize];
+            (report.sequence, report.state) = (Some(sequence), state);
+        }
+    }
+
+    fn sealed(&mut self, segment: Segment, in_tail: bool) -> SegmentState {
+        let slot = self.geometry.slot(segment);
+        let pages = self.geometry.segment_pages;
+        let end = self.geometry.offset(slot, pages - 1);
+        let (life, trailer, summary) = match self.summary_of(segment) {
+            Ok(Some(sealed)) => sealed,
+            Ok(None) => {
+                self.find(end, PAGE, Reason::SummaryLost, Level::Damage);
+                return SegmentState::Lost;
+            }
+            Err(error) => {
+                self.find(end, PAGE, Reason::Unreadable(error), Level::Unread);
+                return SegmentState::Lost;
+            }
+        };
+        self.segments[slot as usize].summary_pages = trailer.pages();
+        let content_pages = pages - trailer.pages();
+        self.meet(&Met { segment, life, content_pages, summary, in_tail }, None);
+        SegmentState::Sealed
+    }
+
+    fn unsealed(&mut self, segment: Segment, life: u64) -> SegmentState {
+        let (at, length) = self.whole(segment);
+        let bytes = match self.reader.exactly(at, length) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.find(at, length, Reason::Unreadable(error), Level::Unread);
+                return SegmentState::Lost;
+            }
+        };
+        let scan = Scan { secret: &self.secret, geometry: &self.geometry, segment, life };
+        let records = scan.all(&bytes, &self.index, self.superblock.salt);
+        self.find(at, length, Reason::Unsealed, Level::Normal);
+        let summary = Summary { records, facts: Vec::new() };
+        let content_pages = self.geometry.segment_pages;
+        self.meet(&Met { segment, life, content_pages, summary, in_tail: true }, Some(bytes));
+        SegmentState::Unsealed
+    }
+
+    /// Where a segment lies, and its bytes.
+    fn whole(&self, segment: Segment) -> (u64, usize) {
+        let length = usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
+        (self.geometry.offset(self.geometry.slot(segment), 0), length)
+    }
+
+    /// Takes note of a segment's records, and looks at each of them if that is wanted.
+    fn meet(&mut self, met: &Met, bytes: Option<Vec<u8>>) {
+        met.summary.facts.iter().for_each(|fact| self.forget(*fact));
+        let slot = self.geometry.slot(met.segment);
+        let mut report = self.segments[slot as usize];
+        (report.life, report.facts) = (met.life, met.summary.facts.len() as u64);
+        let placed = self.learn(met, &mut report);
+        self.segments[slot as usize] = report;
+        let wanted = self.extent.records || self.extent.listed == Some(slot);
+        if !wanted {
+            return;
+        }
+        let (at, length) = (self.whole(met.segment).0, met.content_pages as usize * PAGE);
+        match bytes.map_or_else(|| self.reader.exactly(at, length), Ok) {
+            Ok(bytes) => self.verify(met, &placed, &bytes),
+            Err(error) => self.unreadable(met, &placed, at, length, error),
+        }
+    }
+
+    fn unreadable(
+        &mut self,
+        met: &Met,
+        placed: &[super::records::Placed],
+        at: u64,
+        length: usize,
+        error: IoError,
+    ) {
+        let misses = placed.iter().filter(|placed| placed.is_live()).count() as u64;
+        let slot = Some(self.geometry.slot(met.segment));
+        let reason = Reason::Unreadable(error);
+        self.findings.add(Finding {
+            at,
+            length: length as u64,
+            slot,
+            reason,
+            level: Level::Unread,
+            misses,
+        });
+    }
+
+    /// At its end.
+    pub(super) fn into_report(self, copies: [CopyState; 2], journal: JournalReport) -> Report {
+        Report {
+            copies,
+            superblock: self.superblock,
+            geometry: self.geometry,
+            journal,
+            segments: self.segments,
+            classes: self.classes,
+            listed: self.listed,
+            findings: self.findings,
+            verified_bytes: self.verified_bytes,
+        }
+    }
+}
+
+fn blank(geometry: &Geometry, slot: u32) -> SegmentReport {
+    SegmentReport {
+        slot,
+        at: geometry.offset(slot, 0),
+        log: geometry.log_of(slot),
+        sequence: None,
+        state: SegmentState::Free,
+        life: 0,
+        summary_pages: 0,
+        records: 0,
+        bytes: 0,
+        live_records: 0,
+        live_bytes: 0,
+        facts: 0,
+    }
+}

@@ -1,0 +1,158 @@
+//! Pages of uses on disk. Each stands for itself: checksum, kind, count, the tag that its entries
+//! begin from, then for each the distance to the tag before and two bits of uses, seven bits a
+//! byte. A page without entries ends a round.
+
+use crate::layout::PAGE;
+use crate::record::Secret;
+use crate::webcosm::index::Tag;
+
+const HEADER: usize = 24;
+const KIND: [u8; 4] = *b"uses";
+
+/// Bytes of the longest entry.
+const ENTRY: usize = 9;
+
+/// Pages that are being made.
+#[derive(Debug)]
+pub struct Pages {
+    bytes: Vec<u8>,
+    most: usize,
+    count: u32,
+    last: u64,
+    full: bool,
+}
+
+impl Pages {
+    /// None yet; there may be so many.
+    #[must_use]
+    pub const fn new(most: usize) -> Self {
+        Self { bytes: Vec::new(), most: most * PAGE, count: 0, last: 0, full: false }
+    }
+
+    /// Whether there was no room for an entry.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Adds an entry, whose tag is above all before it; `false` when there is no room.
+    pub fn add(&mut self, Tag(tag): Tag, uses: u8, secret: &Secret) -> bool {
+        if self.count == 0
+            || self.bytes.len() % PAGE > PAGE - ENTRY
+            || self.bytes.len().is_multiple_of(PAGE)
+        {
+            self.seal(secret);
+            if self.bytes.len() >= self.most {
+                self.full = true;
+                return false;
+            }
+            self.begin(tag);
+        }
+        let mut rest = (tag - self.last) << 2 | u64::from(uses);
+        while rest > 127 {
+            self.bytes.push(rest as u8 | 128);
+            rest >>= 7;
+        }
+        self.bytes.push(rest as u8);
+        (self.last, self.count) = (tag, self.count + 1);
+        true
+    }
+
+    fn begin(&mut self, first: u64) {
+        let start = self.bytes.len();
+        self.bytes.resize(start + HEADER, 0);
+        self.bytes[start + 8..start + 12].copy_from_slice(&KIND);
+        self.bytes[start + 16..start + 24].copy_from_slice(&first.to_le_bytes());
+        (self.last, self.count) = (first, 0);
+    }
+
+    /// Fills up the last page and gives it its checksum.
+    fn seal(&mut self, secret: &Secret) {
+        if self.count == 0 {
+            return;
+        }
+        let start = (self.bytes.len() - 1) / PAGE * PAGE;
+        self.bytes.resize(start + PAGE, 0);
+        let page = &mut self.bytes[start..];
+        page[12..16].copy_from_slice(&self.count.to_le_bytes());
+        let checksum = secret.checksum(&page[8..]);
+        page[..8].copy_from_slice(&checksum.to_le_bytes());
+        self.count = 0;
+    }
+
+    /// The pages, each with its checksum.
+    #[must_use]
+    pub fn finish(mut self, secret: &Secret) -> Vec<u8> {
+        self.seal(secret);
+        self.bytes
+    }
+
+    /// The page that ends a round.
+    #[must_use]
+    pub fn end(mut self, secret: &Secret) -> Vec<u8> {
+        self.begin(0);
+        self.bytes.resize(PAGE, 0);
+        let checksum = secret.checksum(&self.bytes[8..]);
+        self.bytes[..8].copy_from_slice(&checksum.to_le_bytes());
+        self.bytes
+    }
+}
+
+/// The entries of a page; none when it ends a round, `None` when it is not one, or damaged.
+#[must_use]
+pub fn decode(page: &[u8], secret: &Secret) -> Option<Vec<(Tag, u8)>> {
+    let number = |at: usize| page.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
+    let sound = number(0)? == secret.checksum(page.get(8..PAGE)?) && page[8..12] == KIND;
+    let count = sound.then(|| u32::from_le_bytes([page[12], page[13], page[14], page[15]]))?;
+    let (mut tag, mut bytes) = (number(16)?, page[HEADER..].iter());
+    let mut entries = Vec::new();
+    for _ in 0..count {
+        let (mut word, mut shift) = (0_u64, 0);
+        loop {
+            let byte = *bytes.next()?;
+            word |= u64::from(byte & 127).checked_shl(shift)?;
+            shift += 7;
+            if byte < 128 {
+                break;
+            }
+        }
+        tag = tag.checked_add(word >> 2)?;
+        entries.push((Tag(tag), word as u8 & 3));
+    }
+    Some(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back_and_damage_is_noticed() {
+        let secret = Secret::new(3);
+        let entries: Vec<_> =
+            (1..3_000_u64).map(|n| (Tag(n * n * 40_000 + n), (n % 3 + 1) as u8)).collect();
+        let mut pages = Pages::new(9);
+        assert!(entries.iter().all(|&(tag, uses)| pages.add(tag, uses, &secret)));
+        let mut bytes = pages.finish(&secret);
+        let read = |bytes: &[u8]| -> Option<Vec<_>> {
+            let pages: Option<Vec<_>> =
+                bytes.chunks(PAGE).map(|page| decode(page, &secret)).collect();
+            pages.map(|pages| pages.concat())
+        };
+        assert_eq!(read(&bytes), Some(entries));
+        let end = Pages::new(1).end(&secret);
+        assert_eq!(decode(&end, &secret), Some(Vec::new()));
+        bytes[PAGE + 900] ^= 1;
+        assert!(read(&bytes[..PAGE]).is_some() && read(&bytes).is_none());
+        assert_eq!(decode(&end[..100], &secret), None);
+    }
+
+    #[test]
+    fn what_has_no_room_is_told() {
+        let secret = Secret::new(3);
+        let mut pages = Pages::new(1);
+        let taken = (0..9_000).take_while(|&n| pages.add(Tag(n << 20), 1, &secret)).count();
+        assert!((900..1_100).contains(&taken) && pages.is_full(), "{taken}");
+        assert_eq!(pages.finish(&secret).len(), PAGE);
+    }
+}

@@ -1,0 +1,266 @@
+//! The index: where each record lies, eight bytes a record. It knows no keys, only 22 more bits of
+//! their hash than say the partition, so it is a hint that every read verifies; of two records that
+//! it cannot tell apart it knows the newer. A partition is a few sorted arrays of chunks, so there
+//! is no load factor and nothing that can overflow.
+
+pub(crate) mod chunked_array;
+pub(crate) mod partition;
+pub(crate) mod shared;
+
+use crate::webcosm::format::geometry::PLACE_BITS;
+use crate::webcosm::index::chunked_array::Pool;
+use crate::webcosm::index::partition::Place;
+use crate::worth::MOST_USES;
+
+/// Bits of a tag that tell the records of one partition apart.
+pub const FINGERPRINT_BITS: u32 = 22;
+
+/// A key as the index knows it: the partition's bits, then the fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u64);
+
+impl Tag {
+    /// The tag of a key with that hash, in an index of two to the power of `bits` partitions.
+    #[must_use]
+    pub const fn of(hash: u64, bits: u32) -> Self {
+        Self(hash >> (64 - bits - FINGERPRINT_BITS))
+    }
+}
+
+const CLASS_BITS: u32 = 6;
+const USE_BITS: u32 = 2;
+
+/// Page counts up to this are remembered exactly, larger ones in steps of [`CLASS_STEP`].
+const EXACT_CLASSES: u32 = 32;
+const CLASS_STEP: u32 = 8;
+
+/// How a record is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// In a page with others, which is searched for its key.
+    Packed,
+    /// On its own, over that many pages or somewhat fewer.
+    Pages(u32),
+}
+
+impl Extent {
+    /// Pages to read.
+    #[must_use]
+    pub const fn pages(self) -> u32 {
+        match self {
+            Self::Packed => 1,
+            Self::Pages(pages) => pages,
+        }
+    }
+
+    /// The six bits that stand for it.
+    #[must_use]
+    pub const fn class(self) -> u8 {
+        match self {
+            Self::Packed => 0,
+            Self::Pages(pages) if pages <= EXACT_CLASSES => pages as u8,
+            Self::Pages(pages) => {
+                (EXACT_CLASSES + (pages - EXACT_CLASSES).div_ceil(CLASS_STEP)) as u8
+            }
+        }
+    }
+
+    /// What six bits stand for.
+    #[must_use]
+    pub const fn of_class(class: u8) -> Self {
+        match class as u32 {
+            0 => Self::Packed,
+            class if class <= EXACT_CLASSES => Self::Pages(class),
+            class => Self::Pages(EXACT_CLASSES + (class - EXACT_CLASSES) * CLASS_STEP),
+        }
+    }
+}
+
+/// The most pages a record may take.
+pub const MOST_PAGES: u32 = EXACT_CLASSES + ((1 << CLASS_BITS) - 1 - EXACT_CLASSES) * CLASS_STEP;
+
+/// What the index knows of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The granule at which it begins; of a packed one, its page.
+    pub place: u64,
+    /// How it is stored.
+    pub extent: Extent,
+    /// Gets since it was written, up to [`MOST_USES`].
+    pub uses: u8,
+}
+
+impl Known {
+    fn pack(self, tag: Tag) -> u64 {
+        let fingerprint = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
+        let rest =
+            self.place << (CLASS_BITS + USE_BITS) | u64::from(self.extent.class()) << USE_BITS;
+        fingerprint << (64 - FINGERPRINT_BITS) | rest | u64::from(self.uses)
+    }
+
+    fn unpack(word: u64) -> Self {
+        Self {
+            place: (word >> (CLASS_BITS + USE_BITS)) & ((1 << PLACE_BITS) - 1),
+            extent: Extent::of_class((word >> USE_BITS) as u8 & ((1 << CLASS_BITS) - 1)),
+            uses: word as u8 & MOST_USES,
+        }
+    }
+}
+
+type Partition = partition::Partition<FINGERPRINT_BITS>;
+
+/// The index.
+#[derive(Debug)]
+pub struct Index {
+    partitions: Vec<Partition>,
+    pool: Pool,
+    bits: u32,
+    len: u64,
+}
+
+/// The fingerprint of an entry.
+const fn fingerprint(word: u64) -> u64 {
+    word >> (64 - FINGERPRINT_BITS)
+}
+
+impl Index {
+    /// An empty index of two to the power of `bits` partitions.
+    #[must_use]
+    pub fn new(bits: u32) -> Self {
+        Self {
+            partitions: vec![Partition::default(); 1 << bits],
+            pool: Pool::default(),
+            bits,
+            len: 0,
+        }
+    }
+
+    /// The tag of a key with that hash.
+    #[must_use]
+    pub const fn tag(&self, hash: u64) -> Tag {
+        Tag::of(hash, self.bits)
+    }
+
+    /// Whether a tag, such as one that was read from a disk, is one that keys can have here.
+    #[must_use]
+    pub const fn can_have(&self, tag: Tag) -> bool {
+        tag.0 >> (self.bits + FINGERPRINT_BITS) == 0
+    }
+
+    /// Records it knows.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Bytes of memory it takes.
+    #[must_use]
+    pub const fn memory(&self) -> u64 {
+        self.pool.memory() + (self.partitions.len() * size_of::<Partition>()) as u64
+    }
+
+    /// The partition of a tag, its place there, and what is known of it.
+    fn seek(&self, tag: Tag) -> (usize, Place, Option<Known>) {
+        let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
+        let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
+        let (place, word) = self.partitions[partition].seek(&self.pool, wanted);
+        (partition, place, word.map(Known::unpack))
+    }
+
+    /// What is known of a tag.
+    #[must_use]
+    pub fn get(&self, tag: Tag) -> Option<Known> {
+        self.seek(tag).2
+    }
+
+    /// Counts a get.
+    pub fn touch(&mut self, tag: Tag) {
+        self.add_uses(tag, 1);
+    }
+
+    /// Counts uses from before the store was opened.
+    pub fn add_uses(&mut self, tag: Tag, uses: u8) {
+        if !self.can_have(tag) {
+            return;
+        }
+        let (partition, place, found) = self.seek(tag);
+        if let Some(known) = found {
+            let word = Known { uses: (known.uses + uses).min(MOST_USES), ..known }.pack(tag);
+            self.partitions[partition].set(&mut self.pool, place, word);
+        }
+    }
+
+    /// Goes over the tags from one on whose records have at least so many uses, until `take` has no
+    /// room, or so many entries have been looked at, or more: the tag to go on from, if there may
+    /// be more.
+    pub fn used_from(
+        &self,
+        tag: Tag,
+        least: u8,
+        most: usize,
+        mut take: impl FnMut(Tag, u8) -> bool,
+    ) -> Option<Tag> {
+        let first = (tag.0 >> FINGERPRINT_BITS) as usize;
+        let mut looked_at = 0;
+        for (partition, words) in self.partitions.iter().enumerate().skip(first) {
+            let base = (partition as u64) << FINGERPRINT_BITS;
+            if looked_at >= most {
+                return Some(Tag(base));
+            }
+            looked_at += words.len() + 1;
+            for word in words.words(&self.pool) {
+                let (found, uses) = (Tag(base | fingerprint(word)), word as u8 & MOST_USES);
+                if uses >= least && found >= tag && !take(found, uses) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// Learns of a record; what it knew under that tag is forgotten.
+    pub fn insert(&mut self, tag: Tag, known: Known) {
+        let (partition, place, found) = self.seek(tag);
+        let partition = &mut self.partitions[partition];
+        if found.is_some() {
+            return partition.set(&mut self.pool, place, known.pack(tag));
+        }
+        partition.insert(&mut self.pool, place, known.pack(tag));
+        self.len += 1;
+    }
+
+    /// Forgets a tag if it stands for the record at that place.
+    pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
+        let (partition, place, found) = self.seek(tag);
+        let is_that = found.is_some_and(|known| known.place == at);
+        if is_that {
+            self.partitions[partition].remove(&mut self.pool, place);
+            self.len -= 1;
+        }
+        is_that
+    }
+
+    /// Forgets every record that begins in a range of places, from a partition on, and looks at so
+    /// many entries or somewhat more: the partition to go on from, if there is more.
+    pub fn remove_range(
+        &mut self,
+        places: &std::ops::Range<u64>,
+        from: usize,
+        most: &mut usize,
+    ) -> Option<usize> {
+        for partition in from..self.partitions.len() {
+            if *most == 0 {
+                return Some(partition);
+            }
+            let words = &mut self.partitions[partition];
+            let was = words.len();
+            *most = most.saturating_sub(was + 1);
+            words.retain(&mut self.pool, |word| !places.contains(&Known::unpack(word).place));
+            self.len -= (was - words.len()) as u64;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

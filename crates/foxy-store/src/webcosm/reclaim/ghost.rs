@@ -1,0 +1,68 @@
+//! What was given up on probation, remembered by four bytes each, so that one that is asked for
+//! again need not prove itself twice. A newer one takes an older one's place by chance; a mistake
+//! costs nothing but a place in the main log.
+
+use crate::webcosm::format::geometry::Geometry;
+use crate::webcosm::index::Tag;
+use foxy_base::random::split_mix;
+
+/// Bytes of the store for each place.
+const BYTES_A_PLACE: u64 = 128 << 10;
+
+/// The fingerprints.
+#[derive(Debug)]
+pub struct Ghost {
+    places: Vec<u32>,
+}
+
+impl Ghost {
+    /// Nothing is remembered.
+    #[must_use]
+    pub fn new(geometry: &Geometry) -> Self {
+        let bytes = u64::from(geometry.slots()) * geometry.segment_bytes();
+        let count = (bytes / BYTES_A_PLACE).clamp(64, 1 << 26).next_power_of_two();
+        Self { places: vec![0; usize::try_from(count).expect("clamped")] }
+    }
+
+    /// Bytes of memory it takes.
+    #[must_use]
+    pub const fn memory(&self) -> u64 {
+        self.places.len() as u64 * 4
+    }
+
+    fn find(&mut self, tag: Tag) -> (&mut u32, u32) {
+        let hash = split_mix(&mut { tag.0 });
+        let place = hash as usize & (self.places.len() - 1);
+        (&mut self.places[place], (hash >> 32) as u32 | 1)
+    }
+
+    /// Remembers a record.
+    pub fn add(&mut self, tag: Tag) {
+        let (place, fingerprint) = self.find(tag);
+        *place = fingerprint;
+    }
+
+    /// Whether a record is remembered; it is not any more.
+    pub fn take(&mut self, tag: Tag) -> bool {
+        let (place, fingerprint) = self.find(tag);
+        let known = *place == fingerprint;
+        if known {
+            *place = 0;
+        }
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_is_known_once_and_little_else_ever() {
+        let mut ghost = Ghost::new(&Geometry::of(64 << 20));
+        (0..100).for_each(|n| ghost.add(Tag(n)));
+        let known = (0..100).filter(|&n| ghost.take(Tag(n))).count();
+        assert!(known > 80, "{known}");
+        assert!((0..10_000).all(|n| !ghost.take(Tag(n))));
+    }
+}

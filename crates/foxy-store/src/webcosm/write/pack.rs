@@ -1,0 +1,289 @@
+//! How a batch of records is laid out before it is written: large ones one after the other, small
+//! ones together in pages so that little of a page is left over. It moves no bytes.
+
+use crate::layout::PAGE;
+use crate::record::HEADER;
+use crate::webcosm::format::packed::ROOM;
+use std::collections::BTreeSet;
+
+/// Pages below this are worth filling up with what comes next.
+const FULL: usize = ROOM / 10 * 9;
+
+/// The share of a batch's pages, as a divisor, that may be spent on having records below a page lie
+/// in one page each.
+const SPENT: usize = 8;
+
+/// A record to be laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// Bytes of its head and body.
+    pub length: usize,
+    /// Bytes that it takes in a page with others.
+    pub cost: usize,
+    /// Whether it may be left for the next batch.
+    pub may_wait: bool,
+}
+
+impl Measured {
+    /// Bytes that it takes on its own, in whole granules.
+    pub const fn alone(&self, granule: usize) -> usize {
+        (HEADER + self.length).next_multiple_of(granule)
+    }
+}
+
+/// Where the records of a batch go.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Records on their own: which, and at which byte of the batch.
+    pub runs: Vec<(usize, usize)>,
+    /// Pages that these take, from the first of the batch.
+    pub run_pages: u32,
+    /// The pages after those, and which records are in each.
+    pub packed: Vec<Vec<usize>>,
+    /// Records that are left for the next batch, in order.
+    pub left: Vec<usize>,
+}
+
+impl Plan {
+    /// Pages of the whole batch.
+    #[must_use]
+    pub fn pages(&self) -> u32 {
+        self.run_pages + u32::try_from(self.packed.len()).expect("batches are limited")
+    }
+
+    /// As much of it as has room in so many pages: the fullest of those that records share; what is
+    /// in others is left. Nothing where what is on its own has none, or no page is written.
+    #[must_use]
+    pub fn within(mut self, room: u32, records: &[Measured]) -> Option<Self> {
+        let rest = room.checked_sub(self.run_pages)? as usize;
+        if self.packed.len() > rest {
+            self.packed.sort_by_cached_key(|page| std::cmp::Reverse(used(records, page)));
+            self.left.extend(self.packed.drain(rest..).flatten());
+            self.left.sort_unstable();
+        }
+        (self.pages() > 0).then_some(self)
+    }
+}
+
+/// Bytes that the records of a page take of its room.
+fn used(records: &[Measured], page: &[usize]) -> usize {
+    page.iter().map(|&number| records[number].cost).sum()
+}
+
+/// Lays records out. Those that fit a page share pages, the emptiest of which are left for the next
+/// batch, up to `patience` bytes. What then has a page to itself and leaves more than a fifth of it
+/// unused stays there if that costs few pages, so that it is read with one; otherwise it goes on
+/// its own, one behind the other. The last of those are left too where the others fill their last
+/// page better.
+#[must_use]
+pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
+    let (small, mut alone): (Vec<_>, Vec<_>) =
+        (0..records.len()).partition(|&number| records[number].cost <= ROOM);
+    let mut pages = share(records, small);
+    let mut left = leave(records, &mut pages, patience);
+    let taken = |number: usize| records[number].alone(granule);
+    let (mut packed, lonely): (Vec<_>, Vec<_>) = pages.into_iter().partition(|page| {
+        page.len() > 1 || !(ROOM / 2..ROOM / 5 * 4).contains(&records[page[0]].cost)
+    });
+    let bytes: usize = alone.iter().map(|&number| taken(number)).sum();
+    let more: usize = lonely.iter().flatten().map(|&number| taken(number)).sum();
+    let (paged, run) = (lonely.len() + bytes.div_ceil(PAGE), (bytes + more).div_ceil(PAGE));
+    if paged.saturating_sub(run) * SPENT > packed.len() + paged {
+        alone.extend(lonely.into_iter().flatten());
+        alone.sort_unstable();
+    } else {
+        packed.extend(lonely);
+    }
+    let mut at = 0;
+    let mut runs = Vec::with_capacity(alone.len());
+    for number in alone {
+        runs.push((number, at));
+        at += taken(number);
+    }
+    let patience = patience.saturating_sub(left.iter().map(|&number| records[number].cost).sum());
+    let (kept, at) = cut(records, &runs, at, patience);
+    left.extend(runs.drain(kept..).map(|(number, _)| number));
+    left.sort_unstable();
+    Plan {
+        runs,
+        run_pages: u32::try_from(at.div_ceil(PAGE)).expect("batches are limited"),
+        packed,
+        left,
+    }
+}
+
+/// How many of the first records that go one behind the other, and up to where they reach, so that
+/// the smallest share of their pages is lost at the end; the others may wait and have no more than
+/// `patience` bytes.
+fn cut(
+    records: &[Measured],
+    runs: &[(usize, usize)],
+    end: usize,
+    patience: usize,
+) -> (usize, usize) {
+    // Shares are compared as fractions, crosswise.
+    let lost = |end: usize| end.next_multiple_of(PAGE) - end;
+    let (mut best, mut bytes) = ((runs.len(), end), 0);
+    for (kept, &(number, at)) in runs.iter().enumerate().skip(1).rev() {
+        bytes += records[number].cost;
+        if bytes > patience || !records[number].may_wait {
+            break;
+        }
+        if lost(at) * best.1 < lost(best.1) * at {
+            best = (kept, at);
+        }
+    }
+    best
+}
+
+/// Puts records into pages, the largest first, each into the fullest that it still fits.
+fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
+    small.sort_by_key(|&number| (std::cmp::Reverse(records[number].cost), number));
+    let mut pages: Vec<Vec<usize>> = Vec::new();
+    let mut free = BTreeSet::new();
+    for number in small {
+        let cost = records[number].cost;
+        let fullest = free.range((cost, 0)..).next().copied();
+        let (room, page) = fullest.unwrap_or((ROOM, pages.len()));
+        match fullest {
+            Some(entry) => drop(free.remove(&entry)),
+            None => pages.push(Vec::new()),
+        }
+        pages[page].push(number);
+        free.insert((room - cost, page));
+    }
+    pages
+}
+
+/// Takes out the emptiest pages, so far as all of their records may wait and have no more than so
+/// many bytes.
+fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> Vec<usize> {
+    if patience == 0 {
+        return Vec::new();
+    }
+    pages.sort_by_cached_key(|page| used(records, page));
+    let (mut left, mut bytes) = (Vec::new(), 0);
+    pages.retain(|page| {
+        let used = used(records, page);
+        let stays = used >= FULL
+            || bytes + used > patience
+            || page.iter().any(|&number| !records[number].may_wait);
+        if !stays {
+            bytes += used;
+            left.extend_from_slice(page);
+        }
+        stays
+    });
+    left.sort_unstable();
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    fn measured(lengths: &[usize]) -> Vec<Measured> {
+        let measured = |&length: &usize| Measured { length, cost: length + 20, may_wait: true };
+        lengths.iter().map(measured).collect()
+    }
+
+    fn planned(lengths: &[usize]) -> (Plan, usize) {
+        (plan(&measured(lengths), 64, 0), lengths.iter().sum())
+    }
+
+    #[test]
+    fn every_record_has_one_place_and_nothing_overlaps() {
+        let mut random = Random::new(5);
+        let lengths: Vec<_> = (0..300).map(|_| random.below(12_000) as usize).collect();
+        let (plan, _) = planned(&lengths);
+        let mut seen: Vec<_> = plan.packed.iter().flatten().copied().collect();
+        for page in &plan.packed {
+            assert!(page.iter().map(|&number| lengths[number] + 20).sum::<usize>() <= ROOM);
+        }
+        let mut end = 0;
+        for &(number, start) in &plan.runs {
+            assert!(start >= end && start % 64 == 0);
+            end = start + HEADER + lengths[number];
+            seen.push(number);
+        }
+        assert!(end <= plan.run_pages as usize * PAGE);
+        seen.sort_unstable();
+        assert_eq!(seen, (0..300).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn little_space_is_lost_whatever_the_sizes() {
+        let mut random = Random::new(6);
+        let mut share = |count: usize, most: u64| {
+            let lengths: Vec<_> = (0..count).map(|_| 1 + random.below(most) as usize).collect();
+            let (plan, bytes) = planned(&lengths);
+            (plan.pages() as f64 * PAGE as f64 / bytes as f64, plan.runs.len())
+        };
+        let (below, crossing) = share(400, 4000);
+        assert!(
+            below < 1.065 && crossing == 0,
+            "below a page, each in one, none left: {below} {crossing}"
+        );
+        assert!(share(30, 64_000).0 < 1.03, "larger ones");
+        for length in [250, 2_100, 2_900, 4_000] {
+            let (plan, bytes) = planned(&vec![length; 256 * 1024 / length]);
+            let share = plan.pages() as f64 * PAGE as f64 / bytes as f64;
+            assert!(share < 1.11, "{length}: {share}");
+        }
+    }
+
+    #[test]
+    fn what_fills_a_page_badly_is_left_for_the_next_batch_and_then_each_is_in_one_page() {
+        let mut random = Random::new(7);
+        let (mut waiting, mut bytes, mut pages) = (Vec::new(), 0, 0);
+        for _ in 0..200 {
+            let mut lengths: Vec<usize> = std::mem::take(&mut waiting);
+            while lengths.iter().sum::<usize>() < 256 << 10 {
+                lengths.push(100 + random.below(3_900) as usize);
+            }
+            let plan = plan(&measured(&lengths), 64, 64 << 10);
+            assert!(plan.left.is_sorted() && plan.runs.is_empty(), "{:?}", plan.runs);
+            waiting.extend(plan.left.iter().map(|&number| lengths[number]));
+            assert!(waiting.iter().map(|length| length + 20).sum::<usize>() <= 64 << 10);
+            bytes += lengths.iter().sum::<usize>() - waiting.iter().sum::<usize>();
+            pages += plan.pages() as usize;
+        }
+        let space = pages as f64 * PAGE as f64 / bytes as f64;
+        assert!(space < 1.045, "{space}");
+    }
+
+    #[test]
+    fn the_last_of_those_in_a_row_are_left_where_the_others_fill_their_pages_better() {
+        let row = |count| measured(&vec![8_440; count]);
+        let plan_of = |records: &[Measured], patience| {
+            let plan = plan(records, 64, patience);
+            (plan.runs.len(), plan.run_pages, plan.left)
+        };
+        let whole = row(31);
+        assert_eq!(plan_of(&whole, 0), (31, 65, vec![]));
+        assert_eq!(plan_of(&whole, 64 << 10), (25, 52, vec![25, 26, 27, 28, 29, 30]));
+        assert_eq!(plan_of(&whole, 5 * 8_460), (31, 65, vec![]));
+        let mut one_stays = row(31);
+        one_stays[27].may_wait = false;
+        assert_eq!(plan_of(&one_stays, 64 << 10), (31, 65, vec![]));
+        assert_eq!(plan_of(&row(1), 64 << 10), (1, 3, vec![]));
+    }
+
+    #[test]
+    fn what_may_not_wait_is_not_left() {
+        let mut records = measured(&[2_500, 900, 3_990, 2_600]);
+        assert_eq!(plan(&records, 64, 64 << 10).left, [0, 1, 3]);
+        assert_eq!(plan(&records, 64, 3_000).left, [0]);
+        records[1].may_wait = false;
+        assert_eq!(plan(&records, 64, 64 << 10).left, [0]);
+        let within = |room| plan(&records, 64, 0).within(room, &records);
+        assert_eq!(within(2).map(|plan| (plan.pages(), plan.left)), Some((2, vec![0])));
+        assert_eq!((within(9).map(|plan| plan.pages()), within(0)), (Some(3), None));
+    }
+
+    #[test]
+    fn an_empty_batch_takes_nothing() {
+        assert_eq!(planned(&[]).0, Plan::default());
+    }
+}
