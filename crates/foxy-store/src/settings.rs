@@ -3,7 +3,6 @@
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::schemes::slotted::BufferChoice;
-use crate::schemes::ufs::{UfsMapping, UfsReclaim};
 use std::fmt;
 use std::time::Duration;
 
@@ -12,6 +11,29 @@ pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 
 /// The largest head of one record in bytes.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
+
+/// How file numbers are spread over two levels of directories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UfsMapping {
+    /// As Squid 1.1 did: the first level is the number modulo 16, neighbours lie in different
+    /// directories.
+    RoundRobin,
+    /// As Squid does since 1998: 256 consecutive numbers share a directory.
+    #[default]
+    Consecutive,
+}
+
+/// When records are evicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UfsReclaim {
+    /// When a fill would pass the high watermark, down to the low one (R50).
+    #[default]
+    AtOnce,
+    /// Every second above the low watermark some, more the fuller it is, as Squid's
+    /// `UFSSwapDir::maintain` (R70). The size is still a limit: where Squid passes it until the
+    /// next second, a fill evicts what it needs.
+    EverySecond,
+}
 
 /// What a store remembers of its records after it was not closed properly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

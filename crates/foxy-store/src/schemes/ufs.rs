@@ -22,8 +22,7 @@ mod scan;
 mod shelf;
 mod snapshot;
 
-pub use mapping::UfsMapping;
-pub use room::UfsReclaim;
+pub use crate::settings::{UfsMapping, UfsReclaim};
 
 use crate::contract::{
     AbsentReason, Answer, Key, Outbox, RefusedReason, Scheme, StoreRequest, Ticket,

@@ -19,6 +19,7 @@ mod gather;
 mod hits;
 mod image;
 mod layout;
+mod layouts;
 mod locality;
 mod mapped;
 mod open;

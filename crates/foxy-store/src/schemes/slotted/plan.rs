@@ -1,7 +1,7 @@
 //! What makes each of the schemes that keep records in slots of files: layout × write order × read
 //! order.
 
-use super::layout::LayoutKind;
+use super::layouts::LayoutKind;
 use std::time::Duration;
 
 /// In what order records go to disk.

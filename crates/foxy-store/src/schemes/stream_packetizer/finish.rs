@@ -1,8 +1,9 @@
 //! Closing in order, and giving up when the store cannot be opened.
 
 use super::StreamPacketizer;
-use super::io::Pending;
-use super::script::{After, LaneName, Step};
+use super::pending::LaneName;
+use super::pending::Pending;
+use super::script::{After, Step};
 use super::state::Phase;
 use crate::contract::{Answer, Outbox, RefusedReason, Ticket};
 use crate::status::OpenStoreError;

@@ -4,7 +4,8 @@
 
 use super::StreamPacketizer;
 use super::facts::{Wanted, Work};
-use super::script::{After, LaneName, Step};
+use super::pending::LaneName;
+use super::script::{After, Step};
 use super::state::Phase;
 use crate::contract::{Answer, Key, Outbox, Record, RefusedReason, Ticket};
 use crate::index::EntryState;

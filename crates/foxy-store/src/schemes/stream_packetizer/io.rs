@@ -1,37 +1,12 @@
 //! Operations in flight, and where their completions go.
 
 use super::StreamPacketizer;
-use super::reads::PendingRead;
-use super::script::{LaneName, Synced};
+use super::pending::Pending;
 use super::state::Phase;
 use crate::completion::{read, written};
 use crate::contract::Outbox;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoDone, IoId, IoOp};
-
-/// What an operation in flight is for.
-pub enum Pending {
-    /// A step of opening the file.
-    Opening,
-    /// Reading the active journal half.
-    Journal,
-    /// Reading the first page of a checkpoint area.
-    CheckpointHead(usize),
-    /// Reading pages of a checkpoint, from this one.
-    CheckpointPages(u32),
-    /// Reading pages of records for their headers.
-    Scan(crate::pages::Run),
-    /// A get.
-    Read(PendingRead),
-    /// A page buffer being written.
-    Window,
-    /// A step of a script; a sync takes along what it makes durable.
-    Script(LaneName, Option<Synced>),
-    /// Reading a record that may not be durable, to write it again.
-    Settle(crate::pages::Run),
-    /// Letting go of a file that is no longer used.
-    CloseFile,
-}
 
 impl StreamPacketizer {
     /// Submits an operation.

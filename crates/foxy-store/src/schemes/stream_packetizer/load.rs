@@ -1,7 +1,7 @@
 //! Reading the newest checkpoint when the store is opened (R38).
 
 use super::StreamPacketizer;
-use super::io::Pending;
+use super::pending::Pending;
 use crate::checkpoint::{CheckpointHead, Listed, decode_page};
 use crate::contract::Outbox;
 use crate::layout::PAGE;

@@ -2,9 +2,10 @@
 //! opening durable.
 
 use super::StreamPacketizer;
-use super::io::Pending;
 use super::load::Loading;
-use super::script::{After, LaneName, Step};
+use super::pending::LaneName;
+use super::pending::Pending;
+use super::script::{After, Step};
 use super::state::Phase;
 use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;

@@ -2,23 +2,13 @@
 //! verified.
 
 use super::StreamPacketizer;
-use super::io::Pending;
+use super::pending::{Pending, PendingRead};
 use super::state::Phase;
 use crate::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
-use crate::index::{EntryId, EntryState};
+use crate::index::EntryState;
 use crate::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
 use crate::record;
 use foxy_device::{IoBuffer, IoError};
-
-/// A get whose pages are being read.
-#[derive(Debug)]
-pub struct PendingRead {
-    /// Who waits.
-    pub ticket: Ticket,
-    key: Key,
-    sequence: u64,
-    entry: EntryId,
-}
 
 impl StreamPacketizer {
     pub(super) fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {

@@ -4,8 +4,9 @@
 //! pages are overwritten.
 
 use super::StreamPacketizer;
-use super::io::Pending;
-use super::script::{After, LaneName, Step};
+use super::pending::LaneName;
+use super::pending::Pending;
+use super::script::{After, Step};
 use crate::checkpoint::Listed;
 use crate::contract::{Key, Outbox};
 use crate::index::{Entry, EntryId, EntryState};

@@ -2,7 +2,7 @@
 
 use super::StreamPacketizer;
 use super::facts::Wanted;
-use super::io::Pending;
+use super::pending::{LaneName, Pending, Synced};
 use super::state::Phase;
 use super::window::{Flight, Window};
 use crate::contract::{Outbox, Ticket};
@@ -11,22 +11,6 @@ use crate::superblock::Superblock;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError, IoOp};
 use std::collections::VecDeque;
-
-/// What a sync makes durable, if it succeeds.
-pub struct Synced {
-    overwritten: Vec<EntryId>,
-    durable: u64,
-    failures_before: u32,
-}
-
-/// Scripts of one lane run one after the other; the lanes run side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaneName {
-    /// Superblock and journal.
-    Journal,
-    /// Checkpoints and sweeps.
-    Checkpoint,
-}
 
 /// The script a lane runs, if any.
 #[derive(Default)]

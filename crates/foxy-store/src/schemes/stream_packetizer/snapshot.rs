@@ -3,7 +3,8 @@
 //! leftovers included, so no scan is needed.
 
 use super::StreamPacketizer;
-use super::script::{After, LaneName, Step};
+use super::pending::LaneName;
+use super::script::{After, Step};
 use crate::checkpoint::{CheckpointHead, Listed, PAGE_ENTRIES, encode_page};
 use crate::contract::Outbox;
 use crate::index::{Entry, EntryId, EntryState};

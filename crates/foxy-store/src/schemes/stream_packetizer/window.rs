@@ -2,7 +2,7 @@
 //! the buffer.
 
 use super::StreamPacketizer;
-use super::io::Pending;
+use super::pending::Pending;
 use super::state::Phase;
 use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
 use crate::index::{Entry, EntryId, EntryState};

@@ -2,6 +2,7 @@
 //! directory for each origin server (R17-R19, R37). Names only, no IO.
 
 use crate::contract::Site;
+use crate::settings::UfsMapping;
 use foxy_base::random::split_mix;
 use foxy_device::StorePath;
 
@@ -13,17 +14,6 @@ const SECOND_LEVEL: u32 = 256;
 const SINGLE: &str = "files";
 /// The directory that holds those of the origin servers.
 const SITES: &str = "sites";
-
-/// How file numbers are spread over two levels of directories.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UfsMapping {
-    /// As Squid 1.1 did: the first level is the number modulo 16, neighbours lie in different
-    /// directories.
-    RoundRobin,
-    /// As Squid does since 1998: 256 consecutive numbers share a directory.
-    #[default]
-    Consecutive,
-}
 
 impl UfsMapping {
     /// The folder of the file of that number, below the one that has all of them.

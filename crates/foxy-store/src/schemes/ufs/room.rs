@@ -3,21 +3,10 @@
 
 use super::{Job, Phase, Ufs};
 use crate::contract::Outbox;
+use crate::settings::UfsReclaim;
 use foxy_base::Instant;
 use foxy_device::{IoError, IoOp};
 use std::time::Duration;
-
-/// When records are evicted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UfsReclaim {
-    /// When a fill would pass the high watermark, down to the low one (R50).
-    #[default]
-    AtOnce,
-    /// Every second above the low watermark some, more the fuller it is, as Squid's
-    /// `UFSSwapDir::maintain` (R70). The size is still a limit: where Squid passes it until the
-    /// next second, a fill evicts what it needs.
-    EverySecond,
-}
 
 /// Files unlinked at the same time.
 const UNLINKS_AT_ONCE: usize = 32;
