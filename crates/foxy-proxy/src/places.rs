@@ -22,7 +22,10 @@ const UNQUEUED: u64 = u64::MAX - 1;
 const ENDING: u64 = u64::MAX - 2;
 
 /// For how long a connection waits before it ends for another client's.
-const GRACE: Duration = Duration::from_millis(50);
+const GRACE: Duration = Duration::from_millis(10);
+
+/// A client that has more than this part of all places gets no such delay.
+const GREEDY: usize = 4;
 
 /// Why there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,10 +259,23 @@ impl Table {
         if held >= share {
             return self.end_longest_waiting(client, u64::MAX).map(Some).map_err(|_| Full::Client);
         }
-        if self.taken.len() >= limit {
-            return self.end_longest_waiting(None, before).map(Some);
+        if self.taken.len() < limit {
+            return Ok(None);
         }
-        Ok(None)
+        match (self.end_longest_waiting(None, before), self.greedy(limit)) {
+            (Err(Full::Soon), Some(greedy)) => {
+                self.end_longest_waiting(Some(greedy), u64::MAX).map(Some)
+            }
+            (ended, _) => ended.map(Some),
+        }
+    }
+
+    /// The client whose connection waits longest, if it has so many places that its connections end
+    /// without delay.
+    fn greedy(&self, limit: usize) -> Option<ClientBlock> {
+        let &(_, number) = self.waiting.first()?;
+        let client = self.taken.get(&number)?.client?;
+        (self.clients.get(&client)?.taken > limit / GREEDY).then_some(client)
     }
 
     /// Takes the place of the connection that waits longest, of that client or of all, if it began

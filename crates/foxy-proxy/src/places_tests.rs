@@ -66,13 +66,25 @@ fn where_all_are_at_work_nobody_ends_and_whoever_waits_next_does() {
 
 #[test]
 fn a_connection_that_has_just_come_ends_for_its_own_client_alone() {
-    let mut places = Places::new(2, 1, usize::MAX);
+    let mut places = Places::new(4, 1, usize::MAX);
     // Longer than the test can take, however busy the machine is.
     Arc::get_mut(&mut places).expect("nobody else has it").grace = Some(Duration::from_secs(3600));
-    let held = [taken(&places, 1), taken(&places, 2)];
+    let held: Vec<Place> = (1..=4).map(|number| taken(&places, number)).collect();
     held.iter().for_each(|place| waits_since(place, 1));
-    assert_eq!(refused(&places, 3), Some(Full::Soon), "its request may be on the way");
+    assert_eq!(refused(&places, 5), Some(Full::Soon), "its request may be on the way");
     assert!(refused(&places, 1).is_none() && has_ended(&held[0]));
+}
+
+#[test]
+fn a_client_with_many_places_gives_one_up_without_delay() {
+    let mut places = Places::new(8, 8, usize::MAX);
+    Arc::get_mut(&mut places).expect("nobody else has it").grace = Some(Duration::from_secs(3600));
+    let modest: Vec<Place> = (2..=6).map(|number| taken(&places, number)).collect();
+    modest.iter().for_each(|place| waits_since(place, 1));
+    let greedy: Vec<Place> = (0..3).map(|_| taken(&places, 1)).collect();
+    assert_eq!(refused(&places, 7), Some(Full::Soon), "a modest client waits longest");
+    modest.iter().for_each(|place| assert!(place.activity().works()));
+    assert!(refused(&places, 7).is_none() && has_ended(&greedy[0]));
 }
 
 #[test]
