@@ -6,10 +6,11 @@ mod http2;
 mod reading;
 mod wire;
 
-use crate::judge::Answered;
-use crate::load::Protocol;
+use crate::load_options::Protocol;
 use crate::loss::Loss;
+use crate::outcome::Answered;
 use crate::outcome::ErrorCause;
+use crate::outcome::Unanswered;
 use crate::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
 use foxy_base::WallTime;
@@ -46,15 +47,6 @@ struct Http1 {
     stream: Channel,
     decoder: ResponseDecoder,
     input: BytesMut,
-}
-
-/// Why there is no complete answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unanswered {
-    /// The workload says that one side breaks this exchange off.
-    BrokenOff,
-    /// Something went wrong.
-    Failed(ErrorCause),
 }
 
 /// How far an attempt came.

@@ -2,11 +2,12 @@
 //! time. Open-loop latency counts from the *intended* start, so a stalled proxy cannot hide (no
 //! coordinated omission).
 
-use crate::client::{Client, Unanswered, Wire};
+use crate::client::{Client, Wire};
 use crate::fault::Fault;
 use crate::judge::judge;
-use crate::load::{LoadOptions, Pace, Stop};
+use crate::load_options::{LoadOptions, Pace, Stop};
 use crate::numbers;
+use crate::outcome::Unanswered;
 use crate::outcome::{ErrorCause, LoadReport};
 use foxy_base::{Instant, clock};
 use foxy_workload::{Request, RequestStream};

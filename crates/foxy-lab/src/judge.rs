@@ -1,6 +1,7 @@
 //! Whether an answer is the right one, and whether it was stored before: a pure function of both
 //! sides of an exchange.
 
+use crate::outcome::Answered;
 use crate::outcome::ErrorCause;
 use foxy_base::WallTime;
 use foxy_workload::polymix::requests::Manner;
@@ -8,21 +9,6 @@ use foxy_workload::{Content, Request};
 
 /// Seconds by which a clock of whole seconds may be behind.
 const GRAIN: u64 = 1;
-
-/// A complete answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answered {
-    /// Its status.
-    pub status: u16,
-    /// Length of the body.
-    pub length: u64,
-    /// How many of its bytes were not the right ones.
-    pub wrong_bytes: u64,
-    /// Number of the request that the origin answered with it, if it was the origin that did.
-    pub reply_to: Option<u64>,
-    /// Whose body the origin says it is, and in which version.
-    pub object: Option<(u64, u64)>,
-}
 
 /// What the answer to request `number`, which was begun at `begun`, comes to: whether it is a hit.
 ///

@@ -14,6 +14,7 @@ mod judge;
 pub mod leap;
 pub mod live;
 pub mod load;
+pub mod load_options;
 mod loss;
 pub mod name_server;
 mod numbers;
@@ -34,7 +35,8 @@ mod wanted;
 pub mod wpb;
 
 pub use foxy_http::Scheme;
-pub use load::{LoadOptions, Mode, Pace, Protocol, Stop, run};
+pub use load::run;
+pub use load_options::{LoadOptions, Mode, Pace, Protocol, Stop};
 pub use origin::{Origin, OriginOptions};
 pub use outcome::{ErrorCause, LoadReport, Tally};
 pub use wanted::Wanted;

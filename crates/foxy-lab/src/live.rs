@@ -1,7 +1,7 @@
 //! What a run counts for those who steer it while it goes on: a few sums that all threads add to.
 
-use crate::client::Unanswered;
-use crate::judge::Answered;
+use crate::outcome::Answered;
+use crate::outcome::Unanswered;
 use crate::outcome::{ErrorCause, LoadReport};
 use foxy_workload::Request;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

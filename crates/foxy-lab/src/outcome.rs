@@ -5,9 +5,7 @@ mod answering;
 mod cause;
 mod records;
 
-use crate::client::Unanswered;
 use crate::fault::AroundFault;
-use crate::judge::Answered;
 pub use answering::Answering;
 pub use cause::ErrorCause;
 use foxy_base::clock;
@@ -257,6 +255,30 @@ impl LoadReport {
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Why there is no complete answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The workload says that one side breaks this exchange off.
+    BrokenOff,
+    /// Something went wrong.
+    Failed(ErrorCause),
+}
+
+/// A complete answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// Its status.
+    pub status: u16,
+    /// Length of the body.
+    pub length: u64,
+    /// How many of its bytes were not the right ones.
+    pub wrong_bytes: u64,
+    /// Number of the request that the origin answered with it, if it was the origin that did.
+    pub reply_to: Option<u64>,
+    /// Whose body the origin says it is, and in which version.
+    pub object: Option<(u64, u64)>,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Who says, while robots run, how many of them are active and when the run is over.
 
 use crate::live::Seen;
-use crate::load::Stop;
+use crate::load_options::Stop;
 use std::time::Duration;
 
 /// What a plan says about now.

@@ -5,7 +5,7 @@
 use crate::client::{Client, Wire};
 use crate::judge::judge;
 use crate::live::Live;
-use crate::load::LoadOptions;
+use crate::load_options::LoadOptions;
 use crate::numbers;
 use crate::outcome::{ErrorCause, LoadReport};
 use crate::plan::Plan;

@@ -2,7 +2,8 @@
 //! loopback.
 
 use foxy_base::clock;
-use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, newest_again, run};
+use foxy_lab::load::{newest_again, run};
+use foxy_lab::load_options::{LoadOptions, Mode, Pace, Stop};
 use foxy_lab::origin::Sent;
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions, Protocol};
 use foxy_workload::{BodyStream, Get, Model, Popularity, Trace, Workload};

@@ -2,7 +2,8 @@
 //! counted.
 
 use foxy_lab::live::Seen;
-use foxy_lab::load::{LoadOptions, Mode, Pace, Stop, run};
+use foxy_lab::load::run;
+use foxy_lab::load_options::{LoadOptions, Mode, Pace, Stop};
 use foxy_lab::plan::{Plan, Step};
 use foxy_lab::robots::{self, Robots};
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions, Protocol};

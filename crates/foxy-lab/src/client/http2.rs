@@ -5,7 +5,7 @@ use super::reading::Reading;
 use super::wire::{POSTED, Wire, fields, method};
 use super::{Broken, Unanswered};
 use crate::REQUEST_ID;
-use crate::judge::Answered;
+use crate::outcome::Answered;
 use crate::outcome::ErrorCause;
 use crate::tls::outbound::Channel;
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! An answer that is being read: its head says whose body it is, and every byte of that is checked.
 
 use super::Unanswered;
-use crate::judge::Answered;
+use crate::outcome::Answered;
 use crate::{OBJECT_ID, REQUEST_ID};
 use foxy_workload::{BodyCheck, BodyStream, Content, Request};
 

@@ -1,7 +1,7 @@
 //! Whom the clients of a run ask, in which protocol, and the text of their requests.
 
 use crate::REQUEST_ID;
-use crate::load::{LoadOptions, Mode, Protocol};
+use crate::load_options::{LoadOptions, Mode, Protocol};
 use foxy_base::WallTime;
 use foxy_http::Method;
 use foxy_workload::polymix::requests::Manner;

@@ -4,9 +4,9 @@
 use super::body::BodyDigest;
 use super::carried;
 use super::failure::Failure;
-use super::group::Means;
 use super::hit::hit;
 use super::kept::{Carriage, may_keep, nothing_behind};
+use super::means::Means;
 use super::message;
 use super::relay::{Piece, Tap};
 use super::{Answer, Asked, Framing, Path, Times};

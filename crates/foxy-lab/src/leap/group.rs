@@ -2,22 +2,12 @@
 //! origin asked again where needed.
 
 use super::exchange::{self, Copied};
-use super::kept::Kept;
-use super::noise::Noise;
+use super::means::Means;
 use super::reference::is_doubtful;
 use super::relay::Tap;
-use super::{Asked, LeapRun, Manner, Path};
-use crate::alarm::Alarm;
-use crate::numbers;
-use foxy_base::{Instant, WallTime, clock};
-use std::cell::RefCell;
-use std::io;
+use super::{Asked, Manner, Path};
+use foxy_base::{WallTime, clock};
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-
-/// How long at most until a signal is noticed between two copies.
-const TICK: Duration = Duration::from_millis(50);
 
 /// What came of one request.
 #[derive(Debug)]
@@ -30,48 +20,6 @@ pub struct Group {
     pub copies: Vec<Copied>,
     /// What the origin itself answered when asked again, because an answer was not like its first.
     pub again: Option<Copied>,
-}
-
-/// What asking takes, the same for all requests of a run.
-#[derive(Debug)]
-pub struct Means {
-    pub run: LeapRun,
-    pub numbers: Numbers,
-    pub noise: RefCell<Noise>,
-    /// When copies and requests are due; it must be running.
-    pub alarm: Alarm,
-    /// The connections that wait for a request.
-    pub kept: Kept,
-}
-
-impl Means {
-    /// Those of a run that begins now; must be made inside a runtime.
-    ///
-    /// # Errors
-    /// The kernel gives no timer.
-    pub fn new(run: &LeapRun) -> io::Result<Self> {
-        let paths = run.paths.len();
-        Ok(Self {
-            run: run.clone(),
-            numbers: run.numbers.unwrap_or_else(|| Numbers::new(paths)),
-            noise: RefCell::new(Noise::new(paths)),
-            alarm: Alarm::new()?,
-            kept: Kept::new(paths, run.most_in_flight),
-        })
-    }
-
-    /// Waits until a copy is due; once the run is interrupted, what is left to send is sent at
-    /// once.
-    async fn pause(&self, due: Instant) {
-        loop {
-            let now = clock::monotonic();
-            let left = due.since(now);
-            if left.is_zero() || self.run.interrupted.load(Relaxed) {
-                break;
-            }
-            self.alarm.until(now + left.min(TICK)).await;
-        }
-    }
 }
 
 /// Asks on every path as request `number` of the run; a client gets the answer of its path through
@@ -126,45 +74,6 @@ pub fn place(number: u64, path: usize, count: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// The numbers that copies carry: no two of a run are the same.
-#[derive(Clone, Copy, Debug)]
-pub struct Numbers {
-    first: u64,
-    paths: u64,
-}
-
-impl Numbers {
-    /// For a run of so many paths that begins now.
-    #[must_use]
-    pub fn new(paths: usize) -> Self {
-        Self { first: numbers::first_of_run(), paths: paths as u64 }
-    }
-
-    /// The two that a path is probed with beforehand.
-    pub const fn probes(self, path: usize) -> [u64; 2] {
-        let first = self.first + 2 * path as u64;
-        [first, first + 1]
-    }
-
-    /// That of request `number` on a path.
-    pub const fn copy(self, number: u64, path: usize) -> u64 {
-        self.second_asking(number) + 1 + path as u64
-    }
-
-    /// Which path a copy of that number is sent on; none for those of probes and of a second
-    /// asking.
-    #[must_use]
-    pub fn path(self, number: u64) -> Option<usize> {
-        let since = number.checked_sub(self.first + 2 * self.paths)?;
-        usize::try_from((since % (self.paths + 1)).checked_sub(1)?).ok()
-    }
-
-    /// That of request `number` when the origin is asked a second time.
-    const fn second_asking(self, number: u64) -> u64 {
-        self.first + 2 * self.paths + number * (self.paths + 1)
-    }
-}
-
 /// The path to the origin itself.
 pub fn direct(paths: &[Path]) -> Option<usize> {
     paths.iter().position(|path| path.manner == Manner::Direct)
@@ -173,9 +82,13 @@ pub fn direct(paths: &[Path]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leap::means::Numbers;
     use crate::leap::tests::{honest, run_of};
+    use crate::leap::{Asked, LeapRun};
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::time::Duration;
 
     #[test]
     fn lesson_8_every_path_has_every_place_and_of_two_each_is_first_equally_often() {

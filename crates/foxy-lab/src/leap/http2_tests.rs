@@ -4,7 +4,7 @@
 use super::passthrough::TIME_LIMIT;
 use super::tests::{honest, run_of, server, whole};
 use super::*;
-use crate::load::{LoadOptions, Mode, Protocol, Stop};
+use crate::load_options::{LoadOptions, Mode, Protocol, Stop};
 use crate::tls::Trust;
 use crate::tls::by_hand::{authority, get, http2, origin};
 use crate::{Origin, OriginOptions, Scheme};

@@ -27,6 +27,7 @@ mod leeway;
 pub mod line;
 #[cfg(test)]
 mod lost_tests;
+mod means;
 mod message;
 mod multiply;
 mod noise;
@@ -53,9 +54,9 @@ pub use class::Class;
 pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
 pub use failure::Failure;
 pub use front::{ClientReport, Front, Refusal, serve};
-pub use group::Numbers;
 pub use kept::{Carriage, Connections};
 pub use line::Line;
+pub use means::Numbers;
 pub use message::Message;
 pub use multiply::run;
 pub use outgoing::Outgoing;

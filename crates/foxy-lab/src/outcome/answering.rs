@@ -1,7 +1,7 @@
 //! When a proxy answered and when it did not: whether it fell silent in the middle of a run.
 
 use super::{ErrorCause, LoadReport};
-use crate::load::Stop;
+use crate::load_options::Stop;
 use std::time::Duration;
 
 /// At least so long must nothing have been answered rightly.

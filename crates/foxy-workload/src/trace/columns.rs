@@ -1,6 +1,6 @@
 //! Which column of a table means what, by its name. Shared by CSV and Parquet.
 
-use super::read::ReadError;
+use super::read_error::ReadError;
 
 /// What a column can mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! costs one line, where RFC 4180's line breaks inside quotes would let it swallow the file.
 
 use super::columns::{Column, Columns};
-use super::read::ReadError;
+use super::read_error::ReadError;
 use super::skip::{self, Answer, Entry, Skip};
 use super::timestamp;
 use std::borrow::Cow;

@@ -11,6 +11,7 @@ pub mod models;
 pub mod names;
 mod parquet;
 pub mod read;
+pub mod read_error;
 pub mod report;
 pub mod skip;
 mod squid;
@@ -22,7 +23,8 @@ pub mod write;
 
 pub use builder::Builder;
 pub use names::Names;
-pub use read::{Format, ReadError, read, read_into};
+pub use read::{read, read_into};
+pub use read_error::{Format, ReadError};
 pub use report::ReadReport;
 pub use skip::{Entry, Skip, Verb};
 pub use statistics::Statistics;

@@ -2,7 +2,7 @@
 //! held in memory, as its directory stands at its end. Unpacks Snappy, gzip and LZ4.
 
 use super::columns::{Column, Columns};
-use super::read::{ReadError, is_damage};
+use super::read_error::{ReadError, is_damage};
 use super::report::ReadReport;
 use super::skip::{self, Answer, Entry, Skip};
 use super::{Builder, timestamp};

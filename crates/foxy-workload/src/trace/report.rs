@@ -1,7 +1,7 @@
 //! What became of the lines of a log: how many are gets, and why the others are not.
 
 use super::Skip;
-use super::read::Format;
+use super::read_error::Format;
 
 /// Lines without a get whose text is kept.
 const KEPT_EXAMPLES: usize = 5;

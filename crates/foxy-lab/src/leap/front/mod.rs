@@ -10,9 +10,10 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::group::{Group, Means};
+use super::group::Group;
 use super::judging::Judging;
 use super::line::Line;
+use super::means::Means;
 use super::report::LeapReport;
 use super::{Asked, LeapRun};
 use crate::Scheme;

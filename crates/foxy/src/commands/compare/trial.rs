@@ -12,7 +12,7 @@ use crate::lab::peers::{Description, Peer, Plan, ready};
 use crate::lab::temporary::Temporary;
 use crate::terminal::{self, Level};
 use foxy_lab::Origin;
-use foxy_lab::load::{LoadOptions, Mode, Stop};
+use foxy_lab::load_options::{LoadOptions, Mode, Stop};
 use foxy_report::Record;
 use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;

@@ -13,7 +13,7 @@ use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
-use foxy_lab::load::LoadOptions;
+use foxy_lab::load_options::LoadOptions;
 use foxy_lab::peak::law::Law;
 use foxy_lab::peak::{Finder, PeakPlan, Search, Window};
 use foxy_lab::robots::{self, Robots};

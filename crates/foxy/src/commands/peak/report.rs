@@ -6,7 +6,7 @@ use crate::lab::{page, records};
 use crate::terminal::{self, Level};
 use clap::ArgMatches;
 use foxy_lab::LoadReport;
-use foxy_lab::load::LoadOptions;
+use foxy_lab::load_options::LoadOptions;
 use foxy_lab::peak::{END, Finder, SUMMARY_FROM, Search, Window};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::{Measure, Page, Record, Setup, Timeline};
