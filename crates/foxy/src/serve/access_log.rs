@@ -5,7 +5,7 @@ use super::access_line::AccessFormat;
 use super::log_queue::{LogQueue, LogWriter, Sink};
 use crate::failure::Failure;
 use crate::settings::Settings;
-use crate::settings::kind::Output;
+use crate::settings::values::Output;
 use crate::terminal::{self, Level};
 use foxy_proxy::access::{AccessRecord, AccessSink};
 use std::cell::RefCell;

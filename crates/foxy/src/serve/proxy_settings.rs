@@ -1,7 +1,7 @@
 //! From foxy's settings to the proxy's.
 
 use crate::settings::Settings;
-use crate::settings::kind::OriginUrl;
+use crate::settings::values::OriginUrl;
 use foxy_device::allocator;
 use foxy_http::Limits;
 use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};

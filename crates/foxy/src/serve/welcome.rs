@@ -1,7 +1,7 @@
 //! The start-up message: where everything is, and what to type next.
 
 use crate::settings::Settings;
-use crate::settings::kind::Output;
+use crate::settings::values::Output;
 use foxy_base::ByteSize;
 use foxy_store::SchemeName;
 use std::fmt::Write;

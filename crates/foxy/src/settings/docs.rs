@@ -1,9 +1,9 @@
 //! `docs/configuration.md`, made from the table of settings.
 
 use super::kind::{Area, Kind, Preset, Setting};
-use super::show::exact;
 use super::table::SETTINGS;
 use super::units::show_duration;
+use super::values::exact;
 use std::fmt::Write;
 
 const OPENING: &str = "\

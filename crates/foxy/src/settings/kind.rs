@@ -2,10 +2,11 @@
 
 use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
+use super::values::{OriginUrl, Output};
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;
-use foxy_proxy::upstream::{Cidr, Scheme};
+use foxy_proxy::upstream::Cidr;
 use foxy_store::policy::POLICIES;
 use foxy_store::schemes::SCHEMES;
 use foxy_store::{PolicyName, SchemeName};
@@ -261,26 +262,4 @@ impl Area {
             Self::Operation => "Operation",
         }
     }
-}
-
-/// Where lines are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Nowhere.
-    Off,
-    /// To standard output.
-    Standard,
-    /// Appended to a file.
-    File(PathBuf),
-}
-
-/// An origin server's address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OriginUrl {
-    /// What is spoken with it.
-    pub scheme: Scheme,
-    /// Name or address, without brackets.
-    pub host: String,
-    /// Port.
-    pub port: u16,
 }

@@ -24,6 +24,7 @@ mod store_rows;
 mod table;
 mod tls_rows;
 pub mod units;
+pub mod values;
 mod written;
 
 use complaint::{Complaint, Complaints};

@@ -1,10 +1,11 @@
 //! From the text of a setting to its value, checked against its bounds. The same for flags and for
 //! the file.
 
-use super::kind::{Kind, OriginUrl, Output, Words};
+use super::kind::{Kind, Words};
 use super::squid::CacheDir;
 use super::store_choice::{self, StoreChoice};
 use super::units::{parse_duration, show_duration};
+use super::values::{OriginUrl, Output};
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Scheme;

@@ -4,11 +4,12 @@
 use super::complaint::Complaints;
 use super::connection_rows;
 use super::contradictions;
-use super::kind::{OriginUrl, Output, Preset};
+use super::kind::Preset;
 use super::machine::Machine;
 use super::parse;
 use super::store_choice::StoreChoice;
 use super::table::SETTINGS;
+use super::values::{OriginUrl, Output};
 use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;

@@ -1,9 +1,10 @@
 //! From values back to the text of a TOML file, as `foxy check` prints it.
 
-use super::kind::{Kind, OriginUrl, Output};
+use super::kind::Kind;
 use super::units::show_duration;
+use super::values::exact;
+use super::values::{OriginUrl, Output};
 use super::written::Written;
-use foxy_base::ByteSize;
 use std::fmt::{self, Display};
 
 /// The value as the file writes it; none when nothing is set.
@@ -40,16 +41,6 @@ fn list<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
     format!("[{}]", values.iter().map(show).collect::<Vec<_>>().join(", "))
 }
 
-/// A size in its largest whole unit, so that reading it back gives the same number.
-pub fn exact(size: ByteSize) -> String {
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let fits = units.iter().find(|(shift, _)| size.0 != 0 && size.0.trailing_zeros() >= *shift);
-    fits.map_or_else(
-        || format!("{} B", size.0),
-        |(shift, unit)| format!("{} {unit}", size.0 >> shift),
-    )
-}
-
 impl Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,19 +58,6 @@ impl Display for OriginUrl {
             write!(f, "{scheme}://[{}]:{}", self.host, self.port)
         } else {
             write!(f, "{scheme}://{}:{}", self.host, self.port)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_shown_without_loss() {
-        for (bytes, text) in [(1536, "1536 B"), (2048, "2 KiB"), (10 << 30, "10 GiB"), (0, "0 B")] {
-            assert_eq!(exact(ByteSize(bytes)), text);
-            assert_eq!(text.parse(), Ok(ByteSize(bytes)));
         }
     }
 }

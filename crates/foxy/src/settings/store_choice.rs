@@ -1,7 +1,7 @@
 //! One store as the settings name it: a folder and what holds for it alone. `PATH,option=value,...`
 //! as text.
 
-use super::show::exact;
+use super::values::exact;
 use foxy_base::ByteSize;
 use foxy_store::SchemeName;
 use std::ffi::OsStr;

@@ -2,9 +2,9 @@
 //! each make one; `resolve` turns both into [`super::Settings`].
 
 use super::complaint::Source;
-use super::kind::{OriginUrl, Output};
 use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
+use super::values::{OriginUrl, Output};
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;

@@ -1,7 +1,7 @@
 //! What is measured of a proxy that is up: its answers, what it used for them, and what it left on
 //! the disk.
 
-use super::trial::{Context, Trial};
+use super::context::{Context, Trial};
 use crate::lab::fault::Staged;
 use crate::lab::peers::Holding;
 use crate::lab::peers::process::Running;

@@ -2,6 +2,7 @@
 //! took for it.
 
 mod chosen;
+mod context;
 mod measured;
 mod outputs;
 mod scenario;
@@ -17,6 +18,7 @@ use crate::lab::{origin, records, seed};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use context::{Context, Trial};
 use foxy_report::{Measurable, Record, comparison};
 use outputs::Records;
 use scenario::{SCENARIOS, Scenario};
@@ -24,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use trial::{Context, Found, Trial};
+use trial::Found;
 
 const LONG: &str = "Puts the same work on several proxies on this machine, each started fresh as a reverse proxy in front of \
 the verifying origin, in turn, repeat by repeat: CPU time per request, rates, latencies, hits, memory, and bytes on disk; every body \

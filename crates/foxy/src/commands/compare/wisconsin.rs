@@ -2,7 +2,7 @@
 //! follow each other, with everything beside it as `foxy wpb` has it. All points of a proxy are
 //! that command's.
 
-use super::trial::{Context, Trial};
+use super::context::{Context, Trial};
 use crate::lab::peers::process::Running;
 use crate::lab::progress::Progress;
 use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
