@@ -7,15 +7,16 @@ use super::values::exact;
 use std::fmt::Write;
 
 const OPENING: &str = "\
-<!-- Made from the table of settings by `foxy check --print-docs`; a test compares. Edit the table instead. -->
+<!-- Made from the table of settings by `foxy check --print-docs`; a test compares. Edit the table. -->
 # Configuration
 
-foxy needs no configuration. What you set is taken from the command line first, then from a TOML file, then from the
-defaults below. The file is the one `--config` names; without that flag `$XDG_CONFIG_HOME/foxy/foxy.toml` (usually
-`~/.config/foxy/foxy.toml`) if there is one, else `/etc/foxy/foxy.toml` if there is one.
+foxy needs no configuration. What you set is taken from the command line first, then from a TOML \
+file, then from the defaults below. The file is the one `--config` names; without that flag \
+`$XDG_CONFIG_HOME/foxy/foxy.toml` (usually `~/.config/foxy/foxy.toml`) if there is one, else \
+`/etc/foxy/foxy.toml` if there is one.
 
-`foxy check FILE` says whether a file is sound and prints every setting that would be in force. A setting that does not
-exist is refused, not ignored.
+`foxy check FILE` says whether a file is sound and prints every setting that would be in force. A \
+setting that does not exist is refused, not ignored.
 
 ```toml
 listen = \"0.0.0.0:3128\"
@@ -27,9 +28,12 @@ allow-destination = [\"10.0.0.0/8\"]
 connect = \"5s\"
 ```
 
-Sizes are `512M`, `10G`, `2TiB`; units are binary. Times are `500ms`, `30s`, `5m`, `2h`, `1d`. Lists can be given as one
-value or as an array in the file, and by repeating the flag on the command line.
+Sizes are `512M`, `10G`, `2TiB`; units are binary. Times are `500ms`, `30s`, `5m`, `2h`, `1d`. \
+Lists can be given as one value or as an array in the file, and by repeating the flag on the \
+command line.
 ";
+
+const COLUMNS: usize = 100;
 
 /// The whole document.
 pub fn markdown() -> String {
@@ -40,7 +44,36 @@ pub fn markdown() -> String {
             chapter(&mut text, setting).expect("a String takes all");
         }
     }
-    text
+    wrapped(&text)
+}
+
+/// The text with lines of at most [`COLUMNS`] columns, where a space allows it. Code stays as it is.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    let mut in_code = false;
+    for paragraph in text.split_inclusive('\n').map(str::trim_end) {
+        in_code ^= paragraph.starts_with("```");
+        let indent = if paragraph.starts_with("- ") { "  " } else { "" };
+        let mut column = 0;
+        for word in paragraph.split(' ').filter(|_| !in_code) {
+            let length = word.chars().count();
+            if column > 0 && column + 1 + length > COLUMNS {
+                out.push('\n');
+                out.push_str(indent);
+                column = indent.len();
+            } else if column > 0 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            column += length;
+        }
+        if in_code {
+            out.push_str(paragraph);
+        }
+        out.push('\n');
+    }
+    out
 }
 
 fn chapter(text: &mut String, setting: &Setting) -> std::fmt::Result {
