@@ -35,6 +35,7 @@ pub(crate) async fn forget_replaced(
     for key in [found, written].into_iter().flatten() {
         cache.supersede(&fill.base, key, &fill.watch).await;
     }
+    cache.announce(&fill.base, key, &fill.watch);
     if let Some((set, _)) = cache.part(&fill.base, &worker.counters).await
         && !are_of_one(&View(&set.head.headers), &View(&head.headers))
     {

@@ -66,6 +66,17 @@ impl Cache {
         self.leave_nothing(base, key, watch, false);
     }
 
+    /// Notes that the head of a response has come that is to be stored. A fetch that began earlier
+    /// writes nothing under that key any more, even if the newer response breaks off.
+    pub(crate) fn announce(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        let turn = watch.fetched().turn(base, key, false);
+        let mut group = self.groups.lock(base.hash);
+        let is_first = !group.has_written(base.hash, key.hash);
+        if is_first && group.judge(base.hash, &turn, None) == Judged::Write {
+            group.note(base.hash, &turn, || Left::Nothing);
+        }
+    }
+
     /// Takes out of memory what a newer response is about to replace there.
     pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let turn = watch.fetched().turn(base, key, false);

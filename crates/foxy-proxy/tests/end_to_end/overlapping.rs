@@ -191,6 +191,25 @@ fn no_request_joins_a_fetch_that_began_before_a_newer_response_was_answered() {
 }
 
 #[test]
+fn a_reload_that_breaks_off_after_its_head_lets_no_older_response_in() {
+    let mut broken = ok(&format!("{FRESH}Connection: close\r\n"), b"v2");
+    broken.truncate(broken.len() - 1);
+    let answers = vec![ok(FRESH, b"v1"), broken, ok(FRESH, b"v3")];
+    let (origin, [older]) = origin(answers, [0]);
+    let proxy = forward_proxy();
+    let url = origin.url("/x");
+    let older_fetch = slowly(&proxy, &origin, "");
+    let mut client = proxy.connect();
+    client
+        .send(format!("GET {url} HTTP/1.1\r\nHost: {}\r\n{RELOAD}\r\n", origin.address).as_bytes());
+    while client.read() > 0 {}
+    older.send(()).expect("the origin waits");
+    assert_eq!(older_fetch.join().expect("answered"), b"v1");
+    let next = proxy.get(&url, "");
+    assert_eq!(next.body, b"v3", "{}", next.head);
+}
+
+#[test]
 fn a_whole_whose_fetch_began_before_a_newer_slice_was_fetched_is_not_kept() {
     let (go, wait) = channel();
     let wait = Mutex::new(wait);
