@@ -4,12 +4,12 @@
 //! Every fetch has a watch on its URL. An addition is dropped where the URL was invalidated since
 //! its fetch began, or where a fetch that began later has written in its place (see `epoch`).
 
-use crate::cache_status::HitSource;
 use crate::counters::{Counter, Counters};
 use crate::epoch::{Epoch, Judged, Left};
 use crate::fields::View;
+use crate::hit_source::HitSource;
 use crate::memory::{Cached, MemoryTier};
-use crate::purge::{PurgeBook, Scope};
+use crate::purge::{PurgeBook, Scope, site_of};
 use crate::storage::{PART, Silent, Storage};
 use crate::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
 use crate::stored_form::{encode_response, encode_varies};
@@ -18,9 +18,8 @@ use bytes::Bytes;
 use foxy_base::Random;
 use foxy_http::Headers;
 use foxy_rules::Vary;
-use foxy_store::{Lifetime, PlacementHint, Record, Site};
+use foxy_store::{Lifetime, PlacementHint, Record};
 use std::sync::{Arc, Mutex, PoisonError};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// What a look-up found.
 #[derive(Clone, Debug)]
@@ -325,14 +324,7 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
     // What is known of an object by slices takes the place of one of them, however large the object
     // is.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
-    PlacementHint { site: site(&base.text), size, lifetime }
-}
-
-/// The site of a key: its scheme and authority.
-pub(crate) fn site(text: &[u8]) -> Site {
-    let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
-    Site(xxh3_64(&text[..end]))
+    PlacementHint { site: site_of(&base.text), size, lifetime }
 }
 
 #[cfg(test)]

@@ -1,22 +1,10 @@
 //! The `Cache-Status` field (RFC 9211): what this cache did with a request, as a value and as text.
 
-use crate::counters::Counter;
-use crate::reason::{ErrorReason, ForwardReason};
+use crate::forward_reason::ForwardReason;
+use crate::hit_source::HitSource;
+use crate::reason::ErrorReason;
 use foxy_rules::Permit;
 use std::fmt;
-
-/// Where a hit came from. Not in the field, but in logs and counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HitSource {
-    /// The memory tier.
-    Memory,
-    /// The store.
-    Disk,
-    /// An origin that said nothing had changed, asked for that reason.
-    Revalidated(ForwardReason),
-    /// What was stored, after the origin failed: with that status, or without an answer.
-    Fallback(Option<u16>),
-}
 
 /// What was done with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,16 +114,6 @@ impl CacheStatus {
 /// Where a stored response comes from, its freshness left in seconds (negative when stale), and
 /// what allows it to answer when it is stale.
 pub(crate) type How = (HitSource, i64, Option<Permit>);
-
-/// What counts hits from there.
-pub(crate) const fn counter(source: HitSource) -> Counter {
-    match source {
-        HitSource::Memory => Counter::MemoryHits,
-        HitSource::Disk => Counter::DiskHits,
-        HitSource::Revalidated(_) => Counter::Revalidated,
-        HitSource::Fallback(_) => Counter::StaleAnswers,
-    }
-}
 
 #[cfg(test)]
 mod tests {

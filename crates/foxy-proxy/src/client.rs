@@ -2,7 +2,8 @@
 //! answer goes.
 
 use crate::client_io::{ClientConnection, Http1Receiver, ReadEnd};
-use crate::http2::{Http2Body, Http2Stream};
+use crate::http2::body::Http2Body;
+use crate::http2::client_stream::Http2Stream;
 use crate::sender::Sender;
 use crate::upstream::Scheme;
 use foxy_http::RequestEvent;

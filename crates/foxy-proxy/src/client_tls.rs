@@ -1,7 +1,8 @@
 //! TLS to clients: which certificate answers which name, how the set is replaced while connections
 //! go on, and the handshake. It reads no file.
 
-use crate::upstream::{Transport, provider};
+use crate::crypto::provider;
+use crate::upstream::Transport;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
 use rustls::crypto::aws_lc_rs::Ticketer;

@@ -14,8 +14,9 @@
 //! ```
 
 use crate::fields::View;
-use crate::reason::{ErrorReason, ForwardReason};
-use crate::settings::Mode;
+use crate::forward_reason::ForwardReason;
+use crate::mode::Mode;
+use crate::reason::ErrorReason;
 use crate::stored::Stored;
 use crate::upstream::{ChosenBy, Origin, Scheme};
 use foxy_base::WallTime;
@@ -187,7 +188,7 @@ pub(crate) fn decide_without(control: &RequestControl, varies: bool) -> Next {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::ReverseOrigin;
+    use crate::mode::ReverseOrigin;
     use bytes::BytesMut;
     use foxy_http::{RequestDecoder, RequestEvent};
 

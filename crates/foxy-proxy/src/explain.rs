@@ -6,9 +6,9 @@ mod step;
 
 pub use step::{Outcome, Step};
 
-use crate::cache_status::HitSource;
 use crate::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::fields::View;
+use crate::hit_source::HitSource;
 use crate::memory::Cached;
 use crate::purge::{Stamp, Verdict};
 use crate::purger::Purger;

@@ -3,7 +3,7 @@
 //! writes there. A reverse proxy puts its own in their place; a forward proxy takes them off each
 //! request that the cache is asked about.
 
-use crate::settings::{Mode, ReverseOrigin};
+use crate::mode::{Mode, ReverseOrigin};
 use crate::upstream::{Cidr, Scheme};
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};

@@ -3,7 +3,7 @@
 
 use crate::answer::{self};
 use crate::cache_status::CacheStatus;
-use crate::cache_status::{How, counter};
+use crate::cache_status::How;
 use crate::counters::Counter;
 use crate::epoch::Epoch;
 use crate::fields::View;
@@ -30,7 +30,7 @@ pub(crate) async fn hit(
     (source, ttl, permit): How,
     now: WallTime,
 ) -> Result<Option<(After, Told)>, Cut> {
-    worker.counters.add(counter(source), 1);
+    worker.counters.add(source.counter(), 1);
     let outcome = CacheStatus::Hit { source, ttl, permit };
     let age = stored.times.age(now);
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));

@@ -1,11 +1,12 @@
 //! Collects a body for the cache while it passes: whole if it is small, in parts as it comes if
 //! not.
 
-use crate::cache::{Cache, site};
+use crate::cache::Cache;
 use crate::counters::Counter;
 use crate::keeping::Needed;
 use crate::not_kept::NotKept;
 use crate::patience::Patience;
+use crate::purge::site_of;
 use crate::storage::{PART, Storage, part_key};
 use crate::stored::{CacheKey, StoredBody};
 use crate::windows::Collected;
@@ -86,7 +87,7 @@ impl Keeper {
         let most = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
         Self {
             fill: worker.shared.cache.draw(),
-            hint: PlacementHint { site: site(&base.text), ..PlacementHint::default() },
+            hint: PlacementHint { site: site_of(&base.text), ..PlacementHint::default() },
             worker: Rc::clone(worker),
             key: key.clone(),
             collected: BytesMut::with_capacity(announced.unwrap_or(0).min(SET_ASIDE) as usize),

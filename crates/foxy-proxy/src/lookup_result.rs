@@ -1,7 +1,7 @@
 //! What a look-up came to.
 
+use crate::forward_reason::ForwardReason;
 use crate::freshen::Described;
-use crate::reason::ForwardReason;
 use crate::sent::{After, Told};
 
 /// How it went.

@@ -3,10 +3,10 @@
 //! §3.4) until it is the whole.
 
 use crate::answer::{self};
-use crate::cache_status::counter;
-use crate::cache_status::{CacheStatus, HitSource};
+use crate::cache_status::CacheStatus;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
+use crate::hit_source::HitSource;
 use crate::sender::Sender;
 use crate::sent::{After, Cut, Short, Told};
 use crate::stored::Stored;
@@ -43,7 +43,7 @@ pub(crate) async fn answer(
         _ => return Ok(None),
     };
     let Some((stored, _)) = known.take() else { return Ok(None) };
-    worker.counters.add(counter(source), 1);
+    worker.counters.add(source.counter(), 1);
     let how = (stored.times.age(now), CacheStatus::Hit { source, ttl, permit });
     match answer::stored(worker, sender, wanted.asked, stored, Some(span), how).await {
         Ok(answered) => Ok(Some(answered)),

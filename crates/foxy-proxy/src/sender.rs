@@ -4,7 +4,7 @@
 use crate::answer_options::Asked;
 use crate::cache_status::CacheStatus;
 use crate::http1_sender::Http1Sender;
-use crate::http2::Http2Sender;
+use crate::http2::sender::Http2Sender;
 use crate::opening::Opening;
 use crate::sent::After;
 use crate::sent::{Taken, WriteEnd};

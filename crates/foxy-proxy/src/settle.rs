@@ -3,10 +3,11 @@
 
 use crate::answer::{self};
 use crate::behind;
-use crate::cache_status::{CacheStatus, HitSource};
+use crate::cache_status::CacheStatus;
 use crate::fields::View;
 use crate::flight::{FlightHead, Outcome, Piece, Reader};
 use crate::hit::hit;
+use crate::hit_source::HitSource;
 use crate::lookup_result::Got;
 use crate::not_kept::NotKept;
 use crate::reason::ErrorReason;

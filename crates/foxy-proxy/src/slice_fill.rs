@@ -2,13 +2,13 @@
 //! to the flight's readers, and stores it under the object's set of slices. What may be believed of
 //! the answer is decided in foxy-rules; an answer that is no slice goes on as a fill of the whole.
 
-use crate::cache::site;
 use crate::counters::Counter;
 use crate::fields::View;
 use crate::fill::{self};
 use crate::fill_request::{Ending, FillRequest, finish, known_length, prepare};
 use crate::flight::{Flight, FlightHead, Outcome};
 use crate::not_kept::{NotKept, Refused};
+use crate::purge::site_of;
 use crate::stale::Stale;
 use crate::storage::{PART, part_key};
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
@@ -279,7 +279,7 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     }
     let key = part_key(set.object(), *fill, part.first / PART as u64);
     let hint = PlacementHint {
-        site: site(&slice.base.text),
+        site: site_of(&slice.base.text),
         size: part.length(),
         ..PlacementHint::default()
     };

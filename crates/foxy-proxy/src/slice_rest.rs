@@ -2,7 +2,7 @@
 //! origin gives the missing ones.
 
 use crate::fields::View;
-use crate::reason::ForwardReason;
+use crate::forward_reason::ForwardReason;
 use crate::sender::Sender;
 use crate::sent::{After, Cut, Rest, Told};
 use crate::slice_send::SentSlices;

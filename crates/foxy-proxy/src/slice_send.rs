@@ -4,13 +4,13 @@
 use crate::access::MediaType;
 use crate::answer::ranged;
 use crate::body_parts::{self, PartsOf};
-use crate::cache_status::counter;
-use crate::cache_status::{CacheStatus, HitSource};
+use crate::cache_status::CacheStatus;
 use crate::counters::Counter;
 use crate::flight::Piece;
 use crate::flight::{Outcome, Reader};
+use crate::forward_reason::ForwardReason;
+use crate::hit_source::HitSource;
 use crate::opening::{Framing, Opening};
-use crate::reason::ForwardReason;
 use crate::sender::Sender;
 use crate::sent::After;
 use crate::sent::{Cut, Rest, Short, Told};
@@ -113,7 +113,7 @@ pub(crate) async fn send(
     let (mut rest, mut under_way) = match start {
         Start::Begun(rest) => (rest, None),
         Start::Stored(source, ttl, permit) => {
-            worker.counters.add(counter(source), 1);
+            worker.counters.add(source.counter(), 1);
             let how = (set.times.age(clock::steady()), CacheStatus::Hit { source, ttl, permit });
             (begin(sender, wanted, &set, span, how), None)
         }

@@ -3,13 +3,14 @@
 //! gets is of one representation, or is cut.
 
 use crate::answer::{self};
-use crate::cache_status::{CacheStatus, HitSource};
+use crate::cache_status::CacheStatus;
 use crate::exchange::{Next, decide};
 use crate::fields::View;
+use crate::forward_reason::ForwardReason;
+use crate::hit_source::HitSource;
 use crate::lookup_result::Got;
 use crate::memory::Cached;
 use crate::not_kept::NotKept;
-use crate::reason::ForwardReason;
 use crate::sender::Sender;
 use crate::sent::Cut;
 use crate::settle::settle;

@@ -1,12 +1,12 @@
 //! A stored response that may not answer as it is, and when it may all the same. It fetches
 //! nothing.
 
-use crate::cache_status::HitSource;
 use crate::cache_status::How;
 use crate::fields::View;
+use crate::forward_reason::ForwardReason;
 use crate::freshen::Described;
+use crate::hit_source::HitSource;
 use crate::news::Outcome;
-use crate::reason::ForwardReason;
 use crate::stored::{CacheKey, Stored, StoredBody, VaryList};
 use crate::waiting::{Held, Waiting};
 use crate::watch::Watch;

@@ -2,7 +2,7 @@
 //! piece was taken.
 
 use crate::client_io::ReadEnd;
-use crate::http2::fields;
+use crate::http2::fields::fields;
 use crate::http2::wire::Wire;
 use bytes::Bytes;
 use foxy_http::{DecodeError, Limits, RequestEvent, http2};
@@ -32,7 +32,7 @@ enum Place {
 }
 
 impl Http2Body {
-    pub(super) fn new(stream: RecvStream, limits: Limits, wire: Rc<Wire>) -> Self {
+    pub(crate) fn new(stream: RecvStream, limits: Limits, wire: Rc<Wire>) -> Self {
         Self { stream, limits, wire, held: 0, place: Place::Data }
     }
 

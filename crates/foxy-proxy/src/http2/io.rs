@@ -25,7 +25,7 @@ pub(crate) struct WatchedIo<'a> {
 }
 
 impl<'a> WatchedIo<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         stream: &'a mut Transport,
         read_before: &'a mut BytesMut,
         (stalled, wire): (Stalled, Rc<Wire>),

@@ -2,33 +2,33 @@
 //! Each stream is a task of its own that answers one request as a connection of HTTP/1.1 would.
 //! Frames, HPACK and flow control are the library's; what it does not bound is bounded here.
 
-mod body;
-mod io;
+pub(crate) mod body;
+pub(crate) mod client_stream;
+pub(crate) mod fields;
+pub(crate) mod io;
 mod resets;
-mod sender;
+pub(crate) mod sender;
 mod stream;
-mod tunnel;
-mod wire;
+pub(crate) mod tunnel;
+pub(crate) mod wire;
 
 use crate::held_heads::{HELD_HEADS, SMALL_HEAD};
-pub(crate) use body::Http2Body;
-pub(crate) use sender::Http2Sender;
-pub(crate) use stream::Http2Stream;
 
 use crate::client_io::{ClientConnection, Patience};
 use crate::counters::Counter;
+use crate::http2::fields::fields;
 use crate::http2::io::{Stalled, WatchedIo};
 use crate::http2::resets::{Resets, Verdict};
+use crate::http2::sender::SEND_BUFFER;
 use crate::http2::wire::Wire;
 use crate::linger::linger;
 use crate::places::Activity;
 use crate::waiting::{Held, Waiting};
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_http::{Headers, Limits};
+use foxy_http::Limits;
 use h2::server::{Builder, Connection};
 use h2::{Reason, RecvStream};
-use http::{HeaderMap, HeaderName, HeaderValue};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -57,9 +57,6 @@ const STREAM_WINDOW: u32 = 128 << 10;
 /// others have what HTTP/2 gives each (RFC 9113 §6.9.2).
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
-
-/// Bytes of an answer that may wait here for the connection to take them, for one stream.
-pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
 /// Streams given up by the client that may wait to be looked at; one more ends the connection
 /// (CVE-2023-44487).
@@ -296,29 +293,6 @@ fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     let sizes = fields(request.headers()).map(|(name, value)| name.len() + value.len() + 32);
     authority + path + sizes.sum::<usize>()
-}
-
-/// The library's fields as names and values.
-fn fields(map: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
-    map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
-}
-
-/// Our fields as the library's, without those that HTTP/2 does not have (RFC 9113 §8.2.2).
-fn fields_of(headers: &Headers) -> HeaderMap {
-    const OF_A_CONNECTION: [&str; 6] =
-        ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
-    let mut map = HeaderMap::with_capacity(headers.len() + 3);
-    for (name, value) in headers.iter() {
-        let (Ok(name), Ok(value)) =
-            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
-        else {
-            continue;
-        };
-        if !OF_A_CONNECTION.contains(&name.as_str()) {
-            map.append(name, value);
-        }
-    }
-    map
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ const EACH: Duration = Duration::from_millis(50);
 
 /// What is left of a client's allowance.
 #[derive(Debug)]
-pub(super) struct Resets {
+pub(crate) struct Resets {
     left: u32,
     /// Up to when it was made up.
     at: Instant,
@@ -20,18 +20,18 @@ pub(super) struct Resets {
 
 /// Whether a client may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Fine,
     TooMany,
 }
 
 impl Resets {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self { left: AT_ONCE, at: now }
     }
 
     /// Takes one.
-    pub(super) fn one(&mut self, now: Instant) -> Verdict {
+    pub(crate) fn one(&mut self, now: Instant) -> Verdict {
         let regained = now.saturating_duration_since(self.at).as_millis() / EACH.as_millis();
         let regained = u32::try_from(regained).unwrap_or(u32::MAX);
         if regained >= AT_ONCE - self.left {

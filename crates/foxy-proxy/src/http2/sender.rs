@@ -1,8 +1,8 @@
 //! Answers as HTTP/2 frames. Nothing is handed over that the client has not made room for, and
-//! never more than [`SEND_BUFFER`](super::SEND_BUFFER) bytes that the connection has not taken.
+//! never more than [`SEND_BUFFER`] bytes that the connection has not taken.
 
 use crate::cache_status::CacheStatus;
-use crate::http2::fields_of;
+use crate::http2::fields::fields_of;
 use crate::http2::wire::Wire;
 use crate::opening::{Framing, Opening};
 use crate::progress::Progress;
@@ -19,6 +19,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
+
+/// Bytes of an answer that may wait here for the connection to take them, for one stream.
+pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
 /// The most bytes that are copied at a time for a client that may take none of them.
 const PIECE: usize = 16 << 10;
@@ -37,7 +40,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    pub(super) fn new(respond: SendResponse<Bytes>, wire: Rc<Wire>) -> Self {
+    pub(crate) fn new(respond: SendResponse<Bytes>, wire: Rc<Wire>) -> Self {
         let stream = respond.stream_id().as_u32();
         Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
     }

@@ -7,10 +7,11 @@ use crate::answer_options::Asked;
 use crate::client::Client;
 use crate::counters::Counter;
 use crate::ended::Ended;
+use crate::http2::Open;
 use crate::http2::body::Http2Body;
+use crate::http2::client_stream::Http2Stream;
+use crate::http2::fields::fields;
 use crate::http2::sender::{Http2Sender, Out};
-use crate::http2::tunnel::Http2Tunnel;
-use crate::http2::{Open, fields};
 use crate::intercept::Inside;
 use crate::reason::ErrorReason;
 use crate::recording::{Read, Recording};
@@ -30,27 +31,9 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Waker};
-use std::time::Duration;
-
-/// A stream, for the time of its request.
-pub(crate) struct Http2Stream<'a> {
-    out: &'a RefCell<Out>,
-    body: &'a mut Http2Body,
-    pub(crate) scheme: Scheme,
-}
-
-impl Http2Stream<'_> {
-    pub(crate) fn split(&mut self, write_limit: Duration) -> (&mut Http2Body, Http2Sender<'_>) {
-        (&mut *self.body, Http2Sender::new(self.out, write_limit))
-    }
-
-    pub(crate) fn as_tunnel(&mut self) -> Http2Tunnel<'_> {
-        Http2Tunnel::new(self.out, self.body)
-    }
-}
 
 /// Answers a stream's request that came from a client over that scheme, and inside of what.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     worker: Rc<Worker>,
     (peer, scheme, inside): (SocketAddr, Scheme, Option<Rc<Inside>>),
     received: http::Request<RecvStream>,

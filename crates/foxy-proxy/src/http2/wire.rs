@@ -23,11 +23,11 @@ const MALFORMED: usize = 256;
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     incoming: RefCell<Incoming>,
     outgoing: RefCell<Outgoing>,
     /// Told when the client is to be sent away.
-    pub(super) calm: Notify,
+    pub(crate) calm: Notify,
 }
 
 /// What comes from the client.
@@ -62,7 +62,7 @@ struct Unsent {
 }
 
 impl Wire {
-    pub(super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         let incoming = Incoming {
             reader: FrameReader::after(PREFACE.len()),
             blocks: FieldBlocks::new(),
@@ -87,12 +87,12 @@ impl Wire {
     }
 
     /// Whether the client has sent more than it may.
-    pub(super) fn is_flooded(&self) -> bool {
+    pub(crate) fn is_flooded(&self) -> bool {
         self.incoming.borrow().flooded
     }
 
     /// Bytes came.
-    pub(super) fn received(&self, bytes: &[u8], now: Instant) {
+    pub(crate) fn received(&self, bytes: &[u8], now: Instant) {
         let mut incoming = self.incoming.borrow_mut();
         let reset = |stream| self.outgoing.borrow_mut().forget(stream);
         if !incoming.flooded && incoming.take(bytes, now, reset).is_err() {
@@ -102,23 +102,23 @@ impl Wire {
     }
 
     /// The socket took bytes.
-    pub(super) fn sent(&self, bytes: &[u8]) {
+    pub(crate) fn sent(&self, bytes: &[u8]) {
         self.incoming.borrow_mut().allowance.sent(bytes.len());
         self.outgoing.borrow_mut().sent(bytes);
     }
 
     /// Whether a stream's trailers began with a pseudo-field.
-    pub(super) fn has_malformed_trailers(&self, stream: u32) -> bool {
+    pub(crate) fn has_malformed_trailers(&self, stream: u32) -> bool {
         self.incoming.borrow().malformed.contains(&stream)
     }
 
     /// A stream's request is over.
-    pub(super) fn is_over(&self, stream: u32) {
+    pub(crate) fn is_over(&self, stream: u32) {
         self.incoming.borrow_mut().malformed.remove(&stream);
     }
 
     /// Bytes of answers that may be handed to the library now, more than none.
-    pub(super) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
+    pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
         let mut outgoing = self.outgoing.borrow_mut();
         if outgoing.total < ANSWERS {
             return Poll::Ready(ANSWERS - outgoing.total);
@@ -130,21 +130,21 @@ impl Wire {
     }
 
     /// The library got a head of about so many bytes, to be sent through a stream.
-    pub(super) fn handed_head(&self, stream: u32, bytes: usize) {
+    pub(crate) fn handed_head(&self, stream: u32, bytes: usize) {
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.total += bytes;
         outgoing.waiting.entry(stream).or_default().head += bytes;
     }
 
     /// The library got so many bytes of a body.
-    pub(super) fn handed_data(&self, stream: u32, bytes: usize) {
+    pub(crate) fn handed_data(&self, stream: u32, bytes: usize) {
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.total += bytes;
         outgoing.waiting.entry(stream).or_default().data += bytes;
     }
 
     /// The stream was reset: the library has dropped what it had.
-    pub(super) fn reset(&self, stream: u32) {
+    pub(crate) fn reset(&self, stream: u32) {
         self.outgoing.borrow_mut().forget(stream);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::constraints::Constraints;
 use super::hosts::{HostName, HostPattern};
-use crate::upstream::provider;
+use crate::crypto::provider;
 use foxy_base::WallTime;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,

@@ -11,7 +11,7 @@ mod table;
 pub use rule::{BadName, NAME_LIMIT, Named, Order, Rule, Scope, Strength, key_of};
 pub use table::{Limits, Table, Verdict};
 
-pub(crate) use rule::{tags, url_of};
+pub(crate) use rule::{site_of, tags, url_of};
 
 use crate::stored::Stored;
 use foxy_base::WallTime;

@@ -9,7 +9,7 @@ use foxy_http::{Authority, Headers, Method, Target, TargetForm};
 use foxy_rules::cache_key;
 use foxy_store::{Key, Site};
 use std::fmt;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 /// Longest prefix or tag taken, in bytes.
 pub const NAME_LIMIT: usize = 4096;
@@ -179,8 +179,11 @@ pub(crate) fn url_of(key: &[u8]) -> &[u8] {
     key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }
 
+/// The site of a key: its scheme and authority.
 pub(crate) fn site_of(text: &[u8]) -> Site {
-    crate::cache::site(text)
+    let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
+    Site(xxh3_64(&text[..end]))
 }
 
 impl Scope {

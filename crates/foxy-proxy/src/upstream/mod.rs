@@ -36,7 +36,6 @@ pub use http2::{Http2Error, OriginHttp2};
 pub use name_resolver::{NameResolver, ResolverUnusable};
 pub use resolve::{Addresses, Resolve};
 pub use settings::UpstreamSettings;
-pub(crate) use tls::provider;
 pub use tls::{Authorities, AuthoritiesError, OriginTls};
 pub use transport::Transport;
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

@@ -1,10 +1,10 @@
 //! TLS to origins: whose certificates are trusted, the handshake, and what its failures are called.
 //! It opens no connection and reads no file.
 
+use crate::crypto::provider;
 use crate::upstream::dial::{Dialled, Spoken};
 use crate::upstream::error::TlsError;
 use crate::upstream::transport::Transport;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
@@ -131,11 +131,6 @@ impl OriginTls {
         let spoken = if chose_http2 { Spoken::Http2 } else { Spoken::Http1 };
         Ok(Dialled { stream: Transport::tls(stream), spoken })
     }
-}
-
-/// The one provider of cryptography.
-pub(crate) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
 }
 
 fn failure(error: &io::Error) -> TlsError {

@@ -2,9 +2,10 @@
 
 pub use super::origin::{TestOrigin, header, ok};
 use foxy_proxy::counters::Counter;
+use foxy_proxy::mode::{Mode, ReverseOrigin};
 use foxy_proxy::purge::Purges;
 use foxy_proxy::server::{Parts, Proxy, name_resolver};
-use foxy_proxy::settings::{Mode, ProxySettings, ReverseOrigin};
+use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_proxy::upstream::{Cidr, Scheme};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};

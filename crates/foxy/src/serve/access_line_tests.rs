@@ -2,8 +2,9 @@
 
 use super::*;
 use foxy_base::WallTime;
-use foxy_proxy::cache_status::{CacheStatus, HitSource};
-use foxy_proxy::reason::ForwardReason;
+use foxy_proxy::cache_status::CacheStatus;
+use foxy_proxy::forward_reason::ForwardReason;
+use foxy_proxy::hit_source::HitSource;
 use std::time::Duration;
 
 fn sample() -> AccessRecord<'static> {

@@ -67,8 +67,8 @@ impl Tally {
 mod tests {
     use super::*;
     use foxy_base::WallTime;
-    use foxy_proxy::cache_status::HitSource;
-    use foxy_proxy::reason::ForwardReason;
+    use foxy_proxy::forward_reason::ForwardReason;
+    use foxy_proxy::hit_source::HitSource;
     use std::time::Duration;
 
     #[test]
