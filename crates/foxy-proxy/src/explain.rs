@@ -6,14 +6,14 @@ mod step;
 
 pub use step::{Outcome, Step};
 
-use crate::exchange::{Next, Plan, decide, decide_without, plan};
-use crate::fields::View;
-use crate::hit_source::HitSource;
-use crate::memory::Cached;
-use crate::purge::{Stamp, Verdict};
-use crate::purger::Purger;
-use crate::reason::ErrorReason;
-use crate::stored::{CacheKey, Entry, Stored};
+use crate::cache::memory::Cached;
+use crate::cache::purge::{Stamp, Verdict};
+use crate::cache::stored::{CacheKey, Entry, Stored};
+use crate::core::fields::View;
+use crate::core::hit_source::HitSource;
+use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
+use crate::request::reason::ErrorReason;
+use crate::server::purger::Purger;
 use crate::upstream::Scheme;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
@@ -155,7 +155,7 @@ impl Purger {
 /// What is under a key.
 enum Found {
     Response(Arc<Stored>),
-    Varies(crate::stored::VaryList),
+    Varies(crate::cache::stored::VaryList),
 }
 
 fn shown(stored: &Stored, source: HitSource, now: WallTime) -> Shown {

@@ -1,100 +1,33 @@
 //! The caching proxy: HTTP in, HTTP out. It reads no arguments, no environment and no files.
 //!
-//! `exchange` holds the life of a request as pure decisions; `serve` carries it out for one
-//! connection, `cached` for what a cache may answer, `forward` for the rest. A miss is a `flight`
-//! that a `fill` feeds. `server` starts and stops.
+//! Imports go down this list:
+//! - `explain` says what the cache would do with a request.
+//! - `server` accepts clients, carries out each request and records it; `server::dispatch` is the
+//!   way from a request's head to its answer.
+//! - `lookup` answers GET and HEAD from the cache or a flight; `slices` does so for ranges of large
+//!   objects.
+//! - `answer` sends responses to a `client`, which speaks HTTP/1.1 or HTTP/2.
+//! - `fill` fetches for the cache.
+//! - `worker` is what each request of a thread can reach.
+//! - `flight` shares a fetch among requests.
+//! - `settings` holds limits and waits; `intercept` the TLS that is ended inside a CONNECT.
+//! - `request` holds a request as data; `request::exchange` decides its life and does nothing.
+//! - `cache` is memory and store together, with purges.
+//! - `upstream` connects to origins.
+//! - `core` holds values and budgets that every part shares.
 
-mod accept;
-pub mod access;
 mod answer;
-mod answer_options;
-mod aside;
-mod behind;
-mod body_parts;
-mod cache;
-pub mod cache_status;
-mod cached;
+pub mod cache;
 mod client;
-pub mod client_block;
-mod client_io;
-mod client_sides;
-pub mod client_tls;
-pub mod counters;
-mod crypto;
-mod doubts;
-mod ended;
-mod epoch;
-mod exchange;
+pub mod core;
 pub mod explain;
-mod fields;
 mod fill;
-mod fill_body;
-mod fill_request;
 mod flight;
-mod flight_state;
-mod flights;
-mod follow;
-mod forward;
-pub mod forward_reason;
-mod forwarding_fields;
-mod frames;
-mod freshen;
-mod held_heads;
-mod hit;
-pub mod hit_source;
-mod http1_sender;
-mod http2;
 pub mod intercept;
-mod joined_part;
-mod keeper;
-mod keeping;
-mod linger;
-mod lookup_result;
-pub mod memory;
-pub mod mode;
-mod news;
-pub mod not_kept;
-mod opening;
-mod outgoing;
-mod parts;
-mod patience;
-mod places;
-mod progress;
-mod proxy_header;
-mod proxy_status;
-pub mod purge;
-pub mod purger;
-pub mod reason;
-mod recording;
-mod replaced;
-mod request;
-mod resume;
-mod sender;
-mod sent;
-mod serve;
+mod lookup;
+pub mod request;
 pub mod server;
 pub mod settings;
-mod settle;
-mod several;
-mod shared_parts;
-mod slice_fill;
-mod slice_flight;
-mod slice_rest;
-mod slice_send;
 mod slices;
-mod stale;
-pub mod storage;
-pub mod stored;
-pub mod stored_form;
-mod storing;
-mod stream;
-mod times;
-pub mod token;
-mod tunnelling;
 pub mod upstream;
-mod waiting;
-mod wanted;
-mod watch;
-mod whole_body;
-mod windows;
 mod worker;

@@ -1,10 +1,10 @@
 //! How the proxy behaves: limits and waits as values. The binary fills them in from its table of
 //! settings.
 
-use crate::client_tls::ClientTls;
+use crate::core::client_tls::ClientTls;
+use crate::core::token::Token;
 use crate::intercept::Interception;
-use crate::mode::Mode;
-use crate::token::Token;
+use crate::request::mode::Mode;
 use crate::upstream::{Cidr, DestinationPolicy, UpstreamSettings};
 use foxy_rules::Policy;
 use std::net::SocketAddr;

@@ -1,22 +1,22 @@
 //! What every request of a worker can reach: the shared cache and flights, the worker's own
 //! upstream client and counters. No request's life is decided here.
 
-use crate::access::AccessSink;
 use crate::cache::Cache;
-use crate::counters::{Counter, Counters};
-use crate::epoch::Epoch;
+use crate::cache::epoch::Epoch;
+use crate::cache::purge::Purges;
+use crate::cache::refusals::Refusals;
+use crate::cache::shared_parts::SharedParts;
+use crate::cache::stored::{CacheKey, Stored};
+use crate::core::counters::{Counter, Counters};
+use crate::core::places::Places;
+use crate::core::waiting::Waiting;
 use crate::flight::Flight;
-use crate::flights::{Boarding, Flights};
-use crate::forwarding_fields;
-use crate::mode::Mode;
-use crate::not_kept::Refusals;
-use crate::places::Places;
-use crate::purge::Purges;
+use crate::flight::flights::{Boarding, Flights};
+use crate::request::access::AccessSink;
+use crate::request::forwarding_fields;
+use crate::request::mode::Mode;
 use crate::settings::ProxySettings;
-use crate::shared_parts::SharedParts;
-use crate::stored::{CacheKey, Stored};
 use crate::upstream::UpstreamClient;
-use crate::waiting::Waiting;
 use foxy_base::WallTime;
 use foxy_http::{Headers, RequestHead, Version};
 use foxy_rules::date;

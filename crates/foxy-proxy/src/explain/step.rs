@@ -1,11 +1,11 @@
 //! One line of an explanation: what a rule says of a request, where the rule is written, and its
 //! name.
 
-use crate::forward_reason::ForwardReason;
-use crate::hit_source::HitSource;
-use crate::not_kept::Refused;
-use crate::purge::Verdict;
-use crate::reason::ErrorReason;
+use crate::cache::purge::Verdict;
+use crate::cache::refusals::Refused;
+use crate::core::forward_reason::ForwardReason;
+use crate::core::hit_source::HitSource;
+use crate::request::reason::ErrorReason;
 use crate::worker::http_date;
 use bytes::Bytes;
 use foxy_base::clock;

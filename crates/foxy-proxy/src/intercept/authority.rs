@@ -3,7 +3,7 @@
 
 use super::constraints::Constraints;
 use super::hosts::{HostName, HostPattern};
-use crate::crypto::provider;
+use crate::core::crypto::provider;
 use foxy_base::WallTime;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,

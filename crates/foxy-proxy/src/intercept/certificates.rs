@@ -86,7 +86,7 @@ mod tests {
             Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
         let certificates = Certificates::new(authority).expect("a key");
         let files = certificates.files("127.0.0.1", now).expect("made");
-        let mut shown = crate::client_tls::ClientCertificates::default();
+        let mut shown = crate::core::client_tls::ClientCertificates::default();
         assert_eq!(shown.add(files.certificate.as_bytes(), files.key.as_bytes()), Ok(()));
         assert_eq!(certificates.files("localhost", now).err(), Some(AuthorityError::NotPermitted));
     }

@@ -2,7 +2,7 @@
 //! other. Each becomes the request in absolute form that a client would have sent without CONNECT,
 //! so that everything after this treats both alike.
 
-use crate::reason::ErrorReason;
+use crate::request::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
 use bytes::Bytes;
 use foxy_http::{Authority, RequestHead, Target, TargetForm};

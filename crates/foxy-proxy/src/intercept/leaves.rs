@@ -3,7 +3,7 @@
 
 use super::authority::{Authority, AuthorityError, MadeCertificate};
 use super::hosts::HostName;
-use crate::crypto::provider;
+use crate::core::crypto::provider;
 use foxy_base::WallTime;
 use rcgen::KeyPair;
 use rustls::ServerConfig;

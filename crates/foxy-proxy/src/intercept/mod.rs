@@ -9,7 +9,6 @@
 mod authority;
 mod certificates;
 mod constraints;
-mod entry;
 mod hosts;
 mod inside;
 mod leaves;
@@ -19,7 +18,6 @@ pub use authority::{
 };
 pub use certificates::Certificates;
 pub use constraints::Constraints;
-pub(crate) use entry::{enter, opened};
 pub use hosts::{HostName, HostPattern, HostPatternError};
 pub(crate) use inside::Inside;
 
@@ -58,7 +56,11 @@ impl Interception {
     }
 
     /// How TLS is spoken with a client that means to speak with this host.
-    fn config(&self, host: &str, now: WallTime) -> Result<Arc<ServerConfig>, AuthorityError> {
+    pub(crate) fn config(
+        &self,
+        host: &str,
+        now: WallTime,
+    ) -> Result<Arc<ServerConfig>, AuthorityError> {
         self.shared.certificates.server(host, now)
     }
 }

@@ -1,7 +1,7 @@
 //! What a worker asks for exchanges and connections: one dialler, one pool. It begins exchanges;
 //! `exchange` drives them.
 
-use crate::client_block::ClientBlock;
+use crate::core::client_block::ClientBlock;
 use crate::upstream::body::RequestBody;
 use crate::upstream::destination::DestinationPolicy;
 use crate::upstream::dial::{Dialer, Dialled, Origin, Spoken};

@@ -2,14 +2,14 @@
 //! addresses the policy allows, then TLS where it is asked for. It speaks no HTTP and keeps no
 //! connection.
 
-use crate::client_block::ClientBlock;
+use crate::core::client_block::ClientBlock;
+use crate::core::transport::Transport;
 use crate::upstream::connect_error::connect_failure;
 use crate::upstream::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
 use crate::upstream::own_machine::is_own;
 use crate::upstream::resolve::Lookups;
 use crate::upstream::tls::OriginTls;
-use crate::upstream::transport::Transport;
 use foxy_http::Scheme;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::io;

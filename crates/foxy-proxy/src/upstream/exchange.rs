@@ -2,7 +2,8 @@
 //! Sending and reading go on at the same time, so an early answer is seen. It caches nothing, and
 //! never takes an incomplete response for a whole one.
 
-use crate::client_block::ClientBlock;
+use crate::core::client_block::ClientBlock;
+use crate::core::transport::Transport;
 use crate::upstream::client::{Shared, UpstreamRequest};
 use crate::upstream::dial::Origin;
 use crate::upstream::error::UpstreamError;
@@ -10,7 +11,6 @@ use crate::upstream::http1::Http1Link;
 use crate::upstream::http2::{self, Http2Error, Http2Stream};
 use crate::upstream::reach::{Reached, Wanted};
 use crate::upstream::sending::{Again, Sending, Stage, Turn};
-use crate::upstream::transport::Transport;
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;

@@ -1,12 +1,12 @@
 //! One exchange over HTTP/1.1: a connection of its own for as long as it lasts. Sending and reading
 //! go on at the same time. It opens no connection and keeps none.
 
+use crate::core::transport::Transport;
 use crate::upstream::body::Outgoing;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::pool::Connection;
 use crate::upstream::sending::{Again, Sending, Stage, Turn, at};
 use crate::upstream::settings::UpstreamSettings;
-use crate::upstream::transport::Transport;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{encode, framing};
 use std::borrow::Cow;

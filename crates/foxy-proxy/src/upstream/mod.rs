@@ -21,7 +21,6 @@ mod resolve;
 mod sending;
 mod settings;
 mod tls;
-mod transport;
 mod tunnel;
 
 pub use body::{BodyPiece, BodySender, RequestBody};
@@ -37,5 +36,4 @@ pub use name_resolver::{NameResolver, ResolverUnusable};
 pub use resolve::{Addresses, Resolve};
 pub use settings::UpstreamSettings;
 pub use tls::{Authorities, AuthoritiesError, OriginTls};
-pub use transport::Transport;
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

@@ -1,8 +1,8 @@
 //! Connections to origins that wait for their next request. The last one put back is the first one
 //! taken, so the rest can grow old and close. It dials nothing and knows no request.
 
+use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
-use crate::upstream::transport::Transport;
 use bytes::BytesMut;
 use foxy_http::{Limits, ResponseDecoder};
 use std::collections::{HashMap, VecDeque};

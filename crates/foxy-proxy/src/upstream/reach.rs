@@ -1,14 +1,14 @@
 //! Which connection an exchange gets: one it shares, one that was kept, or a new one; and the wait
 //! for it. What goes over the connection is not decided here.
 
-use crate::client_block::ClientBlock;
+use crate::core::client_block::ClientBlock;
+use crate::core::transport::Transport;
 use crate::upstream::Scheme;
 use crate::upstream::client::Shared;
 use crate::upstream::dial::{Dialled, Origin, Spoken};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::http2::{self, Http2Error, Lease, Line, OriginHttp2, Outcome};
 use crate::upstream::pool::Connection;
-use crate::upstream::transport::Transport;
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::{Rc, Weak};

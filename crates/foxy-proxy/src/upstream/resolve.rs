@@ -2,7 +2,7 @@
 //! Several questions for one name are asked once, and each client has its share of the questions.
 //! It judges no address; `destination` does, right before dialling.
 
-use crate::client_block::ClientBlock;
+use crate::core::client_block::ClientBlock;
 use crate::upstream::error::ResolveError;
 use futures_util::future::{FutureExt, LocalBoxFuture, Shared, WeakShared};
 use std::cell::{Cell, RefCell};

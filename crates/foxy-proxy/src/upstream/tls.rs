@@ -1,10 +1,10 @@
 //! TLS to origins: whose certificates are trusted, the handshake, and what its failures are called.
 //! It opens no connection and reads no file.
 
-use crate::crypto::provider;
+use crate::core::crypto::provider;
+use crate::core::transport::Transport;
 use crate::upstream::dial::{Dialled, Spoken};
 use crate::upstream::error::TlsError;
-use crate::upstream::transport::Transport;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, RootCertStore};

@@ -1,7 +1,7 @@
 //! Balancers that say who the client is.
 
 use crate::bench::{Client, TestProxy, proxy_with};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use foxy_proxy::settings::ProxySettings;
 
 const PURGE: &str = "PURGE http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n";

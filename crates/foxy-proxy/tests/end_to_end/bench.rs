@@ -1,12 +1,12 @@
 //! What the tests stand on: a proxy with a store in memory, and a client on raw sockets.
 
 pub use super::origin::{TestOrigin, header, ok};
-use foxy_proxy::counters::Counter;
-use foxy_proxy::mode::{Mode, ReverseOrigin};
-use foxy_proxy::purge::Purges;
+use foxy_proxy::cache::purge::Purges;
+use foxy_proxy::cache::storage::{ObjectStore, Reply};
+use foxy_proxy::core::counters::Counter;
+use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::server::{Parts, Proxy, name_resolver};
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::storage::{ObjectStore, Reply};
 use foxy_proxy::upstream::{Cidr, Scheme};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use socket2::{Domain, Socket, Type};

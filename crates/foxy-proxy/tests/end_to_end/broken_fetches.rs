@@ -3,7 +3,7 @@
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, header};
 use crate::sparse::{SLICE, Sparse, bytes};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use std::io::Read;
 
 /// An object whose origin closes after each answer, so that what is cut short ends there.

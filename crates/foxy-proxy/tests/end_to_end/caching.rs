@@ -1,7 +1,7 @@
 //! What is stored, served again, validated, varied, cut into ranges and invalidated.
 
 use crate::bench::{TestOrigin, forward_proxy, header, ok, proxy_with};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 

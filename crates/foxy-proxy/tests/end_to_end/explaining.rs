@@ -1,8 +1,8 @@
 //! Explanations: what they say is what then happens, and asking changes nothing and asks no origin.
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, header, ok, proxy_with};
+use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::explain::{Explanation, Outcome};
-use foxy_proxy::purge::{Named, Strength};
 
 fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
     let fields = lines.lines().filter_map(|line| line.split_once(": "));
@@ -95,7 +95,7 @@ fn a_request_with_foxy_explain_is_answered_by_its_explanation_for_those_who_may(
     assert!(
         text.ends_with(&format!(
             "{}\n",
-            Outcome::Fetch(foxy_proxy::forward_reason::ForwardReason::UriMiss)
+            Outcome::Fetch(foxy_proxy::core::forward_reason::ForwardReason::UriMiss)
         )),
         "{text}"
     );

@@ -4,7 +4,7 @@
 use crate::bench::{Answered, TestOrigin, TestProxy, ok, proxy_with};
 use crate::certificates::TestAuthority;
 use foxy_base::clock;
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use foxy_proxy::intercept::{
     Authority, HostPattern, Interception, MadeAuthority, NewAuthority, make,
 };

@@ -3,7 +3,7 @@
 
 use crate::bench::{Client, header};
 use crate::intercept_bench::{Bench, HOST, ask, config, session};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use rustls::StreamOwned;
 use rustls::pki_types::ServerName;
 use std::io::{ErrorKind, Read, Write};

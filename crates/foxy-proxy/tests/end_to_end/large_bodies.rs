@@ -2,8 +2,8 @@
 //! that is not of the response that is in force.
 
 use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
-use foxy_proxy::counters::Counter;
-use foxy_proxy::purge::{Named, Strength};
+use foxy_proxy::cache::purge::{Named, Strength};
+use foxy_proxy::core::counters::Counter;
 use std::sync::{Arc, Barrier};
 
 const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\n";

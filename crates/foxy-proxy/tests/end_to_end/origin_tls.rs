@@ -2,8 +2,8 @@
 
 use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
 use crate::certificates::TestAuthority;
-use foxy_proxy::counters::Counter;
-use foxy_proxy::mode::{Mode, ReverseOrigin};
+use foxy_proxy::core::counters::Counter;
+use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::upstream::{Authorities, OriginTls, Scheme};
 use rcgen::date_time_ymd;
 use std::io::{Read, Write};

@@ -2,7 +2,7 @@
 //! joined, and never mixed up.
 
 use crate::bench::{TestOrigin, TestProxy, header, proxy_with};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 
 fn forward_proxy() -> TestProxy {
     proxy_with(|settings| settings.object_limit = 1 << 16)

@@ -2,9 +2,9 @@
 //! is being fetched.
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, header, ok, proxy_with};
-use foxy_proxy::counters::Counter;
-use foxy_proxy::purge::{Named, Scope, Strength};
-use foxy_proxy::token::Token;
+use foxy_proxy::cache::purge::{Named, Scope, Strength};
+use foxy_proxy::core::counters::Counter;
+use foxy_proxy::core::token::Token;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 

@@ -3,7 +3,7 @@
 
 use crate::bench::{Answered, TestOrigin, TestProxy, forward_proxy, header, proxy_with};
 use crate::sparse::{SLICE, Sparse, bytes};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};

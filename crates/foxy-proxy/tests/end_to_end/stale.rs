@@ -2,7 +2,7 @@
 //! response forbids it.
 
 use crate::bench::{Answered, TestOrigin, TestProxy, forward_proxy, header, ok, reverse_proxy};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 
 const ERROR: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ndown";

@@ -2,7 +2,7 @@
 //! them from being stored.
 
 use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use foxy_proxy::server::MakeResolver;
 use foxy_proxy::upstream::{Addresses, Resolve};
 use futures_util::future::{FutureExt, LocalBoxFuture};

@@ -6,7 +6,7 @@ use crate::support::proxy::Proxy;
 use crate::support::store::ForgetfulStore;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use bytes::Bytes;
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use h2::client::ResponseFuture;
 use h2::{Reason, SendStream};
 use http::{HeaderMap, Request};

@@ -10,7 +10,7 @@ use crate::support::requests::plain_origin;
 use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use h2::Reason;
 use std::time::Duration;
 

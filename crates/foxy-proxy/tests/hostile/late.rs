@@ -8,8 +8,8 @@ use crate::support::store::{Broken, BrokenStore, BusyStore, ForgetfulStore, Sile
 use crate::support::wire::{RawClient, Response};
 use crate::support::{ScriptedOrigin, Step, local};
 use foxy_http::Method;
-use foxy_proxy::counters::Counter;
-use foxy_proxy::storage::ObjectStore;
+use foxy_proxy::cache::storage::ObjectStore;
+use foxy_proxy::core::counters::Counter;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;

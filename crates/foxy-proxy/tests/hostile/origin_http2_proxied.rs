@@ -10,7 +10,7 @@ use crate::support::local;
 use crate::support::proxy::Proxy;
 use crate::support::wire::{RawClient, Response};
 use foxy_http::Method;
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{Authorities, OriginHttp2, OriginTls};
 use futures_util::future::FutureExt;

@@ -98,8 +98,9 @@ async fn a_client_of_http_1_0_sees_a_break_as_a_break() {
 #[tokio::test]
 async fn a_large_response_does_not_wait_for_a_store_that_hangs() {
     local(async {
-        let body: Vec<u8> =
-            (0..8 * foxy_proxy::storage::PART + 5).map(|at| (at / 1000 % 251) as u8).collect();
+        let body: Vec<u8> = (0..8 * foxy_proxy::cache::storage::PART + 5)
+            .map(|at| (at / 1000 % 251) as u8)
+            .collect();
         let head = format!(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: {}\r\n\r\n",
             body.len()

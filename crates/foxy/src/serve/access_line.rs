@@ -2,9 +2,9 @@
 //! escaped, so that no request can forge a line, a field or a terminal command.
 
 use foxy_base::Civil;
-use foxy_proxy::access::{AccessRecord, CutReason};
-use foxy_proxy::cache_status::CacheStatus;
-use foxy_proxy::reason::ErrorReason;
+use foxy_proxy::request::access::{AccessRecord, CutReason};
+use foxy_proxy::request::cache_status::CacheStatus;
+use foxy_proxy::request::reason::ErrorReason;
 use std::io::Write;
 use std::net::IpAddr;
 

@@ -2,9 +2,9 @@
 
 use super::*;
 use foxy_base::WallTime;
-use foxy_proxy::cache_status::CacheStatus;
-use foxy_proxy::forward_reason::ForwardReason;
-use foxy_proxy::hit_source::HitSource;
+use foxy_proxy::core::forward_reason::ForwardReason;
+use foxy_proxy::core::hit_source::HitSource;
+use foxy_proxy::request::cache_status::CacheStatus;
 use std::time::Duration;
 
 fn sample() -> AccessRecord<'static> {

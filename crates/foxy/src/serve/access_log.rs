@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::values::Output;
 use crate::terminal::{self, Level};
-use foxy_proxy::access::{AccessRecord, AccessSink};
+use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::path::Path;

@@ -5,10 +5,10 @@
 use super::admin_access::{self, Claims};
 use super::admin_explain::{self, Asked};
 use super::admin_purge::{self, Wanted};
+use foxy_proxy::cache::purge::NotPurged;
+use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::intercept::HostPattern;
-use foxy_proxy::purge::NotPurged;
-use foxy_proxy::token::Token;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;

@@ -1,8 +1,8 @@
 //! `GET /explain`: what is asked for, and the explanation as JSON.
 
 use super::query;
+use foxy_proxy::core::hit_source::HitSource;
 use foxy_proxy::explain::{Explanation, Shown};
-use foxy_proxy::hit_source::HitSource;
 use serde_json::{Value, json};
 
 /// A request that is to be explained.

@@ -1,7 +1,7 @@
 //! What `POST /purge` asks for, from its query or its JSON body. Who may ask is decided elsewhere.
 
 use super::query;
-use foxy_proxy::purge::{Named, Scope, Strength};
+use foxy_proxy::cache::purge::{Named, Scope, Strength};
 use serde_json::Value;
 
 /// Names in one request.

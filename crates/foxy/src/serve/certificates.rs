@@ -2,7 +2,7 @@
 //! SIGHUP.
 
 use crate::secret_file::{self, SecretError};
-use foxy_proxy::client_tls::{ClientCertificates, ClientTls};
+use foxy_proxy::core::client_tls::{ClientCertificates, ClientTls};
 use std::path::{Path, PathBuf};
 
 /// TLS for clients that can be given other certificates while it is used.

@@ -3,7 +3,7 @@
 
 use super::exposition::{Exposition, FamilyKind};
 use super::log_queue::LogQueue;
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
 use foxy_proxy::server::Gauges;
 use foxy_store::statistics::{Measure, MeasureKind};
 

@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use crate::settings::values::OriginUrl;
 use foxy_device::allocator;
 use foxy_http::Limits;
-use foxy_proxy::mode::{Mode, ReverseOrigin};
+use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;

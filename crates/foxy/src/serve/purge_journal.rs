@@ -1,7 +1,7 @@
 //! The list of purges on disk: a copy in each store's folder, appended to by a thread of its own. A
 //! purge is in force once one copy has it for good; one that no copy takes is refused. What the
-//! bytes mean is in `foxy_proxy::purge::journal`, one copy in `purge_list`, which series goes on in
-//! `purge_series`.
+//! bytes mean is in `foxy_proxy::cache::purge::journal`, one copy in `purge_list`, which series
+//! goes on in `purge_series`.
 
 use super::listeners::patiently;
 use super::purge_list::{self, Found, List, NAME, Unwritten};
@@ -9,8 +9,8 @@ use super::purge_series::{Forgotten, Fresh, Going, Place, Seen, judge};
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
 use foxy_base::random::split_mix;
-use foxy_proxy::purge::journal::Series;
-use foxy_proxy::purge::{
+use foxy_proxy::cache::purge::journal::Series;
+use foxy_proxy::cache::purge::{
     NotPurged, Order, PurgeBook, PurgeKeeper, PurgeReply, Purges, Rule, number,
 };
 use foxy_store::Beginning;

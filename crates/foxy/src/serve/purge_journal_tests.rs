@@ -3,8 +3,8 @@
 
 use super::*;
 use foxy_base::WallTime;
-use foxy_proxy::purge::journal::{self, place};
-use foxy_proxy::purge::{Named, Scope, Strength};
+use foxy_proxy::cache::purge::journal::{self, place};
+use foxy_proxy::cache::purge::{Named, Scope, Strength};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::sync::mpsc::channel;

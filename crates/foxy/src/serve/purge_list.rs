@@ -1,8 +1,8 @@
 //! One copy of the list of purges, in a store's folder: read, appended to, written anew. Written is
 //! only what the next start finds: the file must be there by its name, and no other process's.
 
-use foxy_proxy::purge::Rule;
-use foxy_proxy::purge::journal::{self, Journal, Series, Unreliable};
+use foxy_proxy::cache::purge::Rule;
+use foxy_proxy::cache::purge::journal::{self, Journal, Series, Unreliable};
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};

@@ -7,7 +7,7 @@
 //! another, which was taken out of use, have places of their own.
 
 use super::purge_list::{Found, Unsound};
-use foxy_proxy::purge::journal::{Journal, Series};
+use foxy_proxy::cache::purge::journal::{Journal, Series};
 use std::fmt;
 
 /// Names for what begins.
@@ -52,7 +52,7 @@ impl fmt::Display for Forgotten {
     }
 }
 
-/// What a store is among the others, as `foxy_proxy::purge::journal::place` has it.
+/// What a store is among the others, as `foxy_proxy::cache::purge::journal::place` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// With all of them in use.
@@ -138,7 +138,7 @@ fn goes_on<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_proxy::purge::journal::Unreliable;
+    use foxy_proxy::cache::purge::journal::Unreliable;
 
     const FRESH: Fresh = Fresh { era: 90, set: 91 };
     /// What the number of the place of a store that went on without another has besides.

@@ -1,8 +1,8 @@
 //! What foxy says of destinations that it refuses: each cause and host once, few at a time. The
 //! workers only note them.
 
-use foxy_proxy::access::{AccessRecord, AccessSink};
-use foxy_proxy::cache_status::CacheStatus;
+use foxy_proxy::request::access::{AccessRecord, AccessSink};
+use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::upstream::DestinationRefusal;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -83,7 +83,7 @@ fn printable(host: &[u8]) -> String {
 mod tests {
     use super::*;
     use foxy_base::WallTime;
-    use foxy_proxy::reason::ErrorReason;
+    use foxy_proxy::request::reason::ErrorReason;
     use foxy_proxy::upstream::{ConnectError, UpstreamError};
     use std::time::Duration;
 

@@ -4,7 +4,7 @@
 
 use super::directory::{Directory, Turn};
 use super::out_of_use::OutOfUse;
-use foxy_proxy::storage::{ObjectStore, Reply};
+use foxy_proxy::cache::storage::{ObjectStore, Reply};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
-use foxy_proxy::token::{TOKEN_LEAST, Token};
+use foxy_proxy::core::token::{TOKEN_LEAST, Token};
 use std::path::Path;
 
 /// Reads it.

@@ -1,10 +1,10 @@
 //! One HTTP/2 connection to an origin: its beginning, the task that carries it, and the requests
 //! that share it. It knows no exchange and no other connection.
 
-use crate::frames::StartsWith;
+use crate::core::frames::StartsWith;
+use crate::core::transport::Transport;
 use crate::upstream::http2::meter::{Flood, Meter};
 use crate::upstream::http2::metered::Metered;
-use crate::upstream::transport::Transport;
 use bytes::Bytes;
 use foxy_http::Limits;
 use h2::SendStream;

@@ -2,10 +2,10 @@
 //! origin's key says who chose it; nothing is shared between two keys, whatever names their
 //! certificates hold. It dials nothing itself.
 
+use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
 use crate::upstream::error::ConnectError;
 use crate::upstream::http2::connection::{Http2Connection, Lease};
-use crate::upstream::transport::Transport;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 //! frame headers (RFC 9113 §4.1) and nothing else; what frames mean is the business of the library
 //! that decodes them.
 
-use crate::frames::{
+use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
 };
 use std::collections::HashMap;

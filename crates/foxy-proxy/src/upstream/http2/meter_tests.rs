@@ -1,7 +1,7 @@
 //! Tests of the count of frames, on frames made by hand.
 
 use super::*;
-use crate::frames::HEADER;
+use crate::core::frames::HEADER;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;

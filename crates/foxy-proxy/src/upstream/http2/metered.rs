@@ -1,7 +1,7 @@
 //! A connection to an origin whose bytes are counted by the [`Meter`] on their way.
 
+use crate::core::transport::Transport;
 use crate::upstream::http2::meter::Meter;
-use crate::upstream::transport::Transport;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;

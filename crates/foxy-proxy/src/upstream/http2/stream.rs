@@ -1,7 +1,7 @@
 //! One exchange over HTTP/2: a stream of a shared connection. Reading and sending go on at the same
 //! time. Dropping it before its end resets the stream with CANCEL; the connection goes on.
 
-use crate::frames::StartsWith;
+use crate::core::frames::StartsWith;
 use crate::upstream::body::Accepted;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::http2::connection::Lease;

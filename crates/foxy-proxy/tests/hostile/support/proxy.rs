@@ -1,10 +1,10 @@
 //! A whole proxy on a loopback port, for one test.
 
-use foxy_proxy::counters::Counter;
-use foxy_proxy::purge::Purges;
+use foxy_proxy::cache::purge::Purges;
+use foxy_proxy::cache::storage::ObjectStore;
+use foxy_proxy::core::counters::Counter;
 use foxy_proxy::server::{self, MakeResolver, Parts};
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::storage::ObjectStore;
 use foxy_proxy::upstream::{Addresses, Resolve, ResolveError};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 //! counts what is held of its answers.
 
 use bytes::Bytes;
-use foxy_proxy::storage::{ObjectStore, Reply};
+use foxy_proxy::cache::storage::{ObjectStore, Reply};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

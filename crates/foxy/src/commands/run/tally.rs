@@ -1,9 +1,9 @@
 //! What passed through the proxy while a command ran, and the line about it at the end.
 
 use foxy_base::ByteSize;
-use foxy_proxy::access::{AccessRecord, AccessSink};
-use foxy_proxy::cache_status::CacheStatus;
-use foxy_proxy::counters::Counter;
+use foxy_proxy::core::counters::Counter;
+use foxy_proxy::request::access::{AccessRecord, AccessSink};
+use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::server::Gauges;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -67,8 +67,8 @@ impl Tally {
 mod tests {
     use super::*;
     use foxy_base::WallTime;
-    use foxy_proxy::forward_reason::ForwardReason;
-    use foxy_proxy::hit_source::HitSource;
+    use foxy_proxy::core::forward_reason::ForwardReason;
+    use foxy_proxy::core::hit_source::HitSource;
     use std::time::Duration;
 
     #[test]

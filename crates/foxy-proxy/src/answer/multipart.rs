@@ -1,0 +1,84 @@
+//! Several ranges of a complete stored response in one answer (`multipart/byteranges`, RFC 9110
+//! §15.3.7.2). Which they are and how they are laid out is decided in foxy-rules.
+
+use crate::answer;
+use crate::answer::body_parts::{self, PartsOf};
+use crate::answer::whole_body::WholeBody;
+use crate::cache::stored::{CacheKey, Stored, StoredBody};
+use crate::client::sender::Sender;
+use crate::request::access::MediaType;
+use crate::request::answer_options::Asked;
+use crate::request::cache_status::CacheStatus;
+use crate::request::opening::{Framing, Opening};
+use crate::request::sent::{After, Cut, Rest, Short, Told};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_http::Headers;
+use foxy_rules::{Multipart, Span};
+use std::sync::Arc;
+
+/// Sends these ranges of a stored response; all of it where that is no more.
+pub(crate) async fn stored(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    stored: Arc<Stored>,
+    spans: &[Span],
+    (age, outcome): (u64, CacheStatus),
+) -> Result<(After, Told), Short> {
+    let cache = &worker.shared.cache;
+    let content_type = stored.head.headers.get("content-type");
+    let random = (cache.draw(), cache.draw());
+    let Some(layout) = Multipart::new(spans, stored.length, content_type, random) else {
+        return answer::stored(worker, sender, asked, stored, None, (age, outcome)).await;
+    };
+    let mut headers = stored.head.headers.clone();
+    headers.remove("content-range");
+    headers.set("Content-Type", layout.content_type());
+    let opening = Opening {
+        status: 206,
+        reason: b"Partial Content",
+        headers: &headers,
+        wire: None,
+        age: Some(age),
+        outcome,
+        framing: Framing::Length(layout.length()),
+    };
+    let after = sender.begin(asked, opening);
+    let media_type = MediaType::of(headers.get("content-type"));
+    let told = Told { outcome, status: 206, body_bytes: layout.length(), media_type };
+    match &stored.body {
+        StoredBody::Whole(body) => {
+            let mut body = WholeBody::new(worker, stored.key.clone(), body.clone());
+            drop(stored);
+            for (head, span) in layout.parts() {
+                let (at, end) = (span.first, span.last + 1);
+                let rest = Rest { at, end, opened: true, answered: (after, told) };
+                sender.body(Bytes::copy_from_slice(head)).await?;
+                match body.send(sender, rest).await {
+                    Err(Short::Gone | Short::Rest(_)) => return Err(Short::Cut(Cut::Source)),
+                    sent => sent?,
+                }
+            }
+        }
+        StoredBody::Parts { fill } => {
+            let key = CacheKey::new(stored.key.clone());
+            let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
+            for (head, span) in layout.parts() {
+                let (at, end) = (span.first, span.last + 1);
+                let rest = Rest { at, end, opened: true, answered: (after, told) };
+                sender.body(Bytes::copy_from_slice(head)).await?;
+                let sent = body_parts::send(worker, sender, body, rest).await;
+                if matches!(sent, Err(Short::Gone | Short::Rest(_))) {
+                    // The answer has begun: the client must see that it is not whole.
+                    cache.forget(&key);
+                    return Err(Short::Cut(Cut::Source));
+                }
+                sent?;
+            }
+        }
+    }
+    sender.body(layout.end().into()).await?;
+    sender.end(&Headers::new()).await?;
+    Ok((after, told))
+}

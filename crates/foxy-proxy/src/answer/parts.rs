@@ -1,0 +1,56 @@
+//! Stored parts of responses that were never fetched whole: one contiguous part a URL, served to
+//! requests for ranges within it, and joined with others of the same strong entity tag (RFC 9111
+//! §3.4) until it is the whole.
+
+use crate::answer;
+use crate::cache::stored::Stored;
+use crate::client::sender::Sender;
+use crate::core::fields::View;
+use crate::core::hit_source::HitSource;
+use crate::request::cache_status::CacheStatus;
+use crate::request::exchange::{Next, decide};
+use crate::request::sent::{After, Cut, Short, Told};
+use crate::request::wanted::Wanted;
+use crate::worker::Worker;
+use foxy_base::clock;
+use foxy_rules::{Part, Permit, RangeAnswer, RequestControl, requested_range};
+use std::sync::Arc;
+
+/// Answers a request for a range from the `known` part. `None` when that does not hold the range,
+/// or may not answer; when it was taken, it is gone.
+pub(crate) async fn answer(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    control: &RequestControl,
+    known: &mut Option<(Arc<Stored>, HitSource)>,
+) -> Result<Option<(After, Told)>, Cut> {
+    let Some((stored, source)) = &*known else { return Ok(None) };
+    let headers = &wanted.head.headers;
+    if headers.contains("if-none-match") || headers.contains("if-modified-since") {
+        return Ok(None);
+    }
+    let (source, now) = (*source, clock::steady());
+    let view = View(&stored.head.headers);
+    let (ttl, permit) = match decide(control, stored, now) {
+        Next::Serve { permit: Some(Permit::WhileRevalidate), .. } => return Ok(None),
+        Next::Serve { ttl, permit } => (ttl, permit),
+        Next::GatewayTimeout | Next::Revalidate(_) | Next::Fetch(_) => return Ok(None),
+    };
+    let Some(part) = Part::of(&view) else { return Ok(None) };
+    let span = match requested_range(&View(headers), &view, part.complete) {
+        RangeAnswer::Part(span) if part.holds(span.first, span.last) => span,
+        _ => return Ok(None),
+    };
+    let Some((stored, _)) = known.take() else { return Ok(None) };
+    worker.counters.add(source.counter(), 1);
+    let how = (stored.times.age(now), CacheStatus::Hit { source, ttl, permit });
+    match answer::stored(worker, sender, wanted.asked, stored, Some(span), how).await {
+        Ok(answered) => Ok(Some(answered)),
+        Err(Short::Cut(cut)) => Err(cut),
+        Err(short) => {
+            worker.shared.cache.forget(&wanted.key.part());
+            if matches!(short, Short::Gone) { Ok(None) } else { Err(Cut::Source) }
+        }
+    }
+}

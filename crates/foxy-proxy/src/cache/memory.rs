@@ -1,0 +1,285 @@
+//! The memory tier: whole small responses and parts of large ones, shared by all workers, bounded
+//! by bytes. What purges make of a response is up to the cache; a part is of one fill for ever, and
+//! nobody asks for it but who holds the response.
+
+mod recent;
+mod sieve;
+
+use crate::cache::stored::{Stored, VaryList};
+use bytes::Bytes;
+use foxy_store::Key;
+use recent::Recent;
+use sieve::Sieve;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Locks the tier is divided over.
+const SHARDS: usize = 16;
+
+/// What a part takes besides its bytes: of its buffer the pages with the ends of its record, and
+/// its place here.
+const PART_OVERHEAD: u64 = 8 << 10;
+
+/// What the head of the largest response may take.
+const HEAD_ROOM: u64 = 8 << 10;
+
+/// What the tier holds under a key.
+#[derive(Clone, Debug)]
+pub enum Cached {
+    /// A response.
+    Response(Arc<Stored>),
+    /// The names that choose among several, with the key text they belong to.
+    Varies(Arc<(Bytes, VaryList)>),
+}
+
+impl Cached {
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Response(stored) => stored.weight(),
+            Self::Varies(list) => 256 + list.0.len() as u64,
+        }
+    }
+
+    /// The key text it was stored under.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        match self {
+            Self::Response(stored) => &stored.key,
+            Self::Varies(list) => &list.0,
+        }
+    }
+}
+
+/// The tier.
+#[derive(Debug)]
+pub struct MemoryTier {
+    shards: Vec<Mutex<Shard>>,
+}
+
+/// Half of the room belongs to responses and half to parts; what one leaves free the other may
+/// take.
+#[derive(Debug)]
+struct Shard {
+    limit: u64,
+    responses: Sieve<Cached>,
+    parts: Sieve<Bytes>,
+    recent: Recent,
+}
+
+impl MemoryTier {
+    /// A tier of at most `bytes`.
+    #[must_use]
+    pub fn new(bytes: u64) -> Self {
+        let shard = || Mutex::new(Shard::new(bytes / SHARDS as u64));
+        Self { shards: (0..SHARDS).map(|_| shard()).collect() }
+    }
+
+    /// Bytes of the largest body that it holds, with a head of ordinary length.
+    #[must_use]
+    pub fn largest_body(&self) -> u64 {
+        lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM)
+    }
+
+    fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {
+        let index = usize::from(key.0[0]) % SHARDS;
+        lock(&self.shards[index])
+    }
+
+    /// What is held under `key`. The caller compares the key text.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<Cached> {
+        self.shard(key).responses.get(key)
+    }
+
+    /// Holds `value`, making room. What is larger than a shard is not held, but replaces what was.
+    pub fn put(&self, key: Key, value: Cached) {
+        self.shard(key).put(key, value);
+    }
+
+    /// Lets go of `key`.
+    pub fn remove(&self, key: Key) {
+        self.shard(key).responses.remove(key);
+    }
+
+    /// The part that is held under `key`.
+    #[must_use]
+    pub fn part(&self, key: Key) -> Option<Bytes> {
+        self.shard(key).parts.get(key)
+    }
+
+    /// Takes note that a part is sent. It is held if it was also sent a while ago: what is sent
+    /// once displaces nothing. One larger than half a shard is not held.
+    pub fn offer_part(&self, key: Key, part: &Bytes) {
+        self.shard(key).offer_part(key, part);
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| lock(shard).used()).sum()
+    }
+
+    /// Responses and parts held.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        let entries = |shard: &Shard| shard.responses.entries() + shard.parts.entries();
+        self.shards.iter().map(|shard| entries(&lock(shard))).sum()
+    }
+}
+
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shard {
+    fn new(limit: u64) -> Self {
+        Self { limit, responses: Sieve::new(), parts: Sieve::new(), recent: Recent::beside(limit) }
+    }
+
+    const fn used(&self) -> u64 {
+        self.responses.used() + self.parts.used()
+    }
+
+    fn put(&mut self, key: Key, value: Cached) {
+        let weight = value.weight();
+        self.responses.remove(key);
+        if weight > self.limit {
+            return;
+        }
+        while self.used() + weight > self.limit {
+            if self.parts.used() > self.limit / 2 || self.responses.used() == 0 {
+                self.parts.evict();
+            } else {
+                self.responses.evict();
+            }
+        }
+        self.responses.insert(key, value, weight);
+    }
+
+    fn offer_part(&mut self, key: Key, part: &Bytes) {
+        let (weight, half) = (part.len() as u64 + PART_OVERHEAD, self.limit / 2);
+        if weight > half || self.parts.get(key).is_some() || !self.recent.again(key) {
+            return;
+        }
+        while self.used() + weight > self.limit {
+            if self.parts.used() + weight > half {
+                self.parts.evict();
+            } else {
+                self.responses.evict();
+            }
+        }
+        self.parts.insert(key, part.clone(), weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::stored::StoredBody;
+    use bytes::Bytes;
+    use foxy_base::WallTime;
+    use foxy_http::ResponseHead;
+    use foxy_rules::{Policy, StoredTimes};
+
+    fn value(text: &str, size: usize) -> Cached {
+        let times = StoredTimes { received: WallTime(0), initial_age: 0 };
+        let body = StoredBody::Whole(Bytes::from(vec![0; size]));
+        let key = Bytes::copy_from_slice(text.as_bytes());
+        let head = ResponseHead::new(200);
+        Cached::Response(Arc::new(Stored::new(
+            key,
+            &head,
+            Policy::default(),
+            times,
+            size as u64,
+            body,
+        )))
+    }
+
+    fn key(number: u8) -> Key {
+        // All in one shard.
+        Key([0, number, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    #[test]
+    fn bytes_stay_within_the_limit_and_what_was_used_stays() {
+        let tier = MemoryTier::new(16 * 10_000);
+        for number in 0..100 {
+            tier.put(key(number), value("k", 1000));
+            assert!(tier.get(key(0)).is_some(), "the one in use left at {number}");
+            assert!(tier.bytes() <= 10_000);
+        }
+        assert!(tier.get(key(1)).is_none());
+        assert!(tier.get(key(99)).is_some());
+    }
+
+    #[test]
+    fn replacing_and_removing_give_the_bytes_back() {
+        let tier = MemoryTier::new(16 * 10_000);
+        tier.put(key(1), value("k", 1000));
+        let before = tier.bytes();
+        tier.put(key(1), value("k", 2000));
+        assert_eq!(tier.bytes(), before + 1000);
+        tier.put(key(1), value("k", 1_000_000));
+        assert_eq!((tier.bytes(), tier.entries()), (0, 0), "what is too large replaces what was");
+        tier.put(key(2), value("k", 10));
+        tier.remove(key(2));
+        assert_eq!((tier.bytes(), tier.entries()), (0, 0));
+    }
+
+    const PART: usize = 1 << 20;
+
+    fn part(tier: &MemoryTier, number: u8) -> bool {
+        let part = Bytes::from(vec![number; PART]);
+        tier.offer_part(key(number), &part);
+        let held = tier.part(key(number));
+        assert!(held.as_ref().is_none_or(|held| *held == part));
+        held.is_some()
+    }
+
+    #[test]
+    fn a_part_is_held_from_its_second_read_on_if_that_is_not_long_after_the_first() {
+        let tier = MemoryTier::new(16 * 8 * PART as u64);
+        assert!(!part(&tier, 1) && part(&tier, 1) && part(&tier, 1));
+        assert_eq!(tier.entries(), 1);
+        assert!(!part(&tier, 2));
+        for number in 10..10 + 4 * 8 {
+            assert!(!part(&tier, number));
+        }
+        assert!(!part(&tier, 2), "remembered for ever");
+        assert!(part(&tier, 2));
+    }
+
+    #[test]
+    fn responses_and_parts_have_half_of_the_room_each_and_what_the_other_leaves() {
+        const ROOM: u64 = 10 * (PART as u64 + PART_OVERHEAD);
+        let tier = MemoryTier::new(16 * ROOM);
+        let parts = || (100..200).filter(|number| tier.part(key(*number)).is_some()).count();
+        let read_twice = |numbers: std::ops::Range<u8>| {
+            for number in numbers {
+                part(&tier, number);
+                assert!(part(&tier, number));
+            }
+        };
+        read_twice(100..110);
+        assert_eq!(parts(), 10, "what responses leave");
+        (0..60).for_each(|number| tier.put(key(number), value("k", PART / 4)));
+        assert_eq!(parts(), 5, "half of it is theirs");
+        read_twice(150..160);
+        assert_eq!(parts(), 5, "the other half is not");
+        assert!(tier.bytes() <= ROOM);
+        (0..60).for_each(|number| tier.remove(key(number)));
+        read_twice(170..180);
+        (0..60).for_each(|number| tier.put(key(number), value("k", PART / 4)));
+        for number in 180..190 {
+            assert!(!part(&tier, number), "what is read once displaces nothing");
+        }
+        assert_eq!(parts(), 5);
+    }
+
+    #[test]
+    fn a_part_that_would_take_more_than_half_is_not_held() {
+        let tier = MemoryTier::new(16 * 2 * PART as u64);
+        assert!(!part(&tier, 1) && !part(&tier, 1));
+        assert_eq!((tier.bytes(), tier.entries()), (0, 0));
+    }
+}

@@ -1,0 +1,218 @@
+//! Purges as bytes: blocks that are appended to a file, each written twice, so that one damaged
+//! copy costs nothing. A torn tail was never acknowledged; damage before it is a doubt about
+//! everything. What reads and writes the file is not here.
+
+use crate::cache::purge::rule::{Order, Rule, Scope, Strength};
+use foxy_base::WallTime;
+use foxy_store::{Key, Site};
+use std::fmt;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// Bytes of one copy of a block.
+const PAGE: usize = 4096;
+/// Bytes a block takes, both copies.
+pub const BLOCK_BYTES: usize = 2 * PAGE;
+/// checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8, place 8
+const HEADER: usize = 56;
+/// scope 1, strength 1, length 2, nothing 4, moment 8, at 8, name 16, site 8
+const ENTRY: usize = 48;
+/// Rules that fit one block.
+const BLOCK_RULES: usize = (PAGE - HEADER) / ENTRY;
+const MAGIC: &[u8; 8] = b"foxypur2";
+/// What the magic of every version begins with.
+const ANY_VERSION: &[u8] = b"foxypur";
+
+/// Which purges a journal has, and beside which store it lies; the same in each of its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Which series of purges it is. Random; what was stored under another has outlived purges
+    /// nobody knows.
+    pub era: u64,
+    /// Which stores are used together. Random, and another once one of them is another.
+    pub set: u64,
+    /// What its store is among them, as [`place`] has it.
+    pub place: u64,
+}
+
+/// What a store is among those it is used with: another number for another description.
+#[must_use]
+pub fn place(description: &str) -> u64 {
+    xxh3_64(description.as_bytes())
+}
+
+/// What a journal says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    /// Whose it is.
+    pub series: Series,
+    /// The number of the last purge.
+    pub latest: u64,
+    /// The rules, in the order they were written.
+    pub rules: Vec<Rule>,
+}
+
+/// Why a journal cannot be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreliable {
+    /// It has no readable beginning.
+    NoBeginning,
+    /// A block before the last cannot be read.
+    Damaged,
+    /// A rule is of a kind this version does not know.
+    Unknown,
+    /// Another version of foxy wrote it.
+    OtherVersion,
+}
+
+impl fmt::Display for Unreliable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoBeginning => "its beginning cannot be read",
+            Self::Damaged => "a block in its middle cannot be read",
+            Self::Unknown => "it has rules this version of foxy does not know",
+            Self::OtherVersion => "another version of foxy wrote it",
+        })
+    }
+}
+
+/// Blocks `first…` of a journal with these rules; one block where there are none. Gives the number
+/// after the last.
+pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
+    let mut number = first;
+    let mut rest = rules;
+    loop {
+        let (part, more) = rest.split_at(rest.len().min(BLOCK_RULES));
+        let page = block(number, series, latest, part);
+        out.extend_from_slice(&page);
+        out.extend_from_slice(&page);
+        number += 1;
+        rest = more;
+        if rest.is_empty() {
+            return number;
+        }
+    }
+}
+
+fn block(number: u32, series: Series, latest: u64, rules: &[Rule]) -> [u8; PAGE] {
+    let mut page = [0; PAGE];
+    page[8..16].copy_from_slice(MAGIC);
+    page[16..24].copy_from_slice(&series.era.to_le_bytes());
+    page[24..32].copy_from_slice(&latest.to_le_bytes());
+    page[32..36].copy_from_slice(&number.to_le_bytes());
+    page[36..40]
+        .copy_from_slice(&u32::try_from(rules.len()).expect("at most BLOCK_RULES").to_le_bytes());
+    page[40..48].copy_from_slice(&series.set.to_le_bytes());
+    page[48..56].copy_from_slice(&series.place.to_le_bytes());
+    for (rule, place) in rules.iter().zip(page[HEADER..].chunks_exact_mut(ENTRY)) {
+        put(rule, place);
+    }
+    let checksum = checksum(&page);
+    page[..8].copy_from_slice(&checksum.to_le_bytes());
+    page
+}
+
+fn checksum(page: &[u8]) -> u64 {
+    xxh3_64_with_seed(&page[8..], u64::from_le_bytes(*MAGIC))
+}
+
+fn put(rule: &Rule, out: &mut [u8]) {
+    let (kind, length, name, site) = match rule.order.scope {
+        Scope::Url { key, site } => (1, 0, key.0, site.0),
+        Scope::Tag(tag) => (2, 0, tag.to_le_bytes(), 0),
+        Scope::Prefix { length, hash, site } => (3, length, hash.to_le_bytes(), site.0),
+        Scope::Site(site) => (4, 0, [0; 16], site.0),
+        Scope::All => (5, 0, [0; 16], 0),
+    };
+    out[0] = kind;
+    out[1] = match rule.order.strength {
+        Strength::Soft => 1,
+        Strength::Hard => 2,
+    };
+    out[2..4].copy_from_slice(&length.to_le_bytes());
+    out[8..16].copy_from_slice(&rule.moment.to_le_bytes());
+    out[16..24].copy_from_slice(&rule.order.at.0.to_le_bytes());
+    out[24..40].copy_from_slice(&name);
+    out[40..48].copy_from_slice(&site.to_le_bytes());
+}
+
+fn take(entry: &[u8]) -> Option<Rule> {
+    let number =
+        |from: usize| Some(u64::from_le_bytes(entry.get(from..from + 8)?.try_into().ok()?));
+    let name: [u8; 16] = entry.get(24..40)?.try_into().ok()?;
+    let site = Site(number(40)?);
+    let scope = match entry.first()? {
+        1 => Scope::Url { key: Key(name), site },
+        2 => Scope::Tag(u128::from_le_bytes(name)),
+        3 => {
+            let length = u16::from_le_bytes(entry.get(2..4)?.try_into().ok()?);
+            Scope::Prefix { length, hash: u128::from_le_bytes(name), site }
+        }
+        4 => Scope::Site(site),
+        5 => Scope::All,
+        _ => return None,
+    };
+    let strength = match entry.get(1)? {
+        1 => Strength::Soft,
+        2 => Strength::Hard,
+        _ => return None,
+    };
+    Some(Rule { order: Order { scope, strength, at: WallTime(number(16)?) }, moment: number(8)? })
+}
+
+/// One sound copy of a block.
+struct Sound<'a> {
+    series: Series,
+    latest: u64,
+    entries: std::slice::ChunksExact<'a, u8>,
+    count: usize,
+}
+
+fn sound(page: &[u8], number: u32) -> Option<Sound<'_>> {
+    let field = |from: usize| Some(u64::from_le_bytes(page.get(from..from + 8)?.try_into().ok()?));
+    let small = |from: usize| Some(u32::from_le_bytes(page.get(from..from + 4)?.try_into().ok()?));
+    let whole = page.len() == PAGE && field(0)? == checksum(page) && page.get(8..16)? == MAGIC;
+    let count = small(36)? as usize;
+    (whole && small(32)? == number && count <= BLOCK_RULES).then_some(())?;
+    let series = Series { era: field(16)?, set: field(40)?, place: field(48)? };
+    Some(Sound { series, latest: field(24)?, entries: page[HEADER..].chunks_exact(ENTRY), count })
+}
+
+/// Reads a journal.
+///
+/// # Errors
+/// [`Unreliable`]: an acknowledged purge may be missing.
+pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
+    let mut journal: Option<Journal> = None;
+    let mut hole = false;
+    for (number, pair) in (0..).zip(bytes.chunks(BLOCK_BYTES)) {
+        let (one, other) = pair.split_at(pair.len().min(PAGE));
+        let Some(block) = sound(one, number).or_else(|| sound(other, number)) else {
+            hole = true;
+            continue;
+        };
+        if hole {
+            return Err(if journal.is_some() {
+                Unreliable::Damaged
+            } else {
+                Unreliable::NoBeginning
+            });
+        }
+        let found =
+            journal.get_or_insert(Journal { series: block.series, latest: 0, rules: Vec::new() });
+        if found.series != block.series {
+            return Err(Unreliable::Damaged);
+        }
+        found.latest = found.latest.max(block.latest);
+        for entry in block.entries.take(block.count) {
+            found.rules.push(take(entry).ok_or(Unreliable::Unknown)?);
+        }
+    }
+    let other =
+        |page: &[u8]| page.get(8..15) == Some(ANY_VERSION) && page.get(8..16) != Some(MAGIC);
+    let why = if other(bytes) { Unreliable::OtherVersion } else { Unreliable::NoBeginning };
+    journal.ok_or(why)
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -1,0 +1,308 @@
+//! Purges: what is to be forgotten although it is stored. A purge is a rule about everything begun
+//! before it, looked at when a stored response is considered; a response is stamped with the moment
+//! its fetch began, so a purge during a fetch holds for what it brings. Who makes purges durable is
+//! a [`PurgeKeeper`]; files are not known here.
+
+pub mod journal;
+mod left;
+mod rule;
+mod table;
+
+pub use rule::{BadName, NAME_LIMIT, Named, Order, Rule, Scope, Strength, key_of};
+pub use table::{Limits, Table, Verdict};
+
+pub(crate) use rule::{site_of, tags, url_of};
+
+use crate::cache::stored::Stored;
+use foxy_base::WallTime;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Rules put in force at a time.
+const AT_A_TIME: usize = 256;
+
+/// When something began, among the purges: a number of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The series. Zero is none: what has it was begun before any purge.
+    pub era: u64,
+    /// The last purge before it began.
+    pub moment: u64,
+}
+
+/// Up to which purge a stored response is known to be untouched.
+#[derive(Debug, Default)]
+pub struct Cleared(AtomicU64);
+
+impl Clone for Cleared {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+/// The purges in force, as all workers see them.
+#[derive(Debug)]
+pub struct PurgeBook {
+    era: u64,
+    latest: AtomicU64,
+    table: RwLock<Table>,
+}
+
+impl PurgeBook {
+    /// A book of this series, with the rules that are known and the number of the last purge.
+    #[must_use]
+    pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
+        let mut table = Table::default();
+        rules.iter().for_each(|rule| table.add(rule));
+        let newest = rules.iter().map(|rule| rule.moment).max().unwrap_or(0);
+        Self {
+            era: era.max(1),
+            latest: AtomicU64::new(latest.max(newest)),
+            table: RwLock::new(table),
+        }
+    }
+
+    /// The series of purges.
+    #[must_use]
+    pub const fn era(&self) -> u64 {
+        self.era
+    }
+
+    /// The number of the last purge.
+    #[must_use]
+    pub fn latest(&self) -> u64 {
+        self.latest.load(Ordering::Acquire)
+    }
+
+    /// The stamp of what begins now.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        Stamp { era: self.era, moment: self.latest() }
+    }
+
+    /// Puts rules in force, a few at a time, so that no worker waits long for the table. They must
+    /// be durable already, if they are to be: a stamp must never be of a purge that a crash could
+    /// undo.
+    pub fn apply(&self, rules: &[Rule]) {
+        for part in rules.chunks(AT_A_TIME) {
+            let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+            part.iter().for_each(|rule| table.add(rule));
+            if let Some(newest) = part.iter().map(|rule| rule.moment).max() {
+                self.latest.fetch_max(newest, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// All rules in force.
+    #[must_use]
+    pub fn rules(&self) -> Vec<Rule> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
+    }
+
+    /// What purges make of a stored response. One that none has touched is asked about once, until
+    /// the next purge.
+    #[must_use]
+    pub fn judge(&self, stored: &Stored) -> Verdict {
+        let latest = self.latest();
+        if stored.begun.era != self.era {
+            return Verdict::Gone;
+        }
+        if stored.begun.moment >= latest || stored.cleared.0.load(Ordering::Relaxed) >= latest {
+            return Verdict::Untouched;
+        }
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let verdict =
+            table.judge(url_of(&stored.key), tags(&stored.head.headers), stored.begun.moment);
+        if verdict == Verdict::Untouched {
+            stored.cleared.0.fetch_max(latest, Ordering::Relaxed);
+        }
+        verdict
+    }
+
+    /// Whether a purge since `begun` is, or may be, about the response to `url` that is still being
+    /// fetched.
+    #[must_use]
+    pub fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
+        begun.era != self.era
+            || (begun.moment < self.latest()
+                && self
+                    .table
+                    .read()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .may_touch(url, begun.moment))
+    }
+}
+
+/// Why something was not purged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotPurged {
+    /// It could not be made durable.
+    NotDurable,
+    /// Too many purges wait already.
+    Busy,
+    /// The proxy is ending.
+    Stopping,
+    /// The disk has not taken it in time. It may come into force all the same.
+    Late,
+}
+
+impl NotPurged {
+    /// The reason as one word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotDurable => "purge-not-durable",
+            Self::Busy => "purge-busy",
+            Self::Stopping => "purge-stopping",
+            Self::Late => "purge-late",
+        }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::NotDurable => {
+                "nothing was purged: it could not be written to disk; see foxy's own messages, then purge again"
+            }
+            Self::Busy => {
+                "nothing was purged: too many purges wait for the disk; purge again, or by tag, prefix or site"
+            }
+            Self::Late => {
+                "the disk has not taken the purge in time; it may come into force later; purge again to be sure"
+            }
+            Self::Stopping => "nothing was purged: foxy is stopping; purge again when it runs",
+        }
+    }
+}
+
+impl fmt::Display for NotPurged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.description())
+    }
+}
+
+/// Takes the answer to a purge: the number of the last of its rules. Called on any thread.
+pub type PurgeReply = Box<dyn FnOnce(Result<u64, NotPurged>) + Send>;
+
+/// Makes purges durable and puts them in force, in the order they come. Calls return at once.
+pub trait PurgeKeeper: Send + Sync {
+    /// Purges all of these. A reply that is dropped unused means [`NotPurged::Stopping`].
+    fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
+}
+
+/// The book and who keeps it.
+#[derive(Clone)]
+pub struct Purges {
+    /// The purges in force.
+    pub book: Arc<PurgeBook>,
+    /// Who adds to them.
+    pub keeper: Arc<dyn PurgeKeeper>,
+}
+
+impl Purges {
+    /// Purges for a cache that nothing survives: kept in memory alone.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        let book = Arc::new(PurgeBook::new(1, 0, &[]));
+        Self { keeper: Arc::new(Unkept { book: Arc::clone(&book), turn: Mutex::default() }), book }
+    }
+}
+
+/// Puts purges in force without keeping them.
+struct Unkept {
+    book: Arc<PurgeBook>,
+    turn: Mutex<()>,
+}
+
+impl PurgeKeeper for Unkept {
+    fn purge(&self, orders: Vec<Order>, reply: PurgeReply) {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = number(&orders, self.book.latest());
+        self.book.apply(&rules);
+        drop(turn);
+        reply(Ok(self.book.latest()));
+    }
+}
+
+/// Rules of orders, numbered on from `latest`.
+#[must_use]
+pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
+    (latest + 1..).zip(orders).map(|(moment, order)| Rule { order: *order, moment }).collect()
+}
+
+impl Stored {
+    /// The same, of a fetch that began then.
+    #[must_use]
+    pub fn begun(self, begun: Stamp) -> Self {
+        Self { begun, ..self }
+    }
+
+    /// The same, stale since a time.
+    #[must_use]
+    pub fn stale_since(&self, since: WallTime, now: WallTime) -> Self {
+        let fresh_for = self.lifetime.min(self.times.age(since)).min(self.times.age(now));
+        Self { lifetime: fresh_for, ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::stored::StoredBody;
+    use bytes::Bytes;
+    use foxy_http::ResponseHead;
+    use foxy_rules::{Policy, StoredTimes};
+
+    fn stored(begun: Stamp) -> Stored {
+        let mut head = ResponseHead::new(200);
+        head.headers.append("Cache-Control", "max-age=100");
+        let times = StoredTimes { received: WallTime(10_000), initial_age: 0 };
+        let (key, body) =
+            (Bytes::from_static(b"http://a.test/x\nvariant"), StoredBody::Whole(Bytes::new()));
+        Stored::new(key, &head, Policy::default(), times, 0, body).begun(begun)
+    }
+
+    fn purge(purges: &Purges, named: Named, name: &str, strength: Strength) {
+        let order = |scope| Order { scope, strength, at: WallTime(40_000) };
+        let orders = named.scopes(name).expect("a name").into_iter().map(order).collect();
+        purges.keeper.purge(orders, Box::new(|answer| assert!(answer.is_ok())));
+    }
+
+    #[test]
+    fn a_purge_holds_for_what_was_begun_before_it_variants_too() {
+        let purges = Purges::in_memory();
+        let before = stored(purges.book.stamp());
+        assert_eq!(purges.book.judge(&before), Verdict::Untouched);
+        purge(&purges, Named::Url, "http://b.test/", Strength::Hard);
+        assert_eq!(purges.book.judge(&before), Verdict::Untouched);
+        purge(&purges, Named::Url, "http://a.test/x", Strength::Soft);
+        assert_eq!(purges.book.judge(&before), Verdict::Stale { since: WallTime(40_000) });
+        let between = stored(purges.book.stamp());
+        purge(&purges, Named::Site, "http://a.test", Strength::Hard);
+        assert_eq!(purges.book.judge(&before), Verdict::Gone);
+        assert_eq!(purges.book.judge(&between), Verdict::Gone);
+        assert_eq!(purges.book.judge(&stored(purges.book.stamp())), Verdict::Untouched);
+    }
+
+    #[test]
+    fn what_was_stored_in_another_series_is_gone() {
+        let book = PurgeBook::new(7, 3, &[]);
+        assert_eq!(book.judge(&stored(Stamp { era: 8, moment: 9 })), Verdict::Gone);
+        assert_eq!(book.judge(&stored(Stamp::default())), Verdict::Gone);
+        assert_eq!(book.judge(&stored(Stamp { era: 7, moment: 3 })), Verdict::Untouched);
+    }
+
+    #[test]
+    fn a_softly_purged_response_is_stale_whatever_the_clock_says() {
+        let stale_by = |since, now| {
+            let stale = stored(Stamp::default()).stale_since(WallTime(since), WallTime(now));
+            stale.times.age(WallTime(now)).checked_sub(stale.lifetime)
+        };
+        assert_eq!(stale_by(40_000, 60_000), Some(20));
+        assert_eq!(stale_by(40_000, 30_000), Some(0), "the clock was set back");
+        assert_eq!(stale_by(40_000, 200_000), Some(160));
+        assert_eq!(stale_by(0, 30_000), Some(20));
+    }
+}

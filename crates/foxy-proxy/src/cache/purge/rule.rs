@@ -1,0 +1,301 @@
+//! What can be purged and how: orders as people give them, rules as they are kept. Names are kept
+//! as hashes, so that a rule has one size; two names with one hash are purged together, which costs
+//! a fetch and nothing else.
+
+use crate::cache::stored::CacheKey;
+use bytes::Bytes;
+use foxy_base::WallTime;
+use foxy_http::{Authority, Headers, Method, Target, TargetForm};
+use foxy_rules::cache_key;
+use foxy_store::{Key, Site};
+use std::fmt;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+/// Longest prefix or tag taken, in bytes.
+pub const NAME_LIMIT: usize = 4096;
+
+/// Which stored responses a purge is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// One URL with all its variants.
+    Url {
+        /// The URL's cache key.
+        key: Key,
+        /// Its site.
+        site: Site,
+    },
+    /// Responses that carry a tag in `Surrogate-Key` or `Cache-Tag`.
+    Tag(u128),
+    /// URLs that begin with a text.
+    Prefix {
+        /// The text's length in bytes.
+        length: u16,
+        /// Its hash.
+        hash: u128,
+        /// Its site.
+        site: Site,
+    },
+    /// Everything of a scheme, host and port.
+    Site(Site),
+    /// Everything.
+    All,
+}
+
+/// What becomes of a purged response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Strength {
+    /// It is stale: kept, and validated before it answers again.
+    #[default]
+    Soft,
+    /// It is gone.
+    Hard,
+}
+
+impl Strength {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Soft => "soft",
+            Self::Hard => "hard",
+        }
+    }
+}
+
+/// A purge that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// What is purged.
+    pub scope: Scope,
+    /// How.
+    pub strength: Strength,
+    /// When it was asked for. It says for how long a response has been stale; no order depends on
+    /// it.
+    pub at: WallTime,
+}
+
+/// A purge in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What was asked for.
+    pub order: Order,
+    /// Its place among all purges, from 1. It holds for what was begun before it.
+    pub moment: u64,
+}
+
+/// The kinds of names a purge can be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A whole URL.
+    Url,
+    /// A surrogate key or cache tag.
+    Tag,
+    /// The beginning of URLs.
+    Prefix,
+    /// A host, with a scheme and port where they are not the usual ones.
+    Site,
+}
+
+/// Why a name is not one that can be purged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadName {
+    /// Neither URL nor prefix.
+    NotAUrl,
+    /// Not a site.
+    NotASite,
+    /// Empty, with a blank or comma, or too long.
+    NotATag,
+    /// Longer than [`NAME_LIMIT`].
+    TooLong,
+}
+
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAUrl => "it must begin with http://HOST or https://HOST, as in http://example.com/style.css",
+            Self::NotASite => "a site is a host with or without scheme and port, as in example.com or http://example.com:8080",
+            Self::NotATag => "a tag is one word without blanks and commas",
+            Self::TooLong => "a prefix or tag has at most 4096 bytes",
+        })
+    }
+}
+
+impl Named {
+    /// What a name stands for. A site without a scheme is two: `http` and `https`.
+    ///
+    /// # Errors
+    /// [`BadName`], with what would be right.
+    pub fn scopes(self, name: &str) -> Result<Vec<Scope>, BadName> {
+        let name = name.trim();
+        match self {
+            Self::Url => {
+                Ok(vec![Scope::url(&CacheKey::new(key_of(name).ok_or(BadName::NotAUrl)?))])
+            }
+            Self::Prefix => {
+                Scope::prefix(&key_of(name).ok_or(BadName::NotAUrl)?).map(|scope| vec![scope])
+            }
+            Self::Tag => {
+                let one_word =
+                    !name.is_empty() && !name.contains(|c: char| c == ',' || c.is_whitespace());
+                match name.len() {
+                    _ if !one_word => Err(BadName::NotATag),
+                    0..=NAME_LIMIT => Ok(vec![Scope::tag(name.as_bytes())]),
+                    _ => Err(BadName::TooLong),
+                }
+            }
+            Self::Site => sites(name).ok_or(BadName::NotASite),
+        }
+    }
+}
+
+/// The cache key of a URL as people write it; none for what is no URL of a scheme that is cached.
+#[must_use]
+pub fn key_of(url: &str) -> Option<Vec<u8>> {
+    let url = url.split('#').next().unwrap_or(url);
+    let target = Target::parse(&Method::Get, Bytes::copy_from_slice(url.as_bytes())).ok()?;
+    match target.form() {
+        TargetForm::Absolute { scheme, authority, path } => {
+            let scheme = std::str::from_utf8(scheme).ok()?.to_ascii_lowercase();
+            matches!(&*scheme, "http" | "https").then(|| cache_key(&scheme, authority, path))
+        }
+        _ => None,
+    }
+}
+
+fn sites(name: &str) -> Option<Vec<Scope>> {
+    let (schemes, authority) = match name.split_once("://") {
+        Some((scheme, rest)) => (vec![scheme.to_ascii_lowercase()], rest),
+        None => (vec!["http".to_owned(), "https".to_owned()], name),
+    };
+    let authority = authority.strip_suffix('/').unwrap_or(authority).as_bytes();
+    Authority::parse(authority)?;
+    let known = schemes.iter().all(|scheme| matches!(&**scheme, "http" | "https"));
+    let site = |scheme: &String| Scope::Site(site_of(&cache_key(scheme, authority, b"")));
+    known.then(|| schemes.iter().map(site).collect())
+}
+
+/// The URL in a key's text, which a variant's secondary key may follow.
+pub(crate) fn url_of(key: &[u8]) -> &[u8] {
+    key.split(|byte| *byte == b'\n').next().unwrap_or(key)
+}
+
+/// The site of a key: its scheme and authority.
+pub(crate) fn site_of(text: &[u8]) -> Site {
+    let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
+    Site(xxh3_64(&text[..end]))
+}
+
+impl Scope {
+    /// A URL by its key.
+    #[must_use]
+    pub fn url(key: &CacheKey) -> Self {
+        Self::Url { key: key.hash, site: site_of(&key.text) }
+    }
+
+    /// The URL that a key of one of its variants or parts belongs to, or its own.
+    pub(crate) fn url_of(key: &CacheKey) -> Self {
+        let url = url_of(&key.text);
+        if url.len() == key.text.len() {
+            Self::url(key)
+        } else {
+            Self::url(&CacheKey::new(key.text.slice_ref(url)))
+        }
+    }
+
+    /// A tag. Case makes no difference, as some origins' servers change it.
+    #[must_use]
+    pub fn tag(tag: &[u8]) -> Self {
+        Self::Tag(hash_of_tag(tag))
+    }
+
+    fn prefix(text: &[u8]) -> Result<Self, BadName> {
+        match u16::try_from(text.len()) {
+            Ok(length) if text.len() <= NAME_LIMIT => {
+                Ok(Self::Prefix { length, hash: xxh3_128(text), site: site_of(text) })
+            }
+            _ => Err(BadName::TooLong),
+        }
+    }
+}
+
+fn hash_of_tag(tag: &[u8]) -> u128 {
+    xxh3_128(&tag.to_ascii_lowercase())
+}
+
+/// The hashes of a response's tags: words of `Surrogate-Key`, and what commas part in `Cache-Tag`.
+pub(crate) fn tags(headers: &Headers) -> impl Iterator<Item = u128> {
+    let blank = |byte: &u8| byte.is_ascii_whitespace();
+    let words = headers.get_all("surrogate-key").flat_map(move |value| value.split(blank));
+    let comma = |byte: &u8| *byte == b',';
+    let listed = headers
+        .get_all("cache-tag")
+        .flat_map(move |value| value.split(comma))
+        .map(<[u8]>::trim_ascii);
+    words.chain(listed).filter(|tag| !tag.is_empty()).map(hash_of_tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(named: Named, one: &str, other: &str, same: bool) {
+        let (a, b) = (named.scopes(one), named.scopes(other));
+        assert!(a.is_ok() && b.is_ok(), "{one}: {a:?}, {other}: {b:?}");
+        assert_eq!(a == b, same, "{one} and {other}");
+    }
+
+    #[test]
+    fn names_are_compared_as_cache_keys_are() {
+        check(Named::Url, "HTTP://A.test:80/x", "http://a.test/x", true);
+        check(Named::Url, "http://a.test/x#part", "http://a.test/x", true);
+        check(Named::Url, "http://a.test/x", "http://a.test/X", false);
+        check(Named::Url, "https://a.test/x", "http://a.test/x", false);
+        check(Named::Prefix, "http://a.test", "http://a.test/", true);
+        check(Named::Prefix, "http://a.test/x", "http://a.test/x/", false);
+        check(Named::Site, "http://a.test", "http://A.test:80/", true);
+        check(Named::Site, "a.test:8080", "a.test", false);
+        check(Named::Tag, "Shoes", "shoes ", true);
+        check(Named::Tag, "shoes", "hats", false);
+    }
+
+    #[test]
+    fn a_site_without_a_scheme_is_two() {
+        let both = Named::Site.scopes("a.test").expect("a site");
+        assert_eq!(both.len(), 2);
+        assert_eq!(Named::Site.scopes("http://a.test").expect("a site"), both[..1]);
+        assert_eq!(Named::Site.scopes("https://a.test:443").expect("a site"), both[1..]);
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_with_what_would_be_right() {
+        let long = "x".repeat(NAME_LIMIT);
+        let cases = [
+            (Named::Url, "style.css", BadName::NotAUrl),
+            (Named::Url, "ftp://a.test/", BadName::NotAUrl),
+            (Named::Prefix, "/style", BadName::NotAUrl),
+            (Named::Prefix, &format!("http://a.test/{long}"), BadName::TooLong),
+            (Named::Site, "a.test/path", BadName::NotASite),
+            (Named::Site, "gopher://a.test", BadName::NotASite),
+            (Named::Site, "", BadName::NotASite),
+            (Named::Tag, "", BadName::NotATag),
+            (Named::Tag, "two words", BadName::NotATag),
+            (Named::Tag, "a,b", BadName::NotATag),
+            (Named::Tag, &format!("{long}x"), BadName::TooLong),
+        ];
+        for (named, name, expected) in cases {
+            assert_eq!(named.scopes(name), Err(expected), "{named:?} {name:.20}");
+        }
+    }
+
+    #[test]
+    fn a_responses_tags_come_from_both_fields() {
+        let mut headers = Headers::new();
+        headers.append("Surrogate-Key", "one two");
+        headers.append("Cache-Tag", "three, FOUR,,");
+        headers.append("Surrogate-Key", "five");
+        let expected =
+            ["one", "two", "five", "three", "four"].map(|tag| hash_of_tag(tag.as_bytes()));
+        assert_eq!(tags(&headers).collect::<Vec<_>>(), expected);
+    }
+}

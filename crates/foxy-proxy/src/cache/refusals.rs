@@ -1,0 +1,151 @@
+//! Why a response that came for the cache is not kept, and a short memory of it: for those who ask
+//! why, and for `lookup::by_slices`, which does not try again at once what could not be kept. It
+//! decides nothing; what a URL's last answer was refused for is lost when another URL needs the
+//! place.
+
+use crate::cache::stored::CacheKey;
+use foxy_base::WallTime;
+use foxy_rules::NotStoredReason;
+use foxy_store::Key;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// Answers remembered. A crawl forgets what it saw before that many others; 48 KiB in all.
+const PLACES: usize = 1024;
+
+/// Why a response is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotKept {
+    /// A rule of caching says so.
+    Rule(NotStoredReason),
+    /// It is an error, and what is stored may answer in its place.
+    StaleIfError,
+    /// It is larger than what is stored.
+    TooLarge,
+    /// Its parts cannot be put together: it has no strong validator, or its origin answers ranges
+    /// with something else.
+    NoSlices,
+    /// The store was full, busy or broken when it came, or there was no room to collect it.
+    StoreRefused,
+}
+
+impl NotKept {
+    /// A stable name for `Cache-Status` details, logs and explanations.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rule(reason) => reason.name(),
+            Self::StaleIfError => "stale-if-error",
+            Self::TooLarge => "too-large",
+            Self::NoSlices => "no-slices",
+            Self::StoreRefused => "store-refused",
+        }
+    }
+
+    /// Where it is written.
+    #[must_use]
+    pub const fn section(self) -> &'static str {
+        match self {
+            Self::Rule(reason) => reason.section(),
+            Self::StaleIfError => "RFC 5861 §4",
+            Self::TooLarge => "docs/configuration.md",
+            Self::NoSlices => "RFC 9111 §3.4",
+            Self::StoreRefused => "docs/operation.md",
+        }
+    }
+}
+
+impl fmt::Display for NotKept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rule(reason) => reason.description(),
+            Self::StaleIfError => "it is an error, and what is stored may answer in its place",
+            Self::TooLarge => "it is larger than object-limit",
+            Self::NoSlices => {
+                "its parts cannot be put together: they have no strong validator, or not the ranges asked for"
+            }
+            Self::StoreRefused => "the store refused it, being full, busy or broken",
+        })
+    }
+}
+
+/// An answer that was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Its status.
+    pub status: u16,
+    /// When its head came.
+    pub at: WallTime,
+    /// Why it was not kept.
+    pub why: NotKept,
+}
+
+/// The last answers that were not kept, by URL.
+#[derive(Debug)]
+pub(crate) struct Refusals {
+    places: Mutex<Vec<Option<(Key, Refused)>>>,
+}
+
+impl Default for Refusals {
+    fn default() -> Self {
+        Self { places: Mutex::new(vec![None; PLACES]) }
+    }
+}
+
+impl Refusals {
+    /// Remembers it, in the place of what another URL left there.
+    pub(crate) fn remember(&self, url: &CacheKey, refused: Refused) {
+        self.with(url, |place| *place = Some((url.hash, refused)));
+    }
+
+    /// A later answer was kept.
+    pub(crate) fn forget(&self, url: &CacheKey) {
+        self.with(url, |place| *place = place.filter(|(key, _)| *key != url.hash));
+    }
+
+    /// The last answer, if it was not kept.
+    pub(crate) fn last(&self, url: &CacheKey) -> Option<Refused> {
+        self.with(url, |place| {
+            place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused)
+        })
+    }
+
+    fn with<T>(&self, url: &CacheKey, act: impl FnOnce(&mut Option<(Key, Refused)>) -> T) -> T {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = u16::from_le_bytes([url.hash.0[0], url.hash.0[1]]);
+        act(&mut places[usize::from(number) % PLACES])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16) -> Refused {
+        Refused { status, at: WallTime::from_seconds(7), why: NotKept::TooLarge }
+    }
+
+    #[test]
+    fn the_last_answer_is_remembered_until_one_is_kept() {
+        let (refusals, url) = (Refusals::default(), CacheKey::new("http://a.test/"));
+        assert_eq!(refusals.last(&url), None);
+        refusals.remember(&url, refused(200));
+        refusals.remember(&url, refused(404));
+        assert_eq!(refusals.last(&url), Some(refused(404)));
+        refusals.forget(&url);
+        assert_eq!(refusals.last(&url), None);
+    }
+
+    #[test]
+    fn another_url_in_the_same_place_is_never_mistaken_for_it() {
+        let (refusals, url) = (Refusals::default(), CacheKey::new("http://a.test/"));
+        let mut other = CacheKey::new("http://b.test/");
+        other.hash.0[..2].copy_from_slice(&url.hash.0[..2]);
+        refusals.remember(&url, refused(200));
+        assert_eq!(refusals.last(&other), None);
+        refusals.forget(&other);
+        assert_eq!(refusals.last(&url), Some(refused(200)));
+        refusals.remember(&other, refused(404));
+        assert_eq!(refusals.last(&url), None);
+    }
+}

@@ -1,0 +1,234 @@
+//! Parts of stored bodies that are in memory because they are read or sent now. Each is read once
+//! for all who want it meanwhile, and takes one place however many they are. Which parts stay after
+//! that is up to the memory tier.
+
+use crate::cache::storage::PART;
+use bytes::Bytes;
+use foxy_store::Key;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+/// The parts that are read or sent now, over all workers.
+pub(crate) struct SharedParts {
+    places: Arc<Semaphore>,
+    table: Arc<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table(Mutex<HashMap<Key, Weak<Shared>>>);
+
+/// A part, once it was read, and the place it takes. Those who want it hold it.
+#[derive(Debug)]
+struct Shared {
+    key: Key,
+    table: Arc<Table>,
+    /// Whether a read of it took too long.
+    was_late: AtomicBool,
+    part: OnceCell<(Bytes, OwnedSemaphorePermit)>,
+}
+
+/// A part that is held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held(Arc<Shared>);
+
+/// Why a part is not to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoPart {
+    /// There is none.
+    Absent,
+    /// It was not read in time.
+    Late,
+}
+
+impl SharedParts {
+    /// As many at a time as make about `budget` bytes.
+    pub(crate) fn new(budget: usize) -> Self {
+        let places = Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS));
+        Self { places: Arc::new(places), table: Arc::default() }
+    }
+
+    /// Whether somebody waits for a place, or the next who comes would.
+    pub(crate) fn is_full(&self) -> bool {
+        self.places.available_permits() == 0
+    }
+
+    /// The part named `key`: as others hold it, or as `read` gives it, which may take as long as
+    /// `patience`. One reads for all who wait and takes a place for it, in turn; when that gives
+    /// nothing, the next who waits does. Who has waited for a read that was too late as long as for
+    /// one of his own does not begin another.
+    pub(crate) async fn get(
+        &self,
+        key: Key,
+        patience: Duration,
+        read: impl Future<Output = Option<Bytes>>,
+    ) -> Result<Held, NoPart> {
+        let (shared, entered) = (self.table.enter(key), Instant::now());
+        let read = async {
+            if shared.was_late.load(Relaxed) && entered.elapsed() >= patience {
+                return Err(NoPart::Late);
+            }
+            let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes it");
+            match timeout(patience, read).await {
+                Ok(part) => part.map(|part| (part, place)).ok_or(NoPart::Absent),
+                Err(_) => {
+                    shared.was_late.store(true, Relaxed);
+                    Err(NoPart::Late)
+                }
+            }
+        };
+        shared.part.get_or_try_init(|| read).await?;
+        Ok(Held(shared))
+    }
+}
+
+impl Table {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Shared>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What those who want `key` now have together.
+    fn enter(self: &Arc<Self>, key: Key) -> Arc<Shared> {
+        let mut table = self.lock();
+        if let Some(shared) = table.get(&key).and_then(Weak::upgrade) {
+            return shared;
+        }
+        let shared = Arc::new(Shared {
+            key,
+            table: Arc::clone(self),
+            was_late: AtomicBool::new(false),
+            part: OnceCell::new(),
+        });
+        table.insert(key, Arc::downgrade(&shared));
+        shared
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let mut table = self.table.lock();
+        // Somebody may have entered anew meanwhile.
+        if table.get(&self.key).is_some_and(|shared| shared.strong_count() == 0) {
+            table.remove(&self.key);
+        }
+    }
+}
+
+impl Held {
+    /// The part.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        self.0.part.get().map(|(part, _)| part).expect("it was read before it was handed out")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::future::{pending, ready};
+    use tokio::join;
+    use tokio::task::yield_now;
+
+    const KEY: Key = Key([1; 16]);
+    const OTHER: Key = Key([2; 16]);
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    fn bytes() -> Option<Bytes> {
+        Some(Bytes::from_static(b"part"))
+    }
+
+    /// A read that takes a while and is counted.
+    async fn slow(reads: &Cell<u32>) -> Option<Bytes> {
+        reads.set(reads.get() + 1);
+        yield_now().await;
+        bytes()
+    }
+
+    #[tokio::test]
+    async fn those_who_want_a_part_at_the_same_time_share_one_read_and_one_place() {
+        let (parts, reads) = (SharedParts::new(3 * PART), Cell::new(0));
+        let get = || parts.get(KEY, PATIENCE, slow(&reads));
+        let (one, two, three) = join!(get(), get(), get());
+        for part in [&one, &two, &three] {
+            assert_eq!(part.as_ref().map(|part| &part.bytes()[..]), Ok(&b"part"[..]));
+        }
+        assert_eq!(parts.places.available_permits(), 2, "a place for each");
+        let late = get().await;
+        assert!(late.is_ok() && reads.get() == 1, "read {} times", reads.get());
+        drop((one, two, three, late));
+        assert_eq!((parts.places.available_permits(), parts.table.lock().len()), (3, 0));
+        assert!(get().await.is_ok() && reads.get() == 2, "held by nobody");
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_leaves_or_finds_nothing_leaves_the_read_to_the_next() {
+        let (parts, reads) = (SharedParts::new(4 * PART), Cell::new(0));
+        for first in [None, Some(Duration::from_millis(1))] {
+            let broken = async {
+                match first {
+                    None => None,
+                    Some(_) => pending().await,
+                }
+            };
+            let patience = first.unwrap_or(PATIENCE);
+            let (broken, next) =
+                join!(parts.get(KEY, patience, broken), parts.get(KEY, PATIENCE, slow(&reads)));
+            let expected = if first.is_some() { NoPart::Late } else { NoPart::Absent };
+            assert_eq!(broken.err(), Some(expected));
+            assert!(next.is_ok());
+        }
+        assert_eq!((reads.get(), parts.places.available_permits()), (2, 4));
+    }
+
+    #[tokio::test]
+    async fn another_part_waits_for_a_place_in_turn() {
+        let parts = SharedParts::new(PART);
+        let held = parts.get(KEY, PATIENCE, ready(bytes())).await;
+        assert!(held.is_ok() && parts.is_full());
+        let waits = async {
+            timeout(Duration::from_millis(5), parts.get(OTHER, PATIENCE, ready(bytes())))
+                .await
+                .is_err()
+        };
+        assert!(waits.await, "two parts in the place of one");
+        drop(held);
+        assert!(parts.get(OTHER, PATIENCE, ready(bytes())).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
+        let parts = SharedParts::new(2 * PART);
+        let keys = [Key([1; 16]), Key([2; 16])];
+        // Everybody wants a part while each place is taken by another one, and nobody keeps what he
+        // gets.
+        let stalled =
+            [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
+        let stalled = futures_util::future::join_all(stalled).await;
+        assert!(parts.is_full());
+        let wanting = (0..20).map(|number| parts.get(keys[number % 2], PATIENCE, ready(bytes())));
+        let wanting =
+            futures_util::future::join_all(wanting.map(|get| async { get.await.map(drop) }));
+        let goes_on = async {
+            yield_now().await;
+            drop(stalled);
+        };
+        let (got, ()) =
+            timeout(PATIENCE, async { join!(wanting, goes_on) }).await.expect("they wait for ever");
+        assert!(got.iter().all(Result::is_ok));
+        assert_eq!(parts.places.available_permits(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_does_not_answer_is_waited_for_once() {
+        let parts = SharedParts::new(4 * PART);
+        let begun = Instant::now();
+        let silent = (0..20).map(|_| parts.get(KEY, PATIENCE, pending()));
+        let all = futures_util::future::join_all(silent).await;
+        assert!(all.iter().all(|got| matches!(got, Err(NoPart::Late))));
+        assert!(begun.elapsed() < 2 * PATIENCE, "{:?}", begun.elapsed());
+    }
+}

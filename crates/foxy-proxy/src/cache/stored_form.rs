@@ -1,0 +1,292 @@
+//! A stored response as a record's head: numbers as short as they are, well-known names as one
+//! byte, dates as seconds, since for a small object the head is most of what is written. What is
+//! read back may be anything: a doubt is a miss.
+
+use crate::cache::purge::Stamp;
+use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use foxy_base::WallTime;
+use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
+use foxy_rules::freshness::StoredTimes;
+use foxy_rules::{Policy, Role, Vary, date};
+
+/// First byte of a record's head that describes a response. It, those below and [`NAMES`] change
+/// together: what has another one is not known.
+const RESPONSE: u8 = 6;
+/// As [`RESPONSE`], for one that its targeted field governs.
+const TARGETED_RESPONSE: u8 = 7;
+/// First byte of one that lists the Vary names of a URL.
+const VARIES: u8 = 8;
+
+/// Names that are written as their place here, as they stand or in lower case.
+const NAMES: [&str; 44] = [
+    "Date",
+    "Content-Type",
+    "Cache-Control",
+    "ETag",
+    "Last-Modified",
+    "Expires",
+    "Via",
+    "Server",
+    "Vary",
+    "Content-Encoding",
+    "Content-Language",
+    "Content-Location",
+    "Content-Disposition",
+    "Content-Security-Policy",
+    "Accept-Ranges",
+    "Access-Control-Allow-Origin",
+    "Access-Control-Allow-Headers",
+    "Access-Control-Allow-Methods",
+    "Access-Control-Allow-Credentials",
+    "Access-Control-Expose-Headers",
+    "Access-Control-Max-Age",
+    "Alt-Svc",
+    "CDN-Cache-Control",
+    "Cache-Status",
+    "Cross-Origin-Embedder-Policy",
+    "Cross-Origin-Opener-Policy",
+    "Cross-Origin-Resource-Policy",
+    "Digest",
+    "Link",
+    "Location",
+    "Permissions-Policy",
+    "Pragma",
+    "Referrer-Policy",
+    "Report-To",
+    "NEL",
+    "Server-Timing",
+    "Set-Cookie",
+    "Strict-Transport-Security",
+    "Surrogate-Control",
+    "Timing-Allow-Origin",
+    "X-Cache",
+    "X-Content-Type-Options",
+    "X-Frame-Options",
+    "X-Powered-By",
+];
+
+/// The same, as lines are written with them.
+const OWN_NAMES: [OwnName; NAMES.len()] = {
+    let (mut names, mut place) = ([OwnName::new(NAMES[0]); NAMES.len()], 0);
+    while place < NAMES.len() {
+        names[place] = OwnName::new(NAMES[place]);
+        place += 1;
+    }
+    names
+};
+
+/// The end of the year 9999, in seconds: later ones have no such form.
+const LAST_DATE: u64 = 253_402_300_799;
+
+/// How many bytes of a head's text one of its record is likely to be at most; only room is lost or
+/// won by that.
+const ROOM_PER_BYTE: usize = 3;
+
+/// The record's head for a response.
+#[must_use]
+pub fn encode_response(stored: &Stored) -> Bytes {
+    let mut out = BytesMut::with_capacity(stored.key.len() + stored.wire.len() + 64);
+    out.put_u8(if stored.control.targeted { TARGETED_RESPONSE } else { RESPONSE });
+    put_bytes(&mut out, &stored.key);
+    put_number(&mut out, stored.times.received.0);
+    put_number(&mut out, stored.times.initial_age);
+    out.put_u64(stored.begun.era);
+    put_number(&mut out, stored.begun.moment);
+    put_number(&mut out, stored.length);
+    put_number(
+        &mut out,
+        match stored.body {
+            StoredBody::Whole(_) => 0,
+            StoredBody::Parts { fill } => fill.max(1),
+        },
+    );
+    put_number(&mut out, stored.head.status.into());
+    if stored.head.reason == reason_phrase(stored.head.status) {
+        put_number(&mut out, 0);
+    } else {
+        put_number(&mut out, stored.head.reason.len() as u64 + 1);
+        out.put_slice(&stored.head.reason);
+    }
+    for (name, value) in stored.head.headers.raw() {
+        put_name(&mut out, name);
+        put_value(&mut out, value);
+    }
+    out.freeze()
+}
+
+/// The record's head for a list of Vary names.
+#[must_use]
+pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
+    let mut out = BytesMut::new();
+    out.put_u8(VARIES);
+    put_bytes(&mut out, &key.text);
+    out.put_u64(list.salt);
+    for name in list.vary.names() {
+        put_bytes(&mut out, name.as_bytes());
+    }
+    out.freeze()
+}
+
+/// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None`
+/// when it is not of this form, or belongs to another key.
+#[must_use]
+pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
+    let mut head = head;
+    let kind = head.try_get_u8().ok()?;
+    if take_bytes(&mut head)? != key.text {
+        return None;
+    }
+    match kind {
+        RESPONSE | TARGETED_RESPONSE => {
+            let role = if kind == RESPONSE { Role::Proxy } else { Role::Gateway };
+            decode_response(key.text.clone(), Policy { role, negative_lifetime }, head, body)
+                .map(|stored| Entry::Response(Box::new(stored)))
+        }
+        VARIES => {
+            let salt = head.try_get_u64().ok()?;
+            let mut names = Vec::new();
+            while head.has_remaining() {
+                names.push(String::from_utf8(take_bytes(&mut head)?.to_vec()).ok()?);
+            }
+            Some(Entry::Varies(key.text.clone(), VaryList { vary: Vary::from_names(names), salt }))
+        }
+        _ => None,
+    }
+}
+
+fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> Option<Stored> {
+    let received = WallTime(take_number(&mut head)?);
+    let initial_age = take_number(&mut head)?;
+    let begun = Stamp { era: head.try_get_u64().ok()?, moment: take_number(&mut head)? };
+    let length = take_number(&mut head)?;
+    let fill = take_number(&mut head)?;
+    let status = take_number(&mut head).filter(|status| (200..600).contains(status))?;
+    let mut response = ResponseHead::new(u16::try_from(status).ok()?);
+    if let Some(length) = take_number(&mut head)?.checked_sub(1) {
+        let reason = take(&mut head, length)?;
+        let is_one_line = !reason.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
+        response.reason = is_one_line.then(|| Bytes::copy_from_slice(reason))?;
+    }
+    let mut text =
+        HeadText::new(response.status, &response.reason, ROOM_PER_BYTE * head.len() + 64);
+    while head.has_remaining() {
+        take_line(&mut head, &mut text)?;
+    }
+    let (wire, headers) = text.finish().ok()?;
+    response.headers = headers;
+    let body = match fill {
+        0 if body.len() as u64 == length => StoredBody::Whole(body),
+        0 => return None,
+        fill => StoredBody::Parts { fill },
+    };
+    let times = StoredTimes { received, initial_age };
+    Some(Stored::written(key, (response, wire), policy, times, length, body).begun(begun))
+}
+
+/// A name that is known is its place, from 1 on, doubled, and one less where it is in lower case;
+/// another one is 0 and then itself.
+fn put_name(out: &mut BytesMut, name: &[u8]) {
+    match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
+        Some((known, place)) if known == name => put_number(out, 2 * place),
+        Some((_, place)) if !name.iter().any(u8::is_ascii_uppercase) => {
+            put_number(out, 2 * place - 1)
+        }
+        _ => {
+            put_number(out, 0);
+            put_bytes(out, name);
+        }
+    }
+}
+
+/// For each length the places of the names that have it, as bits.
+const OF_LENGTH: [u64; 64] = {
+    let (mut places, mut place) = ([0; 64], 0);
+    while place < NAMES.len() {
+        places[NAMES[place].len()] |= 1 << place;
+        place += 1;
+    }
+    places
+};
+
+/// The place of a name, in any case.
+fn known(name: &[u8]) -> Option<usize> {
+    let mut places = *OF_LENGTH.get(name.len())?;
+    while places != 0 {
+        let place = places.trailing_zeros() as usize;
+        if NAMES[place].as_bytes().eq_ignore_ascii_case(name) {
+            return Some(place);
+        }
+        places &= places - 1;
+    }
+    None
+}
+
+/// Takes a name and its value and writes them as a line.
+fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
+    let Some(number) = take_number(from)?.checked_sub(1) else {
+        let name = take_bytes(from)?;
+        return take_value(from, |value| text.line(name, value).ok())?;
+    };
+    let name = *OWN_NAMES.get(usize::try_from(number / 2).ok()?)?;
+    take_value(from, |value| text.own_line(name, number % 2 == 0, value))
+}
+
+/// A date is its seconds, doubled, and one more; anything else its length, doubled, and then
+/// itself.
+fn put_value(out: &mut BytesMut, value: &[u8]) {
+    if let Some(time) = date::exact(value) {
+        put_number(out, 2 * time.seconds() + 1);
+    } else {
+        put_number(out, 2 * value.len() as u64);
+        out.put_slice(value);
+    }
+}
+
+fn take_value<T>(from: &mut &[u8], use_it: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    let number = take_number(from)?;
+    if number % 2 == 0 {
+        return take(from, number / 2).map(use_it);
+    }
+    (number / 2 <= LAST_DATE).then(|| use_it(&date::preferred(WallTime::from_seconds(number / 2))))
+}
+
+fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
+    put_number(out, bytes.len() as u64);
+    out.put_slice(bytes);
+}
+
+fn take_bytes<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = take_number(from)?;
+    take(from, length)
+}
+
+fn take<'a>(from: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
+    from.split_off(..usize::try_from(length).ok()?)
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that more follow (LEB128).
+fn put_number(out: &mut BytesMut, mut number: u64) {
+    while number >= 0x80 {
+        out.put_u8(0x80 | (number & 0x7f) as u8);
+        number >>= 7;
+    }
+    out.put_u8((number & 0x7f) as u8);
+}
+
+fn take_number(from: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = *from.split_off_first()?;
+        let bits = u64::from(byte & 0x7f);
+        number |= (bits << shift >> shift == bits).then_some(bits << shift)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "stored_form_tests.rs"]
+mod tests;

@@ -1,0 +1,241 @@
+//! Answers as HTTP/1.1 text, in as few writes as the client takes them.
+
+use crate::client::sides::WriteSide;
+use crate::request::answer_options::Asked;
+use crate::request::opening::{Framing, Opening};
+use crate::request::progress::Progress;
+use crate::request::sent::After;
+use crate::request::sent::{Taken, WriteEnd, within};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use foxy_http::encode::{self, ChunkHeader};
+use foxy_http::{Headers, ResponseHead, Version};
+use std::fmt::Write;
+use std::io::{self, IoSlice};
+use std::time::Duration;
+
+/// Slices given to one write.
+const SLICES: usize = 8;
+
+/// The writing half of a client's connection.
+pub(crate) struct Http1Sender<'a> {
+    half: WriteSide<'a>,
+    limit: Duration,
+    /// What goes out before anything else.
+    pending: Bytes,
+    framing: Framing,
+    pub(crate) progress: &'a Progress,
+    /// Bytes written.
+    pub(crate) sent: u64,
+}
+
+impl<'a> Http1Sender<'a> {
+    pub(crate) fn new(half: WriteSide<'a>, limit: Duration, progress: &'a Progress) -> Self {
+        Self { half, limit, pending: Bytes::new(), framing: Framing::Empty, progress, sent: 0 }
+    }
+
+    /// Begins an answer. The head leaves with what is sent next.
+    pub(crate) fn begin(&mut self, asked: Asked, opening: Opening<'_>) -> After {
+        let mut out = if let Some(wire) = opening.wire {
+            let mut out = BytesMut::with_capacity(wire.len() + 160);
+            out.extend_from_slice(wire);
+            out
+        } else {
+            let mut out = BytesMut::with_capacity(opening.headers.wire_length() + 256);
+            encode::status_line(opening.status, opening.reason, &mut out);
+            encode::header_lines(opening.headers, &mut out);
+            out
+        };
+        let after = end_head(&mut out, asked, opening);
+        self.pending = out.freeze();
+        self.progress.open(opening.status, opening.outcome, self.pending.len() as u64);
+        self.framing = opening.framing;
+        after
+    }
+
+    /// Sends all there is to the body, framed by its length; nothing for an answer that has none.
+    pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
+        let pending = std::mem::take(&mut self.pending);
+        self.write(&mut [pending, body]).await
+    }
+
+    /// Sends more of the body; never nothing.
+    pub(crate) async fn body(&mut self, data: Bytes) -> Result<(), WriteEnd> {
+        let pending = std::mem::take(&mut self.pending);
+        if self.framing == Framing::Chunked {
+            let size = Bytes::copy_from_slice(ChunkHeader::new(data.len()).as_bytes());
+            return self.write(&mut [pending, size, data, Bytes::from_static(encode::CRLF)]).await;
+        }
+        self.write(&mut [pending, data]).await
+    }
+
+    /// Ends the body; trailers go where the framing has a place for them.
+    pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
+        let pending = std::mem::take(&mut self.pending);
+        let mut end = BytesMut::new();
+        if self.framing == Framing::Chunked {
+            encode::last_chunk(trailers, &mut end);
+        }
+        self.write(&mut [pending, end.freeze()]).await
+    }
+
+    /// Sends what waits for more to go with.
+    pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
+        let pending = std::mem::take(&mut self.pending);
+        self.write(&mut [pending]).await
+    }
+
+    /// Begins `length` bytes of the body, more than none, that come in parts.
+    pub(crate) fn announce(&mut self, length: usize) {
+        if self.framing == Framing::Chunked {
+            let header = ChunkHeader::new(length);
+            self.pending = Bytes::from([&self.pending, header.as_bytes()].concat());
+        }
+    }
+
+    /// Sends a part of what was announced, or of a body framed by its length, until the client
+    /// takes nothing for as long as `patience` says when that begins; what is left of it stays in
+    /// `part`.
+    pub(crate) async fn part(
+        &mut self,
+        part: &mut Bytes,
+        patience: impl Fn() -> Duration,
+    ) -> Result<Taken, WriteEnd> {
+        let mut pieces = [std::mem::take(&mut self.pending), std::mem::take(part)];
+        let taken = loop {
+            if self.write_now(&mut pieces)? == Taken::All {
+                break Taken::All;
+            }
+            match within(patience(), self.half.writable()).await {
+                Some(Ok(())) => {}
+                Some(Err(_)) => return Err(WriteEnd::Gone),
+                None => break Taken::Partly,
+            }
+        };
+        [self.pending, *part] = pieces;
+        Ok(taken)
+    }
+
+    /// Ends what was announced.
+    pub(crate) async fn announced_is_sent(&mut self) -> Result<(), WriteEnd> {
+        if self.framing == Framing::Chunked {
+            return self.write(&mut [Bytes::from_static(encode::CRLF)]).await;
+        }
+        Ok(())
+    }
+
+    /// Sends a head that no body follows: an interim one, or one that opens a tunnel.
+    pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
+        let mut out = BytesMut::new();
+        encode::response_head(head, &mut out);
+        self.write(&mut [out.freeze()]).await
+    }
+
+    /// The body breaks off here, and the client must not take that for its end.
+    pub(crate) fn break_off(&self) {
+        if self.framing == Framing::UntilClose {
+            // Should the system not make a reset of the coming close, the connection is closed as
+            // every other.
+            let _ = self.half.set_zero_linger();
+        }
+    }
+
+    /// Waits until the client takes more.
+    pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
+        match tokio::time::timeout(self.limit, self.half.writable()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(WriteEnd::Gone),
+            Err(_) => Err(WriteEnd::Timeout),
+        }
+    }
+
+    /// Writes all of `pieces`, in as few calls as the client takes them.
+    async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
+        while self.write_now(pieces)? == Taken::Partly {
+            self.writable().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what the client takes without waiting.
+    fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<Taken, WriteEnd> {
+        let mut first = 0;
+        loop {
+            while pieces.get(first).is_some_and(Bytes::is_empty) {
+                first += 1;
+            }
+            if first == pieces.len() {
+                return taken(self.half.try_flush());
+            }
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let mut count = 0;
+            for (slice, piece) in slices.iter_mut().zip(&pieces[first..]) {
+                *slice = IoSlice::new(piece);
+                count += 1;
+            }
+            match self.half.try_write_vectored(&slices[..count]) {
+                Ok(written) => {
+                    self.sent += written as u64;
+                    self.progress.send(written as u64);
+                    advance(&mut pieces[first..], written);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Taken::Partly);
+                }
+                Err(_) => return Err(WriteEnd::Gone),
+            }
+        }
+    }
+}
+
+/// Puts the end of a head: Age, Cache-Status, framing and Connection. Without the formatting
+/// machinery where that is easy: it runs once an answer.
+fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
+    if let Some(age) = opening.age {
+        put_number(out, b"Age: ", age);
+    }
+    out.put_slice(b"Cache-Status: ");
+    write!(out, "{}", opening.outcome).expect("a BytesMut takes all");
+    out.put_slice(encode::CRLF);
+    let after = match opening.framing {
+        Framing::Length(length) => {
+            put_number(out, b"Content-Length: ", length);
+            asked.keep
+        }
+        Framing::Chunked => {
+            out.put_slice(b"Transfer-Encoding: chunked\r\n");
+            asked.keep
+        }
+        Framing::UntilClose => false,
+        Framing::Empty => asked.keep,
+    };
+    let line: &[u8] = match (after, asked.version) {
+        (false, _) => b"Connection: close\r\n\r\n",
+        (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
+        (true, Version::Http11 | Version::Http2) => b"\r\n",
+    };
+    out.put_slice(line);
+    if after { After::Keep } else { After::Close }
+}
+
+/// Puts a line with a number for a value.
+fn put_number(out: &mut BytesMut, name: &[u8], value: u64) {
+    out.put_slice(name);
+    out.put_slice(itoa::Buffer::new().format(value).as_bytes());
+    out.put_slice(encode::CRLF);
+}
+
+fn taken(flushed: io::Result<()>) -> Result<Taken, WriteEnd> {
+    match flushed {
+        Ok(()) => Ok(Taken::All),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Taken::Partly),
+        Err(_) => Err(WriteEnd::Gone),
+    }
+}
+
+fn advance(pieces: &mut [Bytes], mut written: usize) {
+    for piece in pieces {
+        let taken = written.min(piece.len());
+        piece.advance(taken);
+        written -= taken;
+    }
+}

@@ -1,0 +1,286 @@
+//! Answers as HTTP/2 frames. Nothing is handed over that the client has not made room for, and
+//! never more than [`SEND_BUFFER`] bytes that the connection has not taken.
+
+use crate::client::http2::fields::fields_of;
+use crate::client::http2::wire::Wire;
+use crate::request::cache_status::CacheStatus;
+use crate::request::opening::{Framing, Opening};
+use crate::request::progress::Progress;
+use crate::request::sent::After;
+use crate::request::sent::{Taken, WriteEnd, within};
+use bytes::Bytes;
+use foxy_http::{Headers, ResponseHead};
+use h2::server::SendResponse;
+use h2::{Reason, SendStream};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Bytes of an answer that may wait here for the connection to take them, for one stream.
+pub(crate) const SEND_BUFFER: usize = 64 << 10;
+
+/// The most bytes that are copied at a time for a client that may take none of them.
+const PIECE: usize = 16 << 10;
+
+/// The sending direction of a stream. It is borrowed only within a poll: who watches for a reset
+/// shares it.
+pub(crate) struct Out {
+    respond: SendResponse<Bytes>,
+    body: Option<SendStream<Bytes>>,
+    wire: Rc<Wire>,
+    stream: u32,
+    ended: bool,
+    /// Bytes sent: bodies, and heads before their compression.
+    pub(crate) sent: u64,
+    pub(crate) progress: Rc<Progress>,
+}
+
+impl Out {
+    pub(crate) fn new(respond: SendResponse<Bytes>, wire: Rc<Wire>) -> Self {
+        let stream = respond.stream_id().as_u32();
+        Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
+    }
+
+    /// Ready once the client has given up the stream or the connection; never after the end of the
+    /// answer.
+    pub(crate) fn poll_given_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let reset = match &mut self.body {
+            _ if self.ended => return Poll::Pending,
+            Some(body) => body.poll_reset(context),
+            None => self.respond.poll_reset(context),
+        };
+        reset.map(|_| ())
+    }
+
+    /// Ends the stream, whatever was sent, unless the answer is whole.
+    pub(crate) fn reset(&mut self, reason: Reason) {
+        if self.ended {
+            return;
+        }
+        match &mut self.body {
+            Some(body) => body.send_reset(reason),
+            None => self.respond.send_reset(reason),
+        }
+        self.wire.reset(self.stream);
+        self.ended = true;
+    }
+
+    fn open(&mut self, head: Response<()>, end: bool) -> Result<(), WriteEnd> {
+        let weight = weight(head.headers());
+        self.count(weight);
+        self.wire.handed_head(self.stream, usize::try_from(weight).unwrap_or(usize::MAX));
+        self.body = Some(self.respond.send_response(head, end).map_err(|_| WriteEnd::Gone)?);
+        self.ended = end;
+        Ok(())
+    }
+
+    /// Waits until the connection's socket has taken most of what it was given.
+    fn poll_wire(&self, context: &Context<'_>) -> Poll<usize> {
+        self.wire.poll_room(context)
+    }
+
+    /// Room for some of `wanted` bytes, more than none.
+    pub(crate) fn poll_room(
+        &mut self,
+        context: &mut Context<'_>,
+        wanted: usize,
+    ) -> Poll<Result<usize, WriteEnd>> {
+        let wanted = wanted.min(ready!(self.poll_wire(context)));
+        let Some(body) = &mut self.body else { return Poll::Ready(Err(WriteEnd::Gone)) };
+        body.reserve_capacity(wanted);
+        loop {
+            let room = body.capacity().min(wanted);
+            if room > 0 {
+                return Poll::Ready(Ok(room));
+            }
+            match ready!(body.poll_capacity(context)) {
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Poll::Ready(Err(WriteEnd::Gone)),
+            }
+        }
+    }
+
+    /// Sends what there is room for.
+    pub(crate) fn data(&mut self, data: Bytes, end: bool) -> Result<(), WriteEnd> {
+        let length = data.len() as u64;
+        let Some(body) = &mut self.body else { return Err(WriteEnd::Gone) };
+        self.ended = end;
+        self.wire.handed_data(self.stream, data.len());
+        let sent = body.send_data(data, end).map_err(|_| WriteEnd::Gone);
+        self.count(length);
+        sent
+    }
+
+    fn count(&mut self, bytes: u64) {
+        self.sent += bytes;
+        self.progress.send(bytes);
+    }
+
+    /// Gives back room that was asked for and not used.
+    fn want_nothing(&mut self) {
+        if let Some(body) = &mut self.body {
+            body.reserve_capacity(0);
+        }
+    }
+}
+
+/// The writing half of a stream, for one answer.
+pub(crate) struct Http2Sender<'a> {
+    out: &'a RefCell<Out>,
+    limit: Duration,
+    /// The head, until it leaves.
+    pending: Option<Response<()>>,
+    framing: Framing,
+    /// Bytes of the body sent.
+    body_sent: u64,
+}
+
+impl<'a> Http2Sender<'a> {
+    pub(crate) fn new(out: &'a RefCell<Out>, limit: Duration) -> Self {
+        Self { out, limit, pending: None, framing: Framing::Empty, body_sent: 0 }
+    }
+
+    pub(crate) fn sent(&self) -> u64 {
+        self.out.borrow().sent
+    }
+
+    pub(crate) fn opens(&self, status: u16, outcome: CacheStatus) {
+        self.out.borrow().progress.open(status, outcome, 0);
+    }
+
+    pub(crate) fn begin(&mut self, opening: Opening<'_>) -> After {
+        let mut head = head_of(opening.status, opening.headers);
+        let own = head.headers_mut();
+        if let Some(age) = opening.age {
+            own.append("age", HeaderValue::from(age));
+        }
+        if let Ok(outcome) = HeaderValue::try_from(opening.outcome.to_string()) {
+            own.append("cache-status", outcome);
+        }
+        if let Framing::Length(length) = opening.framing {
+            own.insert("content-length", HeaderValue::from(length));
+        }
+        self.out.borrow().progress.open(opening.status, opening.outcome, weight(head.headers()));
+        self.pending = Some(head);
+        self.framing = opening.framing;
+        After::Keep
+    }
+
+    pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
+        self.open(body.is_empty()).await?;
+        self.send(body, true).await
+    }
+
+    pub(crate) async fn body(&mut self, data: Bytes) -> Result<(), WriteEnd> {
+        self.open(false).await?;
+        let last = self.framing == Framing::Length(self.body_sent + data.len() as u64);
+        self.send(data, last).await
+    }
+
+    pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
+        self.open(trailers.is_empty()).await?;
+        let mut out = self.out.borrow_mut();
+        if out.ended {
+            return Ok(());
+        }
+        if trailers.is_empty() {
+            return out.data(Bytes::new(), true);
+        }
+        let trailers = fields_of(trailers);
+        out.count(weight(&trailers));
+        out.ended = true;
+        let Some(body) = &mut out.body else { return Err(WriteEnd::Gone) };
+        body.send_trailers(trailers).map_err(|_| WriteEnd::Gone)
+    }
+
+    pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
+        self.open(self.framing == Framing::Empty).await
+    }
+
+    /// Sends copies, so that what the connection has not taken keeps no whole part in memory.
+    pub(crate) async fn part(
+        &mut self,
+        part: &mut Bytes,
+        patience: impl Fn() -> Duration,
+    ) -> Result<Taken, WriteEnd> {
+        self.open(false).await?;
+        while !part.is_empty() {
+            let room = within(patience(), self.room(part.len().min(PIECE))).await;
+            let Some(room) = room else {
+                self.out.borrow_mut().want_nothing();
+                return Ok(Taken::Partly);
+            };
+            let piece = Bytes::copy_from_slice(&part.split_to(room?));
+            self.body_sent += piece.len() as u64;
+            let last = self.framing == Framing::Length(self.body_sent);
+            self.out.borrow_mut().data(piece, last)?;
+        }
+        Ok(Taken::All)
+    }
+
+    pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
+        let response = head_of(head.status, &head.headers);
+        self.wire_room().await?;
+        let mut out = self.out.borrow_mut();
+        if head.status >= 200 {
+            return out.open(response, false);
+        }
+        let weight = weight(response.headers());
+        out.count(weight);
+        out.wire.handed_head(out.stream, usize::try_from(weight).unwrap_or(usize::MAX));
+        out.respond.send_informational(response).map_err(|_| WriteEnd::Gone)
+    }
+
+    pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
+        timeout(self.limit, self.room(1)).await.unwrap_or(Err(WriteEnd::Timeout)).map(|_| ())
+    }
+
+    /// Sends the head, if it waits, once the connection's socket has taken most of what it was
+    /// given.
+    async fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
+        if self.pending.is_none() {
+            return Ok(());
+        }
+        self.wire_room().await?;
+        let Some(head) = self.pending.take() else { return Ok(()) };
+        self.out.borrow_mut().open(head, end)
+    }
+
+    async fn send(&mut self, mut data: Bytes, last: bool) -> Result<(), WriteEnd> {
+        while !data.is_empty() {
+            let room = timeout(self.limit, self.room(data.len()))
+                .await
+                .unwrap_or(Err(WriteEnd::Timeout))?;
+            let piece = data.split_to(room);
+            self.body_sent += piece.len() as u64;
+            self.out.borrow_mut().data(piece, last && data.is_empty())?;
+        }
+        Ok(())
+    }
+
+    async fn wire_room(&self) -> Result<(), WriteEnd> {
+        let room = poll_fn(|context| self.out.borrow().poll_wire(context));
+        timeout(self.limit, room).await.map(drop).map_err(|_| WriteEnd::Timeout)
+    }
+
+    async fn room(&self, wanted: usize) -> Result<usize, WriteEnd> {
+        poll_fn(|context| self.out.borrow_mut().poll_room(context, wanted)).await
+    }
+}
+
+/// A head of fields that are end to end, and known to be fit for the wire.
+fn head_of(status: u16, fields: &Headers) -> Response<()> {
+    let mut head = Response::new(());
+    *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *head.headers_mut() = fields_of(fields);
+    head
+}
+
+/// What fields take as HTTP/1.1 would write them.
+fn weight(fields: &HeaderMap) -> u64 {
+    fields.iter().map(|(name, value)| (name.as_str().len() + value.len() + 4) as u64).sum()
+}

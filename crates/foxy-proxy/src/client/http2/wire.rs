@@ -1,0 +1,259 @@
+//! What passes a client's HTTP/2 connection, as its bytes show it: frames that carry nothing of a
+//! message, of which a client may send so many; trailers that begin with a pseudo-field; and
+//! answers that the socket has not taken yet.
+
+use crate::client::held_heads::PREFACE;
+use crate::core::frames::{
+    Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
+};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::task::{Context, Poll, Waker};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Bytes of answers that may wait for a connection's socket, besides a head.
+const ANSWERS: usize = 64 << 10;
+
+/// What SETTINGS cost in frames: one may change the windows of all streams.
+const SETTINGS_COST: u64 = 16;
+
+/// Streams with malformed trailers that nobody has read yet. No honest client has any.
+const MALFORMED: usize = 256;
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    incoming: RefCell<Incoming>,
+    outgoing: RefCell<Outgoing>,
+    /// Told when the client is to be sent away.
+    pub(crate) calm: Notify,
+}
+
+/// What comes from the client.
+#[derive(Debug)]
+struct Incoming {
+    reader: FrameReader,
+    blocks: FieldBlocks,
+    /// The stream whose trailers pass, and whether their last frame has begun.
+    trailers: Option<(u32, bool)>,
+    in_block: bool,
+    allowance: Allowance,
+    /// The highest number of a stream.
+    newest: u32,
+    malformed: HashSet<u32>,
+    flooded: bool,
+}
+
+/// What goes to the client.
+#[derive(Debug)]
+struct Outgoing {
+    reader: FrameReader,
+    waiting: HashMap<u32, Unsent>,
+    total: usize,
+    wakers: Vec<Waker>,
+}
+
+/// What of a stream's answer the library has and the socket has not.
+#[derive(Debug, Default)]
+struct Unsent {
+    head: usize,
+    data: usize,
+}
+
+impl Wire {
+    pub(crate) fn new(now: Instant) -> Self {
+        let incoming = Incoming {
+            reader: FrameReader::after(PREFACE.len()),
+            blocks: FieldBlocks::new(),
+            trailers: None,
+            in_block: false,
+            allowance: Allowance::new(now),
+            newest: 0,
+            malformed: HashSet::new(),
+            flooded: false,
+        };
+        let outgoing = Outgoing {
+            reader: FrameReader::after(0),
+            waiting: HashMap::new(),
+            total: 0,
+            wakers: Vec::new(),
+        };
+        Self {
+            incoming: RefCell::new(incoming),
+            outgoing: RefCell::new(outgoing),
+            calm: Notify::new(),
+        }
+    }
+
+    /// Whether the client has sent more than it may.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.incoming.borrow().flooded
+    }
+
+    /// Bytes came.
+    pub(crate) fn received(&self, bytes: &[u8], now: Instant) {
+        let mut incoming = self.incoming.borrow_mut();
+        let reset = |stream| self.outgoing.borrow_mut().forget(stream);
+        if !incoming.flooded && incoming.take(bytes, now, reset).is_err() {
+            incoming.flooded = true;
+            self.calm.notify_one();
+        }
+    }
+
+    /// The socket took bytes.
+    pub(crate) fn sent(&self, bytes: &[u8]) {
+        self.incoming.borrow_mut().allowance.sent(bytes.len());
+        self.outgoing.borrow_mut().sent(bytes);
+    }
+
+    /// Whether a stream's trailers began with a pseudo-field.
+    pub(crate) fn has_malformed_trailers(&self, stream: u32) -> bool {
+        self.incoming.borrow().malformed.contains(&stream)
+    }
+
+    /// A stream's request is over.
+    pub(crate) fn is_over(&self, stream: u32) {
+        self.incoming.borrow_mut().malformed.remove(&stream);
+    }
+
+    /// Bytes of answers that may be handed to the library now, more than none.
+    pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
+        let mut outgoing = self.outgoing.borrow_mut();
+        if outgoing.total < ANSWERS {
+            return Poll::Ready(ANSWERS - outgoing.total);
+        }
+        if !outgoing.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            outgoing.wakers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// The library got a head of about so many bytes, to be sent through a stream.
+    pub(crate) fn handed_head(&self, stream: u32, bytes: usize) {
+        let mut outgoing = self.outgoing.borrow_mut();
+        outgoing.total += bytes;
+        outgoing.waiting.entry(stream).or_default().head += bytes;
+    }
+
+    /// The library got so many bytes of a body.
+    pub(crate) fn handed_data(&self, stream: u32, bytes: usize) {
+        let mut outgoing = self.outgoing.borrow_mut();
+        outgoing.total += bytes;
+        outgoing.waiting.entry(stream).or_default().data += bytes;
+    }
+
+    /// The stream was reset: the library has dropped what it had.
+    pub(crate) fn reset(&self, stream: u32) {
+        self.outgoing.borrow_mut().forget(stream);
+    }
+}
+
+/// The client sent more than it may.
+struct Flooded;
+
+impl Incoming {
+    fn take(&mut self, mut bytes: &[u8], now: Instant, reset: impl Fn(u32)) -> Result<(), Flooded> {
+        while let Some(passing) = self.reader.next(&mut bytes) {
+            match passing {
+                Passing::Header(frame) => {
+                    let cost = self.frame(frame, &reset);
+                    self.allowance.take(cost, now).map_err(|_| Flooded)?;
+                }
+                Passing::Payload(payload) if self.in_block => self.blocks.payload(payload),
+                Passing::Payload(_) => {}
+            }
+            if self.reader.is_between() {
+                self.ended()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a frame; says what it costs.
+    fn frame(&mut self, frame: Frame, reset: impl Fn(u32)) -> u64 {
+        let is_last = frame.has(flag::END_HEADERS);
+        match frame.kind {
+            kind::HEADERS => {
+                self.blocks.frame(frame, false);
+                self.in_block = true;
+                if frame.stream <= self.newest {
+                    self.trailers = Some((frame.stream, is_last));
+                    return 1;
+                }
+                (self.newest, self.trailers) = (frame.stream, None);
+                self.allowance.pays_for(FRAMES_A_REQUEST);
+                0
+            }
+            kind::CONTINUATION => {
+                self.blocks.frame(frame, true);
+                self.in_block = true;
+                self.trailers = self.trailers.map(|(stream, _)| (stream, is_last));
+                1
+            }
+            kind::RST_STREAM => {
+                reset(frame.stream);
+                1
+            }
+            kind::SETTINGS if !frame.has(flag::ACK) => SETTINGS_COST,
+            // What has no byte for anybody is under no flow control, or only seems to be.
+            kind::DATA if frame.length == 0 && !frame.has(flag::END_STREAM) => 1,
+            kind::DATA if frame.has(flag::PADDED) => 1,
+            kind::DATA => 0,
+            _ => 1,
+        }
+    }
+
+    /// A frame has come whole.
+    fn ended(&mut self) -> Result<(), Flooded> {
+        if !std::mem::take(&mut self.in_block) {
+            return Ok(());
+        }
+        if let Some((stream, true)) = self.trailers
+            && self.blocks.first() == StartsWith::Pseudo
+        {
+            self.malformed.insert(stream);
+        }
+        if self.malformed.len() > MALFORMED { Err(Flooded) } else { Ok(()) }
+    }
+}
+
+impl Outgoing {
+    fn sent(&mut self, mut bytes: &[u8]) {
+        while let Some(passing) = self.reader.next(&mut bytes) {
+            let Passing::Header(frame) = passing else { continue };
+            let Some(unsent) = self.waiting.get_mut(&frame.stream) else { continue };
+            let gone = match frame.kind {
+                kind::HEADERS => std::mem::take(&mut unsent.head),
+                kind::DATA => {
+                    let gone = frame.length.min(unsent.data);
+                    unsent.data -= gone;
+                    gone
+                }
+                _ => 0,
+            };
+            self.total -= gone;
+            if unsent.head + unsent.data == 0 {
+                self.waiting.remove(&frame.stream);
+            }
+        }
+        self.wake();
+    }
+
+    fn forget(&mut self, stream: u32) {
+        if let Some(Unsent { head, data }) = self.waiting.remove(&stream) {
+            self.total -= head + data;
+            self.wake();
+        }
+    }
+
+    fn wake(&mut self) {
+        if self.total <= ANSWERS / 2 {
+            self.wakers.drain(..).for_each(Waker::wake);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! Whether a block of fields begins with a pseudo-field. In trailers that is malformed (RFC 9113
+//! §8.1), but the library drops such fields without a word. Pseudo-fields come first, or the
+//! library refuses the block; so the first field tells.
+//!
+//! Of HPACK (RFC 7541) this needs to know only which entries of the dynamic table are
+//! pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter: an
+//! index that is no longer valid ends the connection.
+
+use crate::core::frames::{Frame, flag};
+use std::collections::VecDeque;
+
+/// The last entry of the static table that is a pseudo-field, and the last one at all (RFC 7541,
+/// appendix A).
+const LAST_PSEUDO: usize = 14;
+const LAST_STATIC: usize = 61;
+
+/// Entries that a dynamic table of the usual 4,096 bytes has room for (RFC 7541 §4.1).
+const ENTRIES: usize = 4096 / 32;
+
+/// `:` as Huffman coding writes it (RFC 7541, appendix B), without the bit that follows.
+const HUFFMAN_COLON: u8 = 0b101_1100;
+
+/// What the first field of a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StartsWith {
+    /// A pseudo-field.
+    Pseudo,
+    /// A regular field, or there is none.
+    Regular,
+}
+
+/// How a field is written (RFC 7541 §6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Indexed,
+    Added,
+    NotAdded,
+    NewSize,
+}
+
+/// A string of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Text {
+    Name,
+    Value,
+}
+
+/// A number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    Index,
+    Length(Text),
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Field,
+    Length(Text),
+    More(Number),
+    Text(Text),
+}
+
+/// The blocks of one direction of a connection.
+#[derive(Debug)]
+pub(crate) struct FieldBlocks {
+    /// Which entries of the dynamic table are pseudo-fields, the newest first.
+    recent: VecDeque<bool>,
+    step: Step,
+    form: Form,
+    /// The number that is read, or what is left of a string.
+    number: usize,
+    shift: u32,
+    huffman: bool,
+    begun: bool,
+    pseudo: bool,
+    first: Option<bool>,
+    /// Bytes of the present frame before the block's, and all of the block's.
+    skip: usize,
+    fragment: usize,
+    padded: bool,
+}
+
+impl FieldBlocks {
+    pub(crate) const fn new() -> Self {
+        Self {
+            recent: VecDeque::new(),
+            step: Step::Field,
+            form: Form::Indexed,
+            number: 0,
+            shift: 0,
+            huffman: false,
+            begun: false,
+            pseudo: false,
+            first: None,
+            skip: 0,
+            fragment: 0,
+            padded: false,
+        }
+    }
+
+    /// A frame of HEADERS or CONTINUATION begins.
+    pub(crate) fn frame(&mut self, frame: Frame, is_continued: bool) {
+        if is_continued {
+            (self.padded, self.skip) = (false, 0);
+        } else {
+            (self.step, self.first) = (Step::Field, None);
+            self.padded = frame.has(flag::PADDED);
+            self.skip = if frame.has(flag::PRIORITY) { 5 } else { 0 };
+        }
+        self.fragment = frame.length;
+    }
+
+    /// Takes some of the frame's payload.
+    pub(crate) fn payload(&mut self, mut bytes: &[u8]) {
+        if self.padded
+            && let [padding, rest @ ..] = bytes
+        {
+            self.padded = false;
+            self.fragment = self.fragment.saturating_sub(1 + usize::from(*padding));
+            bytes = rest;
+        }
+        let skipped = self.skip.min(bytes.len());
+        self.skip -= skipped;
+        self.fragment = self.fragment.saturating_sub(skipped);
+        bytes = &bytes[skipped..];
+        let taken = self.fragment.min(bytes.len());
+        self.fragment -= taken;
+        self.block(&bytes[..taken]);
+    }
+
+    /// What the block began with, once all of it has passed.
+    pub(crate) fn first(&self) -> StartsWith {
+        if self.first == Some(true) { StartsWith::Pseudo } else { StartsWith::Regular }
+    }
+
+    fn block(&mut self, mut bytes: &[u8]) {
+        while let [byte, rest @ ..] = bytes {
+            let byte = *byte;
+            match self.step {
+                Step::Text(text) => {
+                    if text == Text::Name && !self.begun {
+                        self.pseudo =
+                            if self.huffman { byte >> 1 == HUFFMAN_COLON } else { byte == b':' };
+                    }
+                    self.begun = true;
+                    let taken = self.number.min(bytes.len());
+                    self.number -= taken;
+                    bytes = &bytes[taken..];
+                    if self.number == 0 {
+                        self.ends(text);
+                    }
+                    continue;
+                }
+                Step::Field => {
+                    let (form, bits) = match byte {
+                        0x80.. => (Form::Indexed, 7),
+                        0x40.. => (Form::Added, 6),
+                        0x20.. => (Form::NewSize, 5),
+                        _ => (Form::NotAdded, 4),
+                    };
+                    self.form = form;
+                    self.begin_number(byte, bits, Number::Index);
+                }
+                Step::Length(text) => {
+                    self.huffman = byte & 0x80 != 0;
+                    self.begin_number(byte, 7, Number::Length(text));
+                }
+                Step::More(number) => {
+                    // What has more digits than the library takes ends the connection.
+                    if self.shift < 28 {
+                        self.number += usize::from(byte & 0x7f) << self.shift;
+                    }
+                    self.shift += 7;
+                    if byte & 0x80 == 0 {
+                        self.has(number);
+                    }
+                }
+            }
+            bytes = rest;
+        }
+    }
+
+    /// Begins a number in the lower `bits` of a byte (RFC 7541 §5.1).
+    fn begin_number(&mut self, byte: u8, bits: u32, number: Number) {
+        let most = (1_u8 << bits) - 1;
+        self.number = usize::from(byte & most);
+        self.shift = 0;
+        if byte & most == most {
+            self.step = Step::More(number);
+        } else {
+            self.has(number);
+        }
+    }
+
+    /// A number has been read.
+    fn has(&mut self, number: Number) {
+        match (number, self.form) {
+            (Number::Index, Form::NewSize) => self.step = Step::Field,
+            (Number::Index, Form::Indexed) => {
+                self.pseudo = self.is_pseudo(self.number);
+                self.field();
+            }
+            (Number::Index, Form::Added | Form::NotAdded) if self.number == 0 => {
+                self.step = Step::Length(Text::Name);
+            }
+            (Number::Index, Form::Added | Form::NotAdded) => {
+                self.pseudo = self.is_pseudo(self.number);
+                self.step = Step::Length(Text::Value);
+            }
+            (Number::Length(text), _) => {
+                self.begun = false;
+                self.step = Step::Text(text);
+                if self.number == 0 {
+                    self.pseudo &= text == Text::Value;
+                    self.ends(text);
+                }
+            }
+        }
+    }
+
+    /// A string has been read.
+    fn ends(&mut self, text: Text) {
+        match text {
+            Text::Name => self.step = Step::Length(Text::Value),
+            Text::Value => {
+                if self.form == Form::Added {
+                    self.recent.truncate(ENTRIES - 1);
+                    self.recent.push_front(self.pseudo);
+                }
+                self.field();
+            }
+        }
+    }
+
+    /// A field has been read.
+    fn field(&mut self) {
+        self.first.get_or_insert(self.pseudo);
+        self.step = Step::Field;
+    }
+
+    fn is_pseudo(&self, index: usize) -> bool {
+        match index.checked_sub(LAST_STATIC + 1) {
+            None => (1..=LAST_PSEUDO).contains(&index),
+            Some(place) => self.recent.get(place).copied().unwrap_or(false),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "field_blocks_tests.rs"]
+mod tests;

@@ -1,0 +1,370 @@
+//! Places for the connections of clients: how many there are, how many a client may take, and which
+//! connection gives up its place when none is left. All workers share the places. A connection
+//! takes the lock when it opens and when it closes. A request only changes an atomic number, unless
+//! its connection was found at work when places were short.
+
+use crate::core::client_block::ClientBlock;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+/// A request of the connection is at work.
+const AT_WORK: u64 = u64::MAX;
+/// The same, and the queues do not hold the connection any more.
+const UNQUEUED: u64 = u64::MAX - 1;
+/// The connection gave up its place.
+const ENDING: u64 = u64::MAX - 2;
+
+/// For how long a connection waits before it ends for another client's.
+const GRACE: Duration = Duration::from_millis(10);
+
+/// A client that has more than this part of all places gets no such delay.
+const GREEDY: usize = 4;
+
+/// Why there is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// All places are taken, and a request is at work on each.
+    All,
+    /// The client has its share, and a request is at work on each.
+    Client,
+    /// A connection waits, but not for long enough to end for another client's: its request may be
+    /// on the way.
+    Soon,
+    /// There are places, but no descriptors for more connections, and a request is at work on each.
+    Descriptors,
+}
+
+/// All places.
+pub(crate) struct Places {
+    limit: usize,
+    share: usize,
+    /// Connections that there are descriptors for.
+    descriptors: usize,
+    /// For how long a connection waits before it ends for another client's.
+    grace: Option<Duration>,
+    began: Instant,
+    table: Mutex<Table>,
+    /// Connections that are told that there is no place.
+    refusals: AtomicUsize,
+    freed: Notify,
+}
+
+/// A place in a queue: since when its connection waits at the earliest, and its number.
+type Ticket = (u64, u64);
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    taken: HashMap<u64, Taken>,
+    waiting: BTreeSet<Ticket>,
+    clients: HashMap<ClientBlock, Share>,
+}
+
+/// What a client has.
+#[derive(Default)]
+struct Share {
+    taken: usize,
+    waiting: BTreeSet<Ticket>,
+}
+
+/// A place that is taken.
+struct Taken {
+    state: Arc<AtomicU64>,
+    client: Option<ClientBlock>,
+    /// Its time in the queues, while it is there.
+    queued: Option<u64>,
+    task: Option<AbortHandle>,
+}
+
+impl Places {
+    /// So many places; a client may take `share` of them, and there are descriptors for some.
+    pub(crate) fn new(limit: usize, share: usize, descriptors: usize) -> Arc<Self> {
+        let (table, refusals, freed) = (Mutex::default(), AtomicUsize::new(0), Notify::new());
+        Arc::new(Self {
+            limit,
+            share,
+            descriptors,
+            grace: Some(GRACE),
+            began: Instant::now(),
+            table,
+            refusals,
+            freed,
+        })
+    }
+
+    /// Places that are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.table().taken.len()
+    }
+
+    /// A place for a connection, and whether another gave its place up. Without a client only the
+    /// limit counts.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        client: Option<ClientBlock>,
+    ) -> Result<(Place, bool), Full> {
+        let now = self.since(Instant::now());
+        let before = self.grace.map_or(u64::MAX, |grace| now.saturating_sub(micros(grace)));
+        let mut table = self.table();
+        let ended = table.make_room(client, (self.limit.min(self.descriptors), self.share), before);
+        let ended = ended.map_err(|full| match full {
+            Full::All if self.descriptors < self.limit => Full::Descriptors,
+            full => full,
+        })?;
+        let (number, state) = table.add(client, now);
+        drop(table);
+        let yielded = end(ended);
+        Ok((Place { activity: Activity { places: Arc::clone(self), number, state } }, yielded))
+    }
+
+    /// Ends the connection that waits longest, as the system has no descriptors left.
+    pub(crate) fn free_one(&self) -> bool {
+        let ended = self.table().end_longest_waiting(None, u64::MAX);
+        end(ended.ok())
+    }
+
+    /// Waits until a connection ends, or waits for a request after none did.
+    pub(crate) fn freed(&self) -> Notified<'_> {
+        self.freed.notified()
+    }
+
+    /// Leave to tell a connection that there is no place; `None` when many are being told already.
+    pub(crate) fn refuse(self: &Arc<Self>) -> Option<Refusal> {
+        const AT_A_TIME: usize = 256;
+        let refusal = Refusal(Arc::clone(self));
+        (self.refusals.fetch_add(1, Ordering::Relaxed) < AT_A_TIME).then_some(refusal)
+    }
+
+    fn since(&self, now: Instant) -> u64 {
+        micros(now.saturating_duration_since(self.began))
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(0)
+}
+
+/// A connection that is told that there is no place, until dropped.
+pub(crate) struct Refusal(Arc<Places>);
+
+impl Drop for Refusal {
+    fn drop(&mut self) {
+        self.0.refusals.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The place of a connection, until dropped.
+pub(crate) struct Place {
+    activity: Activity,
+}
+
+impl Place {
+    pub(crate) const fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    /// Counts the connection to a client that was not known when it came, and says whether another
+    /// gave its place up.
+    pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, Full> {
+        let Activity { places, number, .. } = &self.activity;
+        let mut table = places.table();
+        let ended = table.make_room(Some(client), (usize::MAX, places.share), u64::MAX)?;
+        table.name(*number, client);
+        drop(table);
+        Ok(end(ended))
+    }
+}
+
+/// Ends the connection that gave its place up, if there is one.
+fn end(ended: Option<Taken>) -> bool {
+    if let Some(task) = ended.as_ref().and_then(|taken| taken.task.as_ref()) {
+        task.abort();
+    }
+    ended.is_some()
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Activity { places, number, .. } = &self.activity;
+        places.table().remove(*number);
+        places.freed.notify_waiters();
+    }
+}
+
+/// What a connection does with its place.
+#[derive(Clone)]
+pub(crate) struct Activity {
+    places: Arc<Places>,
+    number: u64,
+    state: Arc<AtomicU64>,
+}
+
+impl Activity {
+    /// Says which task ends when the connection gives up its place.
+    pub(crate) fn ends(&self, task: AbortHandle) {
+        match self.places.table().taken.get_mut(&self.number) {
+            Some(taken) => taken.task = Some(task),
+            None => task.abort(),
+        }
+    }
+
+    /// No request is at work since now; a connection that waited already goes on waiting.
+    pub(crate) fn waits(&self, now: Instant) {
+        let since = self.places.since(now);
+        let began =
+            |state| self.state.compare_exchange(state, since, Ordering::AcqRel, Ordering::Acquire);
+        if began(AT_WORK) == Err(UNQUEUED) && began(UNQUEUED).is_ok() {
+            self.places.table().queue(self.number, since);
+            self.places.freed.notify_waiters();
+        }
+    }
+
+    /// A request is at work; false if the connection gave up its place.
+    pub(crate) fn works(&self) -> bool {
+        let mut state = self.state.load(Ordering::Acquire);
+        loop {
+            match state {
+                AT_WORK | UNQUEUED => return true,
+                ENDING => return false,
+                _ => {}
+            }
+            match self.state.compare_exchange(state, AT_WORK, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(other) => state = other,
+            }
+        }
+    }
+}
+
+impl Table {
+    /// Makes room for a connection; gives the place that another gave up.
+    fn make_room(
+        &mut self,
+        client: Option<ClientBlock>,
+        (limit, share): (usize, usize),
+        before: u64,
+    ) -> Result<Option<Taken>, Full> {
+        let held = client.and_then(|client| self.clients.get(&client)).map_or(0, |held| held.taken);
+        if held >= share {
+            return self.end_longest_waiting(client, u64::MAX).map(Some).map_err(|_| Full::Client);
+        }
+        if self.taken.len() < limit {
+            return Ok(None);
+        }
+        match (self.end_longest_waiting(None, before), self.greedy(limit)) {
+            (Err(Full::Soon), Some(greedy)) => {
+                self.end_longest_waiting(Some(greedy), u64::MAX).map(Some)
+            }
+            (ended, _) => ended.map(Some),
+        }
+    }
+
+    /// The client whose connection waits longest, if it has so many places that its connections end
+    /// without delay.
+    fn greedy(&self, limit: usize) -> Option<ClientBlock> {
+        let &(_, number) = self.waiting.first()?;
+        let client = self.taken.get(&number)?.client?;
+        (self.clients.get(&client)?.taken > limit / GREEDY).then_some(client)
+    }
+
+    /// Takes the place of the connection that waits longest, of that client or of all, if it began
+    /// to wait before that time.
+    ///
+    /// A queue knows of each connection a time before which it did not wait. A connection that
+    /// worked since is put back with its right time; a connection that is at work leaves the
+    /// queues, and comes back when it waits.
+    fn end_longest_waiting(&mut self, of: Option<ClientBlock>, before: u64) -> Result<Taken, Full> {
+        loop {
+            let queue = match of {
+                None => &self.waiting,
+                Some(client) => &self.clients.get(&client).ok_or(Full::All)?.waiting,
+            };
+            let &(queued, number) = queue.first().ok_or(Full::All)?;
+            let state = Arc::clone(&self.taken.get(&number).ok_or(Full::All)?.state);
+            let (found, next) = match state.load(Ordering::Acquire) {
+                AT_WORK => (AT_WORK, UNQUEUED),
+                since if since == queued && since >= before => return Err(Full::Soon),
+                since if since == queued => (since, ENDING),
+                since => {
+                    self.unqueue(number);
+                    self.queue(number, since);
+                    continue;
+                }
+            };
+            if state.compare_exchange(found, next, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                continue;
+            }
+            if next == ENDING {
+                return self.remove(number).ok_or(Full::All);
+            }
+            self.unqueue(number);
+        }
+    }
+
+    fn add(&mut self, client: Option<ClientBlock>, now: u64) -> (u64, Arc<AtomicU64>) {
+        let (number, state) = (self.next, Arc::new(AtomicU64::new(now)));
+        self.next += 1;
+        let taken = Taken { state: Arc::clone(&state), client: None, queued: None, task: None };
+        self.taken.insert(number, taken);
+        if let Some(client) = client {
+            self.name(number, client);
+        }
+        self.queue(number, now);
+        (number, state)
+    }
+
+    fn name(&mut self, number: u64, client: ClientBlock) {
+        let Some(taken) = self.taken.get_mut(&number) else { return };
+        taken.client = Some(client);
+        let share = self.clients.entry(client).or_default();
+        share.taken += 1;
+        share.waiting.extend(taken.queued.map(|since| (since, number)));
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Taken> {
+        self.unqueue(number);
+        let taken = self.taken.remove(&number)?;
+        if let Some(client) = taken.client
+            && let Entry::Occupied(mut share) = self.clients.entry(client)
+        {
+            share.get_mut().taken -= 1;
+            if share.get().taken == 0 {
+                share.remove();
+            }
+        }
+        Some(taken)
+    }
+
+    fn queue(&mut self, number: u64, since: u64) {
+        let Some(taken) = self.taken.get_mut(&number) else { return };
+        taken.queued = Some(since);
+        self.waiting.insert((since, number));
+        if let Some(share) = taken.client.and_then(|client| self.clients.get_mut(&client)) {
+            share.waiting.insert((since, number));
+        }
+    }
+
+    fn unqueue(&mut self, number: u64) {
+        let Some(taken) = self.taken.get_mut(&number) else { return };
+        let Some(since) = taken.queued.take() else { return };
+        self.waiting.remove(&(since, number));
+        if let Some(share) = taken.client.and_then(|client| self.clients.get_mut(&client)) {
+            share.waiting.remove(&(since, number));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "places_tests.rs"]
+mod tests;

@@ -1,0 +1,199 @@
+//! A fill's body on its way from the origin to the flight's readers and the keeper. Where the
+//! origin breaks off it is asked for the rest, if it has exactly that response still, and the
+//! readers notice nothing. What is done with the head is in the parent module.
+
+use crate::cache::memory::Cached;
+use crate::cache::refusals::NotKept;
+use crate::cache::storage::PART;
+use crate::cache::stored::{Stored, StoredBody};
+use crate::core::counters::Counter;
+use crate::core::fields::View;
+use crate::fill::body_writer::{Keeper, Kept};
+use crate::fill::outgoing;
+use crate::fill::request::{FillRequest, final_head, known_length};
+use crate::flight::Flight;
+use crate::flight::keeping::Keeping;
+use crate::upstream::{BodyEvent, UpstreamError, UpstreamExchange};
+use crate::worker::Worker;
+use foxy_http::{DecodeError, Headers, ResponseHead};
+use foxy_rules::slice::{SliceAnswer, slice_answer, strong_validator};
+use foxy_rules::{Span, StoredTimes};
+use std::future::pending;
+use std::sync::Arc;
+
+/// A fill without readers goes on when at most this many bytes are missing, or one part in twenty
+/// (as Squid's quick_abort does).
+const QUICK_ABORT: u64 = 64 << 10;
+
+/// Times a body that breaks off is asked for again before it is given up. Those that brought a part
+/// do not count.
+const RESUMES: u32 = 3;
+
+/// What became of the rest of a body that broke off.
+enum Rest {
+    /// It is on its way.
+    Comes(Box<UpstreamExchange>),
+    /// The origin gave no answer.
+    NotNow,
+    /// The origin has something else, or nothing tells that it has not.
+    Never,
+}
+
+/// A body that is coming.
+#[derive(Clone, Copy)]
+pub(crate) struct Incoming<'a> {
+    pub(crate) worker: &'a Worker,
+    pub(crate) flight: &'a Flight,
+    pub(crate) fill: &'a FillRequest,
+    /// The response's head, as it is stored.
+    pub(crate) head: &'a ResponseHead,
+    /// The body's length, where the origin said it.
+    pub(crate) length: Option<u64>,
+}
+
+impl Incoming<'_> {
+    /// Carries the body to the readers and the keeper. Should the keeper keep it no longer,
+    /// `refused` is told. `whole` is told before readers get the last byte of a body whose length
+    /// is known. The keeper comes back also of a body that broke off.
+    pub(crate) async fn carry(
+        self,
+        mut exchange: UpstreamExchange,
+        mut keeper: Option<Keeper>,
+        (refused, whole): (impl Fn(NotKept), impl Fn(Option<&Keeper>)),
+    ) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
+        const WRONG_LENGTH: UpstreamError = UpstreamError::BadResponse(DecodeError::TruncatedBody);
+        let Self { worker, flight, length, .. } = self;
+        let mut trailers = Headers::new();
+        let (mut received, mut last_break, mut breaks) = (0, 0, 0);
+        loop {
+            let needs_readers = !worth_finishing(keeper.as_ref(), received, length);
+            if needs_readers && flight.is_deserted() {
+                return (Err(UpstreamError::NoResponse), keeper);
+            }
+            let event = tokio::select! {
+                biased;
+                kept = answer(keeper.as_mut()) => {
+                    note(flight, &mut keeper, kept, &refused);
+                    continue;
+                }
+                event = exchange.next() => event,
+                () = flight.deserted(), if needs_readers => {
+                    return (Err(UpstreamError::NoResponse), keeper);
+                }
+            };
+            let error = match event {
+                Ok(BodyEvent::Data(data)) => {
+                    received += data.len() as u64;
+                    worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+                    if length.is_some_and(|length| received > length) {
+                        return (Err(WRONG_LENGTH), None);
+                    }
+                    if length == Some(received) {
+                        whole(keeper.as_ref());
+                    }
+                    flight.write(data.clone()).await;
+                    if let Some(kept) = &mut keeper {
+                        let kept = kept.take(&data, flight.needs_what_is_kept()).await;
+                        note(flight, &mut keeper, kept, &refused);
+                    }
+                    continue;
+                }
+                Ok(BodyEvent::Trailers(found)) => {
+                    trailers = found;
+                    continue;
+                }
+                Ok(BodyEvent::End) if length.is_none_or(|length| received == length) => {
+                    return (Ok(trailers), keeper);
+                }
+                Ok(BodyEvent::End) => WRONG_LENGTH,
+                Err(error) => error,
+            };
+            breaks = if received - last_break < PART as u64 { breaks + 1 } else { 1 };
+            last_break = received;
+            match if breaks <= RESUMES { Box::pin(self.rest(received)).await } else { Rest::NotNow }
+            {
+                Rest::Comes(rest) => exchange = *rest,
+                Rest::NotNow => return (Err(error), keeper),
+                Rest::Never => return (Err(error), None),
+            }
+        }
+    }
+
+    /// Asks for the bytes from `received` on.
+    async fn rest(self, received: u64) -> Rest {
+        let Self { worker, flight, fill, head, length } = self;
+        let complete = length.filter(|length| head.status == 200 && received < *length);
+        let Some(complete) = complete.filter(|_| strong_validator(&View(&head.headers)).is_some())
+        else {
+            return Rest::Never;
+        };
+        let span = Span { first: received, last: complete - 1 };
+        let request =
+            outgoing::for_range(worker, &fill.request, fill.origin.clone(), span, Some(head));
+        worker.counters.add(Counter::Forwarded, 1);
+        let mut exchange = worker.upstream.exchange(request);
+        let Ok((answer, length)) = final_head(worker, flight, &mut exchange).await else {
+            return Rest::NotNow;
+        };
+        let (known, fields) = (View(&head.headers), View(&answer.headers));
+        let found = slice_answer(
+            span,
+            answer.status,
+            &fields,
+            known_length(length),
+            Some((&known, complete)),
+        );
+        if !matches!(found, SliceAnswer::Slice(_)) {
+            return Rest::Never;
+        }
+        worker.counters.add(Counter::Resumed, 1);
+        Rest::Comes(Box::new(exchange))
+    }
+
+    /// Leaves what the store has of a body that broke off as slices of its object, for those who
+    /// come later.
+    pub(crate) fn leave_slices(self, keeper: &Keeper, times: StoredTimes) {
+        let Self { worker, fill, head, length, .. } = self;
+        let (number, confirmed) = keeper.confirmed_so_far();
+        let Some(length) = length.filter(|_| head.status == 200 && confirmed > 0) else { return };
+        let key = fill.base.part();
+        let cache = &worker.shared.cache;
+        let known = matches!(cache.held(&key), Some(Cached::Response(set)) if set.is_of_slices());
+        if known || strong_validator(&View(&head.headers)).is_none() {
+            return;
+        }
+        let (policy, body) = (worker.settings().policy(), StoredBody::Parts { fill: number });
+        let set = Stored::new(key.text.clone(), head, policy, times, length, body);
+        cache.add(&fill.base, &key, &Arc::new(set), None, fill.watch.fetched(), &worker.counters);
+    }
+}
+
+/// Waits for the store's next answer; for ever where none is owed.
+async fn answer(keeper: Option<&mut Keeper>) -> Kept {
+    match keeper {
+        Some(keeper) => keeper.answer().await,
+        None => pending().await,
+    }
+}
+
+/// Notes whether a keeper keeps what comes, and what of it can be read back by now.
+fn note(flight: &Flight, keeper: &mut Option<Keeper>, kept: Kept, refused: &impl Fn(NotKept)) {
+    match (kept, &*keeper) {
+        (Kept::Yes, Some(keeper)) => {
+            flight.keep_if(|keeping| keeping.advance(keeper.confirmed_so_far()))
+        }
+        (Kept::No(why), Some(_)) => {
+            refused(why);
+            *keeper = None;
+            flight.keep_if(Keeping::end);
+        }
+        (_, None) => {}
+    }
+}
+
+/// Whether to go on without readers: what is to be stored and nearly there.
+fn worth_finishing(keeper: Option<&Keeper>, received: u64, length: Option<u64>) -> bool {
+    let Some(length) = length.filter(|_| keeper.is_some()) else { return false };
+    let missing = length.saturating_sub(received);
+    missing <= QUICK_ABORT || missing <= length / 20
+}

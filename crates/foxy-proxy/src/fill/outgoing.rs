@@ -1,0 +1,140 @@
+//! Requests on their way to an origin: what of a client's request goes on, and what is added.
+
+use crate::cache::stored::Stored;
+use crate::core::fields::View;
+use crate::upstream::{Origin, RequestBody, UpstreamRequest};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_http::{
+    Headers, Method, RequestHead, ResponseHead, accepts_trailers, expects_continue,
+    strip_hop_by_hop, upgrade_protocol,
+};
+use foxy_rules::slice::strong_validator;
+use foxy_rules::upstream_range::range_value;
+use foxy_rules::{RangeSpec, Span, UpstreamRange, Validators, upstream_range};
+
+/// The client's request as it goes on.
+pub(crate) fn forwarded(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    body: RequestBody,
+) -> UpstreamRequest {
+    let mut headers = end_to_end(worker, head);
+    if head.method == Method::Get {
+        bound_range(&mut headers);
+    }
+    if !expects_continue(head) {
+        headers.remove("expect");
+    }
+    if let Some(protocol) = upgrade_protocol(head.version, &head.headers) {
+        headers.append("Connection", "upgrade");
+        headers.append("Upgrade", protocol);
+    } else if accepts_trailers(&head.headers) {
+        headers.append("Connection", "TE");
+        headers.append("TE", "trailers");
+    }
+    if let Some(left) = head.hops_left() {
+        headers.set("Max-Forwards", left.saturating_sub(1).to_string());
+    }
+    UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }
+}
+
+/// A GET for the cache: without the client's own conditions and ranges, with those of the stored
+/// response that is to be validated.
+pub(crate) fn for_cache(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    stale: Option<&Stored>,
+) -> UpstreamRequest {
+    let mut headers = end_to_end(worker, head);
+    headers.remove_all(["expect", "if-none-match", "if-modified-since", "if-range", "range"]);
+    if let Some(stale) = stale {
+        let view = View(&stale.head.headers);
+        let validators = Validators::of(&view);
+        for (name, value) in
+            [("If-None-Match", validators.etag), ("If-Modified-Since", validators.last_modified)]
+        {
+            if let Some(value) = value {
+                headers.append(name, value);
+            }
+        }
+    }
+    UpstreamRequest {
+        origin,
+        method: Method::Get,
+        target: target(head),
+        headers,
+        body: RequestBody::none(),
+    }
+}
+
+/// A GET of these bytes for the cache: of what `of` is the head of and of nothing else, where that
+/// has a strong validator.
+pub(crate) fn for_range(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    span: Span,
+    of: Option<&ResponseHead>,
+) -> UpstreamRequest {
+    let mut request = for_cache(worker, head, origin, None);
+    request.headers.append("Range", range_value(RangeSpec::Span(span)));
+    if let Some(validator) =
+        of.and_then(|of| strong_validator(&View(&of.headers)).map(<[u8]>::to_vec))
+    {
+        request.headers.append("If-Range", validator);
+    }
+    request
+}
+
+/// The same with the question if what is stored is still good.
+pub(crate) fn for_validated_range(
+    worker: &Worker,
+    head: &RequestHead,
+    origin: Origin,
+    span: Span,
+    stored: &Stored,
+) -> UpstreamRequest {
+    let mut request = for_cache(worker, head, origin, Some(stored));
+    request.headers.append("Range", range_value(RangeSpec::Span(span)));
+    request
+}
+
+/// What a client's Range asks of the origin; `None` without one.
+pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
+    let mut lines = headers.get_all("range");
+    let range = lines.next()?;
+    Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
+}
+
+/// Makes of a Range what may go to an origin.
+fn bound_range(headers: &mut Headers) {
+    match asked_range(headers) {
+        None | Some(UpstreamRange::Unknown) => {}
+        Some(UpstreamRange::One(spec)) => headers.set("Range", range_value(spec)),
+        Some(UpstreamRange::Several(value)) => headers.set("Range", value),
+        Some(UpstreamRange::Whole) => {
+            headers.remove("range");
+            headers.remove("if-range");
+        }
+    }
+}
+
+fn end_to_end(worker: &Worker, head: &RequestHead) -> Headers {
+    let mut headers = head.headers.clone();
+    strip_hop_by_hop(&mut headers);
+    if !headers.contains("host")
+        && let Some(authority) = head.authority()
+    {
+        headers.append("Host", authority);
+    }
+    worker.add_via(head.version, &mut headers);
+    headers
+}
+
+fn target(head: &RequestHead) -> Bytes {
+    head.origin_form()
+        .map_or_else(|| Bytes::from_static(b"/"), |target| Bytes::copy_from_slice(&target))
+}

@@ -1,0 +1,117 @@
+//! Answers a GET or HEAD with what its flight came to: a response that others may be reading too, a
+//! stored one that was confirmed, or an error. It starts nothing.
+
+use crate::answer;
+use crate::answer::catch_up;
+use crate::answer::stream::{self, Source, Streamed};
+use crate::cache::refusals::NotKept;
+use crate::client::sender::Sender;
+use crate::core::fields::View;
+use crate::core::hit_source::HitSource;
+use crate::fill::stale::Miss;
+use crate::flight::{FlightHead, Outcome, Piece, Reader};
+use crate::lookup::result::Got;
+use crate::lookup::serve_stored::hit;
+use crate::request::cache_status::CacheStatus;
+use crate::request::reason::ErrorReason;
+use crate::request::sent::{After, Cut, Told};
+use crate::request::wanted::Wanted;
+use crate::worker::Worker;
+use foxy_base::clock;
+use foxy_rules::{Conditional, evaluate};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what
+/// comes, turned out to be gone, or something else was confirmed.
+pub(crate) async fn settle(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    miss: &Miss,
+    reader: &Reader,
+    outcome: Outcome,
+    collapsed: bool,
+) -> Result<Option<Got>, Cut> {
+    if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
+        && let Some((after, told)) = hit(
+            worker,
+            sender,
+            wanted,
+            (Arc::clone(stored), miss.watch.looked()),
+            how,
+            clock::steady(),
+        )
+        .await?
+    {
+        return Ok(Some(Got::Answered(after, told)));
+    }
+    let (after, told) = match outcome {
+        Outcome::Unconfirmed => return Ok(None),
+        Outcome::Failed(error) => {
+            answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
+        }
+        Outcome::Revalidated(stored, _) => {
+            let now = clock::steady();
+            let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
+                - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
+            let how = (HitSource::Revalidated(miss.reason), ttl, None);
+            match hit(worker, sender, wanted, (stored, miss.watch.looked()), how, now).await? {
+                Some(answered) => answered,
+                None => return Ok(None),
+            }
+        }
+        Outcome::Response(head) => {
+            let outcome = CacheStatus::Forwarded {
+                reason: miss.reason,
+                status: Some(head.head.status),
+                stored: head.not_stored.is_none(),
+                collapsed,
+                detail: head.not_stored.map(NotKept::name),
+            };
+            match respond(worker, sender, wanted, reader, &head, outcome).await? {
+                Some(answered) => answered,
+                None => return Ok(None),
+            }
+        }
+    };
+    Ok(Some(Got::Answered(after, told)))
+}
+
+/// Answers with the response of a flight; `None` when its beginning can no longer be had.
+async fn respond(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    wanted: &Wanted<'_>,
+    reader: &Reader,
+    flight: &FlightHead,
+    outcome: CacheStatus,
+) -> Result<Option<(After, Told)>, Cut> {
+    let age = flight.times.age(clock::steady());
+    let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
+    if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
+        if flight.not_stored.is_none()
+            && let Some(stand_in) = reader.another()
+        {
+            // This client needs no body; the next one will.
+            tokio::task::spawn_local(
+                async move { while let Piece::Data(_) = stand_in.next().await {} },
+            );
+        }
+        return answer::not_modified(sender, wanted.asked, &flight.head.headers, age, outcome)
+            .await
+            .map(Some);
+    }
+    if reader.is_late() {
+        return catch_up::from_beginning(worker, sender, wanted, (reader, flight), outcome).await;
+    }
+    let (source, how) = (Source::Flight(reader), (Some(age), outcome));
+    match stream::streamed(worker, sender, wanted.asked, flight.lines(), flight.length, how, source)
+        .await?
+    {
+        Streamed::Whole(after, told) => Ok(Some((after, told))),
+        Streamed::Part(begun) => {
+            catch_up::catch_up(worker, sender, wanted, (reader, flight), begun).await.map(Some)
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Requests the cache is not asked about: sent on with their bodies, answered as the origin
+//! answers.
+
+use crate::answer;
+use crate::answer::stream::{self, Source, Streamed};
+use crate::cache::stored::CacheKey;
+use crate::client::Receiver;
+use crate::client::io::ReadEnd;
+use crate::client::sender::Sender;
+use crate::core::client_block::ClientBlock;
+use crate::core::counters::Counter;
+use crate::core::fields::View;
+use crate::core::forward_reason::ForwardReason;
+use crate::core::hit_source::HitSource;
+use crate::core::transport::Transport;
+use crate::fill::outgoing;
+use crate::fill::request::prepare;
+use crate::fill::tee::Aside;
+use crate::fill::times::Times;
+use crate::fill::update_stored::Described;
+use crate::lookup::serve_stored::hit;
+use crate::request::answer_options::Asked;
+use crate::request::cache_status::CacheStatus;
+use crate::request::reason::ErrorReason;
+use crate::request::sent::{After, Cut, Told};
+use crate::request::wanted::Wanted;
+use crate::upstream::{
+    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, UpstreamError, UpstreamExchange,
+};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_base::clock;
+use foxy_http::{
+    BodyLength, DecodeError, Headers, Method, RequestEvent, RequestHead, ResponseHead, Version,
+    strip_hop_by_hop,
+};
+use foxy_rules::invalidate::also_invalidated;
+use foxy_rules::invalidates;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A request to be sent on.
+pub(crate) struct Forward<'a> {
+    pub(crate) head: &'a RequestHead,
+    pub(crate) body: BodyLength,
+    pub(crate) origin: Origin,
+    pub(crate) key: CacheKey,
+    pub(crate) reason: ForwardReason,
+    pub(crate) asked: Asked,
+    /// Who asks.
+    pub(crate) client: ClientBlock,
+    /// What is stored, if the answer may describe it anew.
+    pub(crate) described: Option<Described>,
+}
+
+/// How it went.
+pub(crate) enum Forwarded {
+    /// Answered; whether the request's body was read to its end.
+    Answered(After, Told),
+    /// The origin switched protocols: its head, its connection, and what came after the head.
+    Switched(ResponseHead, Transport, Bytes),
+}
+
+/// A body of HTTP/2 up to this length is read whole before its request is sent on: one whose length
+/// lies reaches no origin.
+const READ_WHOLE: u64 = 16 << 10;
+
+/// What became of the client's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pumped {
+    Whole,
+    NotWanted,
+    Broken,
+}
+
+/// The rule that the client's body broke, for the answer: the exchange only learns that the body
+/// does not come whole.
+type BrokenRule = Cell<Option<DecodeError>>;
+
+/// Sends a request on and its answer back. The body and the answer travel at the same time.
+pub(crate) async fn forward(
+    worker: &Rc<Worker>,
+    receiver: &mut Receiver<'_>,
+    sender: &mut Sender<'_>,
+    request: Forward<'_>,
+) -> Result<Forwarded, Cut> {
+    let early = match early(receiver, &request, worker.settings().client_read).await {
+        Ok(early) => early,
+        Err(ReadEnd::Malformed(error)) => {
+            let asked = Asked { keep: false, ..request.asked };
+            let reason = ErrorReason::Malformed(error);
+            let (after, told) = answer::error(worker, sender, asked, reason).await?;
+            return Ok(Forwarded::Answered(after, told));
+        }
+        Err(_) => return Err(Cut::Client),
+    };
+    worker.counters.add(Counter::Forwarded, 1);
+    let (pieces, body) = RequestBody::channel(request.body);
+    let outgoing = outgoing::forwarded(worker, request.head, request.origin.clone(), body);
+    let exchange = worker.upstream.exchange(outgoing).asked_by(request.client);
+    let broken_rule = BrokenRule::default();
+    let pump = pump((early, receiver), pieces, worker.settings().client_read, &broken_rule);
+    let respond = respond(worker, sender, &request, exchange, &broken_rule);
+    tokio::pin!(pump, respond);
+    let mut pumped = None;
+    let result = loop {
+        tokio::select! {
+            result = &mut respond => break result,
+            end = &mut pump, if pumped.is_none() => pumped = Some(end),
+        }
+    };
+    match result? {
+        // What is left of the body would be read as the next request.
+        Forwarded::Answered(_, told) if pumped != Some(Pumped::Whole) => {
+            Ok(Forwarded::Answered(After::Close, told))
+        }
+        forwarded => Ok(forwarded),
+    }
+}
+
+/// What of a body is read before the origin hears of it: a small one of HTTP/2, unless its client
+/// waits to be asked for it.
+async fn early(
+    receiver: &mut Receiver<'_>,
+    request: &Forward<'_>,
+    limit: Duration,
+) -> Result<Vec<RequestEvent>, ReadEnd> {
+    let mut early = Vec::new();
+    let is_small = matches!(request.body, BodyLength::Length(1..=READ_WHOLE));
+    if !is_small
+        || matches!(receiver, Receiver::Http1(_))
+        || request.head.headers.contains("expect")
+    {
+        return Ok(early);
+    }
+    while !matches!(early.last(), Some(RequestEvent::End)) {
+        early.push(receiver.next(limit).await?);
+    }
+    Ok(early)
+}
+
+/// Carries the client's body to the exchange. What is malformed is noted before the exchange can
+/// learn of it.
+async fn pump(
+    (early, receiver): (Vec<RequestEvent>, &mut Receiver<'_>),
+    pieces: BodySender,
+    limit: Duration,
+    broken_rule: &BrokenRule,
+) -> Pumped {
+    let (mut trailers, mut early) = (Headers::new(), early.into_iter());
+    loop {
+        let event = match early.next() {
+            Some(event) => Ok(event),
+            None => receiver.next(limit).await,
+        };
+        let piece = match event {
+            Ok(RequestEvent::Body(data)) => BodyPiece::Data(data),
+            Ok(RequestEvent::Trailers(found)) => {
+                trailers = found;
+                continue;
+            }
+            Ok(RequestEvent::End) => {
+                // An exchange that has all it wants has closed its end; the body is whole all the
+                // same.
+                let _ = pieces.send(BodyPiece::End(trailers)).await;
+                return Pumped::Whole;
+            }
+            Ok(RequestEvent::Head(..)) => return Pumped::Broken,
+            Err(ReadEnd::Malformed(error)) => {
+                broken_rule.set(Some(error));
+                return Pumped::Broken;
+            }
+            Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Timeout | ReadEnd::NoRoom) => {
+                return Pumped::Broken;
+            }
+        };
+        if pieces.send(piece).await.is_err() {
+            return Pumped::NotWanted;
+        }
+    }
+}
+
+async fn respond(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    request: &Forward<'_>,
+    mut exchange: UpstreamExchange,
+    broken_rule: &BrokenRule,
+) -> Result<Forwarded, Cut> {
+    let (requested, watch) = (clock::steady(), worker.shared.cache.watch(&request.key));
+    let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
+        Ok(found) => found,
+        Err(error) => {
+            if let Some((after, told)) = stand_in(worker, sender, request, error).await? {
+                return Ok(Forwarded::Answered(after, told));
+            }
+            let (asked, reason) = refusal(request.asked, error, broken_rule);
+            let (after, told) = answer::error(worker, sender, asked, reason).await?;
+            return Ok(Forwarded::Answered(after, told));
+        }
+    };
+    worker.count_response(head.version);
+    if length == BodyLength::Tunnel {
+        let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Cut::Source) };
+        return Ok(Forwarded::Switched(head, stream, rest));
+    }
+    if invalidates(request.head.method.as_str(), head.status) {
+        invalidate(worker, request, &head).await;
+    }
+    let times = Times::until_now(requested);
+    if let Some(described) = &request.described {
+        described.seen(worker, &request.head.headers, &head, times);
+    }
+    prepare(&mut head, worker, times.civil);
+    let length = match length {
+        BodyLength::Length(bytes) => Some(bytes),
+        BodyLength::None => Some(0),
+        _ => None,
+    };
+    if !request.asked.head_only && head.status != 304 {
+        head.headers.remove("content-length");
+    }
+    let watch = match (&request.head.method, head.status) {
+        // The request itself has just invalidated what was there.
+        (Method::Post, 200) if !worker.claims_to_be_forwarded(request.head) => Some(watch.again()),
+        (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
+        _ => None,
+    };
+    let key = &request.key;
+    let mut aside = watch
+        .and_then(|watch| Aside::begin(worker, key, request.head, (&head, length), times, watch));
+    let outcome = CacheStatus::Forwarded {
+        reason: request.reason,
+        status: Some(head.status),
+        stored: aside.is_some(),
+        collapsed: false,
+        detail: None,
+    };
+    let source = Source::Exchange(&mut exchange, aside.as_mut());
+    match stream::streamed(
+        worker,
+        sender,
+        request.asked,
+        (&head, None),
+        length,
+        (None, outcome),
+        source,
+    )
+    .await?
+    {
+        Streamed::Whole(after, told) => Ok(Forwarded::Answered(after, told)),
+        Streamed::Part(..) => Err(Cut::Source),
+    }
+}
+
+/// How a request without a response is answered. After a body that did not come whole, no further
+/// request can be told from its rest.
+fn refusal(asked: Asked, error: UpstreamError, broken_rule: &BrokenRule) -> (Asked, ErrorReason) {
+    if error != UpstreamError::RequestBodyBroken {
+        return (asked, ErrorReason::Upstream(error));
+    }
+    let reason = broken_rule.get().map_or(ErrorReason::Upstream(error), ErrorReason::Malformed);
+    (Asked { keep: false, ..asked }, reason)
+}
+
+/// Answers with what is stored, if the origin's failure allows that.
+async fn stand_in(
+    worker: &Rc<Worker>,
+    sender: &mut Sender<'_>,
+    request: &Forward<'_>,
+    error: UpstreamError,
+) -> Result<Option<(After, Told)>, Cut> {
+    let Some(described) = &request.described else { return Ok(None) };
+    let Some((by, permit)) = described.permit_after(error, &request.head.headers) else {
+        return Ok(None);
+    };
+    let (head, asked, client) = (request.head, request.asked, request.client);
+    let wanted =
+        Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked, client };
+    let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
+    let how = (HitSource::Fallback(None), ttl, Some(permit));
+    let stored = (Arc::clone(&described.stored), described.watch.looked());
+    hit(worker, sender, &wanted, stored, how, clock::steady()).await
+}
+
+/// Waits for the final head and passes on what comes before it.
+async fn final_head(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    exchange: &mut UpstreamExchange,
+) -> Result<Result<(ResponseHead, BodyLength), UpstreamError>, Cut> {
+    loop {
+        match exchange.head().await {
+            Ok(HeadEvent::Continue) if asked.version != Version::Http10 => {
+                sender.head(&ResponseHead::new(100)).await?;
+            }
+            Ok(HeadEvent::Interim(head)) => interim(sender, asked, head).await?,
+            Ok(HeadEvent::Continue) => {}
+            Ok(HeadEvent::Final(head, length)) => return Ok(Ok((head, length))),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
+/// Passes a 1xx on to a client that can take it (RFC 9110 §15.2: not one of HTTP/1.0).
+pub(crate) async fn interim(
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    mut head: ResponseHead,
+) -> Result<(), Cut> {
+    if asked.version == Version::Http10 {
+        return Ok(());
+    }
+    strip_hop_by_hop(&mut head.headers);
+    Ok(sender.head(&head).await?)
+}
+
+async fn invalidate(worker: &Worker, request: &Forward<'_>, head: &ResponseHead) {
+    let cache = &worker.shared.cache;
+    cache.invalidate(&request.key, &worker.counters).await;
+    let Ok(base) = std::str::from_utf8(&request.key.text) else { return };
+    for other in also_invalidated(&View(&head.headers), base) {
+        cache.invalidate(&CacheKey::new(other), &worker.counters).await;
+    }
+}

@@ -1,0 +1,163 @@
+//! The `Cache-Status` field (RFC 9211): what this cache did with a request, as a value and as text.
+
+use crate::core::forward_reason::ForwardReason;
+use crate::core::hit_source::HitSource;
+use crate::request::reason::ErrorReason;
+use foxy_rules::Permit;
+use std::fmt;
+
+/// What was done with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheStatus {
+    /// Answered from the cache.
+    Hit {
+        /// From where.
+        source: HitSource,
+        /// Freshness left in seconds; negative when served stale.
+        ttl: i64,
+        /// What allows it to be served stale.
+        permit: Option<Permit>,
+    },
+    /// Sent on.
+    Forwarded {
+        /// Why.
+        reason: ForwardReason,
+        /// The origin's status, once known.
+        status: Option<u16>,
+        /// Whether it is being stored. A forecast: the head is sent before the body is whole and
+        /// the store has confirmed.
+        stored: bool,
+        /// Whether another request's flight answered this one.
+        collapsed: bool,
+        /// Why it is not stored, where that has a reason.
+        detail: Option<&'static str>,
+    },
+    /// Answered by the proxy itself.
+    Local {
+        /// Why.
+        detail: &'static str,
+    },
+    /// Answered by the proxy itself with an error.
+    Error(ErrorReason),
+}
+
+impl fmt::Display for CacheStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("foxy")?;
+        match self {
+            Self::Hit { source, ttl, permit } => {
+                match source {
+                    HitSource::Memory | HitSource::Disk => f.write_str("; hit")?,
+                    HitSource::Revalidated(reason) => {
+                        write!(f, "; fwd={}; fwd-status=304", reason.token())?
+                    }
+                    HitSource::Fallback(Some(status)) => {
+                        write!(f, "; fwd=stale; fwd-status={status}")?
+                    }
+                    HitSource::Fallback(None) => f.write_str("; fwd=stale")?,
+                }
+                f.write_str("; ttl=")?;
+                f.write_str(itoa::Buffer::new().format(*ttl))?;
+                permit.map_or(Ok(()), |permit| write!(f, "; detail={}", permit.name()))
+            }
+            Self::Forwarded { reason, status, stored, collapsed, detail } => {
+                f.write_str("; fwd=")?;
+                f.write_str(reason.token())?;
+                if let Some(status) = status {
+                    f.write_str("; fwd-status=")?;
+                    f.write_str(itoa::Buffer::new().format(*status))?;
+                }
+                if *stored {
+                    f.write_str("; stored")?;
+                }
+                if *collapsed {
+                    f.write_str("; collapsed")?;
+                }
+                detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
+            }
+            Self::Local { detail } => write!(f, "; detail={detail}"),
+            Self::Error(reason) => write!(f, "; detail={}", reason.name()),
+        }
+    }
+}
+
+impl CacheStatus {
+    /// The result code of Squid's access log.
+    #[must_use]
+    pub const fn squid_code(self) -> &'static str {
+        match self {
+            Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
+            Self::Hit { source: HitSource::Disk, .. } => "TCP_HIT",
+            Self::Hit { source: HitSource::Revalidated(_), .. } => "TCP_REFRESH_UNMODIFIED",
+            Self::Hit { source: HitSource::Fallback(_), .. } => "TCP_REFRESH_FAIL_OLD",
+            Self::Forwarded { collapsed: true, .. } => "TCP_CF_MISS",
+            Self::Forwarded { reason: ForwardReason::Stale, .. } => "TCP_REFRESH_MODIFIED",
+            Self::Forwarded { reason: ForwardReason::Request, .. } => "TCP_CLIENT_REFRESH_MISS",
+            Self::Forwarded { .. } => "TCP_MISS",
+            Self::Local { .. } | Self::Error(_) => "NONE",
+        }
+    }
+
+    /// How the response was reached, in Squid's words.
+    #[must_use]
+    pub const fn hierarchy(self) -> &'static str {
+        match self {
+            Self::Forwarded { .. }
+            | Self::Hit { source: HitSource::Revalidated(_) | HitSource::Fallback(_), .. } => {
+                "HIER_DIRECT"
+            }
+            _ => "HIER_NONE",
+        }
+    }
+}
+
+/// Where a stored response comes from, its freshness left in seconds (negative when stale), and
+/// what allows it to answer when it is stale.
+pub(crate) type How = (HitSource, i64, Option<Permit>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_says_what_rfc_9211_says() {
+        let forwarded = |stored, collapsed, detail| CacheStatus::Forwarded {
+            reason: ForwardReason::UriMiss,
+            status: Some(200),
+            stored,
+            collapsed,
+            detail,
+        };
+        let hit = |source, ttl, permit| CacheStatus::Hit { source, ttl, permit };
+        let cases = [
+            (hit(HitSource::Memory, 30, None), "foxy; hit; ttl=30"),
+            (
+                hit(HitSource::Disk, -5, Some(Permit::MaxStale)),
+                "foxy; hit; ttl=-5; detail=max-stale",
+            ),
+            (
+                hit(HitSource::Revalidated(ForwardReason::Stale), 9, None),
+                "foxy; fwd=stale; fwd-status=304; ttl=9",
+            ),
+            (
+                hit(HitSource::Fallback(Some(503)), -5, Some(Permit::IfError)),
+                "foxy; fwd=stale; fwd-status=503; ttl=-5; detail=stale-if-error",
+            ),
+            (
+                hit(HitSource::Fallback(None), -5, Some(Permit::Disconnected)),
+                "foxy; fwd=stale; ttl=-5; detail=disconnected",
+            ),
+            (forwarded(true, false, None), "foxy; fwd=uri-miss; fwd-status=200; stored"),
+            (forwarded(false, true, None), "foxy; fwd=uri-miss; fwd-status=200; collapsed"),
+            (
+                forwarded(false, false, Some("private")),
+                "foxy; fwd=uri-miss; fwd-status=200; detail=private",
+            ),
+            (CacheStatus::Local { detail: "trace" }, "foxy; detail=trace"),
+            (CacheStatus::Error(ErrorReason::Loop), "foxy; detail=loop"),
+        ];
+        for (status, text) in cases {
+            assert_eq!(status.to_string(), text);
+        }
+    }
+}

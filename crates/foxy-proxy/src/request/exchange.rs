@@ -1,0 +1,310 @@
+//! The life of a request, as far as it can be decided without doing anything: what kind of request
+//! it is, and what follows from what the cache holds. Pure; `server` and `lookup` carry it out.
+//!
+//! ```text
+//! request ── malformed, loop, wrong kind of proxy ──────────────────────► Refuse
+//!    ├────── CONNECT ───────────────────────────────────────────────────► Tunnel
+//!    ├────── TRACE or OPTIONS with Max-Forwards: 0 ─────────────────────► AnswerHere
+//!    ├────── PURGE ─────────────────────────────────────────────────────► Purge
+//!    ├────── other method, body, upgrade, If-Match, … ──────────────────► Forward (the cache is not asked)
+//!    └────── GET, HEAD ── look up ─┬─ fresh enough ─────────────────────► Serve
+//!                                  ├─ only-if-cached ───────────────────► Refuse
+//!                                  ├─ stale or asked to, has validators ► Revalidate
+//!                                  └─ nothing, or no validators ────────► Fetch
+//! ```
+
+use crate::cache::stored::Stored;
+use crate::core::fields::View;
+use crate::core::forward_reason::ForwardReason;
+use crate::request::mode::Mode;
+use crate::request::reason::ErrorReason;
+use crate::upstream::{ChosenBy, Origin, Scheme};
+use foxy_base::WallTime;
+use foxy_http::{
+    Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away,
+    upgrade_protocol,
+};
+use foxy_rules::reuse::may_reuse_under;
+use foxy_rules::validate::must_reach_origin;
+use foxy_rules::{Permit, RequestControl, Reuse, Validators, cache_key};
+
+/// What kind of request it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// Answered with an error.
+    Refuse(ErrorReason),
+    /// A tunnel to that origin.
+    Tunnel(Origin),
+    /// OPTIONS that ends here.
+    AnswerHere,
+    /// A purge of what is stored under that key.
+    Purge(Vec<u8>),
+    /// Sent to the origin without asking the cache.
+    Forward(Origin, Vec<u8>, ForwardReason),
+    /// Looked up under that key first.
+    LookUp(Origin, Vec<u8>),
+}
+
+/// Sorts a request that came `over` this.
+pub(crate) fn plan(
+    head: &RequestHead,
+    body: BodyLength,
+    over: Scheme,
+    mode: &Mode,
+    via_name: &str,
+) -> Plan {
+    if in_a_circle(head, via_name) {
+        return Plan::Refuse(ErrorReason::Loop);
+    }
+    if head.method == Method::Connect {
+        return tunnel(head, mode);
+    }
+    let (origin, key) = match target(head, over, mode) {
+        Ok(found) => found,
+        Err(reason) => return Plan::Refuse(reason),
+    };
+    let hops_left = head.hops_left();
+    match head.method {
+        Method::Other(ref name) if &**name == "PURGE" => return Plan::Purge(key),
+        Method::Trace if hops_left == Some(0) => return Plan::Refuse(ErrorReason::TraceHere),
+        Method::Options if hops_left == Some(0) => return Plan::AnswerHere,
+        _ => {}
+    }
+    match why_not_cached(head, body) {
+        Some(ForwardReason::Bypass) if RequestControl::of(&View(&head.headers)).only_if_cached => {
+            Plan::Refuse(ErrorReason::OnlyIfCached)
+        }
+        Some(reason) => Plan::Forward(origin, key, reason),
+        None => Plan::LookUp(origin, key),
+    }
+}
+
+fn in_a_circle(head: &RequestHead, via_name: &str) -> bool {
+    let hops = head.headers.tokens("via");
+    let mut names = hops.filter_map(|hop| {
+        hop.split(|byte| byte.is_ascii_whitespace()).filter(|part| !part.is_empty()).nth(1)
+    });
+    names.any(|name| name.eq_ignore_ascii_case(via_name.as_bytes()))
+}
+
+fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
+    if *mode != Mode::Forward {
+        return Plan::Refuse(ErrorReason::ConnectToReverse);
+    }
+    let authority = match head.target.form() {
+        TargetForm::Authority(text) => Authority::parse(text),
+        _ => None,
+    };
+    match authority {
+        Some(Authority { host, port: Some(port) }) => {
+            Plan::Tunnel(Origin::new(Scheme::Http, host, port, ChosenBy::Client))
+        }
+        _ => Plan::Refuse(ErrorReason::BadAuthority),
+    }
+}
+
+/// Where a request goes, and its cache key.
+fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorReason> {
+    let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
+    let text = head.authority().unwrap_or_default();
+    match (mode, head.target.form()) {
+        (_, TargetForm::Absolute { scheme, .. }) if Scheme::named(scheme).is_none() => {
+            Err(ErrorReason::UnsupportedScheme)
+        }
+        (Mode::Reverse { origin }, _) => {
+            Ok((origin.origin(), cache_key(over.as_str(), text, &path)))
+        }
+        (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
+            let scheme = Scheme::named(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
+            let authority = Authority::parse(text).ok_or(ErrorReason::BadAuthority)?;
+            let port = authority.port.unwrap_or(scheme.default_port());
+            let origin = Origin::new(scheme, authority.host, port, ChosenBy::Client);
+            Ok((origin, cache_key(scheme.as_str(), text, &path)))
+        }
+        (Mode::Forward, _) => Err(ErrorReason::NotAProxyRequest),
+    }
+}
+
+fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason> {
+    if !matches!(head.method, Method::Get | Method::Head) {
+        return Some(ForwardReason::Method);
+    }
+    let has_body = !matches!(body, BodyLength::None | BodyLength::Length(0));
+    let upgrade = upgrade_protocol(head.version, &head.headers).is_some();
+    // A response to fewer fields than were sent must not be kept under all of them: its variant
+    // would be another.
+    let other = names_other_fields_away(&head.headers);
+    (has_body || upgrade || other || must_reach_origin(&View(&head.headers)))
+        .then_some(ForwardReason::Bypass)
+}
+
+/// What follows from what the cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It answers.
+    Serve {
+        /// Seconds of freshness left; negative when stale.
+        ttl: i64,
+        /// What allows it to answer stale.
+        permit: Option<Permit>,
+    },
+    /// Only the cache may answer, and it cannot.
+    GatewayTimeout,
+    /// The origin is asked whether it is still good.
+    Revalidate(ForwardReason),
+    /// The origin is asked for it.
+    Fetch(ForwardReason),
+}
+
+/// Decides about a stored response.
+pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -> Next {
+    let signed = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
+    match may_reuse_under(control, stored.facts(), now) {
+        Reuse::Fresh { left } => Next::Serve { ttl: signed(left), permit: None },
+        Reuse::Stale { by, permit } => Next::Serve { ttl: -signed(by), permit: Some(permit) },
+        Reuse::Revalidate(_) if control.only_if_cached => Next::GatewayTimeout,
+        Reuse::Revalidate(why) => {
+            let reason =
+                if why.is_the_requests() { ForwardReason::Request } else { ForwardReason::Stale };
+            if can_be_validated(stored) { Next::Revalidate(reason) } else { Next::Fetch(reason) }
+        }
+    }
+}
+
+/// Whether the origin can be asked if a stored response is still good.
+pub(crate) fn can_be_validated(stored: &Stored) -> bool {
+    stored.head.status == 200 && !Validators::of(&View(&stored.head.headers)).is_empty()
+}
+
+/// Decides when nothing that fits is stored.
+pub(crate) fn decide_without(control: &RequestControl, varies: bool) -> Next {
+    match (control.only_if_cached, varies) {
+        (true, _) => Next::GatewayTimeout,
+        (false, true) => Next::Fetch(ForwardReason::VaryMiss),
+        (false, false) => Next::Fetch(ForwardReason::UriMiss),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::mode::ReverseOrigin;
+    use bytes::BytesMut;
+    use foxy_http::{RequestDecoder, RequestEvent};
+
+    fn sort(text: &str, mode: &Mode) -> Plan {
+        sort_over(Scheme::Http, text, mode)
+    }
+
+    fn sort_over(over: Scheme, text: &str, mode: &Mode) -> Plan {
+        let mut buffer = BytesMut::from(text.replace('\n', "\r\n").as_bytes());
+        match RequestDecoder::default().next(&mut buffer) {
+            Ok(Some(RequestEvent::Head(head, body))) => plan(&head, body, over, mode, "foxy-1"),
+            other => panic!("not a request: {other:?}"),
+        }
+    }
+
+    fn origin(port: u16) -> Origin {
+        Origin::new(Scheme::Http, "a.test", port, ChosenBy::Client)
+    }
+
+    #[test]
+    fn a_forward_proxy_sorts_requests() {
+        let key = |path: &str| format!("http://a.test{path}").into_bytes();
+        let forward = |reason| Plan::Forward(origin(80), key("/x"), reason);
+        let cases = [
+            (
+                "GET http://A.test/x?y HTTP/1.1\nHost: a.test\n\n",
+                Plan::LookUp(origin(80), key("/x?y")),
+            ),
+            ("HEAD http://a.test HTTP/1.1\nHost: a.test\n\n", Plan::LookUp(origin(80), key("/"))),
+            (
+                "GET http://a.test:80/x HTTP/1.1\nHost: b.test\n\n",
+                Plan::LookUp(origin(80), key("/x")),
+            ),
+            (
+                "POST http://a.test/x HTTP/1.1\nHost: a.test\nContent-Length: 0\n\n",
+                forward(ForwardReason::Method),
+            ),
+            (
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nContent-Length: 5\n\n",
+                forward(ForwardReason::Bypass),
+            ),
+            (
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nIf-Match: \"a\"\n\n",
+                forward(ForwardReason::Bypass),
+            ),
+            (
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: upgrade\nUpgrade: websocket\n\n",
+                forward(ForwardReason::Bypass),
+            ),
+            (
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: Accept-Language\nAccept-Language: de\n\n",
+                forward(ForwardReason::Bypass),
+            ),
+            (
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: keep-alive, X-Absent\n\n",
+                Plan::LookUp(origin(80), b"http://a.test/x".to_vec()),
+            ),
+            ("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443\n\n", Plan::Tunnel(origin(443))),
+            ("GET /x HTTP/1.1\nHost: a.test\n\n", Plan::Refuse(ErrorReason::NotAProxyRequest)),
+            (
+                "GET HTTPS://A.test/x HTTP/1.1\nHost: a.test\n\n",
+                Plan::LookUp(
+                    Origin::new(Scheme::Https, "a.test", 443, ChosenBy::Client),
+                    b"https://a.test/x".to_vec(),
+                ),
+            ),
+            (
+                "GET ftp://a.test/x HTTP/1.1\nHost: a.test\n\n",
+                Plan::Refuse(ErrorReason::UnsupportedScheme),
+            ),
+            (
+                "GET http://a.test/ HTTP/1.1\nHost: a.test\nVia: 1.1 b, 1.1 FOXY-1\n\n",
+                Plan::Refuse(ErrorReason::Loop),
+            ),
+            ("OPTIONS http://a.test HTTP/1.1\nHost: a.test\nMax-Forwards: 0\n\n", Plan::AnswerHere),
+            (
+                "TRACE http://a.test/ HTTP/1.1\nHost: a.test\nMax-Forwards: 0\n\n",
+                Plan::Refuse(ErrorReason::TraceHere),
+            ),
+            (
+                "OPTIONS http://a.test HTTP/1.1\nHost: a.test\nMax-Forwards: 00\n\n",
+                Plan::AnswerHere,
+            ),
+            (
+                "GET http://a.test/ HTTP/1.1\nHost: a.test\nIf-Match: \"a\"\nCache-Control: only-if-cached\n\n",
+                Plan::Refuse(ErrorReason::OnlyIfCached),
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(sort(text, &Mode::Forward), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reverse_proxy_goes_to_its_origin_and_keys_by_host() {
+        let mode = Mode::Reverse {
+            origin: ReverseOrigin { scheme: Scheme::Http, host: "inside".into(), port: 81 },
+        };
+        let plan = sort("GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
+        let inside = Origin::new(Scheme::Http, "inside", 81, ChosenBy::Operator);
+        assert_eq!(plan, Plan::LookUp(inside.clone(), b"http://a.test/x".to_vec()));
+        let plan = sort_over(Scheme::Https, "GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
+        assert_eq!(plan, Plan::LookUp(inside, b"https://a.test/x".to_vec()));
+        let plan = sort("CONNECT a.test:443 HTTP/1.1\nHost: a.test:443\n\n", &mode);
+        assert_eq!(plan, Plan::Refuse(ErrorReason::ConnectToReverse));
+        let plan = sort("GET ftp://a.test/x HTTP/1.1\nHost: a.test\n\n", &mode);
+        assert_eq!(plan, Plan::Refuse(ErrorReason::UnsupportedScheme));
+    }
+
+    #[test]
+    fn without_anything_stored_only_if_cached_ends_here() {
+        let control = RequestControl { only_if_cached: true, ..RequestControl::default() };
+        assert_eq!(decide_without(&control, false), Next::GatewayTimeout);
+        assert_eq!(
+            decide_without(&RequestControl::default(), true),
+            Next::Fetch(ForwardReason::VaryMiss)
+        );
+    }
+}

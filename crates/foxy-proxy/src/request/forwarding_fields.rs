@@ -1,0 +1,250 @@
+//! The fields in which a proxy tells an origin what its client asked for (RFC 7239 and its
+//! forerunners). An origin may build its answer from them, and no cache key has what a client
+//! writes there. A reverse proxy puts its own in their place; a forward proxy takes them off each
+//! request that the cache is asked about.
+
+use crate::request::mode::{Mode, ReverseOrigin};
+use crate::upstream::{Cidr, Scheme};
+use foxy_http::{Authority, Headers, RequestHead};
+use std::net::{IpAddr, SocketAddr};
+
+/// How the names of families begin: the client, host, scheme, port, prefix and user that a proxy
+/// forwards for, and the target before a proxy rewrote it.
+const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
+
+/// Names beside the families: the standard field, and further fields for the host or the client's
+/// address.
+const NAMES: [&str; 11] = [
+    "forwarded",
+    "x-forwarded",
+    "x-host",
+    "x-http-host-override",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-proxyuser-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "fastly-client-ip",
+];
+
+/// Names of fields that make another method of a GET. They stay where the cache is not asked: they
+/// serve POST.
+const METHODS: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
+
+/// What a field tells an origin that no cache key has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tells {
+    /// Who the client of another proxy is, or what it asked for.
+    Client,
+    /// Another method than the request's own.
+    Method,
+}
+
+impl Tells {
+    /// Names are compared in lower case, and with `-` for `_`: CGI and its kin do not tell these
+    /// apart.
+    fn of(name: &[u8]) -> Option<Self> {
+        // Every listed name begins with one of these; nearly no other does.
+        if !matches!(name, [b'x' | b'X' | b'f' | b'F' | b't' | b'T' | b'c' | b'C', ..]) {
+            return None;
+        }
+        let folded = |byte: &u8| if *byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+        let begins = |known: &str| {
+            known.len() <= name.len()
+                && known.bytes().zip(name).all(|(known, byte)| known == folded(byte))
+        };
+        let is = |known: &str| known.len() == name.len() && begins(known);
+        if FAMILIES.iter().any(|family| begins(family)) || NAMES.iter().any(|known| is(known)) {
+            return Some(Self::Client);
+        }
+        METHODS.iter().any(|known| is(known)).then_some(Self::Method)
+    }
+}
+
+/// Whether a request has a field that speaks for the client of another proxy.
+pub(crate) fn are_in(headers: &Headers) -> bool {
+    headers.raw().any(|(name, _)| Tells::of(name) == Some(Tells::Client))
+}
+
+/// Takes off a request for the cache what is in no cache key and may choose the answer. A reverse
+/// proxy's own fields stay.
+pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
+    let goes = |name: &[u8]| match Tells::of(name) {
+        Some(Tells::Client) => *mode == Mode::Forward,
+        Some(Tells::Method) => true,
+        None => false,
+    };
+    if headers.raw().any(|(name, _)| goes(name)) {
+        headers.retain(|name, _| !goes(name.as_bytes()));
+    }
+}
+
+/// Makes a request what a reverse proxy's origin is to see of it. Gives the scheme that the client
+/// spoke, which differs from `over` where a trusted balancer says so.
+///
+/// A request without Host, which only HTTP/1.0 may send, is for the origin itself.
+pub(crate) fn replace(
+    head: &mut RequestHead,
+    client: SocketAddr,
+    over: Scheme,
+    (origin, trusted): (&ReverseOrigin, &[Cidr]),
+) -> Scheme {
+    let client = client.ip().to_canonical();
+    let is_trusted = trusted.iter().any(|block| block.contains(client));
+    let before = if is_trusted { Before::of(&head.headers) } else { Before::default() };
+    if are_in(&head.headers) {
+        head.headers.retain(|name, _| Tells::of(name.as_bytes()) != Some(Tells::Client));
+    }
+    if head.authority().is_none() {
+        head.headers.append("Host", origin.authority());
+    }
+    let scheme = before.scheme.unwrap_or(over);
+    let host = String::from_utf8_lossy(head.authority().unwrap_or_default()).into_owned();
+    add(&mut head.headers, &before, (client, &host, scheme));
+    scheme
+}
+
+/// What a trusted balancer said of the hops before it.
+#[derive(Default)]
+struct Before {
+    addresses: Option<String>,
+    elements: Option<String>,
+    scheme: Option<Scheme>,
+}
+
+impl Before {
+    fn of(headers: &Headers) -> Self {
+        let list = |name: &str| {
+            let members: Vec<_> = headers.tokens(name).map(String::from_utf8_lossy).collect();
+            (!members.is_empty()).then(|| members.join(", "))
+        };
+        let scheme = headers.tokens("x-forwarded-proto").last().and_then(Scheme::named);
+        Self { addresses: list("x-forwarded-for"), elements: list("forwarded"), scheme }
+    }
+}
+
+/// Adds what this proxy says.
+fn add(headers: &mut Headers, before: &Before, (client, host, scheme): (IpAddr, &str, Scheme)) {
+    let after = |before: &Option<String>, own: String| match before {
+        Some(before) => format!("{before}, {own}"),
+        None => own,
+    };
+    let node = match client {
+        IpAddr::V4(client) => client.to_string(),
+        IpAddr::V6(client) => format!("\"[{client}]\""),
+    };
+    // A host is a token (RFC 7239 §4) unless it has a port or brackets; it never has a quote or a
+    // backslash.
+    let quote = if host.contains(':') { "\"" } else { "" };
+    let element = format!("for={node};host={quote}{host}{quote};proto={}", scheme.as_str());
+    let port = Authority::parse(host.as_bytes()).and_then(|authority| authority.port);
+    headers.append("Forwarded", after(&before.elements, element));
+    headers.append("X-Forwarded-For", after(&before.addresses, client.to_string()));
+    headers.append("X-Forwarded-Host", host);
+    headers.append("X-Forwarded-Port", port.unwrap_or(scheme.default_port()).to_string());
+    headers.append("X-Forwarded-Proto", scheme.as_str());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BytesMut;
+    use foxy_http::{RequestDecoder, RequestEvent};
+
+    fn head(lines: &str) -> RequestHead {
+        let mut text = BytesMut::from(lines.replace('\n', "\r\n").as_bytes());
+        match RequestDecoder::default().next(&mut text) {
+            Ok(Some(RequestEvent::Head(head, _))) => head,
+            other => panic!("not a request: {other:?}"),
+        }
+    }
+
+    fn lines(headers: &Headers) -> Vec<String> {
+        headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value)))
+            .collect()
+    }
+
+    fn origin() -> ReverseOrigin {
+        ReverseOrigin { scheme: Scheme::Http, host: "::1".into(), port: 81 }
+    }
+
+    /// What an origin sees of a request from there, and the scheme that it counts as.
+    fn replaced(text: &str, client: &str, over: Scheme, trusted: &str) -> (Vec<String>, Scheme) {
+        let (mut head, client) =
+            (head(text), SocketAddr::new(client.parse().expect("an address"), 9));
+        let trusted: Vec<Cidr> = trusted.parse().into_iter().collect();
+        let scheme = replace(&mut head, client, over, (&origin(), &trusted));
+        (lines(&head.headers), scheme)
+    }
+
+    #[test]
+    fn what_a_client_claims_gives_way_to_what_the_proxy_knows() {
+        let claims = "GET / HTTP/1.1\nHost: a.test:8080\nForwarded: host=evil\nX-Forwarded-Host: evil\n\
+                      x_forwarded_prefix: /evil\nX-Original-URL: /evil\nX-Rewrite-Url: /evil\nX-Real-IP: 9.9.9.9\n\
+                      CF-Connecting-IP: 9.9.9.9\nX-Forwarded-Proto: http\nX-Custom: kept\nFrom: kept\n\n";
+        let expected = [
+            "Host: a.test:8080",
+            "X-Custom: kept",
+            "From: kept",
+            "Forwarded: for=\"[2001:db8::1]\";host=\"a.test:8080\";proto=https",
+            "X-Forwarded-For: 2001:db8::1",
+            "X-Forwarded-Host: a.test:8080",
+            "X-Forwarded-Port: 8080",
+            "X-Forwarded-Proto: https",
+        ];
+        let (seen, scheme) = replaced(claims, "2001:db8::1", Scheme::Https, "10.0.0.0/8");
+        assert_eq!((seen, scheme), (expected.map(str::to_owned).to_vec(), Scheme::Https));
+    }
+
+    #[test]
+    fn an_address_of_ipv4_that_came_over_ipv6_is_written_as_ipv4() {
+        let (seen, _) =
+            replaced("GET / HTTP/1.1\nHost: a.test\n\n", "::ffff:192.0.2.7", Scheme::Http, "");
+        assert_eq!(
+            seen[1..3],
+            ["Forwarded: for=192.0.2.7;host=a.test;proto=http", "X-Forwarded-For: 192.0.2.7"]
+        );
+        assert_eq!(seen[4], "X-Forwarded-Port: 80");
+    }
+
+    #[test]
+    fn a_trusted_balancer_says_who_came_to_it_and_over_what() {
+        let text = "GET / HTTP/1.1\nHost: a.test\nX-Forwarded-For: 192.0.2.7\nX-Forwarded-Proto: https\n\
+                    Forwarded: for=192.0.2.7\nX-Forwarded-Host: evil\n\n";
+        let (seen, scheme) = replaced(text, "10.0.0.1", Scheme::Http, "10.0.0.0/8");
+        let expected = [
+            "Host: a.test",
+            "Forwarded: for=192.0.2.7, for=10.0.0.1;host=a.test;proto=https",
+            "X-Forwarded-For: 192.0.2.7, 10.0.0.1",
+            "X-Forwarded-Host: a.test",
+            "X-Forwarded-Port: 443",
+            "X-Forwarded-Proto: https",
+        ];
+        assert_eq!((seen, scheme), (expected.map(str::to_owned).to_vec(), Scheme::Https));
+        let (seen, scheme) = replaced(text, "192.0.2.9", Scheme::Http, "10.0.0.0/8");
+        assert_eq!((&seen[2][..], scheme), ("X-Forwarded-For: 192.0.2.9", Scheme::Http));
+    }
+
+    #[test]
+    fn a_request_without_a_host_is_for_the_origin_itself() {
+        let (seen, _) = replaced("GET / HTTP/1.0\n\n", "192.0.2.7", Scheme::Http, "");
+        assert_eq!((&seen[0][..], &seen[3][..]), ("Host: [::1]:81", "X-Forwarded-Host: [::1]:81"));
+        let (seen, _) = replaced("OPTIONS * HTTP/1.0\n\n", "192.0.2.7", Scheme::Http, "");
+        assert_eq!(seen[0], "Host: [::1]:81");
+        let (seen, _) = replaced("GET / HTTP/1.0\nHost: a.test\n\n", "192.0.2.7", Scheme::Http, "");
+        assert_eq!(seen[0], "Host: a.test");
+    }
+
+    #[test]
+    fn what_is_in_no_key_is_taken_off_requests_for_the_cache() {
+        let text = "GET http://a.test/ HTTP/1.1\nHost: a.test\nX-Forwarded-For: 1\nX_HTTP_Method_Override: POST\nX-A: 1\n\n";
+        let (mut forward, mut reverse) = (head(text).headers, head(text).headers);
+        take_off(&mut forward, &Mode::Forward);
+        take_off(&mut reverse, &Mode::Reverse { origin: origin() });
+        assert_eq!(lines(&forward), ["Host: a.test", "X-A: 1"]);
+        assert_eq!(lines(&reverse), ["Host: a.test", "X-Forwarded-For: 1", "X-A: 1"]);
+    }
+}

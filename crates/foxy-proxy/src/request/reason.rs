@@ -1,0 +1,198 @@
+//! Why the proxy answers for itself: a closed list, each reason with its name.
+
+use crate::cache::purge::NotPurged;
+use crate::core::places::Full;
+use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
+use foxy_http::DecodeError;
+
+/// Why the proxy answers a request with an error of its own. `docs/errors.md` explains each to
+/// people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorReason {
+    /// The request is not one we accept.
+    Malformed(DecodeError),
+    /// The client did not send a whole head in time.
+    RequestTimeout,
+    /// HTTP without TLS to a port for TLS.
+    PlainOnTls,
+    /// An origin-form request to a forward proxy.
+    NotAProxyRequest,
+    /// A CONNECT or an absolute form for a scheme we do not relay.
+    UnsupportedScheme,
+    /// CONNECT to a reverse proxy.
+    ConnectToReverse,
+    /// CONNECT inside an intercepted CONNECT.
+    ConnectInside,
+    /// A request inside an intercepted CONNECT that is for another authority (RFC 9110 §15.5.20).
+    Misdirected,
+    /// The authority has no host, or a port that is none.
+    BadAuthority,
+    /// Our own name stands in Via: the request went in a circle.
+    Loop,
+    /// The request may only be answered from the cache, and nothing fitting is there (RFC 9111
+    /// §5.2.1.7).
+    OnlyIfCached,
+    /// TRACE that must not be forwarded further.
+    TraceHere,
+    /// PURGE from an address that may not, and without the token.
+    PurgeNotAllowed,
+    /// A PURGE that could not be carried out.
+    NotPurged(NotPurged),
+    /// Too many client connections.
+    TooManyConnections,
+    /// One client has more connections than its share.
+    TooManyOfClient,
+    /// A large head, while other large heads take all the room there is for them.
+    NoRoomForHead,
+    /// The origin could not be reached or gave no answer.
+    Upstream(UpstreamError),
+}
+
+impl ErrorReason {
+    /// The status a client gets.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Malformed(error) => error.status(),
+            Self::RequestTimeout => 408,
+            Self::PlainOnTls
+            | Self::NotAProxyRequest
+            | Self::UnsupportedScheme
+            | Self::BadAuthority => 400,
+            Self::PurgeNotAllowed => 403,
+            Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
+            Self::Misdirected => 421,
+            Self::Loop => 508,
+            Self::OnlyIfCached => 504,
+            Self::TooManyConnections
+            | Self::TooManyOfClient
+            | Self::NoRoomForHead
+            | Self::NotPurged(_) => 503,
+            Self::Upstream(error) => error.status(),
+        }
+    }
+
+    /// The reason as one word, for logs and `Cache-Status`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "bad-request",
+            Self::RequestTimeout => "request-timeout",
+            Self::PlainOnTls => "plain-http-on-tls",
+            Self::NotAProxyRequest => "not-a-proxy-request",
+            Self::UnsupportedScheme => "unsupported-scheme",
+            Self::ConnectToReverse => "connect-to-reverse",
+            Self::ConnectInside => "connect-inside-tls",
+            Self::Misdirected => "misdirected",
+            Self::BadAuthority => "bad-authority",
+            Self::Loop => "loop",
+            Self::OnlyIfCached => "only-if-cached",
+            Self::TraceHere => "trace",
+            Self::PurgeNotAllowed => "purge-not-allowed",
+            Self::NotPurged(reason) => reason.name(),
+            Self::TooManyConnections => "too-many-connections",
+            Self::TooManyOfClient => "too-many-connections-of-client",
+            Self::NoRoomForHead => "no-room-for-head",
+            Self::Upstream(error) => error.name(),
+        }
+    }
+
+    /// One line for people: what is wrong, and what would be right where that can be said.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Malformed(error) => error.description(),
+            Self::RequestTimeout => "the request's head did not arrive in time",
+            Self::PlainOnTls => "plain HTTP was sent to a port for HTTPS; use https:// there",
+            Self::NotAProxyRequest => {
+                "this is a forward proxy and the request names no origin; send `GET http://host/path`, as `curl -x` does"
+            }
+            Self::UnsupportedScheme => "only http:// and https:// URLs are relayed",
+            Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
+            Self::ConnectInside => {
+                "inside a CONNECT that foxy intercepts there is no further CONNECT"
+            }
+            Self::Misdirected => {
+                "the request is for another host than the CONNECT it came through; open a CONNECT to that host"
+            }
+            Self::BadAuthority => "the URL's host or port cannot be read",
+            Self::Loop => {
+                "the request has passed through this proxy before; check the chain of proxies"
+            }
+            Self::OnlyIfCached => {
+                "the request asks for a cached answer only, and none that fits is stored"
+            }
+            Self::TraceHere => "TRACE ends here and is not answered",
+            Self::PurgeNotAllowed => {
+                "PURGE is not allowed from this address; list it in purge-from, or send the token as `Proxy-Authorization: Bearer TOKEN`"
+            }
+            Self::NotPurged(reason) => reason.description(),
+            Self::TooManyConnections => "too many clients are connected; try again later",
+            Self::TooManyOfClient => {
+                "your address has as many connections as one client may have; close some, or raise limits.connections-per-client"
+            }
+            Self::NoRoomForHead => {
+                "too many requests with large heads wait; send a smaller head, or try again later"
+            }
+            Self::Upstream(error) => error.description(),
+        }
+    }
+}
+
+impl ErrorReason {
+    /// Why the policy forbids the destination, if that is the reason.
+    #[must_use]
+    pub const fn refused_destination(self) -> Option<DestinationRefusal> {
+        match self {
+            Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => {
+                Some(refusal)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<Full> for ErrorReason {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::All | Full::Soon | Full::Descriptors => Self::TooManyConnections,
+            Full::Client => Self::TooManyOfClient,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_of_our_own_is_in_the_documentation_with_its_status() {
+        let documentation = include_str!("../../../../docs/errors.md");
+        let reasons = [
+            ErrorReason::Malformed(DecodeError::TruncatedHead),
+            ErrorReason::RequestTimeout,
+            ErrorReason::PlainOnTls,
+            ErrorReason::NotAProxyRequest,
+            ErrorReason::UnsupportedScheme,
+            ErrorReason::ConnectToReverse,
+            ErrorReason::ConnectInside,
+            ErrorReason::Misdirected,
+            ErrorReason::BadAuthority,
+            ErrorReason::Loop,
+            ErrorReason::OnlyIfCached,
+            ErrorReason::TraceHere,
+            ErrorReason::PurgeNotAllowed,
+            ErrorReason::NotPurged(NotPurged::NotDurable),
+            ErrorReason::NotPurged(NotPurged::Busy),
+            ErrorReason::NotPurged(NotPurged::Stopping),
+            ErrorReason::NotPurged(NotPurged::Late),
+            ErrorReason::TooManyConnections,
+            ErrorReason::TooManyOfClient,
+            ErrorReason::NoRoomForHead,
+        ];
+        for reason in reasons {
+            let row = format!("| {} | `{}` |", reason.status(), reason.name());
+            assert!(documentation.contains(&row), "docs/errors.md has no row {row}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The object that a client wants.
+
+use crate::cache::stored::CacheKey;
+use crate::core::client_block::ClientBlock;
+use crate::request::answer_options::Asked;
+use crate::upstream::Origin;
+use foxy_http::RequestHead;
+
+/// A GET or HEAD that the cache is asked about.
+pub(crate) struct Wanted<'a> {
+    pub(crate) head: &'a RequestHead,
+    pub(crate) origin: Origin,
+    pub(crate) key: CacheKey,
+    pub(crate) asked: Asked,
+    /// Who asks.
+    pub(crate) client: ClientBlock,
+}

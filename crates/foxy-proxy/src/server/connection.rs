@@ -1,0 +1,240 @@
+//! One client connection: what it speaks, and for HTTP/1.1 requests in, answers out, until either
+//! side wants no more. How an answer comes about is in `dispatch`.
+
+use crate::answer;
+use crate::client::Client;
+use crate::client::held_heads::PREFACE;
+use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
+use crate::client::linger::{LINGER, linger};
+use crate::client::sender::Sender;
+use crate::core::counters::Counter;
+use crate::core::places::Activity;
+use crate::core::transport::Transport;
+use crate::intercept::Inside;
+use crate::request::answer_options::Asked;
+use crate::request::cache_status::CacheStatus;
+use crate::request::reason::ErrorReason;
+use crate::request::sent::{After, Told};
+use crate::server::dispatch::request;
+use crate::server::ended::Ended;
+use crate::server::http2;
+use crate::server::intercepting;
+use crate::server::log_request::{Read, Recording};
+use crate::worker::Worker;
+use foxy_base::clock;
+use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+/// What follows a request on its connection.
+enum Then {
+    Ask,
+    Close,
+    Enter(Inside),
+}
+
+/// What a connection is doing.
+pub(crate) struct Doing {
+    /// Whether nothing of a request has come.
+    pub(crate) idle: Rc<Cell<bool>>,
+    /// Whether it may have to give up its place.
+    pub(crate) activity: Activity,
+}
+
+/// Serves a client until the connection ends.
+pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAddr, doing: Doing) {
+    let mut connection = ClientConnection::new(stream, worker.settings().limits);
+    loop {
+        doing.idle.set(connection.buffer.is_empty());
+        doing.activity.waits(Instant::now());
+        match spoken(&worker, &mut connection).await {
+            Spoken::Nothing => return connection.stream.say_goodbye(),
+            Spoken::Http1 => {}
+            Spoken::Http2 => {
+                doing.idle.set(false);
+                return http2::serve(&worker, &mut connection, peer, &doing.activity).await;
+            }
+        }
+        let Some(inside) = requests(&worker, &mut connection, peer, &doing).await else { return };
+        match intercepting::enter(&worker, connection, inside).await {
+            Some(entered) => connection = entered,
+            None => return,
+        }
+    }
+}
+
+/// Answers requests of HTTP/1.1 until none follows. Where what follows is inside of a CONNECT, it
+/// gives that.
+async fn requests(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    peer: SocketAddr,
+    doing: &Doing,
+) -> Option<Inside> {
+    loop {
+        match one(worker, connection, peer, doing).await {
+            Then::Ask => {}
+            Then::Close => {
+                // Between requests a close is no break, and TLS says so.
+                if doing.idle.get() {
+                    connection.stream.say_goodbye();
+                }
+                return None;
+            }
+            Then::Enter(inside) => return Some(inside),
+        }
+        if worker.shared.stopping.load(Ordering::Relaxed) {
+            return None;
+        }
+    }
+}
+
+/// What a client begins to speak.
+enum Spoken {
+    Http1,
+    Http2,
+    /// It closed, or kept silent for too long.
+    Nothing,
+}
+
+/// Whether a client speaks HTTP/2: as agreed on with TLS, else by its first bytes (RFC 9113 §3.3,
+/// §3.4).
+async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> Spoken {
+    match connection.stream.agreed_protocol().as_deref() {
+        Some(b"h2") => return Spoken::Http2,
+        Some(_) => return Spoken::Http1,
+        None => {}
+    }
+    let mut deadline = Instant::now() + worker.settings().client_idle;
+    loop {
+        let begun = &connection.buffer[..];
+        match begun.len() {
+            0 => {}
+            _ if begun.starts_with(PREFACE) => return Spoken::Http2,
+            _ if !PREFACE.starts_with(begun) => return Spoken::Http1,
+            _ => deadline = deadline.min(Instant::now() + worker.settings().client_head),
+        }
+        let (mut receiver, _) = connection.split(LINGER);
+        if receiver.read(deadline).await.is_err() {
+            return if connection.buffer.is_empty() { Spoken::Nothing } else { Spoken::Http1 };
+        }
+    }
+}
+
+/// Answers a client that is not served: one too many, or one that speaks plain HTTP where TLS is
+/// spoken.
+pub(crate) async fn turn_away(
+    worker: Rc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    reason: ErrorReason,
+) {
+    let mut connection = ClientConnection::new(Transport::Plain(stream), worker.settings().limits);
+    let progress = Rc::clone(&connection.progress);
+    let (_, sender) = connection.split(LINGER);
+    let mut sender = Sender::Http1(sender);
+    let recording = Recording::begin(&worker, peer, clock::monotonic(), Read::NOTHING, &progress);
+    let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
+    let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+    recording.end(&ended, sender.sent(), false);
+    linger(&mut connection).await;
+}
+
+/// How a request that cannot be read is answered.
+const CLOSING: Asked =
+    Asked { head_only: false, version: Version::Http11, keep: false, trailers: false };
+
+async fn one(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    peer: SocketAddr,
+    doing: &Doing,
+) -> Then {
+    connection.rest();
+    let (progress, over) = (Rc::clone(&connection.progress), connection.stream.scheme());
+    let (mut receiver, sender) = connection.split(worker.settings().client_write);
+    doing.idle.set(!receiver.has_begun());
+    let (mut head, body) = match read_head(worker, &mut receiver, doing).await {
+        Ok(found) => found,
+        // Who speaks another protocol cannot read an answer of ours (RFC 9113 §3.4 asks for the
+        // close alone).
+        Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
+            return Then::Close;
+        }
+        Err(ReadEnd::Timeout) if !receiver.has_begun() => return Then::Close,
+        Err(end) => {
+            let reason = match end {
+                ReadEnd::Malformed(error) => ErrorReason::Malformed(error),
+                ReadEnd::NoRoom => ErrorReason::NoRoomForHead,
+                _ => ErrorReason::RequestTimeout,
+            };
+            let (started, mut sender) = (clock::monotonic(), Sender::Http1(sender));
+            let read = Read::words(receiver.unread());
+            let recording = Recording::begin(worker, peer, started, read, &progress);
+            let result = answer::error(worker, &mut sender, CLOSING, reason).await;
+            let ended =
+                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            recording.end(&ended, sender.sent(), false);
+            doing.activity.waits(Instant::now());
+            linger(connection).await;
+            return Then::Close;
+        }
+    };
+    let started = clock::monotonic();
+    worker.counters.add(Counter::Requests, 1);
+    let mut refusal = None;
+    if let Some(inside) = &connection.inside {
+        (head, refusal) = inside.judge(head);
+    }
+    let mut recording = Recording::begin(worker, peer, started, Read::Head(head, over), &progress);
+    let Read::Head(head, _) = &mut recording.read else { return Then::Close };
+    let (ended, bytes) =
+        request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
+    recording.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
+    match ended {
+        Ended::Answered(After::Keep, _) => return Then::Ask,
+        Ended::Intercepted(inside, _) => return Then::Enter(inside),
+        Ended::Answered(After::Close, _) | Ended::Tunnelled(_) => {
+            doing.activity.waits(Instant::now());
+            linger(connection).await;
+        }
+        Ended::Cut(_) => {}
+    }
+    Then::Close
+}
+
+/// Whether an answer is an error of the proxy's own.
+const fn is_error(ended: &Ended) -> bool {
+    matches!(ended, Ended::Answered(_, Told { outcome: CacheStatus::Error(_), .. }))
+}
+
+/// Reads a head: the first byte within the idle time, the rest within the head time from then.
+async fn read_head(
+    worker: &Worker,
+    receiver: &mut Http1Receiver<'_>,
+    doing: &Doing,
+) -> Result<(RequestHead, BodyLength), ReadEnd> {
+    let Doing { idle, activity } = doing;
+    let now = Instant::now();
+    activity.waits(now);
+    let mut deadline = now
+        + if idle.get() { worker.settings().client_idle } else { worker.settings().client_head };
+    loop {
+        match receiver.ready()? {
+            Some(RequestEvent::Head(head, body)) => {
+                idle.set(false);
+                // A connection that gave up its place is about to end.
+                return if activity.works() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
+            }
+            Some(_) => return Err(ReadEnd::Broken),
+            None => receiver.read_head(deadline, &worker.shared.requests).await?,
+        }
+        if idle.replace(false) {
+            deadline = Instant::now() + worker.settings().client_head;
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! HTTP/2 with clients (RFC 9113): a connection, its streams, and what a client may ask of both.
+//! Each stream is a task of its own that answers one request as a connection of HTTP/1.1 would.
+//! Frames, HPACK and flow control are the library's; what it does not bound is bounded here.
+
+pub(crate) mod resets;
+pub(crate) mod stream;
+
+use crate::client::held_heads::{HELD_HEADS, SMALL_HEAD};
+
+use crate::client::http2::fields::fields;
+use crate::client::http2::io::{Stalled, WatchedIo};
+use crate::client::http2::sender::SEND_BUFFER;
+use crate::client::http2::wire::Wire;
+use crate::client::io::{ClientConnection, Patience};
+use crate::client::linger::linger;
+use crate::core::counters::Counter;
+use crate::core::places::Activity;
+use crate::core::waiting::{Held, Waiting};
+use crate::server::http2::resets::{Resets, Verdict};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_http::Limits;
+use h2::server::{Builder, Connection};
+use h2::{Reason, RecvStream};
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// Streams a client may have open on a connection.
+const STREAMS: u32 = 100;
+
+/// Requests of one connection that may be worked on. Those whose client gave them up may not be
+/// over yet.
+const WORKED_ON: u32 = 2 * STREAMS;
+
+/// Bytes of the heads of requests that are worked on, for one connection: compressed to a few
+/// bytes, a head may be as large as one of HTTP/1.1. The first is taken whatever it has.
+const HEADS: usize = 256 << 10;
+
+/// Bytes that a stream takes of the budget of requests, besides its head. A connection's first
+/// stream takes none.
+const STREAM: usize = 16 << 10;
+
+/// Bytes of a request's body that may be under way or wait here, for one stream.
+const STREAM_WINDOW: u32 = 128 << 10;
+
+/// The same for all streams of a connection that sends bodies and has room among the requests;
+/// others have what HTTP/2 gives each (RFC 9113 §6.9.2).
+const CONNECTION_WINDOW: u32 = 256 << 10;
+const USUAL_WINDOW: u32 = (64 << 10) - 1;
+
+/// Streams given up by the client that may wait to be looked at; one more ends the connection
+/// (CVE-2023-44487).
+const RESETS_WAITING: usize = 20;
+
+/// Streams a client may make us reset by breaking rules, in the life of a connection; one more ends
+/// it.
+const BROKEN_STREAMS: usize = 100;
+
+/// How long a connection stays when it was said to be over.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How a connection ended.
+enum End {
+    /// Both sides know.
+    Closed,
+    /// The client broke a rule, and was told so.
+    Broken,
+    /// The client took nothing for too long.
+    Stalled,
+}
+
+/// The streams of a connection, as their tasks share them.
+struct Streams {
+    activity: Activity,
+    open: Cell<u32>,
+    /// Bytes of their heads.
+    heads: Cell<usize>,
+    /// Since when as many are open.
+    since: Cell<Instant>,
+    /// Bytes of the budget.
+    held: Cell<usize>,
+    requests: Waiting,
+    resets: RefCell<Resets>,
+    wire: Rc<Wire>,
+}
+
+impl Streams {
+    fn new(now: Instant, activity: Activity, requests: Waiting, wire: Rc<Wire>) -> Self {
+        Self {
+            activity,
+            open: Cell::new(0),
+            heads: Cell::new(0),
+            since: Cell::new(now),
+            held: Cell::new(0),
+            requests,
+            resets: RefCell::new(Resets::new(now)),
+            wire,
+        }
+    }
+
+    /// Takes another request with a head of so many bytes, if it may be worked on.
+    fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<Open> {
+        let (open, heads) = (self.open.get(), self.heads.get());
+        if open >= WORKED_ON || (open > 0 && heads + head > HEADS) {
+            return None;
+        }
+        let for_head = if head > SMALL_HEAD { HELD_HEADS * head } else { 0 };
+        let bytes = if open == 0 { for_head } else { STREAM + for_head };
+        let held =
+            self.requests.take_share(self.held.get(), bytes).filter(|_| self.activity.works())?;
+        self.open.set(open + 1);
+        self.heads.set(heads + head);
+        self.held.set(self.held.get() + bytes);
+        Some(Open { streams: Rc::clone(self), stream, head, held })
+    }
+}
+
+/// A stream that is worked on, until dropped.
+pub(crate) struct Open {
+    streams: Rc<Streams>,
+    stream: u32,
+    head: usize,
+    held: Held,
+}
+
+impl Open {
+    /// What passes its connection.
+    fn wire(&self) -> &Rc<Wire> {
+        &self.streams.wire
+    }
+
+    /// Notes that the client gave it up.
+    pub(crate) fn given_up(&self) {
+        if self.streams.resets.borrow_mut().one(Instant::now()) == Verdict::TooMany {
+            self.wire().calm.notify_one();
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let streams = &self.streams;
+        streams.open.set(streams.open.get() - 1);
+        streams.heads.set(streams.heads.get() - self.head);
+        streams.held.set(streams.held.get() - self.held.bytes());
+        streams.wire.is_over(self.stream);
+        let now = Instant::now();
+        streams.since.set(now);
+        if streams.open.get() == 0 {
+            streams.activity.waits(now);
+        }
+    }
+}
+
+/// Serves a client that speaks HTTP/2, from its preface on.
+pub(crate) async fn serve(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    peer: SocketAddr,
+    activity: &Activity,
+) {
+    worker.counters.add(Counter::Http2Connections, 1);
+    let (scheme, inside) = (connection.stream.scheme(), connection.inside.clone().map(Rc::new));
+    let stalled = Stalled::default();
+    let wire = Rc::new(Wire::new(Instant::now()));
+    let watch = (Rc::clone(&stalled), Rc::clone(&wire));
+    let io = WatchedIo::new(&mut connection.stream, &mut connection.buffer, watch);
+    let handshake = builder(&worker.settings().limits).handshake::<_, Bytes>(io);
+    let end = match timeout(worker.settings().client_head, handshake).await {
+        Ok(Ok(frames)) => {
+            let requests = worker.shared.requests.clone();
+            let streams = Rc::new(Streams::new(Instant::now(), activity.clone(), requests, wire));
+            drive(worker, frames, (&stalled, streams), |request, respond, open| {
+                tokio::task::spawn_local(stream::serve(
+                    Rc::clone(worker),
+                    (peer, scheme, inside.clone()),
+                    request,
+                    respond,
+                    open,
+                ));
+            })
+            .await
+        }
+        Ok(Err(_)) => End::Broken,
+        Err(_) => End::Stalled,
+    };
+    match end {
+        End::Closed => {}
+        End::Broken => linger(connection).await,
+        End::Stalled => {
+            // Should the system not make a reset of the coming close, what the client does not take
+            // is sent for a while.
+            let _ = connection.stream.with_socket(tokio::net::TcpStream::set_zero_linger);
+        }
+    }
+}
+
+fn builder(limits: &Limits) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
+        .initial_window_size(STREAM_WINDOW)
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_pending_accept_reset_streams(RESETS_WAITING)
+        .max_local_error_reset_streams(Some(BROKEN_STREAMS));
+    builder
+}
+
+type Respond = h2::server::SendResponse<Bytes>;
+
+/// Carries frames until the connection ends; each new stream is given to `start`.
+async fn drive(
+    worker: &Worker,
+    mut frames: Connection<WatchedIo<'_>, Bytes>,
+    (stalled, streams): (&Stalled, Rc<Streams>),
+    start: impl Fn(http::Request<RecvStream>, Respond, Open),
+) -> End {
+    let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);
+    let mut stop = worker.stop.clone();
+    let mut patience = Patience::new();
+    let mut leaving: Option<Instant> = None;
+    let (mut calmed, mut wide) = (false, None);
+    loop {
+        let now = Instant::now();
+        let stalled_until = stalled.get().map(|since| since + write);
+        let quiet_until = (streams.open.get() == 0).then(|| match leaving {
+            Some(began) => began.max(streams.since.get()) + FAREWELL,
+            None => streams.since.get() + idle,
+        });
+        match (stalled_until, quiet_until) {
+            (Some(until), _) if until <= now => return End::Stalled,
+            (_, Some(until)) if until <= now && leaving.is_some() => return End::Closed,
+            (_, Some(until)) if until <= now => {
+                frames.graceful_shutdown();
+                leaving = Some(now);
+            }
+            _ => {}
+        }
+        // What begins from here on is over in no less than the shortest of these.
+        let shortest = now + idle.min(write).min(FAREWELL);
+        let known = [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
+        let look_again = known.fold(shortest, Instant::min);
+        tokio::select! {
+            accepted = frames.accept() => match accepted {
+                Some(Ok((request, mut respond))) => {
+                    let stream = respond.stream_id().as_u32();
+                    if wide.is_none() && !request.body().is_end_stream() {
+                        wide = streams.requests.take_share(0, (CONNECTION_WINDOW - USUAL_WINDOW) as usize);
+                        if wide.is_some() {
+                            frames.set_target_window_size(CONNECTION_WINDOW);
+                        }
+                    }
+                    match streams.take(stream, size_of_head(&request)) {
+                        Some(open) => start(request, respond, open),
+                        None => respond.send_reset(Reason::REFUSED_STREAM),
+                    }
+                }
+                Some(Err(_)) => return End::Broken,
+                // What the client has sent beyond would reset the connection, and the farewell with
+                // it.
+                None if calmed => return End::Broken,
+                None => return End::Closed,
+            },
+            () = streams.wire.calm.notified(), if !calmed => {
+                calmed = true;
+                worker.counters.add(Counter::Http2Floods, 1);
+                frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            }
+            _ = stop.wait_for(|stopping| *stopping), if leaving.is_none() => {
+                frames.graceful_shutdown();
+                leaving = Some(Instant::now());
+            }
+            () = patience.until(look_again) => {}
+        }
+    }
+}
+
+/// Bytes of a head, its target among them, with as much for each field as HPACK counts (RFC 7541
+/// §4.1).
+fn size_of_head(request: &http::Request<RecvStream>) -> usize {
+    let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let sizes = fields(request.headers()).map(|(name, value)| name.len() + value.len() + 32);
+    authority + path + sizes.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::places::Places;
+
+    #[test]
+    fn heads_of_one_connection_are_bounded_together() {
+        let streams = streams_within(Waiting::new(1 << 30));
+        assert!(streams.take(1, HEADS + 1).is_some(), "the first is taken whatever it has");
+        let first = streams.take(1, HEADS - 10);
+        assert!(streams.take(3, 10).is_some() && streams.take(3, 11).is_none());
+        drop(first);
+        assert!(streams.take(3, 11).is_some());
+    }
+
+    #[test]
+    fn streams_beyond_the_first_are_bounded_over_all_connections() {
+        let budget = 100 * STREAM;
+        let requests = Waiting::new(budget);
+        let connections: Vec<_> = (0..15).map(|_| streams_within(requests.clone())).collect();
+        let take = |streams: &Rc<Streams>| {
+            (0..200).filter_map(|_| streams.take(1, 100)).collect::<Vec<_>>()
+        };
+        let open: Vec<_> = connections.iter().map(take).collect();
+        let count: usize = open.iter().map(Vec::len).sum();
+        assert!((50..=115).contains(&count), "{count} streams");
+        let other = streams_within(requests.clone());
+        let modest = [other.take(1, 100), other.take(3, 100)];
+        assert!(modest.iter().all(Option::is_some), "a modest client has room beside greedy ones");
+        let large = other.take(5, 60 << 10);
+        assert!(large.is_none(), "a large head has its price");
+        drop((open, modest));
+        assert_eq!(requests.free(), budget);
+    }
+
+    fn streams_within(requests: Waiting) -> Rc<Streams> {
+        let Ok((place, _)) = Places::new(1, 1, 1).take(None) else { panic!("a place is free") };
+        let (now, activity) = (Instant::now(), place.activity().clone());
+        Rc::new(Streams::new(now, activity, requests, Rc::new(Wire::new(now))))
+    }
+}

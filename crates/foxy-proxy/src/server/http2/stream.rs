@@ -1,0 +1,122 @@
+//! One stream: one request and its answer. It ends early when the client gives up a request that
+//! changes nothing at its origin; what may change something goes on until the answer is known, as
+//! what is stored may have to go.
+
+use crate::answer;
+use crate::client::Client;
+use crate::client::http2::body::Http2Body;
+use crate::client::http2::fields::fields;
+use crate::client::http2::sender::{Http2Sender, Out};
+use crate::client::http2::stream::Http2Stream;
+use crate::client::sender::Sender;
+use crate::core::counters::Counter;
+use crate::intercept::Inside;
+use crate::request::answer_options::Asked;
+use crate::request::reason::ErrorReason;
+use crate::request::sent::Cut;
+use crate::server::dispatch::request;
+use crate::server::ended::Ended;
+use crate::server::http2::Open;
+use crate::server::log_request::{Read, Recording};
+use crate::upstream::Scheme;
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_base::clock;
+use foxy_http::http2::{Content, PseudoFields};
+use foxy_http::{BodyLength, DecodeError, Limits, RequestHead, Version};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream};
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+/// Answers a stream's request that came from a client over that scheme, and inside of what.
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    (peer, scheme, inside): (SocketAddr, Scheme, Option<Rc<Inside>>),
+    received: http::Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+    open: Open,
+) {
+    let started = clock::monotonic();
+    worker.counters.add(Counter::Requests, 1);
+    worker.counters.add(Counter::Http2Streams, 1);
+    let limits = worker.settings().limits;
+    let (parts, body) = received.into_parts();
+    let content = if body.is_end_stream() { Content::None } else { Content::Some };
+    let out = RefCell::new(Out::new(respond, Rc::clone(open.wire())));
+    let mut body = Http2Body::new(body, limits, Rc::clone(open.wire()));
+    let found = head_of(&parts, content, &limits).map(|(head, length)| match inside {
+        None => (head, length, None),
+        Some(inside) => {
+            let (head, refusal) = inside.judge(head);
+            (head, length, refusal)
+        }
+    });
+    let progress = Rc::clone(&out.borrow().progress);
+    let (read, found) = match found {
+        Ok((head, length, refusal)) => (Read::Head(head, scheme), Ok((length, refusal))),
+        Err(error) => {
+            let (method, url) = (parts.method.as_str().into(), parts.uri.to_string().into());
+            (Read::Words { method, url }, Err(error))
+        }
+    };
+    let mut recording = Recording::begin(&worker, peer, started, read, &progress);
+    let (ended, bytes) = match (&mut recording.read, &found) {
+        (Read::Head(head, _), Ok((length, refusal))) => {
+            let is_safe = head.method.is_safe();
+            let mut client = Client::Http2(Http2Stream { out: &out, body: &mut body, scheme });
+            let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
+            tokio::select! {
+                biased;
+                answered = answered => answered,
+                () = poll_fn(|context| out.borrow_mut().poll_given_up(context)), if is_safe => {
+                    (Ended::Cut(Cut::Client), out.borrow().sent)
+                }
+            }
+        }
+        (Read::Words { .. }, Ok(_)) => unreachable!("what is accepted has a head"),
+        (_, Err(error)) => {
+            let head_only = parts.method == http::Method::HEAD;
+            let asked = Asked { head_only, version: Version::Http2, keep: true, trailers: false };
+            let mut sender = Sender::Http2(Http2Sender::new(&out, worker.settings().client_write));
+            let reason = ErrorReason::Malformed(*error);
+            let result = answer::error(&worker, &mut sender, asked, reason).await;
+            let ended =
+                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            (ended, sender.sent())
+        }
+    };
+    let mut out = out.into_inner();
+    if out.poll_given_up(&mut Context::from_waker(Waker::noop())).is_ready() {
+        worker.counters.add(Counter::Http2Resets, 1);
+        open.given_up();
+    }
+    // An answer that is whole needs none; what is left of its request is refused as not needed (RFC
+    // 9113 §8.1).
+    out.reset(match ended {
+        Ended::Cut(Cut::Client) => Reason::CANCEL,
+        Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
+        Ended::Cut(Cut::Source) | Ended::Answered(..) | Ended::Intercepted(..) => {
+            Reason::INTERNAL_ERROR
+        }
+    });
+    recording.end(&ended, bytes, false);
+}
+
+fn head_of(
+    parts: &http::request::Parts,
+    content: Content,
+    limits: &Limits,
+) -> Result<(RequestHead, BodyLength), DecodeError> {
+    let uri = &parts.uri;
+    let pseudo = PseudoFields {
+        method: parts.method.as_str(),
+        scheme: uri.scheme_str(),
+        authority: uri.authority().map(http::uri::Authority::as_str),
+        path: uri.path_and_query().map(http::uri::PathAndQuery::as_str),
+    };
+    foxy_http::http2::request(pseudo, fields(&parts.headers), content, limits)
+}

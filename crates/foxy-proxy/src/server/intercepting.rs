@@ -1,0 +1,234 @@
+//! From CONNECT to the TLS inside it: the answer, the client's hello, the handshake. What the
+//! client asks then is for `connection`.
+
+use crate::answer;
+use crate::client::io::ClientConnection;
+use crate::client::sender::Sender;
+use crate::core::client_block::ClientBlock;
+use crate::core::counters::Counter;
+use crate::core::transport::Transport;
+use crate::intercept::{Inside, Interception};
+use crate::request::answer_options::Asked;
+use crate::request::cache_status::CacheStatus;
+use crate::request::reason::ErrorReason;
+use crate::request::sent::{Cut, Told};
+use crate::server::ended::Ended;
+use crate::upstream::{ConnectError, Origin};
+use crate::worker::Worker;
+use bytes::{Bytes, BytesMut};
+use foxy_base::clock;
+use foxy_http::{RequestEvent, ResponseHead};
+use rustls::server::{Accepted, Acceptor};
+use rustls::{AlertDescription, ServerConfig};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
+
+/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
+const HANDSHAKE: u8 = 22;
+
+/// Why the TLS inside a CONNECT did not come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NotEntered {
+    /// What the client sent is no TLS handshake.
+    NotTls,
+    /// Its hello is for another host than its CONNECT.
+    WrongName,
+    /// It does not trust the certificate.
+    Distrusted,
+    /// It left, took too long, or speaks another TLS.
+    Failed,
+}
+
+impl NotEntered {
+    const fn counter(self) -> Counter {
+        match self {
+            Self::NotTls => Counter::InterceptNotTls,
+            Self::WrongName => Counter::InterceptWrongName,
+            Self::Distrusted => Counter::InterceptDistrusted,
+            Self::Failed => Counter::InterceptFailures,
+        }
+    }
+}
+
+/// Answers a CONNECT that is to be intercepted; `None` for any other, of which nothing was done.
+pub(crate) async fn opened(
+    worker: &Rc<Worker>,
+    connection: &mut ClientConnection,
+    asked: Asked,
+    (origin, asks): (&Origin, ClientBlock),
+) -> Option<(Ended, u64)> {
+    let interception = worker.settings().interception.as_ref()?;
+    let plain = matches!(connection.stream, Transport::Plain(_));
+    if !plain || !interception.wants(&origin.host, clock::wall()) {
+        return None;
+    }
+    // What is stored may be served while names cannot be resolved; what is forbidden is not served
+    // at all.
+    let refusal = match worker.upstream.may_connect(origin, asks).await {
+        Err(error @ ConnectError::Forbidden(_)) => Some(error),
+        Ok(()) | Err(_) => None,
+    };
+    let (mut receiver, sender) = connection.split(worker.settings().client_write);
+    let mut sender = Sender::Http1(sender);
+    if let Some(error) = refusal {
+        let reason = ErrorReason::Upstream(error.into());
+        let result =
+            answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
+        let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+        return Some((ended, sender.sent()));
+    }
+    // The request ends with its head: what is in the buffer after it belongs to the tunnel.
+    if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
+        return Some((Ended::Cut(Cut::Client), 0));
+    }
+    let outcome = CacheStatus::Local { detail: "intercepted" };
+    let mut head = ResponseHead::new(200);
+    head.reason = Bytes::from_static(b"Connection Established");
+    head.headers.append("Cache-Status", outcome.to_string());
+    let ended = match sender.head(&head).await {
+        Err(_) => Ended::Cut(Cut::Client),
+        Ok(()) => {
+            let told = Told { outcome, status: 200, body_bytes: 0, media_type: Default::default() };
+            Ended::Intercepted(Inside::new(origin), told)
+        }
+    };
+    Some((ended, sender.sent()))
+}
+
+/// Goes through the handshake with the client, within its time. Gives the connection inside, if
+/// there is one.
+pub(crate) async fn enter(
+    worker: &Worker,
+    connection: ClientConnection,
+    inside: Inside,
+) -> Option<ClientConnection> {
+    let interception = worker.settings().interception.as_ref()?;
+    let ClientConnection { stream: Transport::Plain(stream), buffer, .. } = connection else {
+        return None;
+    };
+    let handshake = handshake(interception, stream, buffer, inside.host());
+    let entered = tokio::time::timeout(worker.settings().client_handshake, handshake).await;
+    match entered.unwrap_or(Err(NotEntered::Failed)) {
+        Ok(transport) => {
+            worker.counters.add(Counter::Intercepted, 1);
+            let mut connection = ClientConnection::new(transport, worker.settings().limits);
+            connection.inside = Some(inside);
+            Some(connection)
+        }
+        Err(reason) => {
+            worker.counters.add(reason.counter(), 1);
+            None
+        }
+    }
+}
+
+async fn handshake(
+    interception: &Interception,
+    mut stream: TcpStream,
+    mut first: BytesMut,
+    host: &str,
+) -> Result<Transport, NotEntered> {
+    while first.is_empty() {
+        let read = stream.read_buf(&mut first).await;
+        if !read.is_ok_and(|count| count > 0) {
+            return Err(NotEntered::Failed);
+        }
+    }
+    if first[0] != HANDSHAKE {
+        return Err(NotEntered::NotTls);
+    }
+    let start = match hello(&first)? {
+        Met::Whole(accepted) => StartHandshake::from_parts(*accepted, stream),
+        Met::Part(acceptor) => {
+            LazyConfigAcceptor::new(*acceptor, stream).await.map_err(|error| reason(&error))?
+        }
+    };
+    if start.client_hello().server_name().is_some_and(|name| !is_same(name, host)) {
+        return Err(NotEntered::WrongName);
+    }
+    let config: Arc<ServerConfig> =
+        interception.config(host, clock::wall()).map_err(|_| NotEntered::Failed)?;
+    start.into_stream(config).await.map(Transport::tls).map_err(|error| reason(&error))
+}
+
+/// How much of a hello has been met.
+enum Met {
+    Whole(Box<Accepted>),
+    Part(Box<Acceptor>),
+}
+
+/// Reads a hello as far as it is here.
+fn hello(mut bytes: &[u8]) -> Result<Met, NotEntered> {
+    let mut acceptor = Acceptor::default();
+    loop {
+        if bytes.is_empty() {
+            return Ok(Met::Part(Box::new(acceptor)));
+        }
+        acceptor.read_tls(&mut bytes).map_err(|_| NotEntered::Failed)?;
+        match acceptor.accept() {
+            Ok(None) => {}
+            // A client has nothing to send after its hello before it is answered.
+            Ok(Some(accepted)) if bytes.is_empty() => return Ok(Met::Whole(Box::new(accepted))),
+            Ok(Some(_)) | Err(_) => return Err(NotEntered::Failed),
+        }
+    }
+}
+
+/// Whether a name in a hello is the host of the CONNECT. The hello's has no dot at its end (RFC
+/// 6066 §3).
+fn is_same(name: &str, host: &str) -> bool {
+    name.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host))
+}
+
+fn reason(error: &io::Error) -> NotEntered {
+    use AlertDescription as Alert;
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::AlertReceived(
+            Alert::UnknownCA
+            | Alert::BadCertificate
+            | Alert::CertificateUnknown
+            | Alert::CertificateExpired
+            | Alert::CertificateRevoked
+            | Alert::UnsupportedCertificate
+            | Alert::AccessDenied,
+        )) => NotEntered::Distrusted,
+        _ => NotEntered::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_hello_is_the_hosts_in_any_case_and_without_its_last_dot() {
+        for (name, host, expected) in [
+            ("a.test", "a.test", true),
+            ("A.TEST", "a.test", true),
+            ("a.test", "a.test.", true),
+            ("b.test", "a.test", false),
+            ("a.test", "192.0.2.1", false),
+        ] {
+            assert_eq!(is_same(name, host), expected, "{name} {host}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_hello_is_given_up_and_half_a_one_waited_for() {
+        assert!(matches!(hello(&[HANDSHAKE, 3, 1, 0, 5, 9, 0, 0, 1, 0]), Err(NotEntered::Failed)));
+        assert!(matches!(hello(&[HANDSHAKE, 3, 1]), Ok(Met::Part(_))));
+    }
+
+    #[test]
+    fn an_alert_about_the_certificate_is_distrust_and_any_other_is_not() {
+        let alert = |alert| reason(&io::Error::other(rustls::Error::AlertReceived(alert)));
+        assert_eq!(alert(AlertDescription::UnknownCA), NotEntered::Distrusted);
+        assert_eq!(alert(AlertDescription::HandshakeFailure), NotEntered::Failed);
+        assert_eq!(reason(&io::ErrorKind::UnexpectedEof.into()), NotEntered::Failed);
+    }
+}

@@ -1,0 +1,281 @@
+//! The running proxy: a worker a thread, each with its own listener on the shared address; start,
+//! stop, numbers.
+
+pub(crate) mod accept;
+pub(crate) mod connection;
+pub(crate) mod dispatch;
+pub(crate) mod ended;
+pub(crate) mod http2;
+pub(crate) mod intercepting;
+pub(crate) mod log_request;
+pub(crate) mod proxy_header;
+pub mod purger;
+pub(crate) mod tunnelling;
+
+use crate::cache::Cache;
+use crate::cache::memory::MemoryTier;
+use crate::cache::purge::Purges;
+use crate::cache::refusals::Refusals;
+use crate::cache::shared_parts::SharedParts;
+use crate::cache::storage::{ObjectStore, Storage};
+use crate::core::counters::{self, Counter, Counters};
+use crate::core::places::Places;
+use crate::core::waiting::Waiting;
+use crate::flight::flights::Flights;
+use crate::request::access::AccessSink;
+use crate::server::accept::{Door, work};
+use crate::server::purger::Purger;
+use crate::settings::ProxySettings;
+use crate::upstream::{NameResolver, Resolve};
+use crate::worker::Shared;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// Why the proxy did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// It cannot listen there.
+    Listen(SocketAddr, io::Error),
+    /// A thread or its event loop could not be made.
+    Worker(io::Error),
+    /// DNS cannot be set up.
+    Resolver(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen(address, error) => {
+                write!(f, "cannot listen on {address}: {error}; choose another address or port")
+            }
+            Self::Worker(error) => {
+                write!(
+                    f,
+                    "a worker cannot start: {error}; check the limits on threads and descriptors"
+                )
+            }
+            Self::Resolver(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Makes a worker's resolver, on the worker's thread.
+pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
+
+/// A resolver that asks these servers or, where none is given, those of the system's settings.
+#[must_use]
+pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
+    Arc::new(move || match NameResolver::new(&servers) {
+        Ok(resolver) => Ok(Rc::new(resolver)),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+/// What a proxy is made of besides its settings.
+pub struct Parts {
+    /// The disk store, if there is one.
+    pub store: Option<Arc<dyn ObjectStore>>,
+    /// Who keeps the access log, if anybody.
+    pub sink: Option<Arc<dyn AccessSink>>,
+    /// What has been purged, and who keeps that.
+    pub purges: Purges,
+    /// How names are resolved.
+    pub resolver: MakeResolver,
+}
+
+/// A running proxy. Dropping it stops it at once; [`Proxy::stop`] does it gracefully.
+pub struct Proxy {
+    addresses: Vec<SocketAddr>,
+    shared: Arc<Shared>,
+    /// The first are for what is asked for from outside, then each worker's.
+    counters: Vec<Arc<Counters>>,
+    stop: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Bytes of stored bodies that are read or sent in parts, at most: enough parts to keep disks busy.
+const PARTS_BUDGET: usize = 64 << 20;
+
+/// Bytes that all responses under way may hold together, and again as many that are collected for
+/// the cache: half of what responses kept in memory may take.
+fn flight_budget(memory: u64) -> usize {
+    const LEAST: u64 = 8 << 20;
+    usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
+}
+
+impl Proxy {
+    /// Listens and starts the workers.
+    ///
+    /// # Errors
+    /// [`StartError`], naming the address or what else was missing.
+    pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
+        let workers = settings.workers.max(1);
+        let mut doors: Vec<Vec<Door>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut addresses = Vec::new();
+        let plain = settings.listen.iter().map(|&wanted| (wanted, None));
+        let secure = settings.client_tls.iter();
+        let secure = secure
+            .flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
+        for (wanted, tls) in plain.chain(secure) {
+            // The workers' listeners share the port; with a stranger it must not be shared unseen.
+            let free =
+                TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
+            let mut address =
+                free.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
+            drop(free);
+            for group in &mut doors {
+                let listener =
+                    listen(address).map_err(|error| StartError::Listen(wanted, error))?;
+                address =
+                    listener.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
+                group.push(Door { listener, tls: tls.cloned() });
+            }
+            addresses.push(address);
+        }
+        settings.destinations.own.extend(&addresses);
+        (parts.resolver)().map_err(StartError::Resolver)?;
+        let budget = flight_budget(settings.memory);
+        let (patience, negative_lifetime) = (settings.store_patience, settings.negative_lifetime);
+        let storage =
+            parts.store.map(|store| Storage::new(store, patience, negative_lifetime, budget));
+        let limits = (settings.memory_object_limit, settings.object_limit);
+        let memory = MemoryTier::new(settings.memory);
+        let cache =
+            Cache::new(memory, limits, storage, Arc::clone(&parts.purges.book), settings.seed);
+        let shared = Arc::new(Shared {
+            cache,
+            flights: Flights::new(budget),
+            purges: parts.purges,
+            refusals: Refusals::default(),
+            parts: SharedParts::new(budget.min(PARTS_BUDGET)),
+            waiting: Waiting::new(budget),
+            requests: Waiting::new(budget),
+            sink: parts.sink,
+            stopping: AtomicBool::new(false),
+            places: Places::new(
+                settings.connections,
+                settings.connections_per_client,
+                settings.descriptors_for_connections,
+            ),
+            settings,
+        });
+        let (stop, _) = watch::channel(false);
+        let counters = vec![Arc::new(Counters::default())];
+        let mut proxy = Self { addresses, shared, counters, stop, threads: Vec::new() };
+        for doors in doors {
+            proxy.start_worker(doors, &parts.resolver).map_err(StartError::Worker)?;
+        }
+        Ok(proxy)
+    }
+
+    fn start_worker(&mut self, doors: Vec<Door>, resolver: &MakeResolver) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let counters = Arc::new(Counters::default());
+        self.counters.push(Arc::clone(&counters));
+        let (shared, stop, resolver) =
+            (Arc::clone(&self.shared), self.stop.subscribe(), Arc::clone(resolver));
+        self.threads.push(std::thread::Builder::new().name("foxy-worker".into()).spawn(
+            move || {
+                tokio::task::LocalSet::new()
+                    .block_on(&runtime, work(shared, counters, doors, resolver, stop));
+            },
+        )?);
+        Ok(())
+    }
+
+    /// Where it listens: first without TLS, then with it, each in the order of the settings.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The sum of a counter over all workers.
+    #[must_use]
+    pub fn count(&self, counter: Counter) -> u64 {
+        counters::total(&self.counters, counter)
+    }
+
+    /// What numbers can be read from while it runs, from any thread.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
+    }
+
+    /// What purges the cache while it runs.
+    #[must_use]
+    pub fn purger(&self) -> Purger {
+        Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
+    }
+
+    /// Accepts no more, lets requests in progress end within the time the settings give, and ends.
+    pub fn stop(mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        self.stop.send_replace(true);
+        self.join();
+    }
+
+    fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            // A worker that panicked has said so itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        self.stop.send_replace(true);
+        self.join();
+    }
+}
+
+/// Numbers about a running proxy.
+#[derive(Clone)]
+pub struct Gauges {
+    shared: Arc<Shared>,
+    counters: Vec<Arc<Counters>>,
+}
+
+impl Gauges {
+    /// The sum of a counter over all workers.
+    #[must_use]
+    pub fn count(&self, counter: Counter) -> u64 {
+        counters::total(&self.counters, counter)
+    }
+
+    /// Bytes and entries in the memory tier.
+    #[must_use]
+    pub fn memory(&self) -> (u64, usize) {
+        (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
+    }
+
+    /// Client connections open now.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.places.taken()
+    }
+}
+
+/// A listener that shares its address with those of the other workers.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}

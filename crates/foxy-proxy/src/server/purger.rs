@@ -1,0 +1,160 @@
+//! Purging a running proxy's cache and asking what it would do: for the admin server and for
+//! requests of those who may. What purges mean is in `purge`, how it is explained in `explain`.
+
+use crate::answer;
+use crate::cache::purge::{NotPurged, Order, Scope, Strength};
+use crate::cache::storage::Storage;
+use crate::cache::stored::CacheKey;
+use crate::client::sender::Sender;
+use crate::core::counters::{Counter, Counters};
+use crate::request::answer_options::Asked;
+use crate::request::cache_status::CacheStatus;
+use crate::request::reason::ErrorReason;
+use crate::request::sent::{After, Cut, Told};
+use crate::upstream::Scheme;
+use crate::worker::{Shared, Worker};
+use foxy_base::clock;
+use foxy_http::{BodyLength, RequestHead, ResponseHead};
+use std::net::SocketAddr;
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// For a purge to be durable; less than clients of the admin server wait.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Purges a running proxy's cache and explains it, from any thread.
+#[derive(Clone)]
+pub struct Purger {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Purger {
+    /// Purges all of these, and waits until that survives a crash. Gives the number of the last
+    /// purge.
+    ///
+    /// # Errors
+    /// [`NotPurged`]: why it is not, or not known to be. Must run where tokio's timers do.
+    pub async fn purge(&self, scopes: &[Scope], strength: Strength) -> Result<u64, NotPurged> {
+        purge(&self.shared, &self.counters, scopes, strength).await
+    }
+
+    /// Purges what the stores have not confirmed to have forgotten, so that no later process
+    /// believes it, and waits until that survives a crash. Gives for how many URLs; for the end of
+    /// a process, when the stores have ended and nobody else may wait.
+    ///
+    /// # Errors
+    /// [`NotPurged`]: what was replaced or invalidated may come back.
+    pub fn purge_what_is_in_doubt(&self) -> Result<usize, NotPurged> {
+        let in_doubt = self.shared.cache.storage().map(Storage::in_doubt).unwrap_or_default();
+        if in_doubt.is_empty() {
+            return Ok(0);
+        }
+        let order =
+            |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::steady() };
+        let (sender, receiver) = mpsc::channel();
+        let reply = move |answer| {
+            // Whoever asked may have given up.
+            let _ = sender.send(answer);
+        };
+        self.shared.purges.keeper.purge(in_doubt.iter().map(order).collect(), Box::new(reply));
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(answer) => answer.map(|_| in_doubt.len()),
+            Err(RecvTimeoutError::Timeout) => Err(NotPurged::Late),
+            Err(RecvTimeoutError::Disconnected) => Err(NotPurged::Stopping),
+        }
+    }
+}
+
+async fn purge(
+    shared: &Shared,
+    counters: &Counters,
+    scopes: &[Scope],
+    strength: Strength,
+) -> Result<u64, NotPurged> {
+    let at = clock::steady();
+    let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
+    let (sender, receiver) = oneshot::channel();
+    let reply = move |answer| {
+        // Whoever asked may have left; what is purged stays purged.
+        let _ = sender.send(answer);
+    };
+    shared.purges.keeper.purge(orders, Box::new(reply));
+    let answer = timeout(PATIENCE, receiver).await.map_err(|_| NotPurged::Late)?;
+    let number = answer.unwrap_or(Err(NotPurged::Stopping))?;
+    counters.add(Counter::Purges, scopes.len() as u64);
+    if strength == Strength::Hard {
+        for scope in scopes {
+            if let Scope::Url { key, .. } = scope {
+                shared.cache.give_back(*key, *scope);
+            }
+        }
+    }
+    Ok(number)
+}
+
+/// Answers a PURGE: softly, or with `Foxy-Purge: hard` for good.
+pub(crate) async fn answer(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    (head, asked): (&RequestHead, Asked),
+    client: SocketAddr,
+    key: &CacheKey,
+) -> Result<(After, Told), Cut> {
+    if !may_purge(worker, head, client) {
+        return answer::error(worker, sender, asked, ErrorReason::PurgeNotAllowed).await;
+    }
+    let hard =
+        head.headers.get("foxy-purge").is_some_and(|value| value.eq_ignore_ascii_case(b"hard"));
+    let strength = if hard { Strength::Hard } else { Strength::Soft };
+    match purge(&worker.shared, &worker.counters, &[Scope::url(key)], strength).await {
+        Ok(number) => {
+            let text = format!("purged ({}), number {number}\n", strength.name());
+            said(worker, sender, asked, "purged", text).await
+        }
+        Err(reason) => answer::error(worker, sender, asked, ErrorReason::NotPurged(reason)).await,
+    }
+}
+
+/// Answers a request with `Foxy-Explain` by what would have become of it, for those who may purge.
+pub(crate) async fn explain(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    (head, asked): (&RequestHead, Asked),
+    (body, over): (BodyLength, Scheme),
+) -> Result<(After, Told), Cut> {
+    let purger =
+        Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
+    let text = purger.explain_request(head, body, over).await.to_string();
+    said(worker, sender, asked, "explained", text).await
+}
+
+/// Sends a text of our own.
+async fn said(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    asked: Asked,
+    detail: &'static str,
+    text: String,
+) -> Result<(After, Told), Cut> {
+    let mut head = ResponseHead::new(200);
+    head.headers.append("Date", worker.http_date(clock::wall()));
+    head.headers.append("Content-Type", "text/plain; charset=utf-8");
+    head.headers.append("Cache-Control", "no-store");
+    answer::local(sender, asked, head, CacheStatus::Local { detail }, text.into()).await
+}
+
+/// Whether a request asks for an explanation, of those who may have one.
+pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
+    head.headers.contains("foxy-explain") && may_purge(worker, head, client)
+}
+
+fn may_purge(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
+    let settings = worker.settings();
+    let address = client.ip().to_canonical();
+    settings.purge_from.iter().any(|block| block.contains(address))
+        || settings.purge_token.as_ref().is_some_and(|token| token.is_in(&head.headers))
+}

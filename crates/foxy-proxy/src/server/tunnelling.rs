@@ -1,0 +1,123 @@
+//! Requests that become tunnels: CONNECT, and upgrades the origin agreed to.
+
+use crate::answer;
+use crate::client::Client;
+use crate::core::client_block::ClientBlock;
+use crate::core::counters::Counter;
+use crate::core::forward_reason::ForwardReason;
+use crate::core::transport::Transport;
+use crate::request::access::MediaType;
+use crate::request::answer_options::Asked;
+use crate::request::cache_status::CacheStatus;
+use crate::request::reason::ErrorReason;
+use crate::request::sent::{Cut, Told};
+use crate::server::ended::Ended;
+use crate::server::intercepting;
+use crate::upstream::{Origin, Tunnel};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_http::{RequestEvent, ResponseHead};
+use std::rc::Rc;
+
+pub(crate) async fn tunnel(
+    worker: &Rc<Worker>,
+    client: &mut Client<'_>,
+    asked: Asked,
+    (origin, asks): (Origin, ClientBlock),
+) -> (Ended, u64) {
+    if let Client::Http1(connection) = client
+        && let Some(ended) = intercepting::opened(worker, connection, asked, (&origin, asks)).await
+    {
+        return ended;
+    }
+    let opened = worker.upstream.connect(&origin, asks).await;
+    let stream = match opened {
+        Ok(stream) => Transport::Plain(stream),
+        Err(error) => {
+            let reason = ErrorReason::Upstream(error.into());
+            let (_, mut sender) = client.split(worker.settings().client_write);
+            let result =
+                answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
+            let ended =
+                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            return (ended, sender.sent());
+        }
+    };
+    // The request ends with its head: what is in the buffer after it belongs to the tunnel.
+    if let Client::Http1(connection) = client {
+        let (mut receiver, _) = connection.split(worker.settings().client_write);
+        if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
+            return (Ended::Cut(Cut::Client), 0);
+        }
+    }
+    let outcome = forwarded(ForwardReason::Method, 200);
+    let mut head =
+        ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
+    head.headers.append("Cache-Status", outcome.to_string());
+    carry(worker, client, &head, stream, Bytes::new(), told(outcome, 200)).await
+}
+
+pub(crate) async fn switched(
+    worker: &Rc<Worker>,
+    client: &mut Client<'_>,
+    mut head: ResponseHead,
+    stream: Transport,
+    rest: Bytes,
+    reason: ForwardReason,
+) -> (Ended, u64) {
+    let outcome = forwarded(reason, head.status);
+    let protocol = head.headers.get("upgrade").map(Bytes::copy_from_slice);
+    foxy_http::strip_hop_by_hop(&mut head.headers);
+    head.headers.append("Connection", "upgrade");
+    if let Some(protocol) = protocol {
+        head.headers.append("Upgrade", protocol);
+    }
+    head.headers.append("Cache-Status", outcome.to_string());
+    carry(worker, client, &head, stream, rest, told(outcome, head.status)).await
+}
+
+const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
+    CacheStatus::Forwarded {
+        reason,
+        status: Some(status),
+        stored: false,
+        collapsed: false,
+        detail: None,
+    }
+}
+
+fn told(outcome: CacheStatus, status: u16) -> Told {
+    Told { outcome, status, body_bytes: 0, media_type: MediaType::default() }
+}
+
+/// Answers the client with `head`, then carries bytes both ways.
+async fn carry(
+    worker: &Rc<Worker>,
+    client: &mut Client<'_>,
+    head: &ResponseHead,
+    origin: Transport,
+    from_origin: Bytes,
+    told: Told,
+) -> (Ended, u64) {
+    let (_, mut sender) = client.split(worker.settings().client_write);
+    sender.opens(told.status, told.outcome);
+    if sender.head(head).await.is_err() {
+        return (Ended::Cut(Cut::Client), sender.sent());
+    }
+    let sent = sender.sent();
+    worker.counters.add(Counter::Tunnels, 1);
+    let idle = worker.settings().tunnel_idle;
+    let report = match client {
+        Client::Http1(connection) => {
+            let from_client = connection.buffer.split().freeze();
+            Tunnel { client: &mut connection.stream, from_client, origin, from_origin }
+                .run(idle)
+                .await
+        }
+        Client::Http2(stream) => {
+            let client = &mut stream.as_tunnel();
+            Tunnel { client, from_client: Bytes::new(), origin, from_origin }.run(idle).await
+        }
+    };
+    (Ended::Tunnelled(Told { body_bytes: report.to_client, ..told }), sent + report.to_client)
+}

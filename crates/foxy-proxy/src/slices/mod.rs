@@ -1,0 +1,6 @@
+//! Ranges of large objects by aligned slices: each slice is stored, fetched and sent by itself.
+
+pub(crate) mod fill;
+pub(crate) mod flight;
+pub(crate) mod rest;
+pub(crate) mod send;
