@@ -14,7 +14,7 @@ use crate::flight::keeping::Keeping;
 use crate::flight::{FlightHead, Reader};
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::Framing;
-use crate::request::sent::{After, Cut, Rest, Short, Told};
+use crate::request::sent::{Aborted, After, Rest, Sent, Short};
 use crate::request::wanted::Wanted;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -29,12 +29,12 @@ pub(crate) async fn catch_up(
     wanted: &Wanted<'_>,
     (reader, flight): (&Reader, &FlightHead),
     begun: Begun,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     if begun.2 == Framing::Empty {
         return Ok((begun.0, begun.1));
     }
     match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
-        Reached::End(after, told) => Ok((after, told)),
+        Reached::End(after, sent) => Ok((after, sent)),
         Reached::Gone(begun) | Reached::Short(begun) => {
             reader.leave();
             from_origin(worker, sender, wanted, flight, begun).await
@@ -51,7 +51,7 @@ pub(crate) async fn from_beginning(
     wanted: &Wanted<'_>,
     (reader, flight): (&Reader, &FlightHead),
     outcome: CacheStatus,
-) -> Result<Option<(After, Told)>, Cut> {
+) -> Result<Option<(After, Sent)>, Aborted> {
     let patience = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
     if !matches!(
         timeout(patience, reader.kept_beyond(0)).await,
@@ -61,10 +61,10 @@ pub(crate) async fn from_beginning(
         return Ok(None);
     }
     let how = (Some(flight.times.age(clock::steady())), outcome);
-    let begun = stream::begin(sender, wanted.asked, flight.lines(), flight.length, how);
+    let begun = stream::begin(sender, wanted.options, flight.lines(), flight.length, how);
     match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
-        Reached::End(after, told) => Ok(Some((after, told))),
-        Reached::Gone((_, told, _)) if told.body_bytes == 0 => {
+        Reached::End(after, sent) => Ok(Some((after, sent))),
+        Reached::Gone((_, sent, _)) if sent.body_bytes == 0 => {
             reader.leave();
             Ok(None)
         }
@@ -78,7 +78,7 @@ pub(crate) async fn from_beginning(
 /// How far a client got by what is kept.
 enum Reached {
     /// It has all of it.
-    End(After, Told),
+    End(After, Sent),
     /// What follows is not kept, or gone. Nothing of it was sent, nor the head if that was all
     /// there was to send before.
     Gone(Begun),
@@ -93,42 +93,43 @@ async fn as_it_is_kept(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     (reader, flight): (&Reader, &FlightHead),
-    (after, mut told, framing): Begun,
-) -> Result<Reached, Cut> {
+    (after, mut sent, framing): Begun,
+) -> Result<Reached, Aborted> {
     loop {
-        let at = told.body_bytes;
+        let at = sent.body_bytes;
         if framing == Framing::Length(at) {
-            return Ok(Reached::End(after, told));
+            return Ok(Reached::End(after, sent));
         }
         if reader.catches_up(at) {
-            let begun = (after, told, framing);
-            match stream::carry(worker, sender, wanted.asked, begun, Source::Flight(reader)).await?
+            let begun = (after, sent, framing);
+            match stream::carry(worker, sender, wanted.options, begun, Source::Flight(reader))
+                .await?
             {
-                Streamed::Whole(after, told) => return Ok(Reached::End(after, told)),
-                Streamed::Part(begun) => told = begun.1,
+                Streamed::Whole(after, sent) => return Ok(Reached::End(after, sent)),
+                Streamed::Part(begun) => sent = begun.1,
             }
             continue;
         }
         let (body, last) = match reader.kept_beyond(at).await {
             Keeping::Parts { fill, bytes } => (Body::Parts { fill, bytes }, false),
             Keeping::All { stored, .. } => (Body::of(&stored), true),
-            Keeping::Nothing => return Ok(Reached::Gone((after, told, framing))),
+            Keeping::Nothing => return Ok(Reached::Gone((after, sent, framing))),
         };
-        told.body_bytes = body.length();
-        match send(worker, sender, flight, &body, (at, (after, told))).await {
+        sent.body_bytes = body.length();
+        match send(worker, sender, flight, &body, (at, (after, sent))).await {
             Ok(()) if last => {
                 sender.end(&Headers::new()).await?;
-                return Ok(Reached::End(after, told));
+                return Ok(Reached::End(after, sent));
             }
             Ok(()) => {}
-            Err(Short::Cut(cut)) => return Err(cut),
+            Err(Short::Aborted(aborted)) => return Err(aborted),
             Err(Short::Gone) => {
-                told.body_bytes = at;
-                return Ok(Reached::Gone((after, told, framing)));
+                sent.body_bytes = at;
+                return Ok(Reached::Gone((after, sent, framing)));
             }
             Err(Short::Rest(rest)) => {
-                told.body_bytes = rest.at;
-                return Ok(Reached::Short((after, told, framing)));
+                sent.body_bytes = rest.at;
+                return Ok(Reached::Short((after, sent, framing)));
             }
         }
     }
@@ -162,7 +163,7 @@ async fn send(
     sender: &mut Sender<'_>,
     flight: &FlightHead,
     body: &Body,
-    (at, answered): (u64, (After, Told)),
+    (at, answered): (u64, (After, Sent)),
 ) -> Result<(), Short> {
     let more = usize::try_from(body.length() - at).unwrap_or(usize::MAX);
     if more == 0 {
@@ -188,17 +189,17 @@ async fn from_origin(
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     flight: &FlightHead,
-    (after, mut told, framing): Begun,
-) -> Result<(After, Told), Cut> {
+    (after, mut sent, framing): Begun,
+) -> Result<(After, Sent), Aborted> {
     let result = match framing {
         Framing::Length(length) if flight.head.status == 200 => {
-            let at = std::mem::replace(&mut told.body_bytes, length);
-            let rest = Rest { at, end: length, opened: at > 0, answered: (after, told) };
+            let at = std::mem::replace(&mut sent.body_bytes, length);
+            let rest = Rest { at, end: length, opened: at > 0, answered: (after, sent) };
             resume::rest(worker, sender, wanted, (&*flight.head, length), rest).await
         }
-        _ => Err(Cut::Source),
+        _ => Err(Aborted::Source),
     };
-    if matches!(result, Err(Cut::Source)) {
+    if matches!(result, Err(Aborted::Source)) {
         worker.counters.add(Counter::CutResponses, 1);
         sender.break_off();
     }

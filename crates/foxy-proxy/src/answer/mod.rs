@@ -16,12 +16,12 @@ use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::request::access::MediaType;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
 use crate::request::proxy_status;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{After, Cut, Rest, Short, Told};
+use crate::request::sent::{Aborted, After, Rest, Sent, Short};
 use crate::upstream::DestinationRefusal;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -34,9 +34,9 @@ use std::sync::Arc;
 pub(crate) async fn error(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     reason: ErrorReason,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     worker.counters.add(Counter::LocalErrors, 1);
     let outcome = CacheStatus::Error(reason);
     let refusal = reason.refused_destination();
@@ -58,17 +58,17 @@ pub(crate) async fn error(
     if reason.status() == 405 {
         head.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }
-    local(sender, asked, head, outcome, text.into()).await
+    local(sender, options, head, outcome, text.into()).await
 }
 
 /// Sends a short answer of our own.
 pub(crate) async fn local(
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     head: ResponseHead,
     outcome: CacheStatus,
     body: Bytes,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     let opening = Opening {
         status: head.status,
         reason: &head.reason,
@@ -78,22 +78,22 @@ pub(crate) async fn local(
         outcome,
         framing: Framing::Length(body.len() as u64),
     };
-    let after = sender.begin(asked, opening);
-    let body = if asked.head_only { Bytes::new() } else { body };
+    let after = sender.begin(options, opening);
+    let body = if options.head_only { Bytes::new() } else { body };
     let media_type = MediaType::of(head.headers.get("content-type"));
-    let told = Told { outcome, status: head.status, body_bytes: body.len() as u64, media_type };
+    let sent = Sent { outcome, status: head.status, body_bytes: body.len() as u64, media_type };
     sender.finish(body).await?;
-    Ok((after, told))
+    Ok((after, sent))
 }
 
 /// Sends 304 for a response with these fields, which the client already has.
 pub(crate) async fn not_modified(
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     fields: &Headers,
     age: u64,
     outcome: CacheStatus,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     const KEPT: [&str; 8] = [
         "cache-control",
         "content-location",
@@ -115,21 +115,21 @@ pub(crate) async fn not_modified(
         outcome,
         framing: Framing::Empty,
     };
-    let after = sender.begin(asked, opening);
+    let after = sender.begin(options, opening);
     sender.finish(Bytes::new()).await?;
-    Ok((after, Told { outcome, status: 304, body_bytes: 0, media_type: MediaType::default() }))
+    Ok((after, Sent { outcome, status: 304, body_bytes: 0, media_type: MediaType::default() }))
 }
 
 /// Sends 416 for a range that lies outside a stored response.
 pub(crate) async fn unsatisfiable(
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     length: u64,
     outcome: CacheStatus,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     let mut head = ResponseHead::new(416);
     head.headers.append("Content-Range", format!("bytes */{length}"));
-    local(sender, asked, head, outcome, Bytes::new()).await
+    local(sender, options, head, outcome, Bytes::new()).await
 }
 
 /// Sends a stored response, whole or one range of it. Of a stored part, the range must lie within
@@ -137,11 +137,11 @@ pub(crate) async fn unsatisfiable(
 pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     stored: Arc<Stored>,
     range: Option<Span>,
     (age, outcome): (u64, CacheStatus),
-) -> Result<(After, Told), Short> {
+) -> Result<(After, Sent), Short> {
     // Where in the whole the stored bytes begin, and how long that is.
     let part = (stored.head.status == 206).then(|| Part::of(&View(&stored.head.headers))).flatten();
     let (begin, complete) = part.map_or((0, stored.length), |part| (part.first, part.complete));
@@ -170,16 +170,16 @@ pub(crate) async fn stored(
     if empty {
         opening.framing = Framing::Empty;
     }
-    let after = sender.begin(asked, opening);
-    let body_bytes = if asked.head_only || empty { 0 } else { last - first };
+    let after = sender.begin(options, opening);
+    let body_bytes = if options.head_only || empty { 0 } else { last - first };
     let media_type = MediaType::of(stored.head.headers.get("content-type"));
-    let told = Told { outcome, status: opening.status, body_bytes, media_type };
-    if asked.head_only || empty {
+    let sent = Sent { outcome, status: opening.status, body_bytes, media_type };
+    if options.head_only || empty {
         sender.finish(Bytes::new()).await?;
-        return Ok((after, told));
+        return Ok((after, sent));
     }
     let (at, end) = (first - begin, last - begin);
-    let rest = Rest { at, end, opened: false, answered: (after, told) };
+    let rest = Rest { at, end, opened: false, answered: (after, sent) };
     match &stored.body {
         StoredBody::Whole(body) if body.len() <= SMALL => {
             let slice = |at: u64| usize::try_from(at).unwrap_or(body.len());
@@ -197,7 +197,7 @@ pub(crate) async fn stored(
             sender.end(&Headers::new()).await?;
         }
     }
-    Ok((after, told))
+    Ok((after, sent))
 }
 
 /// The fields of a response as those of a part of it. A complete response's Content-Range means

@@ -7,10 +7,10 @@ use crate::answer::whole_body::WholeBody;
 use crate::cache::stored::{CacheKey, Stored, StoredBody};
 use crate::client::sender::Sender;
 use crate::request::access::MediaType;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
-use crate::request::sent::{After, Cut, Rest, Short, Told};
+use crate::request::sent::{Aborted, After, Rest, Sent, Short};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::Headers;
@@ -21,16 +21,16 @@ use std::sync::Arc;
 pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     stored: Arc<Stored>,
     spans: &[Span],
     (age, outcome): (u64, CacheStatus),
-) -> Result<(After, Told), Short> {
+) -> Result<(After, Sent), Short> {
     let cache = &worker.shared.cache;
     let content_type = stored.head.headers.get("content-type");
     let random = (cache.draw(), cache.draw());
     let Some(layout) = Multipart::new(spans, stored.length, content_type, random) else {
-        return answer::stored(worker, sender, asked, stored, None, (age, outcome)).await;
+        return answer::stored(worker, sender, options, stored, None, (age, outcome)).await;
     };
     let mut headers = stored.head.headers.clone();
     headers.remove("content-range");
@@ -44,19 +44,21 @@ pub(crate) async fn stored(
         outcome,
         framing: Framing::Length(layout.length()),
     };
-    let after = sender.begin(asked, opening);
+    let after = sender.begin(options, opening);
     let media_type = MediaType::of(headers.get("content-type"));
-    let told = Told { outcome, status: 206, body_bytes: layout.length(), media_type };
+    let sent = Sent { outcome, status: 206, body_bytes: layout.length(), media_type };
     match &stored.body {
         StoredBody::Whole(body) => {
             let mut body = WholeBody::new(worker, stored.key.clone(), body.clone());
             drop(stored);
             for (head, span) in layout.parts() {
                 let (at, end) = (span.first, span.last + 1);
-                let rest = Rest { at, end, opened: true, answered: (after, told) };
+                let rest = Rest { at, end, opened: true, answered: (after, sent) };
                 sender.body(Bytes::copy_from_slice(head)).await?;
                 match body.send(sender, rest).await {
-                    Err(Short::Gone | Short::Rest(_)) => return Err(Short::Cut(Cut::Source)),
+                    Err(Short::Gone | Short::Rest(_)) => {
+                        return Err(Short::Aborted(Aborted::Source));
+                    }
                     sent => sent?,
                 }
             }
@@ -66,13 +68,13 @@ pub(crate) async fn stored(
             let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
             for (head, span) in layout.parts() {
                 let (at, end) = (span.first, span.last + 1);
-                let rest = Rest { at, end, opened: true, answered: (after, told) };
+                let rest = Rest { at, end, opened: true, answered: (after, sent) };
                 sender.body(Bytes::copy_from_slice(head)).await?;
                 let sent = body_parts::send(worker, sender, body, rest).await;
                 if matches!(sent, Err(Short::Gone | Short::Rest(_))) {
                     // The answer has begun: the client must see that it is not whole.
                     cache.forget(&key);
-                    return Err(Short::Cut(Cut::Source));
+                    return Err(Short::Aborted(Aborted::Source));
                 }
                 sent?;
             }
@@ -80,5 +82,5 @@ pub(crate) async fn stored(
     }
     sender.body(layout.end().into()).await?;
     sender.end(&Headers::new()).await?;
-    Ok((after, told))
+    Ok((after, sent))
 }

@@ -9,7 +9,7 @@ use crate::core::fields::View;
 use crate::core::hit_source::HitSource;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Next, decide};
-use crate::request::sent::{After, Cut, Short, Told};
+use crate::request::sent::{Aborted, After, Sent, Short};
 use crate::request::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -24,7 +24,7 @@ pub(crate) async fn answer(
     wanted: &Wanted<'_>,
     control: &RequestControl,
     known: &mut Option<(Arc<Stored>, HitSource)>,
-) -> Result<Option<(After, Told)>, Cut> {
+) -> Result<Option<(After, Sent)>, Aborted> {
     let Some((stored, source)) = &*known else { return Ok(None) };
     let headers = &wanted.head.headers;
     if headers.contains("if-none-match") || headers.contains("if-modified-since") {
@@ -45,12 +45,12 @@ pub(crate) async fn answer(
     let Some((stored, _)) = known.take() else { return Ok(None) };
     worker.counters.add(source.counter(), 1);
     let how = (stored.times.age(now), CacheStatus::Hit { source, ttl, permit });
-    match answer::stored(worker, sender, wanted.asked, stored, Some(span), how).await {
+    match answer::stored(worker, sender, wanted.options, stored, Some(span), how).await {
         Ok(answered) => Ok(Some(answered)),
-        Err(Short::Cut(cut)) => Err(cut),
+        Err(Short::Aborted(aborted)) => Err(aborted),
         Err(short) => {
             worker.shared.cache.forget(&wanted.key.part());
-            if matches!(short, Short::Gone) { Ok(None) } else { Err(Cut::Source) }
+            if matches!(short, Short::Gone) { Ok(None) } else { Err(Aborted::Source) }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::fill::outgoing;
-use crate::request::sent::{After, Cut, Rest, Told};
+use crate::request::sent::{Aborted, After, Rest, Sent};
 use crate::request::wanted::Wanted;
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
 use crate::worker::Worker;
@@ -22,9 +22,9 @@ pub(crate) async fn rest(
     wanted: &Wanted<'_>,
     (head, length): (&ResponseHead, u64),
     rest: Rest,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     let fields = View(&head.headers);
-    let validator = strong_validator(&fields).ok_or(Cut::Source)?;
+    let validator = strong_validator(&fields).ok_or(Aborted::Source)?;
     worker.counters.add(Counter::Forwarded, 1);
     let span = Span { first: rest.at, last: rest.end - 1 };
     let request = outgoing::for_range(worker, wanted.head, wanted.origin.clone(), span, Some(head));
@@ -33,11 +33,11 @@ pub(crate) async fn rest(
         match exchange.head().await {
             Ok(HeadEvent::Final(head, _)) => break head,
             Ok(HeadEvent::Continue | HeadEvent::Interim(_)) => {}
-            Err(_) => return Err(Cut::Source),
+            Err(_) => return Err(Aborted::Source),
         }
     };
     worker.count_response(answer.version);
-    let skipped = before_the_rest(length, validator, &answer, &rest).ok_or(Cut::Source)?;
+    let skipped = before_the_rest(length, validator, &answer, &rest).ok_or(Aborted::Source)?;
     carry(worker, sender, &mut exchange, skipped, rest.end - rest.at).await?;
     worker.counters.add(Counter::Resumed, 1);
     Ok(rest.answered)
@@ -63,11 +63,11 @@ async fn carry(
     exchange: &mut UpstreamExchange,
     mut skipped: u64,
     mut wanted: u64,
-) -> Result<(), Cut> {
+) -> Result<(), Aborted> {
     while wanted > 0 {
         let mut data = match exchange.next().await {
             Ok(BodyEvent::Data(data)) => data,
-            Ok(BodyEvent::Trailers(_) | BodyEvent::End) | Err(_) => return Err(Cut::Source),
+            Ok(BodyEvent::Trailers(_) | BodyEvent::End) | Err(_) => return Err(Aborted::Source),
         };
         worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
         let start = skipped.min(data.len() as u64);

@@ -4,7 +4,7 @@
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
 use crate::cache::stored_form::decode;
-use crate::cache::unconfirmed_removals::Doubts;
+use crate::cache::unconfirmed_removals::UnconfirmedRemovals;
 use crate::core::counters::{Counter, Counters};
 use bytes::Bytes;
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
@@ -58,7 +58,7 @@ pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
     patience: Duration,
     negative_lifetime: u64,
-    doubts: Arc<Doubts>,
+    doubts: Arc<UnconfirmedRemovals>,
     /// Places for records that are read.
     reads: Arc<Semaphore>,
 }

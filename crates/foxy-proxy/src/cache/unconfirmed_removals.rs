@@ -17,7 +17,7 @@ pub(crate) struct Doubt(u64);
 
 /// The keys in doubt.
 #[derive(Debug, Default)]
-pub(crate) struct Doubts {
+pub(crate) struct UnconfirmedRemovals {
     state: Mutex<State>,
 }
 
@@ -29,7 +29,7 @@ struct State {
     about_all: bool,
 }
 
-impl Doubts {
+impl UnconfirmedRemovals {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_doubt_lasts_until_it_is_settled_itself() {
-        let doubts = Doubts::default();
+        let doubts = UnconfirmedRemovals::default();
         assert!(doubts.believes(key(1)));
         let first = doubts.raise(key(1), url(1));
         let second = doubts.raise(key(1), url(1));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn too_many_doubts_are_doubts_about_everything() {
-        let doubts = Doubts::default();
+        let doubts = UnconfirmedRemovals::default();
         for number in 0..LIMIT {
             doubts.raise(key(number), url(1));
         }

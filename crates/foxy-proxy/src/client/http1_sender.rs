@@ -1,7 +1,7 @@
 //! Answers as HTTP/1.1 text, in as few writes as the client takes them.
 
 use crate::client::sides::WriteSide;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::opening::{Framing, Opening};
 use crate::request::progress::Progress;
 use crate::request::sent::After;
@@ -34,7 +34,7 @@ impl<'a> Http1Sender<'a> {
     }
 
     /// Begins an answer. The head leaves with what is sent next.
-    pub(crate) fn begin(&mut self, asked: Asked, opening: Opening<'_>) -> After {
+    pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> After {
         let mut out = if let Some(wire) = opening.wire {
             let mut out = BytesMut::with_capacity(wire.len() + 160);
             out.extend_from_slice(wire);
@@ -45,7 +45,7 @@ impl<'a> Http1Sender<'a> {
             encode::header_lines(opening.headers, &mut out);
             out
         };
-        let after = end_head(&mut out, asked, opening);
+        let after = end_head(&mut out, options, opening);
         self.pending = out.freeze();
         self.progress.open(opening.status, opening.outcome, self.pending.len() as u64);
         self.framing = opening.framing;
@@ -189,7 +189,7 @@ impl<'a> Http1Sender<'a> {
 
 /// Puts the end of a head: Age, Cache-Status, framing and Connection. Without the formatting
 /// machinery where that is easy: it runs once an answer.
-fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
+fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) -> After {
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);
     }
@@ -199,16 +199,16 @@ fn end_head(out: &mut BytesMut, asked: Asked, opening: Opening<'_>) -> After {
     let after = match opening.framing {
         Framing::Length(length) => {
             put_number(out, b"Content-Length: ", length);
-            asked.keep
+            options.keep
         }
         Framing::Chunked => {
             out.put_slice(b"Transfer-Encoding: chunked\r\n");
-            asked.keep
+            options.keep
         }
         Framing::UntilClose => false,
-        Framing::Empty => asked.keep,
+        Framing::Empty => options.keep,
     };
-    let line: &[u8] = match (after, asked.version) {
+    let line: &[u8] = match (after, options.version) {
         (false, _) => b"Connection: close\r\n\r\n",
         (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
         (true, Version::Http11 | Version::Http2) => b"\r\n",

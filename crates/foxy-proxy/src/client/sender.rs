@@ -3,7 +3,7 @@
 
 use crate::client::http1_sender::Http1Sender;
 use crate::client::http2::sender::Http2Sender;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::Opening;
 use crate::request::sent::After;
@@ -20,9 +20,9 @@ pub(crate) enum Sender<'a> {
 
 impl Sender<'_> {
     /// Begins an answer. The head leaves with what is sent next.
-    pub(crate) fn begin(&mut self, asked: Asked, opening: Opening<'_>) -> After {
+    pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> After {
         match self {
-            Self::Http1(sender) => sender.begin(asked, opening),
+            Self::Http1(sender) => sender.begin(options, opening),
             Self::Http2(sender) => sender.begin(opening),
         }
     }

@@ -1,4 +1,4 @@
-//! A fill's body on its way from the origin to the flight's readers and the keeper. Where the
+//! A fill's body on its way from the origin to the flight's readers and the body writer. Where the
 //! origin breaks off it is asked for the rest, if it has exactly that response still, and the
 //! readers notice nothing. What is done with the head is in the parent module.
 
@@ -8,7 +8,7 @@ use crate::cache::storage::PART;
 use crate::cache::stored::{Stored, StoredBody};
 use crate::core::counters::Counter;
 use crate::core::fields::View;
-use crate::fill::body_writer::{Keeper, Kept};
+use crate::fill::body_writer::{BodyWriter, Kept};
 use crate::fill::outgoing;
 use crate::fill::request::{FillRequest, final_head, known_length};
 use crate::flight::Flight;
@@ -52,33 +52,33 @@ pub(crate) struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Carries the body to the readers and the keeper. Should the keeper keep it no longer,
+    /// Carries the body to the readers and the writer. Should the writer keep it no longer,
     /// `refused` is told. `whole` is told before readers get the last byte of a body whose length
-    /// is known. The keeper comes back also of a body that broke off.
+    /// is known. The writer comes back also of a body that broke off.
     pub(crate) async fn carry(
         self,
         mut exchange: UpstreamExchange,
-        mut keeper: Option<Keeper>,
-        (refused, whole): (impl Fn(NotKept), impl Fn(Option<&Keeper>)),
-    ) -> (Result<Headers, UpstreamError>, Option<Keeper>) {
+        mut writer: Option<BodyWriter>,
+        (refused, whole): (impl Fn(NotKept), impl Fn(Option<&BodyWriter>)),
+    ) -> (Result<Headers, UpstreamError>, Option<BodyWriter>) {
         const WRONG_LENGTH: UpstreamError = UpstreamError::BadResponse(DecodeError::TruncatedBody);
         let Self { worker, flight, length, .. } = self;
         let mut trailers = Headers::new();
         let (mut received, mut last_break, mut breaks) = (0, 0, 0);
         loop {
-            let needs_readers = !worth_finishing(keeper.as_ref(), received, length);
+            let needs_readers = !worth_finishing(writer.as_ref(), received, length);
             if needs_readers && flight.is_deserted() {
-                return (Err(UpstreamError::NoResponse), keeper);
+                return (Err(UpstreamError::NoResponse), writer);
             }
             let event = tokio::select! {
                 biased;
-                kept = answer(keeper.as_mut()) => {
-                    note(flight, &mut keeper, kept, &refused);
+                kept = answer(writer.as_mut()) => {
+                    note(flight, &mut writer, kept, &refused);
                     continue;
                 }
                 event = exchange.next() => event,
                 () = flight.deserted(), if needs_readers => {
-                    return (Err(UpstreamError::NoResponse), keeper);
+                    return (Err(UpstreamError::NoResponse), writer);
                 }
             };
             let error = match event {
@@ -89,12 +89,12 @@ impl Incoming<'_> {
                         return (Err(WRONG_LENGTH), None);
                     }
                     if length == Some(received) {
-                        whole(keeper.as_ref());
+                        whole(writer.as_ref());
                     }
                     flight.write(data.clone()).await;
-                    if let Some(kept) = &mut keeper {
+                    if let Some(kept) = &mut writer {
                         let kept = kept.take(&data, flight.needs_what_is_kept()).await;
-                        note(flight, &mut keeper, kept, &refused);
+                        note(flight, &mut writer, kept, &refused);
                     }
                     continue;
                 }
@@ -103,7 +103,7 @@ impl Incoming<'_> {
                     continue;
                 }
                 Ok(BodyEvent::End) if length.is_none_or(|length| received == length) => {
-                    return (Ok(trailers), keeper);
+                    return (Ok(trailers), writer);
                 }
                 Ok(BodyEvent::End) => WRONG_LENGTH,
                 Err(error) => error,
@@ -113,7 +113,7 @@ impl Incoming<'_> {
             match if breaks <= RESUMES { Box::pin(self.rest(received)).await } else { Rest::NotNow }
             {
                 Rest::Comes(rest) => exchange = *rest,
-                Rest::NotNow => return (Err(error), keeper),
+                Rest::NotNow => return (Err(error), writer),
                 Rest::Never => return (Err(error), None),
             }
         }
@@ -152,9 +152,9 @@ impl Incoming<'_> {
 
     /// Leaves what the store has of a body that broke off as slices of its object, for those who
     /// come later.
-    pub(crate) fn leave_slices(self, keeper: &Keeper, times: StoredTimes) {
+    pub(crate) fn leave_slices(self, writer: &BodyWriter, times: StoredTimes) {
         let Self { worker, fill, head, length, .. } = self;
-        let (number, confirmed) = keeper.confirmed_so_far();
+        let (number, confirmed) = writer.confirmed_so_far();
         let Some(length) = length.filter(|_| head.status == 200 && confirmed > 0) else { return };
         let key = fill.base.part();
         let cache = &worker.shared.cache;
@@ -169,22 +169,22 @@ impl Incoming<'_> {
 }
 
 /// Waits for the store's next answer; for ever where none is owed.
-async fn answer(keeper: Option<&mut Keeper>) -> Kept {
-    match keeper {
-        Some(keeper) => keeper.answer().await,
+async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
+    match writer {
+        Some(writer) => writer.answer().await,
         None => pending().await,
     }
 }
 
-/// Notes whether a keeper keeps what comes, and what of it can be read back by now.
-fn note(flight: &Flight, keeper: &mut Option<Keeper>, kept: Kept, refused: &impl Fn(NotKept)) {
-    match (kept, &*keeper) {
-        (Kept::Yes, Some(keeper)) => {
-            flight.keep_if(|keeping| keeping.advance(keeper.confirmed_so_far()))
+/// Notes whether the writer keeps what comes, and what of it can be read back by now.
+fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &impl Fn(NotKept)) {
+    match (kept, &*writer) {
+        (Kept::Yes, Some(writer)) => {
+            flight.keep_if(|keeping| keeping.advance(writer.confirmed_so_far()))
         }
         (Kept::No(why), Some(_)) => {
             refused(why);
-            *keeper = None;
+            *writer = None;
             flight.keep_if(Keeping::end);
         }
         (_, None) => {}
@@ -192,8 +192,8 @@ fn note(flight: &Flight, keeper: &mut Option<Keeper>, kept: Kept, refused: &impl
 }
 
 /// Whether to go on without readers: what is to be stored and nearly there.
-fn worth_finishing(keeper: Option<&Keeper>, received: u64, length: Option<u64>) -> bool {
-    let Some(length) = length.filter(|_| keeper.is_some()) else { return false };
+fn worth_finishing(writer: Option<&BodyWriter>, received: u64, length: Option<u64>) -> bool {
+    let Some(length) = length.filter(|_| writer.is_some()) else { return false };
     let missing = length.saturating_sub(received);
     missing <= QUICK_ABORT || missing <= length / 20
 }

@@ -29,7 +29,7 @@ const SET_ASIDE: u64 = 64 << 10;
 /// How long a busy store is left alone.
 const BUSY: Duration = Duration::from_millis(5);
 
-/// Whether a keeper still keeps.
+/// Whether a writer still keeps the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     Yes,
@@ -38,7 +38,7 @@ pub(crate) enum Kept {
 }
 
 /// Collects a body for the cache: whole if it is small, in parts as it comes if not.
-pub(crate) struct Keeper {
+pub(crate) struct BodyWriter {
     worker: Rc<Worker>,
     key: CacheKey,
     hint: PlacementHint,
@@ -76,7 +76,7 @@ fn exact(collected: BytesMut) -> Bytes {
     if is_exact { collected.freeze() } else { Bytes::copy_from_slice(&collected) }
 }
 
-impl Keeper {
+impl BodyWriter {
     /// Keeps a body of `announced` bytes, where that is known.
     pub(crate) fn new(
         worker: &Rc<Worker>,

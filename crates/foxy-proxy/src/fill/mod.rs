@@ -18,7 +18,7 @@ use crate::cache::refusals::{NotKept, Refused};
 use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::core::fields::View;
 use crate::fill::body::Incoming;
-use crate::fill::body_writer::Keeper;
+use crate::fill::body_writer::BodyWriter;
 use crate::fill::request::{
     Ending, FillRequest, final_head, finish, known_length, placed, prepare,
 };
@@ -113,11 +113,11 @@ pub(crate) async fn answered(
         }
         None => forget_replaced(worker, &fill, (&key, &head), times.received).await,
     }
-    let keeper = not_stored.is_none().then(|| Keeper::new(worker, &fill.base, &key, length));
+    let writer = not_stored.is_none().then(|| BodyWriter::new(worker, &fill.base, &key, length));
     flight.keep(
-        keeper
+        writer
             .as_ref()
-            .map(|keeper| Keeping::confirmed(keeper.confirmed_so_far()))
+            .map(|writer| Keeping::confirmed(writer.confirmed_so_far()))
             .unwrap_or_default(),
     );
     flight.publish(Outcome::Response(Arc::new(shown)));
@@ -125,18 +125,18 @@ pub(crate) async fn answered(
     let (new_list, is_gone) =
         (list.as_ref().is_some_and(|(_, new)| *new), Cell::new(expected.is_none()));
     let outdated = Outdated { worker, fill: &fill, key: &key, new_list, status, is_gone };
-    let (result, keeper) =
-        body.carry(exchange, keeper, (&refused, |keeper| outdated.let_go(keeper))).await;
-    if let (Err(_), None, Some(keeper)) = (&result, &list, &keeper) {
-        body.leave_slices(keeper, initial);
+    let (result, writer) =
+        body.carry(exchange, writer, (&refused, |writer| outdated.let_go(writer))).await;
+    if let (Err(_), None, Some(writer)) = (&result, &list, &writer) {
+        body.leave_slices(writer, initial);
     }
     if let (Some(expected), Ok(_)) = (expected, &result) {
-        if keeper.as_ref().is_none_or(Keeper::is_in_parts) {
-            outdated.let_go(keeper.as_ref());
+        if writer.as_ref().is_none_or(BodyWriter::is_in_parts) {
+            outdated.let_go(writer.as_ref());
             // Readers do not wait until the store has confirmed every part.
             flight.end(result.clone());
         }
-        if let Some(kept) = keeper
+        if let Some(kept) = writer
             && !store(worker, flight, &fill, (&key, list.as_ref()), &expected, kept).await
         {
             refused(NotKept::StoreRefused);
@@ -180,12 +180,12 @@ struct Outdated<'a> {
 }
 
 impl Outdated<'_> {
-    fn let_go(&self, keeper: Option<&Keeper>) {
+    fn let_go(&self, writer: Option<&BodyWriter>) {
         if self.is_gone.replace(true) {
             return;
         }
         let Self { worker, fill, .. } = *self;
-        if keeper.is_none_or(Keeper::is_in_parts) {
+        if writer.is_none_or(BodyWriter::is_in_parts) {
             forget_outdated(worker, fill, (self.key, self.new_list), self.status);
         } else {
             vacate_memory(worker, fill, (self.key, self.new_list));
@@ -200,7 +200,7 @@ async fn store(
     fill: &FillRequest,
     (key, list): (&CacheKey, Option<&(VaryList, bool)>),
     expected: &Stored,
-    kept: Keeper,
+    kept: BodyWriter,
 ) -> bool {
     let Some((body, length)) = kept.complete(flight.needs_what_is_kept()).await else {
         return false;

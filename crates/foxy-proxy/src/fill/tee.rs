@@ -6,7 +6,7 @@ use crate::cache::storage::PART;
 use crate::cache::stored::{CacheKey, Stored, VaryList, strip};
 use crate::cache::watch::Watch;
 use crate::core::fields::View;
-use crate::fill::body_writer::{Keeper, Kept};
+use crate::fill::body_writer::{BodyWriter, Kept};
 use crate::fill::joined_part::with_stored;
 use crate::fill::request::placed;
 use crate::fill::storability::why_not_storable;
@@ -21,14 +21,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// An answer that is being kept.
-pub(crate) struct Aside {
+pub(crate) struct Tee {
     base: CacheKey,
     key: CacheKey,
     list: Option<(VaryList, bool)>,
     head: ResponseHead,
     times: StoredTimes,
     watch: Watch,
-    keeper: Option<Keeper>,
+    writer: Option<BodyWriter>,
     /// Bytes of the body that have not come, where its length is known.
     missing: Option<u64>,
     /// Whether it is the whole of a response or a part.
@@ -41,7 +41,7 @@ enum Kind {
     Part,
 }
 
-impl Aside {
+impl Tee {
     /// Begins to keep an answer of that length, if it may be. `times` are those of the request and
     /// of the answer's head, which is without hop-by-hop fields already. If the URL was invalidated
     /// since the `watch` began, it is not kept. A part is stored as its whole would be, if its
@@ -77,7 +77,7 @@ impl Aside {
             Kind::Whole => placed(cache, base, None, &head, &request.headers),
             Kind::Part => (base.part(), None),
         };
-        let keeper = Some(Keeper::new(worker, base, &key, length));
+        let writer = Some(BodyWriter::new(worker, base, &key, length));
         Some(Self {
             base: base.clone(),
             key,
@@ -85,7 +85,7 @@ impl Aside {
             head,
             times,
             watch,
-            keeper,
+            writer,
             missing: length,
             kind,
         })
@@ -93,9 +93,9 @@ impl Aside {
 
     /// Takes more of the body, before the client has it: when the client has all, so has the cache.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
-        let Some(keeper) = &mut self.keeper else { return };
-        if keeper.take(data, Needed::Later).await != Kept::Yes {
-            self.keeper = None;
+        let Some(writer) = &mut self.writer else { return };
+        if writer.take(data, Needed::Later).await != Kept::Yes {
+            self.writer = None;
             return;
         }
         self.missing = self.missing.map(|missing| missing.saturating_sub(data.len() as u64));
@@ -106,8 +106,8 @@ impl Aside {
 
     /// The body has come whole.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
-        let Some(keeper) = self.keeper.take() else { return };
-        let Some((body, length)) = keeper.complete(Needed::Later).await else { return };
+        let Some(writer) = self.writer.take() else { return };
+        let Some((body, length)) = writer.complete(Needed::Later).await else { return };
         let policy = worker.settings().policy();
         let stored =
             Stored::new(self.key.text.clone(), &self.head, policy, self.times, length, body);

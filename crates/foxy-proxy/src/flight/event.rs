@@ -70,7 +70,7 @@ impl Outcome {
 
 /// What a reader gets.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum FlightEvent {
     /// A 1xx to pass on. Only the leader gets these.
     Interim(ResponseHead),
     /// The outcome.

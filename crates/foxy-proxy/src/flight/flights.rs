@@ -2,7 +2,7 @@
 
 use crate::cache::epoch::Epoch;
 use crate::cache::stored::Stored;
-use crate::flight::memory_budget::{Collected, Windows};
+use crate::flight::memory_budget::{Collected, MemoryBudget};
 use crate::flight::{Flight, Reader};
 use foxy_store::{Key, KeyMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Flights {
     table: Mutex<KeyMap<Arc<Flight>>>,
-    windows: Arc<Windows>,
+    memory_budget: Arc<MemoryBudget>,
 }
 
 /// Whether a request leads a flight or follows one.
@@ -27,17 +27,17 @@ pub(crate) enum Boarding {
 impl Flights {
     /// None yet; all of them together hold about `budget` bytes.
     pub(crate) fn new(budget: usize) -> Self {
-        Self { table: Mutex::default(), windows: Arc::new(Windows::new(budget)) }
+        Self { table: Mutex::default(), memory_budget: Arc::new(MemoryBudget::new(budget)) }
     }
 
     /// What is collected of one body for the cache, within the budget of all.
     pub(crate) fn collected(&self) -> Collected {
-        Collected::new(Arc::clone(&self.windows))
+        Collected::new(Arc::clone(&self.memory_budget))
     }
 
     /// A flight that nobody else can join.
     pub(crate) fn alone(&self, epoch: Epoch) -> (Arc<Flight>, Reader) {
-        let flight = Flight::new(epoch, Arc::clone(&self.windows));
+        let flight = Flight::new(epoch, Arc::clone(&self.memory_budget));
         let reader = flight.join().expect("a new flight can be joined");
         (flight, reader)
     }

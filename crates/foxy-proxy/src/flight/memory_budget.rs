@@ -12,7 +12,7 @@ const MOST: usize = 1 << 20;
 
 /// The budget and who divides it.
 #[derive(Debug)]
-pub(crate) struct Windows {
+pub(crate) struct MemoryBudget {
     budget: usize,
     flights: AtomicUsize,
     held: AtomicUsize,
@@ -22,42 +22,42 @@ pub(crate) struct Windows {
 /// Bytes of one body that are collected for the cache; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    windows: Arc<Windows>,
+    memory_budget: Arc<MemoryBudget>,
     bytes: usize,
 }
 
 impl Collected {
     /// Nothing yet.
-    pub(crate) const fn new(windows: Arc<Windows>) -> Self {
-        Self { windows, bytes: 0 }
+    pub(crate) const fn new(memory_budget: Arc<MemoryBudget>) -> Self {
+        Self { memory_budget, bytes: 0 }
     }
 
     /// Takes so many bytes more; false when all bodies together hold too much then.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
-        self.windows.collected.fetch_add(bytes, Relaxed);
+        self.memory_budget.collected.fetch_add(bytes, Relaxed);
         self.is_within_budget()
     }
 
     /// Whether all bodies together hold no more than they may.
     pub(crate) fn is_within_budget(&self) -> bool {
-        self.windows.collected.load(Relaxed) <= self.windows.budget
+        self.memory_budget.collected.load(Relaxed) <= self.memory_budget.budget
     }
 
     /// Gives so many back.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.bytes -= bytes;
-        self.windows.collected.fetch_sub(bytes, Relaxed);
+        self.memory_budget.collected.fetch_sub(bytes, Relaxed);
     }
 }
 
 impl Drop for Collected {
     fn drop(&mut self) {
-        self.windows.collected.fetch_sub(self.bytes, Relaxed);
+        self.memory_budget.collected.fetch_sub(self.bytes, Relaxed);
     }
 }
 
-impl Windows {
+impl MemoryBudget {
     /// Nobody divides it yet.
     pub(crate) const fn new(budget: usize) -> Self {
         let (flights, held, collected) =
@@ -99,50 +99,50 @@ mod tests {
 
     #[test]
     fn the_budget_is_divided_and_each_has_enough_to_go_on() {
-        let windows = Windows::new(8 << 20);
-        assert_eq!(windows.share(0), MOST);
+        let memory_budget = MemoryBudget::new(8 << 20);
+        assert_eq!(memory_budget.share(0), MOST);
         for _ in 0..16 {
-            windows.open();
+            memory_budget.open();
         }
-        assert_eq!(windows.share(0), 512 << 10);
+        assert_eq!(memory_budget.share(0), 512 << 10);
         for _ in 0..10_000 {
-            windows.open();
+            memory_budget.open();
         }
-        assert_eq!(windows.share(0), LEAST);
+        assert_eq!(memory_budget.share(0), LEAST);
         for _ in 0..10_008 {
-            windows.close();
+            memory_budget.close();
         }
-        assert_eq!(windows.share(0), MOST);
+        assert_eq!(memory_budget.share(0), MOST);
     }
 
     #[test]
     fn flights_that_come_one_after_another_hold_no_more_than_the_budget() {
         const READ: usize = 32 << 10;
-        let windows = Windows::new(32 << 20);
+        let memory_budget = MemoryBudget::new(32 << 20);
         let mut all = 0;
         for _ in 0..1500 {
-            windows.open();
-            let share = windows.share(0);
-            windows.moved(0, share);
+            memory_budget.open();
+            let share = memory_budget.share(0);
+            memory_budget.moved(0, share);
             all += share;
         }
         assert!(all <= (32 << 20) + 1500 * (LEAST + READ), "{all} bytes are held");
-        windows.moved(all, 0);
-        (1..1500).for_each(|_| windows.close());
-        assert_eq!(windows.share(0), MOST);
+        memory_budget.moved(all, 0);
+        (1..1500).for_each(|_| memory_budget.close());
+        assert_eq!(memory_budget.share(0), MOST);
     }
 
     #[test]
     fn what_is_collected_stays_within_the_budget_and_is_given_back() {
-        let windows = Arc::new(Windows::new(1000));
-        let mut first = Collected::new(Arc::clone(&windows));
-        let mut second = Collected::new(Arc::clone(&windows));
+        let memory_budget = Arc::new(MemoryBudget::new(1000));
+        let mut first = Collected::new(Arc::clone(&memory_budget));
+        let mut second = Collected::new(Arc::clone(&memory_budget));
         assert!(first.take(600) && second.take(400) && !second.take(1));
         first.give_back(500);
         assert!(second.take(499));
         drop(second);
         assert!(first.take(900));
         drop(first);
-        assert_eq!(windows.collected.load(Relaxed), 0);
+        assert_eq!(memory_budget.collected.load(Relaxed), 0);
     }
 }

@@ -13,10 +13,10 @@ pub(crate) mod memory_budget;
 pub(crate) mod state;
 
 use crate::cache::epoch::Epoch;
-pub(crate) use crate::flight::event::{FlightHead, News, Outcome, Piece};
+pub(crate) use crate::flight::event::{FlightEvent, FlightHead, Outcome, Piece};
 use crate::flight::keeping::Keeping;
 use crate::flight::keeping::Needed;
-use crate::flight::memory_budget::Windows;
+use crate::flight::memory_budget::MemoryBudget;
 use crate::flight::state::State;
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
@@ -42,7 +42,7 @@ pub(crate) struct Flight {
     kept: Notify,
     /// Says how many bytes a fill may be ahead of its slowest reader, and how many are kept for
     /// those who join late.
-    windows: Arc<Windows>,
+    memory_budget: Arc<MemoryBudget>,
 }
 
 /// One reader of a flight; leaves it when dropped.
@@ -53,11 +53,11 @@ pub(crate) struct Reader {
 }
 
 impl Flight {
-    pub(crate) fn new(epoch: Epoch, windows: Arc<Windows>) -> Arc<Self> {
-        windows.open();
+    pub(crate) fn new(epoch: Epoch, memory_budget: Arc<MemoryBudget>) -> Arc<Self> {
+        memory_budget.open();
         let (state, keeping) = (Mutex::default(), Mutex::default());
         let (progress, room, kept) = (Notify::new(), Notify::new(), Notify::new());
-        Arc::new(Self { state, progress, room, epoch, keeping, kept, windows })
+        Arc::new(Self { state, progress, room, epoch, keeping, kept, memory_budget })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -69,7 +69,7 @@ impl Flight {
         let mut state = self.state();
         let before = state.held();
         let result = change(&mut state);
-        self.windows.moved(before, state.held());
+        self.memory_budget.moved(before, state.held());
         result
     }
 
@@ -136,7 +136,7 @@ impl Flight {
             return;
         }
         while tokio::time::timeout(PATIENCE, self.wait_for_room()).await.is_err() {
-            self.change(|state| state.leave_slow_behind(self.windows.share(state.held())));
+            self.change(|state| state.leave_slow_behind(self.memory_budget.share(state.held())));
             self.progress.notify_waiters();
         }
     }
@@ -156,7 +156,7 @@ impl Flight {
     /// Whether readers are no more than a window behind.
     fn has_room(&self) -> bool {
         self.change(|state| {
-            let window = self.windows.share(state.held());
+            let window = self.memory_budget.share(state.held());
             state.forget_read(window);
             state.unread() <= window
         })
@@ -206,8 +206,8 @@ impl Flight {
 impl Drop for Flight {
     fn drop(&mut self) {
         let held = self.state().held();
-        self.windows.moved(held, 0);
-        self.windows.close();
+        self.memory_budget.moved(held, 0);
+        self.memory_budget.close();
     }
 }
 
@@ -253,7 +253,7 @@ impl Reader {
     }
 
     /// The next news before the body. `leader` gets 1xx heads too.
-    pub(crate) async fn news(&self, leader: bool) -> News {
+    pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
             tokio::pin!(progress);
@@ -261,10 +261,10 @@ impl Reader {
             {
                 let mut state = self.flight.state();
                 if leader && let Some(head) = state.interim.pop_front() {
-                    return News::Interim(head);
+                    return FlightEvent::Interim(head);
                 }
                 if let Some(outcome) = &state.outcome {
-                    return News::Outcome(outcome.clone());
+                    return FlightEvent::Outcome(outcome.clone());
                 }
             }
             progress.await;

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 const WINDOW: usize = 1 << 20;
 
 fn flight() -> Arc<Flight> {
-    Flight::new(test_epoch(0), Arc::new(Windows::new(WINDOW)))
+    Flight::new(test_epoch(0), Arc::new(MemoryBudget::new(WINDOW)))
 }
 
 /// What a future gives if nothing else happens.
@@ -231,10 +231,10 @@ async fn a_flight_that_ends_without_a_head_tells_its_readers() {
     let flight = flight();
     let reader = flight.join().expect("open");
     flight.end(Err(UpstreamError::NoResponse));
-    let news = now(reader.news(false));
+    let event = now(reader.event(false));
     assert!(
-        matches!(news, Some(News::Outcome(Outcome::Failed(UpstreamError::NoResponse)))),
-        "a reader would wait for ever: {news:?}"
+        matches!(event, Some(FlightEvent::Outcome(Outcome::Failed(UpstreamError::NoResponse)))),
+        "a reader would wait for ever: {event:?}"
     );
 }
 
@@ -243,9 +243,11 @@ fn interim_responses_are_the_leaders_alone_and_come_first() {
     let flight = flight();
     let [leader, follower] = [(); 2].map(|()| flight.join().expect("open"));
     flight.interim(ResponseHead::new(103));
-    assert!(now(follower.news(false)).is_none());
-    assert!(matches!(now(leader.news(true)), Some(News::Interim(head)) if head.status == 103));
-    assert!(now(leader.news(true)).is_none());
+    assert!(now(follower.event(false)).is_none());
+    assert!(
+        matches!(now(leader.event(true)), Some(FlightEvent::Interim(head)) if head.status == 103)
+    );
+    assert!(now(leader.event(true)).is_none());
 }
 
 fn board(flights: &Flights, number: u64) -> Boarding {

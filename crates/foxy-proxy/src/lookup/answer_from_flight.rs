@@ -10,11 +10,11 @@ use crate::core::fields::View;
 use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
 use crate::flight::{FlightHead, Outcome, Piece, Reader};
-use crate::lookup::result::Got;
-use crate::lookup::serve_stored::hit;
+use crate::lookup::result::LookupResult;
+use crate::lookup::serve_stored::serve_stored;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{After, Cut, Told};
+use crate::request::sent::{Aborted, After, Sent};
 use crate::request::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what
 /// comes, turned out to be gone, or something else was confirmed.
-pub(crate) async fn settle(
+pub(crate) async fn answer_from_flight(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
@@ -32,9 +32,9 @@ pub(crate) async fn settle(
     reader: &Reader,
     outcome: Outcome,
     collapsed: bool,
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
-        && let Some((after, told)) = hit(
+        && let Some((after, sent)) = serve_stored(
             worker,
             sender,
             wanted,
@@ -44,19 +44,21 @@ pub(crate) async fn settle(
         )
         .await?
     {
-        return Ok(Some(Got::Answered(after, told)));
+        return Ok(Some(LookupResult::Answered(after, sent)));
     }
-    let (after, told) = match outcome {
+    let (after, sent) = match outcome {
         Outcome::Unconfirmed => return Ok(None),
         Outcome::Failed(error) => {
-            answer::error(worker, sender, wanted.asked, ErrorReason::Upstream(error)).await?
+            answer::error(worker, sender, wanted.options, ErrorReason::Upstream(error)).await?
         }
         Outcome::Revalidated(stored, _) => {
             let now = clock::steady();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
             let how = (HitSource::Revalidated(miss.reason), ttl, None);
-            match hit(worker, sender, wanted, (stored, miss.watch.looked()), how, now).await? {
+            match serve_stored(worker, sender, wanted, (stored, miss.watch.looked()), how, now)
+                .await?
+            {
                 Some(answered) => answered,
                 None => return Ok(None),
             }
@@ -75,7 +77,7 @@ pub(crate) async fn settle(
             }
         }
     };
-    Ok(Some(Got::Answered(after, told)))
+    Ok(Some(LookupResult::Answered(after, sent)))
 }
 
 /// Answers with the response of a flight; `None` when its beginning can no longer be had.
@@ -86,7 +88,7 @@ async fn respond(
     reader: &Reader,
     flight: &FlightHead,
     outcome: CacheStatus,
-) -> Result<Option<(After, Told)>, Cut> {
+) -> Result<Option<(After, Sent)>, Aborted> {
     let age = flight.times.age(clock::steady());
     let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
     if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
@@ -98,7 +100,7 @@ async fn respond(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );
         }
-        return answer::not_modified(sender, wanted.asked, &flight.head.headers, age, outcome)
+        return answer::not_modified(sender, wanted.options, &flight.head.headers, age, outcome)
             .await
             .map(Some);
     }
@@ -106,10 +108,18 @@ async fn respond(
         return catch_up::from_beginning(worker, sender, wanted, (reader, flight), outcome).await;
     }
     let (source, how) = (Source::Flight(reader), (Some(age), outcome));
-    match stream::streamed(worker, sender, wanted.asked, flight.lines(), flight.length, how, source)
-        .await?
+    match stream::streamed(
+        worker,
+        sender,
+        wanted.options,
+        flight.lines(),
+        flight.length,
+        how,
+        source,
+    )
+    .await?
     {
-        Streamed::Whole(after, told) => Ok(Some((after, told))),
+        Streamed::Whole(after, sent) => Ok(Some((after, sent))),
         Streamed::Part(begun) => {
             catch_up::catch_up(worker, sender, wanted, (reader, flight), begun).await.map(Some)
         }

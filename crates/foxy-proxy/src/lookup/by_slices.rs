@@ -12,11 +12,11 @@ use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
 use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
-use crate::lookup::answer_from_flight::settle;
-use crate::lookup::result::Got;
+use crate::lookup::answer_from_flight::answer_from_flight;
+use crate::lookup::result::LookupResult;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Next, decide};
-use crate::request::sent::Cut;
+use crate::request::sent::Aborted;
 use crate::request::wanted::Wanted;
 use crate::slices::flight::{Ask, Sliced, fetch};
 use crate::slices::rest::name_anew;
@@ -40,7 +40,7 @@ pub(crate) async fn answer(
     wanted: &Wanted<'_>,
     control: &RequestControl,
     (miss, range, known): (&Miss, &UpstreamRange, Option<(Arc<Stored>, HitSource)>),
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     let UpstreamRange::One(spec) = range else { return Ok(None) };
     if !may_be_sliced(worker, wanted, control) {
         return Ok(None);
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
             ranged_answer(worker, sender, wanted, miss, set, start).await
         }
         Sliced::Other(reader, outcome, collapsed) => {
-            settle(worker, sender, wanted, miss, &reader, outcome, collapsed).await
+            answer_from_flight(worker, sender, wanted, miss, &reader, outcome, collapsed).await
         }
         Sliced::Not => Ok(None),
     }
@@ -101,7 +101,7 @@ async fn ranged_answer(
     miss: &Miss,
     set: Arc<Stored>,
     start: Start,
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     match requested_range(&View(&wanted.head.headers), &View(&set.head.headers), set.length) {
         RangeAnswer::Part(span) => {
             if let Start::Fetched(fetched, _) = &start
@@ -115,9 +115,9 @@ async fn ranged_answer(
         }
         RangeAnswer::Unsatisfiable => {
             let outcome = CacheStatus::Local { detail: "range-not-satisfiable" };
-            let (after, told) =
-                answer::unsatisfiable(sender, wanted.asked, set.length, outcome).await?;
-            Ok(Some(Got::Answered(after, told)))
+            let (after, sent) =
+                answer::unsatisfiable(sender, wanted.options, set.length, outcome).await?;
+            Ok(Some(LookupResult::Answered(after, sent)))
         }
         RangeAnswer::Whole | RangeAnswer::Several(_) => Ok(None),
     }
@@ -130,11 +130,11 @@ async fn answered(
     wanted: &Wanted<'_>,
     miss: &Miss,
     sent: SentSlices,
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     match sent {
-        SentSlices::Answered(after, told) => Ok(Some(Got::Answered(after, told))),
+        SentSlices::Answered(after, sent) => Ok(Some(LookupResult::Answered(after, sent))),
         SentSlices::Other(reader, outcome, collapsed) => {
-            settle(worker, sender, wanted, miss, &reader, outcome, collapsed).await
+            answer_from_flight(worker, sender, wanted, miss, &reader, outcome, collapsed).await
         }
         SentSlices::Nothing => Ok(None),
     }
@@ -147,7 +147,7 @@ pub(crate) async fn complete(
     wanted: &Wanted<'_>,
     control: &RequestControl,
     miss: &Miss,
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     let cache = &worker.shared.cache;
     let Some(Cached::Response(set)) = cache.held(&wanted.key.part()) else { return Ok(None) };
     if !set.is_of_slices()

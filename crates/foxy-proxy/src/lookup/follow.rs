@@ -5,10 +5,10 @@ use crate::cache::epoch::Epoch;
 use crate::client::sender::Sender;
 use crate::core::fields::View;
 use crate::fill::stale::Miss;
-use crate::flight::{News, Outcome, Reader};
-use crate::lookup::answer_from_flight::settle;
-use crate::lookup::result::Got;
-use crate::request::sent::Cut;
+use crate::flight::{FlightEvent, Outcome, Reader};
+use crate::lookup::answer_from_flight::answer_from_flight;
+use crate::lookup::result::LookupResult;
+use crate::request::sent::Aborted;
 use crate::request::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 /// What another request's flight was good for.
 pub(crate) enum Followed {
     /// It answered.
-    Answered(Got),
+    Answered(LookupResult),
     /// What it brought is not for this request.
     Not,
     /// What it brought may not be used any more without asking the origin again (RFC 9111 §4).
@@ -33,10 +33,10 @@ pub(crate) async fn follow(
     control: &RequestControl,
     miss: &Miss,
     (reader, came): (&Reader, Epoch),
-) -> Result<Followed, Cut> {
-    let outcome = match reader.news(false).await {
-        News::Outcome(outcome) => outcome,
-        News::Interim(_) => return Ok(Followed::Not),
+) -> Result<Followed, Aborted> {
+    let outcome = match reader.event(false).await {
+        FlightEvent::Outcome(outcome) => outcome,
+        FlightEvent::Interim(_) => return Ok(Followed::Not),
     };
     let stands_in = miss.as_hit_after(&wanted.head.headers, &outcome).is_some();
     if !stands_in && !brings(wanted, miss, &outcome) {
@@ -47,7 +47,7 @@ pub(crate) async fn follow(
     if !stands_in && !reader.began_after(came) && !outcome.may_answer(control, clock::steady()) {
         return Ok(Followed::Stale);
     }
-    let got = settle(worker, sender, wanted, miss, reader, outcome, true).await?;
+    let got = answer_from_flight(worker, sender, wanted, miss, reader, outcome, true).await?;
     Ok(got.map_or(Followed::Not, Followed::Answered))
 }
 

@@ -15,14 +15,14 @@ use crate::core::hit_source::HitSource;
 use crate::core::transport::Transport;
 use crate::fill::outgoing;
 use crate::fill::request::prepare;
-use crate::fill::tee::Aside;
+use crate::fill::tee::Tee;
 use crate::fill::times::Times;
 use crate::fill::update_stored::Described;
-use crate::lookup::serve_stored::hit;
-use crate::request::answer_options::Asked;
+use crate::lookup::serve_stored::serve_stored;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{After, Cut, Told};
+use crate::request::sent::{Aborted, After, Sent};
 use crate::request::wanted::Wanted;
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, Origin, RequestBody, UpstreamError, UpstreamExchange,
@@ -48,7 +48,7 @@ pub(crate) struct Forward<'a> {
     pub(crate) origin: Origin,
     pub(crate) key: CacheKey,
     pub(crate) reason: ForwardReason,
-    pub(crate) asked: Asked,
+    pub(crate) options: AnswerOptions,
     /// Who asks.
     pub(crate) client: ClientBlock,
     /// What is stored, if the answer may describe it anew.
@@ -58,7 +58,7 @@ pub(crate) struct Forward<'a> {
 /// How it went.
 pub(crate) enum Forwarded {
     /// Answered; whether the request's body was read to its end.
-    Answered(After, Told),
+    Answered(After, Sent),
     /// The origin switched protocols: its head, its connection, and what came after the head.
     Switched(ResponseHead, Transport, Bytes),
 }
@@ -85,16 +85,16 @@ pub(crate) async fn forward(
     receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
     request: Forward<'_>,
-) -> Result<Forwarded, Cut> {
+) -> Result<Forwarded, Aborted> {
     let early = match early(receiver, &request, worker.settings().client_read).await {
         Ok(early) => early,
         Err(ReadEnd::Malformed(error)) => {
-            let asked = Asked { keep: false, ..request.asked };
+            let options = AnswerOptions { keep: false, ..request.options };
             let reason = ErrorReason::Malformed(error);
-            let (after, told) = answer::error(worker, sender, asked, reason).await?;
-            return Ok(Forwarded::Answered(after, told));
+            let (after, sent) = answer::error(worker, sender, options, reason).await?;
+            return Ok(Forwarded::Answered(after, sent));
         }
-        Err(_) => return Err(Cut::Client),
+        Err(_) => return Err(Aborted::Client),
     };
     worker.counters.add(Counter::Forwarded, 1);
     let (pieces, body) = RequestBody::channel(request.body);
@@ -113,8 +113,8 @@ pub(crate) async fn forward(
     };
     match result? {
         // What is left of the body would be read as the next request.
-        Forwarded::Answered(_, told) if pumped != Some(Pumped::Whole) => {
-            Ok(Forwarded::Answered(After::Close, told))
+        Forwarded::Answered(_, sent) if pumped != Some(Pumped::Whole) => {
+            Ok(Forwarded::Answered(After::Close, sent))
         }
         forwarded => Ok(forwarded),
     }
@@ -188,22 +188,22 @@ async fn respond(
     request: &Forward<'_>,
     mut exchange: UpstreamExchange,
     broken_rule: &BrokenRule,
-) -> Result<Forwarded, Cut> {
+) -> Result<Forwarded, Aborted> {
     let (requested, watch) = (clock::steady(), worker.shared.cache.watch(&request.key));
-    let (mut head, length) = match final_head(sender, request.asked, &mut exchange).await? {
+    let (mut head, length) = match final_head(sender, request.options, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
-            if let Some((after, told)) = stand_in(worker, sender, request, error).await? {
-                return Ok(Forwarded::Answered(after, told));
+            if let Some((after, sent)) = stand_in(worker, sender, request, error).await? {
+                return Ok(Forwarded::Answered(after, sent));
             }
-            let (asked, reason) = refusal(request.asked, error, broken_rule);
-            let (after, told) = answer::error(worker, sender, asked, reason).await?;
-            return Ok(Forwarded::Answered(after, told));
+            let (options, reason) = refusal(request.options, error, broken_rule);
+            let (after, sent) = answer::error(worker, sender, options, reason).await?;
+            return Ok(Forwarded::Answered(after, sent));
         }
     };
     worker.count_response(head.version);
     if length == BodyLength::Tunnel {
-        let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Cut::Source) };
+        let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Aborted::Source) };
         return Ok(Forwarded::Switched(head, stream, rest));
     }
     if invalidates(request.head.method.as_str(), head.status) {
@@ -219,7 +219,7 @@ async fn respond(
         BodyLength::None => Some(0),
         _ => None,
     };
-    if !request.asked.head_only && head.status != 304 {
+    if !request.options.head_only && head.status != 304 {
         head.headers.remove("content-length");
     }
     let watch = match (&request.head.method, head.status) {
@@ -229,20 +229,20 @@ async fn respond(
         _ => None,
     };
     let key = &request.key;
-    let mut aside = watch
-        .and_then(|watch| Aside::begin(worker, key, request.head, (&head, length), times, watch));
+    let mut tee = watch
+        .and_then(|watch| Tee::begin(worker, key, request.head, (&head, length), times, watch));
     let outcome = CacheStatus::Forwarded {
         reason: request.reason,
         status: Some(head.status),
-        stored: aside.is_some(),
+        stored: tee.is_some(),
         collapsed: false,
         detail: None,
     };
-    let source = Source::Exchange(&mut exchange, aside.as_mut());
+    let source = Source::Exchange(&mut exchange, tee.as_mut());
     match stream::streamed(
         worker,
         sender,
-        request.asked,
+        request.options,
         (&head, None),
         length,
         (None, outcome),
@@ -250,19 +250,23 @@ async fn respond(
     )
     .await?
     {
-        Streamed::Whole(after, told) => Ok(Forwarded::Answered(after, told)),
-        Streamed::Part(..) => Err(Cut::Source),
+        Streamed::Whole(after, sent) => Ok(Forwarded::Answered(after, sent)),
+        Streamed::Part(..) => Err(Aborted::Source),
     }
 }
 
 /// How a request without a response is answered. After a body that did not come whole, no further
 /// request can be told from its rest.
-fn refusal(asked: Asked, error: UpstreamError, broken_rule: &BrokenRule) -> (Asked, ErrorReason) {
+fn refusal(
+    options: AnswerOptions,
+    error: UpstreamError,
+    broken_rule: &BrokenRule,
+) -> (AnswerOptions, ErrorReason) {
     if error != UpstreamError::RequestBodyBroken {
-        return (asked, ErrorReason::Upstream(error));
+        return (options, ErrorReason::Upstream(error));
     }
     let reason = broken_rule.get().map_or(ErrorReason::Upstream(error), ErrorReason::Malformed);
-    (Asked { keep: false, ..asked }, reason)
+    (AnswerOptions { keep: false, ..options }, reason)
 }
 
 /// Answers with what is stored, if the origin's failure allows that.
@@ -271,32 +275,32 @@ async fn stand_in(
     sender: &mut Sender<'_>,
     request: &Forward<'_>,
     error: UpstreamError,
-) -> Result<Option<(After, Told)>, Cut> {
+) -> Result<Option<(After, Sent)>, Aborted> {
     let Some(described) = &request.described else { return Ok(None) };
     let Some((by, permit)) = described.permit_after(error, &request.head.headers) else {
         return Ok(None);
     };
-    let (head, asked, client) = (request.head, request.asked, request.client);
+    let (head, options, client) = (request.head, request.options, request.client);
     let wanted =
-        Wanted { head, origin: request.origin.clone(), key: request.key.clone(), asked, client };
+        Wanted { head, origin: request.origin.clone(), key: request.key.clone(), options, client };
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
     let stored = (Arc::clone(&described.stored), described.watch.looked());
-    hit(worker, sender, &wanted, stored, how, clock::steady()).await
+    serve_stored(worker, sender, &wanted, stored, how, clock::steady()).await
 }
 
 /// Waits for the final head and passes on what comes before it.
 async fn final_head(
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     exchange: &mut UpstreamExchange,
-) -> Result<Result<(ResponseHead, BodyLength), UpstreamError>, Cut> {
+) -> Result<Result<(ResponseHead, BodyLength), UpstreamError>, Aborted> {
     loop {
         match exchange.head().await {
-            Ok(HeadEvent::Continue) if asked.version != Version::Http10 => {
+            Ok(HeadEvent::Continue) if options.version != Version::Http10 => {
                 sender.head(&ResponseHead::new(100)).await?;
             }
-            Ok(HeadEvent::Interim(head)) => interim(sender, asked, head).await?,
+            Ok(HeadEvent::Interim(head)) => interim(sender, options, head).await?,
             Ok(HeadEvent::Continue) => {}
             Ok(HeadEvent::Final(head, length)) => return Ok(Ok((head, length))),
             Err(error) => return Ok(Err(error)),
@@ -307,10 +311,10 @@ async fn final_head(
 /// Passes a 1xx on to a client that can take it (RFC 9110 §15.2: not one of HTTP/1.0).
 pub(crate) async fn interim(
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     mut head: ResponseHead,
-) -> Result<(), Cut> {
-    if asked.version == Version::Http10 {
+) -> Result<(), Aborted> {
+    if options.version == Version::Http10 {
         return Ok(());
     }
     strip_hop_by_hop(&mut head.headers);

@@ -24,15 +24,15 @@ use crate::fill::outgoing;
 use crate::fill::request::FillRequest;
 use crate::fill::stale::{Miss, Stale};
 use crate::flight::flights::Boarding;
-use crate::flight::{Flight, News, Piece, Reader};
-use crate::lookup::answer_from_flight::settle;
+use crate::flight::{Flight, FlightEvent, Piece, Reader};
+use crate::lookup::answer_from_flight::answer_from_flight;
 use crate::lookup::follow::{Followed, follow};
-use crate::lookup::result::Got;
-use crate::lookup::serve_stored::hit;
-use crate::request::answer_options::Asked;
+use crate::lookup::result::LookupResult;
+use crate::lookup::serve_stored::serve_stored;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::exchange::{Next, can_be_validated, decide, decide_without};
 use crate::request::reason::ErrorReason;
-use crate::request::sent::Cut;
+use crate::request::sent::Aborted;
 use crate::request::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -45,7 +45,7 @@ pub(crate) async fn answer(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
-) -> Result<Got, Cut> {
+) -> Result<LookupResult, Aborted> {
     let came = worker.shared.cache.epoch(&wanted.key);
     let mut epoch = came;
     loop {
@@ -64,7 +64,7 @@ async fn attempt(
     wanted: &Wanted<'_>,
     came: Epoch,
     epoch: Epoch,
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     let cache = &worker.shared.cache;
     let control = RequestControl::of(&View(&wanted.head.headers));
     let (found, source, watch) = match cache.in_memory(&wanted.key, &wanted.head.headers) {
@@ -85,23 +85,24 @@ async fn attempt(
     };
     let reason = match next {
         Next::Serve { ttl, permit } => {
-            let Some((stored, key)) = stored else { return Err(Cut::Source) };
+            let Some((stored, key)) = stored else { return Err(Aborted::Source) };
             if permit == Some(Permit::WhileRevalidate) {
                 refresh(worker, wanted, &stored, key, watched());
             }
-            if let Some((after, told)) =
-                hit(worker, sender, wanted, (stored, epoch), (source, ttl, permit), now).await?
+            if let Some((after, sent)) =
+                serve_stored(worker, sender, wanted, (stored, epoch), (source, ttl, permit), now)
+                    .await?
             {
-                return Ok(Some(Got::Answered(after, told)));
+                return Ok(Some(LookupResult::Answered(after, sent)));
             }
             if control.only_if_cached {
-                return only_if_cached(worker, sender, wanted.asked).await.map(Some);
+                return only_if_cached(worker, sender, wanted.options).await.map(Some);
             }
             let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, watch: watched() };
             return fetch(worker, sender, wanted, &control, miss, came).await;
         }
         Next::GatewayTimeout => {
-            return only_if_cached(worker, sender, wanted.asked).await.map(Some);
+            return only_if_cached(worker, sender, wanted.options).await.map(Some);
         }
         Next::Revalidate(reason) | Next::Fetch(reason) => reason,
     };
@@ -147,10 +148,10 @@ fn refresh(
 async fn only_if_cached(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    asked: Asked,
-) -> Result<Got, Cut> {
-    let (after, told) = answer::error(worker, sender, asked, ErrorReason::OnlyIfCached).await?;
-    Ok(Got::Answered(after, told))
+    options: AnswerOptions,
+) -> Result<LookupResult, Aborted> {
+    let (after, sent) = answer::error(worker, sender, options, ErrorReason::OnlyIfCached).await?;
+    Ok(LookupResult::Answered(after, sent))
 }
 
 /// Gets it from the origin, alone or with others who want the same. `None` when what others had
@@ -162,17 +163,17 @@ async fn fetch(
     control: &RequestControl,
     miss: Miss,
     came: Epoch,
-) -> Result<Option<Got>, Cut> {
-    let head_only = wanted.asked.head_only;
+) -> Result<Option<LookupResult>, Aborted> {
+    let head_only = wanted.options.head_only;
     let range = outgoing::asked_range(&wanted.head.headers);
     let range = range.filter(|range| *range != UpstreamRange::Whole);
     if head_only || (range.is_some() && !miss.validates()) {
         if let Some(range) = range.filter(|_| !head_only) {
             let mut known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
-            if let Some((after, told)) =
+            if let Some((after, sent)) =
                 parts::answer(worker, sender, wanted, control, &mut known).await?
             {
-                return Ok(Some(Got::Answered(after, told)));
+                return Ok(Some(LookupResult::Answered(after, sent)));
             }
             if let Some(got) =
                 by_slices::answer(worker, sender, wanted, control, (&miss, &range, known)).await?
@@ -182,7 +183,7 @@ async fn fetch(
         }
         let reason = miss.reason;
         let described = miss.described(&wanted.key).filter(|_| head_only);
-        return Ok(Some(Got::Forward(reason, described)));
+        return Ok(Some(LookupResult::Forward(reason, described)));
     }
     if miss.stale.is_none()
         && let Some(got) = by_slices::complete(worker, sender, wanted, control, &miss).await?
@@ -229,7 +230,7 @@ async fn fetch(
         got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch))
             .await?;
     }
-    got.map(Some).ok_or(Cut::Source)
+    got.map(Some).ok_or(Aborted::Source)
 }
 
 /// Joins a flight other than the one that was `left`, or begins one.
@@ -270,12 +271,12 @@ async fn landed(
     wanted: &Wanted<'_>,
     control: &RequestControl,
     (stored, epoch): (Arc<Stored>, Epoch),
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     let now = clock::steady();
     let Next::Serve { ttl, permit: None } = decide(control, &stored, now) else { return Ok(None) };
     let how = (HitSource::Memory, ttl, None);
-    let answered = hit(worker, sender, wanted, (stored, epoch), how, now).await?;
-    Ok(answered.map(|(after, told)| Got::Answered(after, told)))
+    let answered = serve_stored(worker, sender, wanted, (stored, epoch), how, now).await?;
+    Ok(answered.map(|(after, sent)| LookupResult::Answered(after, sent)))
 }
 
 /// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or
@@ -286,13 +287,14 @@ async fn lead(
     wanted: &Wanted<'_>,
     miss: &Miss,
     (flight, reader): (Arc<Flight>, Reader),
-) -> Result<Option<Got>, Cut> {
+) -> Result<Option<LookupResult>, Aborted> {
     start(worker, wanted, miss, flight);
     loop {
-        match reader.news(true).await {
-            News::Interim(head) => forward::interim(sender, wanted.asked, head).await?,
-            News::Outcome(outcome) => {
-                return settle(worker, sender, wanted, miss, &reader, outcome, false).await;
+        match reader.event(true).await {
+            FlightEvent::Interim(head) => forward::interim(sender, wanted.options, head).await?,
+            FlightEvent::Outcome(outcome) => {
+                return answer_from_flight(worker, sender, wanted, miss, &reader, outcome, false)
+                    .await;
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::request::cache_status::CacheStatus;
 use crate::request::cache_status::How;
-use crate::request::sent::{After, Cut, Short, Told};
+use crate::request::sent::{Aborted, After, Sent, Short};
 use crate::request::wanted::Wanted;
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
@@ -22,14 +22,14 @@ use std::sync::Arc;
 /// Serves a stored response, looked for in `epoch`. `None` when its body turned out to be gone
 /// before anything was sent: then it is a miss. When it turns out later, the rest comes from the
 /// origin. What is left of it is left as slices.
-pub(crate) async fn hit(
+pub(crate) async fn serve_stored(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     wanted: &Wanted<'_>,
     (stored, epoch): (Arc<Stored>, Epoch),
     (source, ttl, permit): How,
     now: WallTime,
-) -> Result<Option<(After, Told)>, Cut> {
+) -> Result<Option<(After, Sent)>, Aborted> {
     worker.counters.add(source.counter(), 1);
     let outcome = CacheStatus::Hit { source, ttl, permit };
     let age = stored.times.age(now);
@@ -39,12 +39,12 @@ pub(crate) async fn hit(
         false => stored.times.received,
     };
     if evaluate(&request, stored.head.status, &head, received) == Conditional::NotModified {
-        return answer::not_modified(sender, wanted.asked, &stored.head.headers, age, outcome)
+        return answer::not_modified(sender, wanted.options, &stored.head.headers, age, outcome)
             .await
             .map(Some);
     }
     let range = match stored.head.status {
-        200 if !wanted.asked.head_only => requested_range(&request, &head, stored.length),
+        200 if !wanted.options.head_only => requested_range(&request, &head, stored.length),
         _ => RangeAnswer::Whole,
     };
     let how = (age, outcome);
@@ -56,21 +56,23 @@ pub(crate) async fn hit(
         .then(|| (Arc::clone(&stored), worker.shared.cache.watch_since(&wanted.key, epoch)));
     let sent = match range {
         RangeAnswer::Unsatisfiable => {
-            return answer::unsatisfiable(sender, wanted.asked, stored.length, outcome)
+            return answer::unsatisfiable(sender, wanted.options, stored.length, outcome)
                 .await
                 .map(Some);
         }
-        RangeAnswer::Whole => answer::stored(worker, sender, wanted.asked, stored, None, how).await,
+        RangeAnswer::Whole => {
+            answer::stored(worker, sender, wanted.options, stored, None, how).await
+        }
         RangeAnswer::Part(span) => {
-            answer::stored(worker, sender, wanted.asked, stored, Some(span), how).await
+            answer::stored(worker, sender, wanted.options, stored, Some(span), how).await
         }
         RangeAnswer::Several(spans) => {
-            multipart::stored(worker, sender, wanted.asked, stored, &spans, how).await
+            multipart::stored(worker, sender, wanted.options, stored, &spans, how).await
         }
     };
     let short = match sent {
         Ok(answered) => return Ok(Some(answered)),
-        Err(Short::Cut(cut)) => return Err(cut),
+        Err(Short::Aborted(aborted)) => return Err(aborted),
         Err(short) => short,
     };
     let is_begun = matches!(short, Short::Rest(_));
@@ -94,6 +96,6 @@ pub(crate) async fn hit(
         (Short::Rest(rest), None) => {
             resume::rest(worker, sender, wanted, (&sent_head, length), rest).await.map(Some)
         }
-        (Short::Gone | Short::Cut(_), _) => Ok(None),
+        (Short::Gone | Short::Aborted(_), _) => Ok(None),
     }
 }

@@ -4,7 +4,7 @@ use foxy_http::Version;
 
 /// What of a request decides how its answer is framed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AnswerOptions {
     /// Whether the method is HEAD.
     pub(crate) head_only: bool,
     /// The client's version.

@@ -47,7 +47,7 @@ pub(crate) enum After {
 
 /// What was sent, for the log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Sent {
     pub(crate) outcome: CacheStatus,
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Told {
 
 /// Why an answer did not reach its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum Aborted {
     /// The client left or took nothing.
     Client,
     /// The body did not come whole.
@@ -67,7 +67,7 @@ pub(crate) enum Cut {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Short {
     /// The client is gone.
-    Cut(Cut),
+    Aborted(Aborted),
     /// The store no longer has the body, and nothing was sent yet.
     Gone,
     /// The store no longer has the rest of the body.
@@ -84,16 +84,16 @@ pub(crate) struct Rest {
     /// Whether some of the answer was sent before.
     pub(crate) opened: bool,
     /// What follows, once all is sent.
-    pub(crate) answered: (After, Told),
+    pub(crate) answered: (After, Sent),
 }
 
 impl From<WriteEnd> for Short {
     fn from(end: WriteEnd) -> Self {
-        Self::Cut(end.into())
+        Self::Aborted(end.into())
     }
 }
 
-impl From<WriteEnd> for Cut {
+impl From<WriteEnd> for Aborted {
     fn from(_: WriteEnd) -> Self {
         Self::Client
     }

@@ -2,7 +2,7 @@
 
 use crate::cache::stored::CacheKey;
 use crate::core::client_block::ClientBlock;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::upstream::Origin;
 use foxy_http::RequestHead;
 
@@ -11,7 +11,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) head: &'a RequestHead,
     pub(crate) origin: Origin,
     pub(crate) key: CacheKey,
-    pub(crate) asked: Asked,
+    pub(crate) options: AnswerOptions,
     /// Who asks.
     pub(crate) client: ClientBlock,
 }

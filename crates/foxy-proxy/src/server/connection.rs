@@ -11,15 +11,15 @@ use crate::core::counters::Counter;
 use crate::core::places::Activity;
 use crate::core::transport::Transport;
 use crate::intercept::Inside;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{After, Told};
+use crate::request::sent::{After, Sent};
 use crate::server::dispatch::request;
 use crate::server::ended::Ended;
 use crate::server::http2;
 use crate::server::intercepting;
-use crate::server::log_request::{Read, Recording};
+use crate::server::log_request::{Read, RequestLog};
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
@@ -137,16 +137,16 @@ pub(crate) async fn turn_away(
     let progress = Rc::clone(&connection.progress);
     let (_, sender) = connection.split(LINGER);
     let mut sender = Sender::Http1(sender);
-    let recording = Recording::begin(&worker, peer, clock::monotonic(), Read::NOTHING, &progress);
+    let log = RequestLog::begin(&worker, peer, clock::monotonic(), Read::NOTHING, &progress);
     let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
-    let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
-    recording.end(&ended, sender.sent(), false);
+    let ended = result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
+    log.end(&ended, sender.sent(), false);
     linger(&mut connection).await;
 }
 
 /// How a request that cannot be read is answered.
-const CLOSING: Asked =
-    Asked { head_only: false, version: Version::Http11, keep: false, trailers: false };
+const CLOSING: AnswerOptions =
+    AnswerOptions { head_only: false, version: Version::Http11, keep: false, trailers: false };
 
 async fn one(
     worker: &Rc<Worker>,
@@ -174,11 +174,11 @@ async fn one(
             };
             let (started, mut sender) = (clock::monotonic(), Sender::Http1(sender));
             let read = Read::words(receiver.unread());
-            let recording = Recording::begin(worker, peer, started, read, &progress);
+            let log = RequestLog::begin(worker, peer, started, read, &progress);
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
             let ended =
-                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
-            recording.end(&ended, sender.sent(), false);
+                result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
+            log.end(&ended, sender.sent(), false);
             doing.activity.waits(Instant::now());
             linger(connection).await;
             return Then::Close;
@@ -190,11 +190,11 @@ async fn one(
     if let Some(inside) = &connection.inside {
         (head, refusal) = inside.judge(head);
     }
-    let mut recording = Recording::begin(worker, peer, started, Read::Head(head, over), &progress);
-    let Read::Head(head, _) = &mut recording.read else { return Then::Close };
+    let mut log = RequestLog::begin(worker, peer, started, Read::Head(head, over), &progress);
+    let Read::Head(head, _) = &mut log.read else { return Then::Close };
     let (ended, bytes) =
         request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
-    recording.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
+    log.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
     match ended {
         Ended::Answered(After::Keep, _) => return Then::Ask,
         Ended::Intercepted(inside, _) => return Then::Enter(inside),
@@ -202,14 +202,14 @@ async fn one(
             doing.activity.waits(Instant::now());
             linger(connection).await;
         }
-        Ended::Cut(_) => {}
+        Ended::Aborted(_) => {}
     }
     Then::Close
 }
 
 /// Whether an answer is an error of the proxy's own.
 const fn is_error(ended: &Ended) -> bool {
-    matches!(ended, Ended::Answered(_, Told { outcome: CacheStatus::Error(_), .. }))
+    matches!(ended, Ended::Answered(_, Sent { outcome: CacheStatus::Error(_), .. }))
 }
 
 /// Reads a head: the first byte within the idle time, the rest within the head time from then.

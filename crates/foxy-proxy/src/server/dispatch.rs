@@ -7,14 +7,14 @@ use crate::client::{Client, Receiver};
 use crate::core::client_block::ClientBlock;
 use crate::lookup;
 use crate::lookup::forward::{self, Forward, Forwarded};
-use crate::lookup::result::Got;
-use crate::request::answer_options::Asked;
+use crate::lookup::result::LookupResult;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Plan, plan};
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{After, Cut, Told};
+use crate::request::sent::{Aborted, After, Sent};
 use crate::request::wanted::Wanted;
 use crate::server::ended::Ended;
 use crate::server::purger;
@@ -37,7 +37,7 @@ pub(crate) async fn request(
     (head, body): (&mut RequestHead, BodyLength),
     refusal: Option<ErrorReason>,
 ) -> (Ended, u64) {
-    let asked = asked(worker, head);
+    let options = options(worker, head);
     let settings = worker.settings();
     let over = match &settings.mode {
         Mode::Reverse { origin } => {
@@ -48,7 +48,7 @@ pub(crate) async fn request(
     let asks = ClientBlock::from(peer.ip());
     let (mut receiver, mut sender) = client.split(settings.client_write);
     if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
-        let result = purger::explain(worker, &mut sender, (head, asked), (body, over)).await;
+        let result = purger::explain(worker, &mut sender, (head, options), (body, over)).await;
         let ended = drained(&mut receiver, settings, result).await;
         return (ended, sender.sent());
     }
@@ -59,56 +59,57 @@ pub(crate) async fn request(
     }
     let head = &*head;
     let (origin, key, reason, described) = match planned {
-        Plan::Tunnel(origin) => return tunnel(worker, client, asked, (origin, asks)).await,
+        Plan::Tunnel(origin) => return tunnel(worker, client, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
             // A client that takes a CONNECT for granted sends the tunnel's bytes next: these are no
             // requests.
-            let asked = Asked { keep: asked.keep && head.method != Method::Connect, ..asked };
-            let result = answer::error(worker, &mut sender, asked, reason).await;
+            let options =
+                AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
+            let result = answer::error(worker, &mut sender, options, reason).await;
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
         }
         Plan::AnswerHere => {
-            let result = methods(&mut sender, asked).await;
+            let result = methods(&mut sender, options).await;
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
         }
         Plan::Purge(key) => {
             let key = CacheKey::new(key);
-            let result = purger::answer(worker, &mut sender, (head, asked), peer, &key).await;
+            let result = purger::answer(worker, &mut sender, (head, options), peer, &key).await;
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
         }
         Plan::Forward(origin, key, reason) => (origin, CacheKey::new(key), reason, None),
         Plan::LookUp(origin, key) => {
-            let wanted = Wanted { head, origin, key: CacheKey::new(key), asked, client: asks };
+            let wanted = Wanted { head, origin, key: CacheKey::new(key), options, client: asks };
             match lookup::answer(worker, &mut sender, &wanted).await {
-                Ok(Got::Answered(after, told)) => {
-                    let ended = drained(&mut receiver, settings, Ok((after, told))).await;
+                Ok(LookupResult::Answered(after, sent)) => {
+                    let ended = drained(&mut receiver, settings, Ok((after, sent))).await;
                     return (ended, sender.sent());
                 }
-                Ok(Got::Forward(reason, described)) => {
+                Ok(LookupResult::Forward(reason, described)) => {
                     (wanted.origin, wanted.key, reason, described)
                 }
-                Err(cut) => return (Ended::Cut(cut), sender.sent()),
+                Err(aborted) => return (Ended::Aborted(aborted), sender.sent()),
             }
         }
     };
-    let request = Forward { head, body, origin, key, reason, asked, client: asks, described };
+    let request = Forward { head, body, origin, key, reason, options, client: asks, described };
     let result = forward::forward(worker, &mut receiver, &mut sender, request).await;
-    let sent = sender.sent();
+    let bytes = sender.sent();
     match result {
-        Ok(Forwarded::Answered(after, told)) => (Ended::Answered(after, told), sent),
+        Ok(Forwarded::Answered(after, sent)) => (Ended::Answered(after, sent), bytes),
         Ok(Forwarded::Switched(head, stream, rest)) => {
             switched(worker, client, head, stream, rest, reason).await
         }
-        Err(cut) => (Ended::Cut(cut), sent),
+        Err(aborted) => (Ended::Aborted(aborted), bytes),
     }
 }
 
 /// The form of answer that the request's head allows.
-fn asked(worker: &Worker, head: &RequestHead) -> Asked {
-    Asked {
+fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {
+    AnswerOptions {
         head_only: head.method == Method::Head,
         version: head.version,
         keep: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive
@@ -118,11 +119,14 @@ fn asked(worker: &Worker, head: &RequestHead) -> Asked {
 }
 
 /// Answers OPTIONS itself: what may be asked here.
-async fn methods(sender: &mut Sender<'_>, asked: Asked) -> Result<(After, Told), Cut> {
+async fn methods(
+    sender: &mut Sender<'_>,
+    options: AnswerOptions,
+) -> Result<(After, Sent), Aborted> {
     let mut answer = ResponseHead::new(200);
     answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
     let outcome = CacheStatus::Local { detail: "max-forwards" };
-    answer::local(sender, asked, answer, outcome, Bytes::new()).await
+    answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
 /// Reads what is left of a request whose answer did not need it, within limits, or gives the
@@ -130,23 +134,23 @@ async fn methods(sender: &mut Sender<'_>, asked: Asked) -> Result<(After, Told),
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,
-    result: Result<(After, Told), Cut>,
+    result: Result<(After, Sent), Aborted>,
 ) -> Ended {
-    let (after, told) = match result {
+    let (after, sent) = match result {
         Ok(found) => found,
-        Err(cut) => return Ended::Cut(cut),
+        Err(aborted) => return Ended::Aborted(aborted),
     };
     if after == After::Close || matches!(receiver, Receiver::Http2(_)) {
-        return Ended::Answered(after, told);
+        return Ended::Answered(after, sent);
     }
     let mut left = settings.drain_limit;
     loop {
         match receiver.next(settings.client_read).await {
-            Ok(RequestEvent::End) => return Ended::Answered(After::Keep, told),
+            Ok(RequestEvent::End) => return Ended::Answered(After::Keep, sent),
             Ok(RequestEvent::Body(data)) if data.len() as u64 <= left => left -= data.len() as u64,
             Ok(RequestEvent::Trailers(_)) => {}
             Ok(RequestEvent::Body(_) | RequestEvent::Head(..)) | Err(_) => {
-                return Ended::Answered(After::Close, told);
+                return Ended::Answered(After::Close, sent);
             }
         }
     }

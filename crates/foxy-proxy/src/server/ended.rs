@@ -1,12 +1,12 @@
 //! How a request ended.
 
 use crate::intercept::Inside;
-use crate::request::sent::{After, Cut, Told};
+use crate::request::sent::{Aborted, After, Sent};
 
 /// An answer given, or the connection to be given up.
 pub(crate) enum Ended {
-    Answered(After, Told),
-    Cut(Cut),
-    Tunnelled(Told),
-    Intercepted(Inside, Told),
+    Answered(After, Sent),
+    Aborted(Aborted),
+    Tunnelled(Sent),
+    Intercepted(Inside, Sent),
 }

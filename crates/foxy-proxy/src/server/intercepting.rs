@@ -8,10 +8,10 @@ use crate::core::client_block::ClientBlock;
 use crate::core::counters::Counter;
 use crate::core::transport::Transport;
 use crate::intercept::{Inside, Interception};
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Cut, Told};
+use crate::request::sent::{Aborted, Sent};
 use crate::server::ended::Ended;
 use crate::upstream::{ConnectError, Origin};
 use crate::worker::Worker;
@@ -58,7 +58,7 @@ impl NotEntered {
 pub(crate) async fn opened(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
-    asked: Asked,
+    options: AnswerOptions,
     (origin, asks): (&Origin, ClientBlock),
 ) -> Option<(Ended, u64)> {
     let interception = worker.settings().interception.as_ref()?;
@@ -77,23 +77,25 @@ pub(crate) async fn opened(
     if let Some(error) = refusal {
         let reason = ErrorReason::Upstream(error.into());
         let result =
-            answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
-        let ended = result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+            answer::error(worker, &mut sender, AnswerOptions { keep: false, ..options }, reason)
+                .await;
+        let ended =
+            result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
         return Some((ended, sender.sent()));
     }
     // The request ends with its head: what is in the buffer after it belongs to the tunnel.
     if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
-        return Some((Ended::Cut(Cut::Client), 0));
+        return Some((Ended::Aborted(Aborted::Client), 0));
     }
     let outcome = CacheStatus::Local { detail: "intercepted" };
     let mut head = ResponseHead::new(200);
     head.reason = Bytes::from_static(b"Connection Established");
     head.headers.append("Cache-Status", outcome.to_string());
     let ended = match sender.head(&head).await {
-        Err(_) => Ended::Cut(Cut::Client),
+        Err(_) => Ended::Aborted(Aborted::Client),
         Ok(()) => {
-            let told = Told { outcome, status: 200, body_bytes: 0, media_type: Default::default() };
-            Ended::Intercepted(Inside::new(origin), told)
+            let sent = Sent { outcome, status: 200, body_bytes: 0, media_type: Default::default() };
+            Ended::Intercepted(Inside::new(origin), sent)
         }
     };
     Some((ended, sender.sent()))

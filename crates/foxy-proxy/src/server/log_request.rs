@@ -6,7 +6,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
 use crate::request::progress::Progress;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Cut, Told};
+use crate::request::sent::{Aborted, Sent};
 use crate::server::ended::Ended;
 use crate::upstream::Scheme;
 use crate::worker::Worker;
@@ -73,7 +73,7 @@ impl<'a> Line<'a> {
 
 /// A request under way. It is counted and logged when it is over, and also when the proxy stops
 /// before.
-pub(crate) struct Recording<'a> {
+pub(crate) struct RequestLog<'a> {
     worker: &'a Worker,
     client: SocketAddr,
     started: Instant,
@@ -83,7 +83,7 @@ pub(crate) struct Recording<'a> {
     is_over: bool,
 }
 
-impl<'a> Recording<'a> {
+impl<'a> RequestLog<'a> {
     pub(crate) fn begin(
         worker: &'a Worker,
         client: SocketAddr,
@@ -101,20 +101,20 @@ impl<'a> Recording<'a> {
         self.is_over = true;
         self.worker.counters.add(Counter::BytesToClients, bytes);
         match ended {
-            Ended::Answered(_, told) | Ended::Tunnelled(told) | Ended::Intercepted(_, told) => {
+            Ended::Answered(_, sent) | Ended::Tunnelled(sent) | Ended::Intercepted(_, sent) => {
                 let waited_in_vain =
-                    matches!(told.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
+                    matches!(sent.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
                 if left && waited_in_vain {
                     self.worker.counters.add(Counter::ClientsLeft, 1);
                     return self.log_cut(CutReason::ClientLeft, bytes);
                 }
-                self.log(told, bytes, None);
+                self.log(sent, bytes, None);
             }
-            Ended::Cut(Cut::Client) => {
+            Ended::Aborted(Aborted::Client) => {
                 self.worker.counters.add(Counter::ClientsLeft, 1);
                 self.log_cut(CutReason::ClientLeft, bytes);
             }
-            Ended::Cut(Cut::Source) => self.log_cut(CutReason::BrokeOff, bytes),
+            Ended::Aborted(Aborted::Source) => self.log_cut(CutReason::BrokeOff, bytes),
         }
     }
 
@@ -123,14 +123,14 @@ impl<'a> Recording<'a> {
         let (status, outcome) = self.progress.opened().unwrap_or(unknown);
         let body_bytes = self.progress.body();
         self.log(
-            &Told { outcome, status, body_bytes, media_type: Default::default() },
+            &Sent { outcome, status, body_bytes, media_type: Default::default() },
             bytes,
             Some(cut),
         );
     }
 
-    fn log(&self, told: &Told, bytes: u64, cut: Option<CutReason>) {
-        let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(told.outcome))
+    fn log(&self, sent: &Sent, bytes: u64, cut: Option<CutReason>) {
+        let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(sent.outcome))
         else {
             return;
         };
@@ -140,23 +140,23 @@ impl<'a> Recording<'a> {
             end: clock::wall(),
             elapsed: clock::monotonic().since(self.started),
             client: self.client,
-            outcome: told.outcome,
+            outcome: sent.outcome,
             cut,
-            status: told.status,
+            status: sent.status,
             bytes,
-            body_bytes: told.body_bytes,
+            body_bytes: sent.body_bytes,
             method,
             site,
             url,
             version,
-            content_type: told.media_type.as_bytes(),
+            content_type: sent.media_type.as_bytes(),
             referer,
             user_agent,
         });
     }
 }
 
-impl Drop for Recording<'_> {
+impl Drop for RequestLog<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             let bytes = self.progress.sent();

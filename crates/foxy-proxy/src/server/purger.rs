@@ -7,10 +7,10 @@ use crate::cache::storage::Storage;
 use crate::cache::stored::CacheKey;
 use crate::client::sender::Sender;
 use crate::core::counters::{Counter, Counters};
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{After, Cut, Told};
+use crate::request::sent::{Aborted, After, Sent};
 use crate::upstream::Scheme;
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
@@ -100,12 +100,12 @@ async fn purge(
 pub(crate) async fn answer(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    (head, asked): (&RequestHead, Asked),
+    (head, options): (&RequestHead, AnswerOptions),
     client: SocketAddr,
     key: &CacheKey,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     if !may_purge(worker, head, client) {
-        return answer::error(worker, sender, asked, ErrorReason::PurgeNotAllowed).await;
+        return answer::error(worker, sender, options, ErrorReason::PurgeNotAllowed).await;
     }
     let hard =
         head.headers.get("foxy-purge").is_some_and(|value| value.eq_ignore_ascii_case(b"hard"));
@@ -113,9 +113,9 @@ pub(crate) async fn answer(
     match purge(&worker.shared, &worker.counters, &[Scope::url(key)], strength).await {
         Ok(number) => {
             let text = format!("purged ({}), number {number}\n", strength.name());
-            said(worker, sender, asked, "purged", text).await
+            said(worker, sender, options, "purged", text).await
         }
-        Err(reason) => answer::error(worker, sender, asked, ErrorReason::NotPurged(reason)).await,
+        Err(reason) => answer::error(worker, sender, options, ErrorReason::NotPurged(reason)).await,
     }
 }
 
@@ -123,28 +123,28 @@ pub(crate) async fn answer(
 pub(crate) async fn explain(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    (head, asked): (&RequestHead, Asked),
+    (head, options): (&RequestHead, AnswerOptions),
     (body, over): (BodyLength, Scheme),
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     let purger =
         Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
     let text = purger.explain_request(head, body, over).await.to_string();
-    said(worker, sender, asked, "explained", text).await
+    said(worker, sender, options, "explained", text).await
 }
 
 /// Sends a text of our own.
 async fn said(
     worker: &Worker,
     sender: &mut Sender<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     detail: &'static str,
     text: String,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     let mut head = ResponseHead::new(200);
     head.headers.append("Date", worker.http_date(clock::wall()));
     head.headers.append("Content-Type", "text/plain; charset=utf-8");
     head.headers.append("Cache-Control", "no-store");
-    answer::local(sender, asked, head, CacheStatus::Local { detail }, text.into()).await
+    answer::local(sender, options, head, CacheStatus::Local { detail }, text.into()).await
 }
 
 /// Whether a request asks for an explanation, of those who may have one.

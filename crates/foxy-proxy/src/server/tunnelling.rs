@@ -7,10 +7,10 @@ use crate::core::counters::Counter;
 use crate::core::forward_reason::ForwardReason;
 use crate::core::transport::Transport;
 use crate::request::access::MediaType;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Cut, Told};
+use crate::request::sent::{Aborted, Sent};
 use crate::server::ended::Ended;
 use crate::server::intercepting;
 use crate::upstream::{Origin, Tunnel};
@@ -22,11 +22,12 @@ use std::rc::Rc;
 pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
-    asked: Asked,
+    options: AnswerOptions,
     (origin, asks): (Origin, ClientBlock),
 ) -> (Ended, u64) {
     if let Client::Http1(connection) = client
-        && let Some(ended) = intercepting::opened(worker, connection, asked, (&origin, asks)).await
+        && let Some(ended) =
+            intercepting::opened(worker, connection, options, (&origin, asks)).await
     {
         return ended;
     }
@@ -36,10 +37,15 @@ pub(crate) async fn tunnel(
         Err(error) => {
             let reason = ErrorReason::Upstream(error.into());
             let (_, mut sender) = client.split(worker.settings().client_write);
-            let result =
-                answer::error(worker, &mut sender, Asked { keep: false, ..asked }, reason).await;
+            let result = answer::error(
+                worker,
+                &mut sender,
+                AnswerOptions { keep: false, ..options },
+                reason,
+            )
+            .await;
             let ended =
-                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+                result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
             return (ended, sender.sent());
         }
     };
@@ -47,14 +53,14 @@ pub(crate) async fn tunnel(
     if let Client::Http1(connection) = client {
         let (mut receiver, _) = connection.split(worker.settings().client_write);
         if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
-            return (Ended::Cut(Cut::Client), 0);
+            return (Ended::Aborted(Aborted::Client), 0);
         }
     }
     let outcome = forwarded(ForwardReason::Method, 200);
     let mut head =
         ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
     head.headers.append("Cache-Status", outcome.to_string());
-    carry(worker, client, &head, stream, Bytes::new(), told(outcome, 200)).await
+    carry(worker, client, &head, stream, Bytes::new(), sent(outcome, 200)).await
 }
 
 pub(crate) async fn switched(
@@ -73,7 +79,7 @@ pub(crate) async fn switched(
         head.headers.append("Upgrade", protocol);
     }
     head.headers.append("Cache-Status", outcome.to_string());
-    carry(worker, client, &head, stream, rest, told(outcome, head.status)).await
+    carry(worker, client, &head, stream, rest, sent(outcome, head.status)).await
 }
 
 const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
@@ -86,8 +92,8 @@ const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
     }
 }
 
-fn told(outcome: CacheStatus, status: u16) -> Told {
-    Told { outcome, status, body_bytes: 0, media_type: MediaType::default() }
+fn sent(outcome: CacheStatus, status: u16) -> Sent {
+    Sent { outcome, status, body_bytes: 0, media_type: MediaType::default() }
 }
 
 /// Answers the client with `head`, then carries bytes both ways.
@@ -97,14 +103,14 @@ async fn carry(
     head: &ResponseHead,
     origin: Transport,
     from_origin: Bytes,
-    told: Told,
+    sent: Sent,
 ) -> (Ended, u64) {
     let (_, mut sender) = client.split(worker.settings().client_write);
-    sender.opens(told.status, told.outcome);
+    sender.opens(sent.status, sent.outcome);
     if sender.head(head).await.is_err() {
-        return (Ended::Cut(Cut::Client), sender.sent());
+        return (Ended::Aborted(Aborted::Client), sender.sent());
     }
-    let sent = sender.sent();
+    let head_bytes = sender.sent();
     worker.counters.add(Counter::Tunnels, 1);
     let idle = worker.settings().tunnel_idle;
     let report = match client {
@@ -119,5 +125,5 @@ async fn carry(
             Tunnel { client, from_client: Bytes::new(), origin, from_origin }.run(idle).await
         }
     };
-    (Ended::Tunnelled(Told { body_bytes: report.to_client, ..told }), sent + report.to_client)
+    (Ended::Tunnelled(Sent { body_bytes: report.to_client, ..sent }), head_bytes + report.to_client)
 }

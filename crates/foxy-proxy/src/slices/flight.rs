@@ -9,7 +9,7 @@ use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
 use crate::fill::outgoing;
 use crate::flight::flights::Boarding;
-use crate::flight::{Flight, News, Outcome, Reader};
+use crate::flight::{Flight, FlightEvent, Outcome, Reader};
 use crate::request::cache_status::CacheStatus;
 use crate::request::wanted::Wanted;
 use crate::slices::fill::{self, SliceRequest};
@@ -96,7 +96,9 @@ pub(crate) async fn fetch(
                 return outcome(reader, ask, false).await;
             }
             Boarding::Follows(reader) => {
-                let News::Outcome(found) = reader.news(false).await else { return Sliced::Not };
+                let FlightEvent::Outcome(found) = reader.event(false).await else {
+                    return Sliced::Not;
+                };
                 let fresh = || found.may_answer(&control, clock::steady());
                 if may_follow(&found) && (goes_on || reader.began_after(watch.looked()) || fresh())
                 {
@@ -160,7 +162,7 @@ fn may_follow(outcome: &Outcome) -> bool {
 }
 
 async fn outcome(reader: Reader, ask: Ask<'_>, collapsed: bool) -> Sliced {
-    let News::Outcome(outcome) = reader.news(false).await else { return Sliced::Not };
+    let FlightEvent::Outcome(outcome) = reader.event(false).await else { return Sliced::Not };
     match outcome {
         Outcome::Response(head) => match &head.set {
             Some(set) => {

@@ -8,7 +8,7 @@ use crate::client::sender::Sender;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
 use crate::fill::stale::Miss;
-use crate::request::sent::{After, Cut, Rest, Told};
+use crate::request::sent::{Aborted, After, Rest, Sent};
 use crate::request::wanted::Wanted;
 use crate::slices::send::SentSlices;
 use crate::slices::send::{Start, send};
@@ -68,7 +68,7 @@ pub(crate) async fn rest(
     watch: Watch,
     set: Arc<Stored>,
     rest: Rest,
-) -> Result<(After, Told), Cut> {
+) -> Result<(After, Sent), Aborted> {
     let is_to_the_end = rest.end == set.length;
     let miss = Miss { reason: ForwardReason::Partial, list: None, stale: None, watch };
     let whole = Arc::clone(&set);
@@ -77,7 +77,7 @@ pub(crate) async fn rest(
         name_anew(worker, &wanted.key, &wanted.key, &whole, &miss.watch);
     }
     match sent {
-        SentSlices::Answered(after, told) => Ok((after, told)),
-        SentSlices::Other(..) | SentSlices::Nothing => Err(Cut::Source),
+        SentSlices::Answered(after, sent) => Ok((after, sent)),
+        SentSlices::Other(..) | SentSlices::Nothing => Err(Aborted::Source),
     }
 }

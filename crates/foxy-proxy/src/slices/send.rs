@@ -17,7 +17,7 @@ use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
 use crate::request::sent::After;
-use crate::request::sent::{Cut, Rest, Short, Told};
+use crate::request::sent::{Aborted, Rest, Sent, Short};
 use crate::request::wanted::Wanted;
 use crate::slices::flight::{Ask, Fetched, Sliced, fetch};
 use crate::worker::Worker;
@@ -82,16 +82,16 @@ fn begin(
             ..opening
         };
     }
-    let after = sender.begin(wanted.asked, opening);
+    let after = sender.begin(wanted.options, opening);
     let media_type = MediaType::of(set.head.headers.get("content-type"));
-    let told = Told { outcome, status: opening.status, body_bytes: length, media_type };
-    Rest { at: first, end: last + 1, opened: false, answered: (after, told) }
+    let sent = Sent { outcome, status: opening.status, body_bytes: length, media_type };
+    Rest { at: first, end: last + 1, opened: false, answered: (after, sent) }
 }
 
 /// What came of sending slices.
 pub(crate) enum SentSlices {
     /// The answer is complete.
-    Answered(After, Told),
+    Answered(After, Sent),
     /// Nothing was sent, since the origin gave another response, or none; and whether another
     /// request's fetch brought it.
     Other(Reader, Outcome, bool),
@@ -107,7 +107,7 @@ pub(crate) async fn send(
     miss: &Miss,
     (set, start): (Arc<Stored>, Start),
     span: Option<Span>,
-) -> Result<SentSlices, Cut> {
+) -> Result<SentSlices, Aborted> {
     let StoredBody::Parts { fill } = set.body else { return Ok(SentSlices::Nothing) };
     let body = PartsOf { object: set.object(), fill, length: set.length };
     let (mut rest, mut under_way) = match start {
@@ -139,7 +139,7 @@ pub(crate) async fn send(
         }
         match body_parts::send_stored(worker, sender, body, rest).await {
             Ok(()) => break,
-            Err(Short::Cut(cut)) => return Err(cut),
+            Err(Short::Aborted(aborted)) => return Err(aborted),
             Err(Short::Rest(left)) => rest = left,
             Err(Short::Gone) => {}
         }
@@ -161,17 +161,17 @@ pub(crate) async fn send(
             Sliced::Confirmed(_) | Sliced::Not => return Ok(SentSlices::Nothing),
         }
     }
-    let (after, told) = rest.answered;
+    let (after, sent) = rest.answered;
     sender.end(&Headers::new()).await?;
-    Ok(SentSlices::Answered(after, told))
+    Ok(SentSlices::Answered(after, sent))
 }
 
 /// Cuts an answer. Its head is sent at least, so that the client knows what it misses.
-async fn cut(worker: &Worker, sender: &mut Sender<'_>) -> Result<SentSlices, Cut> {
+async fn cut(worker: &Worker, sender: &mut Sender<'_>) -> Result<SentSlices, Aborted> {
     worker.counters.add(Counter::CutResponses, 1);
     sender.flush().await?;
     sender.break_off();
-    Err(Cut::Source)
+    Err(Aborted::Source)
 }
 
 /// Sends what a fetch brings of the bytes from `at` to `last`.
@@ -180,7 +180,7 @@ async fn read(
     fetched: &Fetched,
     at: &mut u64,
     last: u64,
-) -> Result<Read, Cut> {
+) -> Result<Read, Aborted> {
     let mut passed = fetched.asked.first;
     while *at <= last.min(fetched.asked.last) {
         let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {

@@ -11,13 +11,13 @@ use crate::client::http2::stream::Http2Stream;
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
-use crate::request::answer_options::Asked;
+use crate::request::answer_options::AnswerOptions;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::Cut;
+use crate::request::sent::Aborted;
 use crate::server::dispatch::request;
 use crate::server::ended::Ended;
 use crate::server::http2::Open;
-use crate::server::log_request::{Read, Recording};
+use crate::server::log_request::{Read, RequestLog};
 use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -63,8 +63,8 @@ pub(crate) async fn serve(
             (Read::Words { method, url }, Err(error))
         }
     };
-    let mut recording = Recording::begin(&worker, peer, started, read, &progress);
-    let (ended, bytes) = match (&mut recording.read, &found) {
+    let mut log = RequestLog::begin(&worker, peer, started, read, &progress);
+    let (ended, bytes) = match (&mut log.read, &found) {
         (Read::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
             let mut client = Client::Http2(Http2Stream { out: &out, body: &mut body, scheme });
@@ -73,19 +73,20 @@ pub(crate) async fn serve(
                 biased;
                 answered = answered => answered,
                 () = poll_fn(|context| out.borrow_mut().poll_given_up(context)), if is_safe => {
-                    (Ended::Cut(Cut::Client), out.borrow().sent)
+                    (Ended::Aborted(Aborted::Client), out.borrow().sent)
                 }
             }
         }
         (Read::Words { .. }, Ok(_)) => unreachable!("what is accepted has a head"),
         (_, Err(error)) => {
             let head_only = parts.method == http::Method::HEAD;
-            let asked = Asked { head_only, version: Version::Http2, keep: true, trailers: false };
+            let options =
+                AnswerOptions { head_only, version: Version::Http2, keep: true, trailers: false };
             let mut sender = Sender::Http2(Http2Sender::new(&out, worker.settings().client_write));
             let reason = ErrorReason::Malformed(*error);
-            let result = answer::error(&worker, &mut sender, asked, reason).await;
+            let result = answer::error(&worker, &mut sender, options, reason).await;
             let ended =
-                result.map_or_else(Ended::Cut, |(after, told)| Ended::Answered(after, told));
+                result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
             (ended, sender.sent())
         }
     };
@@ -97,13 +98,13 @@ pub(crate) async fn serve(
     // An answer that is whole needs none; what is left of its request is refused as not needed (RFC
     // 9113 §8.1).
     out.reset(match ended {
-        Ended::Cut(Cut::Client) => Reason::CANCEL,
+        Ended::Aborted(Aborted::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
-        Ended::Cut(Cut::Source) | Ended::Answered(..) | Ended::Intercepted(..) => {
+        Ended::Aborted(Aborted::Source) | Ended::Answered(..) | Ended::Intercepted(..) => {
             Reason::INTERNAL_ERROR
         }
     });
-    recording.end(&ended, bytes, false);
+    log.end(&ended, bytes, false);
 }
 
 fn head_of(
