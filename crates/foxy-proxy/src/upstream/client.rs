@@ -2,14 +2,14 @@
 //! `exchange` drives them.
 
 use crate::core::client_block::ClientBlock;
+use crate::upstream::address::destination::DestinationPolicy;
+use crate::upstream::address::resolve::{LookupLimits, Lookups, Resolve};
 use crate::upstream::body::RequestBody;
-use crate::upstream::destination::DestinationPolicy;
 use crate::upstream::dial::{Dialer, Dialled, Origin, Spoken};
 use crate::upstream::error::ConnectError;
 use crate::upstream::exchange::UpstreamExchange;
 use crate::upstream::http2::{Line, Lines};
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
-use crate::upstream::resolve::{LookupLimits, Lookups, Resolve};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{Headers, Method};

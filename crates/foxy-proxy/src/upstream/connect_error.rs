@@ -1,7 +1,7 @@
 //! Why there is no connection to an origin, each with the status a client gets for it.
 //! `docs/errors.md` explains them to people.
 
-use crate::upstream::destination::DestinationRefusal;
+use crate::upstream::address::destination::DestinationRefusal;
 use std::fmt;
 use std::io;
 

@@ -4,11 +4,11 @@
 
 use crate::core::client_block::ClientBlock;
 use crate::core::transport::Transport;
+use crate::upstream::address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
+use crate::upstream::address::own_machine::is_own;
+use crate::upstream::address::resolve::Lookups;
 use crate::upstream::connect_error::connect_failure;
-use crate::upstream::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
-use crate::upstream::own_machine::is_own;
-use crate::upstream::resolve::Lookups;
 use crate::upstream::tls::OriginTls;
 use foxy_http::Scheme;
 use futures_util::stream::{FuturesUnordered, StreamExt};

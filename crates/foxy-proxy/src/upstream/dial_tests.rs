@@ -1,8 +1,8 @@
 //! Which addresses are dialled, in which order, and what failures are called.
 
 use super::*;
-use crate::upstream::destination::DestinationRefusal;
-use crate::upstream::resolve::{Addresses, LookupLimits, Resolve};
+use crate::upstream::address::destination::DestinationRefusal;
+use crate::upstream::address::resolve::{Addresses, LookupLimits, Resolve};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::cell::RefCell;
 use tokio::net::TcpListener;

@@ -111,7 +111,7 @@ impl From<Http2Error> for UpstreamError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::destination::DestinationRefusal;
+    use crate::upstream::address::destination::DestinationRefusal;
 
     #[test]
     fn every_reason_is_in_the_documentation_with_its_status() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::upstream::Scheme;
-use crate::upstream::destination::ChosenBy;
+use crate::upstream::address::destination::ChosenBy;
 use socket2::SockRef;
 use std::io::Write;
 use std::mem::MaybeUninit;

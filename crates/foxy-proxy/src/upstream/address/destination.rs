@@ -2,7 +2,7 @@
 //! for, so that no name, spelling or change of DNS gets around it. It resolves nothing and connects
 //! to nothing.
 
-use crate::upstream::cidr::Cidr;
+use crate::upstream::address::cidr::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

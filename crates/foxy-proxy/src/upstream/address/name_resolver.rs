@@ -2,9 +2,9 @@
 //! or others, bounded answers and waits. It caches; `resolve` shares lookups. Why not the C
 //! library's: `docs/decisions/`.
 
+use crate::upstream::address::known_names::KnownNames;
+use crate::upstream::address::resolve::{Addresses, Resolve};
 use crate::upstream::error::ResolveError;
-use crate::upstream::known_names::KnownNames;
-use crate::upstream::resolve::{Addresses, Resolve};
 use futures_util::StreamExt;
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 use futures_util::stream::FuturesUnordered;
