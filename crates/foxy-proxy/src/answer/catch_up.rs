@@ -6,6 +6,7 @@
 use crate::answer::body_parts::{self, PartsOf};
 use crate::answer::resume;
 use crate::answer::stream::{self, Begun, Source, Streamed};
+use crate::answer::transaction::Transaction;
 use crate::cache::storage::Storage;
 use crate::cache::stored::{Stored, StoredBody};
 use crate::client::sender::Sender;
@@ -15,7 +16,6 @@ use crate::flight::{FlightHead, Reader};
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::Framing;
 use crate::request::sent::{Aborted, After, Rest, Sent, Short};
-use crate::request::wanted::Wanted;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -24,20 +24,18 @@ use tokio::time::timeout;
 
 /// Sends the rest of a response whose head and first bytes were sent, framed as said.
 pub(crate) async fn catch_up(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     (reader, flight): (&Reader, &FlightHead),
     begun: Begun,
 ) -> Result<(After, Sent), Aborted> {
     if begun.2 == Framing::Empty {
         return Ok((begun.0, begun.1));
     }
-    match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
+    match as_it_is_kept(transaction, (reader, flight), begun).await? {
         Reached::End(after, sent) => Ok((after, sent)),
         Reached::Gone(begun) | Reached::Short(begun) => {
             reader.leave();
-            from_origin(worker, sender, wanted, flight, begun).await
+            from_origin(transaction, flight, begun).await
         }
     }
 }
@@ -46,13 +44,12 @@ pub(crate) async fn catch_up(
 /// back, or not as soon as clients may expect of the store: it has left the flight then, and
 /// nothing was sent.
 pub(crate) async fn from_beginning(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     (reader, flight): (&Reader, &FlightHead),
     outcome: CacheStatus,
 ) -> Result<Option<(After, Sent)>, Aborted> {
-    let patience = worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
+    let patience =
+        transaction.worker.shared.cache.storage().map(Storage::patience).unwrap_or_default();
     if !matches!(
         timeout(patience, reader.kept_beyond(0)).await,
         Ok(Keeping::Parts { .. } | Keeping::All { .. })
@@ -61,8 +58,14 @@ pub(crate) async fn from_beginning(
         return Ok(None);
     }
     let how = (Some(flight.times.age(clock::steady())), outcome);
-    let begun = stream::begin(sender, wanted.options, flight.lines(), flight.length, how);
-    match as_it_is_kept(worker, sender, wanted, (reader, flight), begun).await? {
+    let begun = stream::begin(
+        transaction.sender,
+        transaction.wanted.options,
+        flight.lines(),
+        flight.length,
+        how,
+    );
+    match as_it_is_kept(transaction, (reader, flight), begun).await? {
         Reached::End(after, sent) => Ok(Some((after, sent))),
         Reached::Gone((_, sent, _)) if sent.body_bytes == 0 => {
             reader.leave();
@@ -70,7 +73,7 @@ pub(crate) async fn from_beginning(
         }
         Reached::Gone(begun) | Reached::Short(begun) => {
             reader.leave();
-            from_origin(worker, sender, wanted, flight, begun).await.map(Some)
+            from_origin(transaction, flight, begun).await.map(Some)
         }
     }
 }
@@ -89,12 +92,11 @@ enum Reached {
 /// Sends a body from where it is on as it is kept, and as it comes once a late client has caught
 /// up.
 async fn as_it_is_kept(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     (reader, flight): (&Reader, &FlightHead),
     (after, mut sent, framing): Begun,
 ) -> Result<Reached, Aborted> {
+    let worker = transaction.worker;
     loop {
         let at = sent.body_bytes;
         if framing == Framing::Length(at) {
@@ -102,8 +104,14 @@ async fn as_it_is_kept(
         }
         if reader.catches_up(at) {
             let begun = (after, sent, framing);
-            match stream::carry(worker, sender, wanted.options, begun, Source::Flight(reader))
-                .await?
+            match stream::carry(
+                worker,
+                transaction.sender,
+                transaction.wanted.options,
+                begun,
+                Source::Flight(reader),
+            )
+            .await?
             {
                 Streamed::Whole(after, sent) => return Ok(Reached::End(after, sent)),
                 Streamed::Part(begun) => sent = begun.1,
@@ -116,9 +124,9 @@ async fn as_it_is_kept(
             Keeping::Nothing => return Ok(Reached::Gone((after, sent, framing))),
         };
         sent.body_bytes = body.length();
-        match send(worker, sender, flight, &body, (at, (after, sent))).await {
+        match send(worker, transaction.sender, flight, &body, (at, (after, sent))).await {
             Ok(()) if last => {
-                sender.end(&Headers::new()).await?;
+                transaction.sender.end(&Headers::new()).await?;
                 return Ok(Reached::End(after, sent));
             }
             Ok(()) => {}
@@ -185,9 +193,7 @@ async fn send(
 /// Sends the rest from the origin, if it is of a whole representation whose length is known.
 /// Otherwise the client sees that it did not get it.
 async fn from_origin(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     flight: &FlightHead,
     (after, mut sent, framing): Begun,
 ) -> Result<(After, Sent), Aborted> {
@@ -195,13 +201,13 @@ async fn from_origin(
         Framing::Length(length) if flight.head.status == 200 => {
             let at = std::mem::replace(&mut sent.body_bytes, length);
             let rest = Rest { at, end: length, opened: at > 0, answered: (after, sent) };
-            resume::rest(worker, sender, wanted, (&*flight.head, length), rest).await
+            resume::rest(transaction, (&*flight.head, length), rest).await
         }
         _ => Err(Aborted::Source),
     };
     if matches!(result, Err(Aborted::Source)) {
-        worker.counters.add(Counter::CutResponses, 1);
-        sender.break_off();
+        transaction.worker.counters.add(Counter::CutResponses, 1);
+        transaction.sender.break_off();
     }
     result
 }

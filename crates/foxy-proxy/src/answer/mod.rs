@@ -7,6 +7,7 @@ pub(crate) mod multipart;
 pub(crate) mod parts;
 pub(crate) mod resume;
 pub(crate) mod stream;
+pub(crate) mod transaction;
 pub(crate) mod whole_body;
 
 use crate::answer::body_parts::PartsOf;

@@ -1,7 +1,6 @@
 //! Several ranges of a complete stored response in one answer (`multipart/byteranges`, RFC 9110
 //! §15.3.7.2). Which they are and how they are laid out is decided in foxy-rules.
 
-use crate::answer;
 use crate::answer::body_parts::{self, PartsOf};
 use crate::answer::whole_body::WholeBody;
 use crate::cache::stored::{CacheKey, Stored, StoredBody};
@@ -17,21 +16,22 @@ use foxy_http::Headers;
 use foxy_rules::{Multipart, Span};
 use std::sync::Arc;
 
-/// Sends these ranges of a stored response; all of it where that is no more.
+/// How these ranges of a stored response are laid out; `None` where all of it is no more.
+pub(crate) fn layout(worker: &Worker, stored: &Stored, spans: &[Span]) -> Option<Multipart> {
+    let cache = &worker.shared.cache;
+    let content_type = stored.head.headers.get("content-type");
+    Multipart::new(spans, stored.length, content_type, (cache.draw(), cache.draw()))
+}
+
+/// Sends ranges of a stored response.
 pub(crate) async fn stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
     options: AnswerOptions,
     stored: Arc<Stored>,
-    spans: &[Span],
+    layout: &Multipart,
     (age, outcome): (u64, CacheStatus),
 ) -> Result<(After, Sent), Short> {
-    let cache = &worker.shared.cache;
-    let content_type = stored.head.headers.get("content-type");
-    let random = (cache.draw(), cache.draw());
-    let Some(layout) = Multipart::new(spans, stored.length, content_type, random) else {
-        return answer::stored(worker, sender, options, stored, None, (age, outcome)).await;
-    };
     let mut headers = stored.head.headers.clone();
     headers.remove("content-range");
     headers.set("Content-Type", layout.content_type());
@@ -73,7 +73,7 @@ pub(crate) async fn stored(
                 let sent = body_parts::send(worker, sender, body, rest).await;
                 if matches!(sent, Err(Short::Gone | Short::Rest(_))) {
                     // The answer has begun: the client must see that it is not whole.
-                    cache.forget(&key);
+                    worker.shared.cache.forget(&key);
                     return Err(Short::Aborted(Aborted::Source));
                 }
                 sent?;

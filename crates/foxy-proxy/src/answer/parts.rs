@@ -3,28 +3,24 @@
 //! §3.4) until it is the whole.
 
 use crate::answer;
+use crate::answer::transaction::Transaction;
 use crate::cache::stored::Stored;
-use crate::client::sender::Sender;
 use crate::core::fields::View;
 use crate::core::hit_source::HitSource;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Next, decide};
 use crate::request::sent::{Aborted, After, Sent, Short};
-use crate::request::wanted::Wanted;
-use crate::worker::Worker;
 use foxy_base::clock;
-use foxy_rules::{Part, Permit, RangeAnswer, RequestControl, requested_range};
+use foxy_rules::{Part, Permit, RangeAnswer, requested_range};
 use std::sync::Arc;
 
 /// Answers a request for a range from the `known` part. `None` when that does not hold the range,
 /// or may not answer; when it was taken, it is gone.
 pub(crate) async fn answer(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    control: &RequestControl,
+    transaction: &mut Transaction<'_, '_>,
     known: &mut Option<(Arc<Stored>, HitSource)>,
 ) -> Result<Option<(After, Sent)>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
     let Some((stored, source)) = &*known else { return Ok(None) };
     let headers = &wanted.head.headers;
     if headers.contains("if-none-match") || headers.contains("if-modified-since") {
@@ -32,7 +28,7 @@ pub(crate) async fn answer(
     }
     let (source, now) = (*source, clock::steady());
     let view = View(&stored.head.headers);
-    let (ttl, permit) = match decide(control, stored, now) {
+    let (ttl, permit) = match decide(&transaction.control, stored, now) {
         Next::Serve { permit: Some(Permit::WhileRevalidate), .. } => return Ok(None),
         Next::Serve { ttl, permit } => (ttl, permit),
         Next::GatewayTimeout | Next::Revalidate(_) | Next::Fetch(_) => return Ok(None),
@@ -45,7 +41,8 @@ pub(crate) async fn answer(
     let Some((stored, _)) = known.take() else { return Ok(None) };
     worker.counters.add(source.counter(), 1);
     let how = (stored.times.age(now), CacheStatus::Hit { source, ttl, permit });
-    match answer::stored(worker, sender, wanted.options, stored, Some(span), how).await {
+    match answer::stored(worker, transaction.sender, wanted.options, stored, Some(span), how).await
+    {
         Ok(answered) => Ok(Some(answered)),
         Err(Short::Aborted(aborted)) => Err(aborted),
         Err(short) => {

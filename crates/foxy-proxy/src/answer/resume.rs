@@ -2,12 +2,12 @@
 //! fetched from the origin, if the origin still has exactly that response. Otherwise the client's
 //! connection is cut; nothing else is put in its place.
 
+use crate::answer::transaction::Transaction;
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::fill::outgoing;
 use crate::request::sent::{Aborted, After, Rest, Sent};
-use crate::request::wanted::Wanted;
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -17,12 +17,11 @@ use foxy_rules::slice::strong_validator;
 
 /// Sends the rest of a body of `length` bytes whose response has that head.
 pub(crate) async fn rest(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     (head, length): (&ResponseHead, u64),
     rest: Rest,
 ) -> Result<(After, Sent), Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
     let fields = View(&head.headers);
     let validator = strong_validator(&fields).ok_or(Aborted::Source)?;
     worker.counters.add(Counter::Forwarded, 1);
@@ -38,7 +37,7 @@ pub(crate) async fn rest(
     };
     worker.count_response(answer.version);
     let skipped = before_the_rest(length, validator, &answer, &rest).ok_or(Aborted::Source)?;
-    carry(worker, sender, &mut exchange, skipped, rest.end - rest.at).await?;
+    carry(worker, transaction.sender, &mut exchange, skipped, rest.end - rest.at).await?;
     worker.counters.add(Counter::Resumed, 1);
     Ok(rest.answered)
 }

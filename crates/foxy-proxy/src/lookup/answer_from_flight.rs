@@ -4,8 +4,8 @@
 use crate::answer;
 use crate::answer::catch_up;
 use crate::answer::stream::{self, Source, Streamed};
+use crate::answer::transaction::Transaction;
 use crate::cache::refusals::NotKept;
-use crate::client::sender::Sender;
 use crate::core::fields::View;
 use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
@@ -15,29 +15,23 @@ use crate::lookup::serve_stored::serve_stored;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::request::sent::{Aborted, After, Sent};
-use crate::request::wanted::Wanted;
-use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what
 /// comes, turned out to be gone, or something else was confirmed.
 pub(crate) async fn answer_from_flight(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
     reader: &Reader,
     outcome: Outcome,
     collapsed: bool,
 ) -> Result<Option<LookupResult>, Aborted> {
+    let wanted = transaction.wanted;
     if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
         && let Some((after, sent)) = serve_stored(
-            worker,
-            sender,
-            wanted,
+            transaction,
             (Arc::clone(stored), miss.watch.looked()),
             how,
             clock::steady(),
@@ -48,17 +42,13 @@ pub(crate) async fn answer_from_flight(
     }
     let (after, sent) = match outcome {
         Outcome::Unconfirmed => return Ok(None),
-        Outcome::Failed(error) => {
-            answer::error(worker, sender, wanted.options, ErrorReason::Upstream(error)).await?
-        }
+        Outcome::Failed(error) => transaction.error(ErrorReason::Upstream(error)).await?,
         Outcome::Revalidated(stored, _) => {
             let now = clock::steady();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
             let how = (HitSource::Revalidated(miss.reason), ttl, None);
-            match serve_stored(worker, sender, wanted, (stored, miss.watch.looked()), how, now)
-                .await?
-            {
+            match serve_stored(transaction, (stored, miss.watch.looked()), how, now).await? {
                 Some(answered) => answered,
                 None => return Ok(None),
             }
@@ -71,7 +61,7 @@ pub(crate) async fn answer_from_flight(
                 collapsed,
                 detail: head.not_stored.map(NotKept::name),
             };
-            match respond(worker, sender, wanted, reader, &head, outcome).await? {
+            match respond(transaction, reader, &head, outcome).await? {
                 Some(answered) => answered,
                 None => return Ok(None),
             }
@@ -82,13 +72,12 @@ pub(crate) async fn answer_from_flight(
 
 /// Answers with the response of a flight; `None` when its beginning can no longer be had.
 async fn respond(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
     flight: &FlightHead,
     outcome: CacheStatus,
 ) -> Result<Option<(After, Sent)>, Aborted> {
+    let wanted = transaction.wanted;
     let age = flight.times.age(clock::steady());
     let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
     if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
@@ -100,17 +89,23 @@ async fn respond(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );
         }
-        return answer::not_modified(sender, wanted.options, &flight.head.headers, age, outcome)
-            .await
-            .map(Some);
+        return answer::not_modified(
+            transaction.sender,
+            wanted.options,
+            &flight.head.headers,
+            age,
+            outcome,
+        )
+        .await
+        .map(Some);
     }
     if reader.is_late() {
-        return catch_up::from_beginning(worker, sender, wanted, (reader, flight), outcome).await;
+        return catch_up::from_beginning(transaction, (reader, flight), outcome).await;
     }
     let (source, how) = (Source::Flight(reader), (Some(age), outcome));
     match stream::streamed(
-        worker,
-        sender,
+        transaction.worker,
+        transaction.sender,
         wanted.options,
         flight.lines(),
         flight.length,
@@ -121,7 +116,7 @@ async fn respond(
     {
         Streamed::Whole(after, sent) => Ok(Some((after, sent))),
         Streamed::Part(begun) => {
-            catch_up::catch_up(worker, sender, wanted, (reader, flight), begun).await.map(Some)
+            catch_up::catch_up(transaction, (reader, flight), begun).await.map(Some)
         }
     }
 }

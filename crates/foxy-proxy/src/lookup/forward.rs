@@ -3,6 +3,7 @@
 
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed};
+use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
 use crate::client::Receiver;
 use crate::client::io::ReadEnd;
@@ -286,7 +287,8 @@ async fn stand_in(
     let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
     let how = (HitSource::Fallback(None), ttl, Some(permit));
     let stored = (Arc::clone(&described.stored), described.watch.looked());
-    serve_stored(worker, sender, &wanted, stored, how, clock::steady()).await
+    let mut transaction = Transaction::begin(worker, sender, &wanted);
+    serve_stored(&mut transaction, stored, how, clock::steady()).await
 }
 
 /// Waits for the final head and passes on what comes before it.

@@ -8,13 +8,12 @@ pub(crate) mod forward;
 pub(crate) mod result;
 pub(crate) mod serve_stored;
 
-use crate::answer;
 use crate::answer::parts;
+use crate::answer::transaction::Transaction;
 use crate::cache::epoch::Epoch;
 use crate::cache::stored::{CacheKey, Stored, VaryList};
 use crate::cache::watch::Watch;
 use crate::cache::{Found, InMemory};
-use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
@@ -29,44 +28,30 @@ use crate::lookup::answer_from_flight::answer_from_flight;
 use crate::lookup::follow::{Followed, follow};
 use crate::lookup::result::LookupResult;
 use crate::lookup::serve_stored::serve_stored;
-use crate::request::answer_options::AnswerOptions;
 use crate::request::exchange::{Next, can_be_validated, decide, decide_without};
 use crate::request::reason::ErrorReason;
 use crate::request::sent::Aborted;
 use crate::request::wanted::Wanted;
-use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_rules::{Permit, RequestControl, UpstreamRange, Vary};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Answers one request.
-pub(crate) async fn answer(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-) -> Result<LookupResult, Aborted> {
-    let came = worker.shared.cache.epoch(&wanted.key);
-    let mut epoch = came;
+pub(crate) async fn answer(transaction: &mut Transaction<'_, '_>) -> Result<LookupResult, Aborted> {
     loop {
-        if let Some(got) = attempt(worker, sender, wanted, came, epoch).await? {
+        if let Some(got) = attempt(transaction).await? {
             return Ok(got);
         }
-        epoch = worker.shared.cache.epoch(&wanted.key);
+        transaction.look_again();
     }
 }
 
-/// Answers one request that `came` then, from what there is in `epoch`; `None` when it waited for
-/// what was stale when it came.
-async fn attempt(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    came: Epoch,
-    epoch: Epoch,
-) -> Result<Option<LookupResult>, Aborted> {
+/// Answers a request from what there is in its epoch; `None` when it waited for what was stale when
+/// it came.
+async fn attempt(transaction: &mut Transaction<'_, '_>) -> Result<Option<LookupResult>, Aborted> {
+    let Transaction { worker, wanted, epoch, .. } = *transaction;
     let cache = &worker.shared.cache;
-    let control = RequestControl::of(&View(&wanted.head.headers));
     let (found, source, watch) = match cache.in_memory(&wanted.key, &wanted.head.headers) {
         InMemory::Found(found) => (found, HitSource::Memory, None),
         InMemory::Ask(key, list) => {
@@ -79,30 +64,33 @@ async fn attempt(
     let watched = || watch.clone().unwrap_or_else(|| cache.watch_since(&wanted.key, epoch));
     let (now, unsure) = (clock::steady(), matches!(found, Found::Unknown));
     let (next, list, stored) = match found {
-        Found::Response(stored, key) => (decide(&control, &stored, now), None, Some((stored, key))),
-        Found::Varies(list) => (decide_without(&control, true), Some(list), None),
-        Found::Nothing | Found::Unknown => (decide_without(&control, false), None, None),
+        Found::Response(stored, key) => {
+            (decide(&transaction.control, &stored, now), None, Some((stored, key)))
+        }
+        Found::Varies(list) => (decide_without(&transaction.control, true), Some(list), None),
+        Found::Nothing | Found::Unknown => {
+            (decide_without(&transaction.control, false), None, None)
+        }
     };
     let reason = match next {
         Next::Serve { ttl, permit } => {
             let Some((stored, key)) = stored else { return Err(Aborted::Source) };
             if permit == Some(Permit::WhileRevalidate) {
-                refresh(worker, wanted, &stored, key, watched());
+                refresh(transaction, &stored, key, watched());
             }
             if let Some((after, sent)) =
-                serve_stored(worker, sender, wanted, (stored, epoch), (source, ttl, permit), now)
-                    .await?
+                serve_stored(transaction, (stored, epoch), (source, ttl, permit), now).await?
             {
                 return Ok(Some(LookupResult::Answered(after, sent)));
             }
-            if control.only_if_cached {
-                return only_if_cached(worker, sender, wanted.options).await.map(Some);
+            if transaction.control.only_if_cached {
+                return only_if_cached(transaction).await.map(Some);
             }
             let miss = Miss { reason: ForwardReason::UriMiss, list, stale: None, watch: watched() };
-            return fetch(worker, sender, wanted, &control, miss, came).await;
+            return fetch(transaction, miss).await;
         }
         Next::GatewayTimeout => {
-            return only_if_cached(worker, sender, wanted.options).await.map(Some);
+            return only_if_cached(transaction).await.map(Some);
         }
         Next::Revalidate(reason) | Next::Fetch(reason) => reason,
     };
@@ -111,8 +99,8 @@ async fn attempt(
     let validate = matches!(next, Next::Revalidate(_));
     let waiting = &worker.shared.waiting;
     let stale = stored.map(|(stored, key)| Stale::hold(waiting, stored, key, validate));
-    let watch = watched().renewing(stale.is_some() || unsure || wants_anew(&control));
-    fetch(worker, sender, wanted, &control, Miss { reason, list, stale, watch }, came).await
+    let watch = watched().renewing(stale.is_some() || unsure || wants_anew(&transaction.control));
+    fetch(transaction, Miss { reason, list, stale, watch }).await
 }
 
 /// The list a stored variant was found by.
@@ -122,13 +110,8 @@ fn list_of(wanted: &Wanted<'_>, stored: &Stored, key: &CacheKey) -> Option<VaryL
 
 /// Validates a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is
 /// being fetched already.
-fn refresh(
-    worker: &Rc<Worker>,
-    wanted: &Wanted<'_>,
-    stored: &Arc<Stored>,
-    key: CacheKey,
-    watch: Watch,
-) {
+fn refresh(transaction: &Transaction<'_, '_>, stored: &Arc<Stored>, key: CacheKey, watch: Watch) {
+    let Transaction { worker, wanted, .. } = *transaction;
     let watch = watch.renewing(true);
     let boarding = worker.shared.board((&wanted.key, None), watch.epoch, |_| true, || None);
     let Boarding::Leads(flight, reader) = boarding else { return };
@@ -137,47 +120,35 @@ fn refresh(
     let stale =
         Stale::hold(&worker.shared.waiting, Arc::clone(stored), key, can_be_validated(stored));
     start(
-        worker,
-        wanted,
+        transaction,
         &Miss { reason: ForwardReason::Stale, list, stale: Some(stale), watch },
         flight,
     );
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
 
-async fn only_if_cached(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    options: AnswerOptions,
-) -> Result<LookupResult, Aborted> {
-    let (after, sent) = answer::error(worker, sender, options, ErrorReason::OnlyIfCached).await?;
+async fn only_if_cached(transaction: &mut Transaction<'_, '_>) -> Result<LookupResult, Aborted> {
+    let (after, sent) = transaction.error(ErrorReason::OnlyIfCached).await?;
     Ok(LookupResult::Answered(after, sent))
 }
 
 /// Gets it from the origin, alone or with others who want the same. `None` when what others had
-/// asked for before this request `came` was stale on arrival.
+/// asked for before this request came was stale on arrival.
 async fn fetch(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    control: &RequestControl,
+    transaction: &mut Transaction<'_, '_>,
     miss: Miss,
-    came: Epoch,
 ) -> Result<Option<LookupResult>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
     let head_only = wanted.options.head_only;
     let range = outgoing::asked_range(&wanted.head.headers);
     let range = range.filter(|range| *range != UpstreamRange::Whole);
     if head_only || (range.is_some() && !miss.validates()) {
         if let Some(range) = range.filter(|_| !head_only) {
             let mut known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
-            if let Some((after, sent)) =
-                parts::answer(worker, sender, wanted, control, &mut known).await?
-            {
+            if let Some((after, sent)) = parts::answer(transaction, &mut known).await? {
                 return Ok(Some(LookupResult::Answered(after, sent)));
             }
-            if let Some(got) =
-                by_slices::answer(worker, sender, wanted, control, (&miss, &range, known)).await?
-            {
+            if let Some(got) = by_slices::answer(transaction, (&miss, &range, known)).await? {
                 return Ok(Some(got));
             }
         }
@@ -186,26 +157,25 @@ async fn fetch(
         return Ok(Some(LookupResult::Forward(reason, described)));
     }
     if miss.stale.is_none()
-        && let Some(got) = by_slices::complete(worker, sender, wanted, control, &miss).await?
+        && let Some(got) = by_slices::complete(transaction, &miss).await?
     {
         return Ok(Some(got));
     }
     let miss = Miss { watch: miss.watch.again(), ..miss };
     let mut left = None;
     let (mut got, leads) = loop {
-        match board(worker, wanted, control, &miss, left.as_ref()) {
+        match board(transaction, &miss, left.as_ref()) {
             Boarding::Leads(flight, reader) => {
-                break (lead(worker, sender, wanted, &miss, (flight, reader)).await?, true);
+                break (lead(transaction, &miss, (flight, reader)).await?, true);
             }
             Boarding::Follows(reader) => {
                 worker.counters.add(Counter::Collapsed, 1);
                 let late = reader.is_late();
-                let got =
-                    match follow(worker, sender, wanted, control, &miss, (&reader, came)).await? {
-                        Followed::Answered(got) => Some(got),
-                        Followed::Not => None,
-                        Followed::Stale => return Ok(None),
-                    };
+                let got = match follow(transaction, &miss, &reader).await? {
+                    Followed::Answered(got) => Some(got),
+                    Followed::Not => None,
+                    Followed::Stale => return Ok(None),
+                };
                 // Those whose flight lost its beginning share another one.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
@@ -214,35 +184,25 @@ async fn fetch(
             }
             Boarding::Landed(stored) => {
                 worker.counters.add(Counter::Collapsed, 1);
-                break (
-                    landed(worker, sender, wanted, control, (stored, miss.watch.looked())).await?,
-                    false,
-                );
+                break (landed(transaction, (stored, miss.watch.looked())).await?, false);
             }
         }
     };
     if got.is_none() && !leads {
-        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch))
-            .await?;
+        got = lead(transaction, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
     }
     if got.is_none() {
         let miss = Miss { stale: None, ..miss };
-        got = lead(worker, sender, wanted, &miss, worker.shared.flights.alone(miss.watch.epoch))
-            .await?;
+        got = lead(transaction, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
     }
     got.map(Some).ok_or(Aborted::Source)
 }
 
 /// Joins a flight other than the one that was `left`, or begins one.
-fn board(
-    worker: &Worker,
-    wanted: &Wanted<'_>,
-    control: &RequestControl,
-    miss: &Miss,
-    left: Option<&Reader>,
-) -> Boarding {
+fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
+    let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
-    if wants_anew(control) {
+    if wants_anew(&transaction.control) {
         let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, miss.watch.epoch);
         return Boarding::Leads(flight, reader);
     }
@@ -251,7 +211,7 @@ fn board(
         _ => None,
     };
     let fits = |flight: &Flight| {
-        flight.may_answer(control, clock::steady())
+        flight.may_answer(&transaction.control, clock::steady())
             && !left.is_some_and(|reader| reader.is_of(flight))
     };
     let variant = |list: &VaryList| wanted.key.variant(list, &list.vary.key(&View(headers))).hash;
@@ -266,42 +226,41 @@ fn wants_anew(control: &RequestControl) -> bool {
 
 /// Answers from what was stored after this request had looked; `None` if it may not answer.
 async fn landed(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
-    control: &RequestControl,
+    transaction: &mut Transaction<'_, '_>,
     (stored, epoch): (Arc<Stored>, Epoch),
 ) -> Result<Option<LookupResult>, Aborted> {
     let now = clock::steady();
-    let Next::Serve { ttl, permit: None } = decide(control, &stored, now) else { return Ok(None) };
+    let Next::Serve { ttl, permit: None } = decide(&transaction.control, &stored, now) else {
+        return Ok(None);
+    };
     let how = (HitSource::Memory, ttl, None);
-    let answered = serve_stored(worker, sender, wanted, (stored, epoch), how, now).await?;
+    let answered = serve_stored(transaction, (stored, epoch), how, now).await?;
     Ok(answered.map(|(after, sent)| LookupResult::Answered(after, sent)))
 }
 
 /// Starts a fill and reads its flight. The fill goes on if this client leaves and others read, or
 /// little is missing.
 async fn lead(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
     (flight, reader): (Arc<Flight>, Reader),
 ) -> Result<Option<LookupResult>, Aborted> {
-    start(worker, wanted, miss, flight);
+    start(transaction, miss, flight);
     loop {
         match reader.event(true).await {
-            FlightEvent::Interim(head) => forward::interim(sender, wanted.options, head).await?,
+            FlightEvent::Interim(head) => {
+                forward::interim(transaction.sender, transaction.wanted.options, head).await?
+            }
             FlightEvent::Outcome(outcome) => {
-                return answer_from_flight(worker, sender, wanted, miss, &reader, outcome, false)
-                    .await;
+                return answer_from_flight(transaction, miss, &reader, outcome, false).await;
             }
         }
     }
 }
 
 /// Starts a fill.
-fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flight>) {
+fn start(transaction: &Transaction<'_, '_>, miss: &Miss, flight: Arc<Flight>) {
+    let Transaction { worker, wanted, .. } = *transaction;
     worker.counters.add(Counter::Forwarded, 1);
     let validated = miss.stale.as_ref().filter(|stale| stale.validate).map(|stale| &*stale.stored);
     let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), validated);

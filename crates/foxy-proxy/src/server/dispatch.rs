@@ -1,6 +1,7 @@
 //! From a request's head to its answer, the same for every HTTP a client speaks.
 
 use crate::answer;
+use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
 use crate::client::sender::Sender;
 use crate::client::{Client, Receiver};
@@ -83,7 +84,8 @@ pub(crate) async fn request(
         Plan::Forward(origin, key, reason) => (origin, CacheKey::new(key), reason, None),
         Plan::LookUp(origin, key) => {
             let wanted = Wanted { head, origin, key: CacheKey::new(key), options, client: asks };
-            match lookup::answer(worker, &mut sender, &wanted).await {
+            let mut transaction = Transaction::begin(worker, &mut sender, &wanted);
+            match lookup::answer(&mut transaction).await {
                 Ok(LookupResult::Answered(after, sent)) => {
                     let ended = drained(&mut receiver, settings, Ok((after, sent))).await;
                     return (ended, sender.sent());

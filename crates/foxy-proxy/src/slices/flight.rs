@@ -1,6 +1,7 @@
 //! One slice of an object from its origin, for all who want it at the same time: boards its flight,
 //! starts its fetch, and says what came of it. What is done with the bytes is in `slices::send`.
 
+use crate::answer::transaction::Transaction;
 use crate::cache::refusals::NotKept;
 use crate::cache::stored::{CacheKey, Stored, VaryList};
 use crate::cache::watch::Watch;
@@ -11,13 +12,11 @@ use crate::fill::outgoing;
 use crate::flight::flights::Boarding;
 use crate::flight::{Flight, FlightEvent, Outcome, Reader};
 use crate::request::cache_status::CacheStatus;
-use crate::request::wanted::Wanted;
 use crate::slices::fill::{self, SliceRequest};
-use crate::worker::Worker;
 use foxy_base::clock;
+use foxy_rules::Span;
 use foxy_rules::partial::are_of_one;
 use foxy_rules::slice::strong_validator;
-use foxy_rules::{RequestControl, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -75,31 +74,30 @@ pub(crate) enum Sliced {
 
 /// Gets a slice, alone or with others who want the same.
 pub(crate) async fn fetch(
-    worker: &Rc<Worker>,
-    wanted: &Wanted<'_>,
+    transaction: &Transaction<'_, '_>,
     watch: &Watch,
     ask: Ask<'_>,
 ) -> Sliced {
+    let Transaction { worker, wanted, .. } = *transaction;
     let watch = &watch.again();
     if !ask.alone {
         let flights = &worker.shared.flights;
-        let control = RequestControl::of(&View(&wanted.head.headers));
         // More of what this request began with is not asked for its freshness.
         let goes_on = ask.set.is_some() && !ask.validate;
         let fits = |flight: &Flight| {
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
-            may_join && (goes_on || flight.may_answer(&control, clock::steady()))
+            may_join && (goes_on || flight.may_answer(&transaction.control, clock::steady()))
         };
-        match flights.board(name(wanted, ask).hash, watch.epoch, fits, || None) {
+        match flights.board(name(transaction, ask).hash, watch.epoch, fits, || None) {
             Boarding::Leads(flight, reader) => {
-                start(worker, wanted, watch, ask, flight);
+                start(transaction, watch, ask, flight);
                 return outcome(reader, ask, false).await;
             }
             Boarding::Follows(reader) => {
                 let FlightEvent::Outcome(found) = reader.event(false).await else {
                     return Sliced::Not;
                 };
-                let fresh = || found.may_answer(&control, clock::steady());
+                let fresh = || found.may_answer(&transaction.control, clock::steady());
                 if may_follow(&found) && (goes_on || reader.began_after(watch.looked()) || fresh())
                 {
                     worker.counters.add(Counter::Collapsed, 1);
@@ -110,23 +108,18 @@ pub(crate) async fn fetch(
         }
     }
     let (flight, reader) = worker.shared.flights.alone(watch.epoch);
-    start(worker, wanted, watch, ask, flight);
+    start(transaction, watch, ask, flight);
     outcome(reader, ask, false).await
 }
 
 /// The name of a slice's flight. One that validates brings another answer.
-fn name(wanted: &Wanted<'_>, ask: Ask<'_>) -> CacheKey {
+fn name(transaction: &Transaction<'_, '_>, ask: Ask<'_>) -> CacheKey {
     let kind: &[u8] = if ask.validate { b"\nvalidated slice " } else { b"\nslice " };
-    CacheKey::new([&wanted.key.text[..], kind, &ask.asked.first.to_be_bytes()].concat())
+    CacheKey::new([&transaction.wanted.key.text[..], kind, &ask.asked.first.to_be_bytes()].concat())
 }
 
-fn start(
-    worker: &Rc<Worker>,
-    wanted: &Wanted<'_>,
-    watch: &Watch,
-    ask: Ask<'_>,
-    flight: Arc<Flight>,
-) {
+fn start(transaction: &Transaction<'_, '_>, watch: &Watch, ask: Ask<'_>, flight: Arc<Flight>) {
+    let Transaction { worker, wanted, .. } = *transaction;
     worker.counters.add(Counter::Forwarded, 1);
     let origin = wanted.origin.clone();
     let outgoing = match ask.set {
@@ -141,7 +134,7 @@ fn start(
         request: wanted.head.clone(),
         origin: wanted.origin.clone(),
         base: wanted.key.clone(),
-        name: name(wanted, ask),
+        name: name(transaction, ask),
         asked: ask.asked,
         set: ask.set.cloned(),
         validate: ask.validate,

@@ -1,20 +1,18 @@
 //! The rest of a whole response that has lost a part: the store sends the parts that it has, and
 //! the origin gives the missing ones.
 
+use crate::answer::transaction::Transaction;
 use crate::cache::storage::{PART, part_key};
 use crate::cache::stored::{CacheKey, Stored, StoredBody};
 use crate::cache::watch::Watch;
-use crate::client::sender::Sender;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
 use crate::fill::stale::Miss;
 use crate::request::sent::{Aborted, After, Rest, Sent};
-use crate::request::wanted::Wanted;
 use crate::slices::send::SentSlices;
 use crate::slices::send::{Start, send};
 use crate::worker::Worker;
 use foxy_rules::slice::strong_validator;
-use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::timeout;
 
@@ -62,19 +60,18 @@ pub(crate) async fn left_of(
 
 /// Sends the rest of a whole of which that set is left, and fetches what is missing of it.
 pub(crate) async fn rest(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     watch: Watch,
     set: Arc<Stored>,
     rest: Rest,
 ) -> Result<(After, Sent), Aborted> {
+    let wanted = transaction.wanted;
     let is_to_the_end = rest.end == set.length;
     let miss = Miss { reason: ForwardReason::Partial, list: None, stale: None, watch };
     let whole = Arc::clone(&set);
-    let sent = send(worker, sender, wanted, &miss, (set, Start::Begun(rest)), None).await?;
+    let sent = send(transaction, &miss, (set, Start::Begun(rest)), None).await?;
     if is_to_the_end {
-        name_anew(worker, &wanted.key, &wanted.key, &whole, &miss.watch);
+        name_anew(transaction.worker, &wanted.key, &wanted.key, &whole, &miss.watch);
     }
     match sent {
         SentSlices::Answered(after, sent) => Ok((after, sent)),

@@ -4,6 +4,7 @@
 use crate::answer::body_parts::{self, PartsOf};
 use crate::answer::ranged;
 use crate::answer::stream;
+use crate::answer::transaction::Transaction;
 use crate::cache::storage::PART;
 use crate::cache::stored::{Stored, StoredBody};
 use crate::client::sender::Sender;
@@ -18,15 +19,12 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
 use crate::request::sent::After;
 use crate::request::sent::{Aborted, Rest, Sent, Short};
-use crate::request::wanted::Wanted;
 use crate::slices::flight::{Ask, Fetched, Sliced, fetch};
-use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::Headers;
 use foxy_rules::slice::slice_of;
 use foxy_rules::{Permit, Span};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Fetches of one answer that may break off before it is given up.
@@ -54,8 +52,7 @@ enum Read {
 
 /// Begins an answer with these bytes of an object, or all of it, which are left to be sent then.
 fn begin(
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     set: &Stored,
     span: Option<Span>,
     (age, outcome): (u64, CacheStatus),
@@ -82,7 +79,7 @@ fn begin(
             ..opening
         };
     }
-    let after = sender.begin(wanted.options, opening);
+    let after = transaction.sender.begin(transaction.wanted.options, opening);
     let media_type = MediaType::of(set.head.headers.get("content-type"));
     let sent = Sent { outcome, status: opening.status, body_bytes: length, media_type };
     Rest { at: first, end: last + 1, opened: false, answered: (after, sent) }
@@ -101,13 +98,12 @@ pub(crate) enum SentSlices {
 
 /// Sends these bytes of an object, or all of it, from the store and from the origin as it comes.
 pub(crate) async fn send(
-    worker: &Rc<Worker>,
-    sender: &mut Sender<'_>,
-    wanted: &Wanted<'_>,
+    transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
     (set, start): (Arc<Stored>, Start),
     span: Option<Span>,
 ) -> Result<SentSlices, Aborted> {
+    let worker = transaction.worker;
     let StoredBody::Parts { fill } = set.body else { return Ok(SentSlices::Nothing) };
     let body = PartsOf { object: set.object(), fill, length: set.length };
     let (mut rest, mut under_way) = match start {
@@ -115,11 +111,11 @@ pub(crate) async fn send(
         Start::Stored(source, ttl, permit) => {
             worker.counters.add(source.counter(), 1);
             let how = (set.times.age(clock::steady()), CacheStatus::Hit { source, ttl, permit });
-            (begin(sender, wanted, &set, span, how), None)
+            (begin(transaction, &set, span, how), None)
         }
         Start::Fetched(fetched, reason) => {
             let how = (fetched.age, fetched.outcome(reason));
-            (begin(sender, wanted, &set, span, how), Some(fetched))
+            (begin(transaction, &set, span, how), Some(fetched))
         }
     };
     let last = rest.end - 1;
@@ -127,17 +123,17 @@ pub(crate) async fn send(
     while rest.at <= last {
         if let Some(fetched) = under_way.take() {
             rest.opened = true;
-            match read(sender, &fetched, &mut rest.at, last).await? {
+            match read(transaction.sender, &fetched, &mut rest.at, last).await? {
                 Read::Done => alone = false,
                 Read::LeftBehind if fetched.lasting => alone = true,
                 Read::Broken if fetched.lasting && broken < BROKEN_FETCHES => {
                     (alone, broken) = (true, broken + 1)
                 }
-                Read::LeftBehind | Read::Broken => return cut(worker, sender).await,
+                Read::LeftBehind | Read::Broken => return cut(transaction).await,
             }
             continue;
         }
-        match body_parts::send_stored(worker, sender, body, rest).await {
+        match body_parts::send_stored(worker, transaction.sender, body, rest).await {
             Ok(()) => break,
             Err(Short::Aborted(aborted)) => return Err(aborted),
             Err(Short::Rest(left)) => rest = left,
@@ -146,15 +142,15 @@ pub(crate) async fn send(
         let asked = slice_of(rest.at, PART as u64);
         let ask =
             Ask { asked, set: Some(&set), validate: false, alone, list: miss.list_in_force() };
-        match fetch(worker, wanted, &miss.watch, ask).await {
+        match fetch(transaction, &miss.watch, ask).await {
             Sliced::Slice(fetched) => {
                 if !rest.opened {
                     let how = (fetched.age, fetched.outcome(ForwardReason::Partial));
-                    rest.answered = begin(sender, wanted, &set, span, how).answered;
+                    rest.answered = begin(transaction, &set, span, how).answered;
                 }
                 under_way = Some(fetched);
             }
-            _ if rest.opened => return cut(worker, sender).await,
+            _ if rest.opened => return cut(transaction).await,
             Sliced::Other(reader, outcome, collapsed) => {
                 return Ok(SentSlices::Other(reader, outcome, collapsed));
             }
@@ -162,15 +158,15 @@ pub(crate) async fn send(
         }
     }
     let (after, sent) = rest.answered;
-    sender.end(&Headers::new()).await?;
+    transaction.sender.end(&Headers::new()).await?;
     Ok(SentSlices::Answered(after, sent))
 }
 
 /// Cuts an answer. Its head is sent at least, so that the client knows what it misses.
-async fn cut(worker: &Worker, sender: &mut Sender<'_>) -> Result<SentSlices, Aborted> {
-    worker.counters.add(Counter::CutResponses, 1);
-    sender.flush().await?;
-    sender.break_off();
+async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborted> {
+    transaction.worker.counters.add(Counter::CutResponses, 1);
+    transaction.sender.flush().await?;
+    transaction.sender.break_off();
     Err(Aborted::Source)
 }
 
