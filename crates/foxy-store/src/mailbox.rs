@@ -4,6 +4,7 @@
 use crate::contract::{Key, RefusedReason};
 use crate::engine::{Ask, Wake};
 use crate::key_map::KeySet;
+use crate::settings::REMOVALS;
 use crate::shard::Reply;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -66,14 +67,19 @@ impl Mailbox {
         self.put.contains(&key) || self.taken.contains(&key)
     }
 
-    /// Whether a request is to be turned away, if so many may wait, and puts with so many bytes.
-    /// One put is taken at any size.
+    /// Whether a request is to be turned away, if up to `requests` may wait, and puts of up to
+    /// `bytes` bytes. One put is taken at any size.
     pub fn refuses(&self, ask: &Ask, requests: usize, bytes: usize) -> Option<RefusedReason> {
         if !self.open {
             return Some(RefusedReason::Closed);
         }
-        let full = self.waiting.len() >= requests
-            || !self.waiting.is_empty() && self.bytes + length(ask) > bytes;
+        let full = match ask {
+            Ask::Remove(_) => self.waiting.len() >= REMOVALS * requests,
+            Ask::Get(_) | Ask::Put(..) => {
+                self.waiting.len() >= requests
+                    || !self.waiting.is_empty() && self.bytes + length(ask) > bytes
+            }
+        };
         full.then_some(RefusedReason::Busy)
     }
 

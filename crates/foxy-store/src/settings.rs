@@ -35,6 +35,10 @@ pub enum UfsReclaim {
     EverySecond,
 }
 
+/// Removals are taken until this many times as many requests wait as other requests may: a removal
+/// takes few bytes, and a refused removal can let an old record come back after a crash.
+pub const REMOVALS: usize = 4;
+
 /// What a store remembers of its records after it was not closed properly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::contract::{Outbox, ReadNow, StoreRequest};
 use crate::schemes::SchemeName;
+use crate::settings::REMOVALS;
 use crate::settings::StoreSettings;
 use bytes::Bytes;
 use foxy_base::clock::monotonic;
@@ -127,10 +128,13 @@ fn a_full_mailbox_answers_busy_at_once() {
     let (go, held) = channel();
     let shard = start(Box::new(Held(held)), Observer::default());
     let store = shard.handle();
-    let waiting: Vec<_> = (0..12).map(|_| wait_for(|reply| store.remove(KEY, reply))).collect();
+    let waiting: Vec<_> = (0..12).map(|_| wait_for(|reply| store.get(KEY, reply))).collect();
     let refused = waiting.iter().filter(|waiter| waiter.try_recv().is_ok()).count();
     assert!((12 - 2 * 4..=12 - 4).contains(&refused), "{refused} of 12 were turned away");
     assert_eq!(store.observer().statistics.turned_away.get(), refused as u64);
+    let removals: Vec<_> = (0..40).map(|_| wait_for(|reply| store.remove(KEY, reply))).collect();
+    let refused = removals.iter().filter(|waiter| waiter.try_recv().is_ok()).count();
+    assert_eq!(refused, 40 - (REMOVALS - 1) * 4, "removals wait where others are turned away");
     drop(go);
 }
 

@@ -4,6 +4,7 @@
 
 use crate::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
 use crate::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
+use crate::settings::REMOVALS;
 use crate::superblock::Superblock;
 use crate::webcosm::Webcosm;
 use crate::webcosm::format::geometry::{LogName, Position, Sequence};
@@ -59,7 +60,8 @@ impl Webcosm {
         if let Some(error) = self.forgetting.broken {
             return Err(RefusedReason::DeviceFailed(error));
         }
-        if self.forgetting.queue.len() >= QUEUE_LIMIT {
+        let limit = if wanted.record.is_none() { REMOVALS * QUEUE_LIMIT } else { QUEUE_LIMIT };
+        if self.forgetting.queue.len() >= limit {
             return Err(RefusedReason::Busy);
         }
         self.forgetting.enqueue(wanted);
