@@ -71,6 +71,11 @@ impl Watch {
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
+    /// The same watch for a flight, which has the order of its fetch.
+    pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
+        Self { epoch, ..self.clone() }
+    }
+
     /// The same for what belongs to that place among the purges.
     pub(crate) fn begun(self, begun: Stamp) -> Self {
         Self { epoch: Epoch { begun, ..self.epoch }, ..self }

@@ -161,7 +161,6 @@ async fn fetch(
     {
         return Ok(Some(got));
     }
-    let miss = Miss { watch: miss.watch.again(), ..miss };
     let mut left = None;
     let (mut got, leads) = loop {
         match board(transaction, &miss, left.as_ref()) {
@@ -189,11 +188,13 @@ async fn fetch(
         }
     };
     if got.is_none() && !leads {
-        got = lead(transaction, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
+        got =
+            lead(transaction, &miss, worker.shared.flights.alone(miss.watch.again().epoch)).await?;
     }
     if got.is_none() {
         let miss = Miss { stale: None, ..miss };
-        got = lead(transaction, &miss, worker.shared.flights.alone(miss.watch.epoch)).await?;
+        got =
+            lead(transaction, &miss, worker.shared.flights.alone(miss.watch.again().epoch)).await?;
     }
     got.map(Some).ok_or(Aborted::Source)
 }
@@ -202,8 +203,9 @@ async fn fetch(
 fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
     let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
+    let epoch = miss.watch.again().epoch;
     if wants_anew(&transaction.control) {
-        let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, miss.watch.epoch);
+        let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, epoch);
         return Boarding::Leads(flight, reader);
     }
     let landed = || match cache.in_memory(&wanted.key, headers) {
@@ -216,7 +218,7 @@ fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) 
     };
     let variant = |list: &VaryList| wanted.key.variant(list, &list.vary.key(&View(headers))).hash;
     let variant = miss.list_in_force().map(variant);
-    worker.shared.board((&wanted.key, variant), miss.watch.epoch, fits, landed)
+    worker.shared.board((&wanted.key, variant), epoch, fits, landed)
 }
 
 /// Whether nothing that is stored or being fetched already would do.
@@ -271,7 +273,7 @@ fn start(transaction: &Transaction<'_, '_>, miss: &Miss, flight: Arc<Flight>) {
         base: wanted.key.clone(),
         list: miss.list_in_force().cloned(),
         stale: miss.stale.clone(),
-        watch: miss.watch.again(),
+        watch: miss.watch.of_flight(flight.epoch),
         ranged: false,
     };
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));

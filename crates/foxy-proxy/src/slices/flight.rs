@@ -79,7 +79,6 @@ pub(crate) async fn fetch(
     ask: Ask<'_>,
 ) -> Sliced {
     let Transaction { worker, wanted, .. } = *transaction;
-    let watch = &watch.again();
     if !ask.alone {
         let flights = &worker.shared.flights;
         // More of what this request began with is not asked for its freshness.
@@ -88,7 +87,7 @@ pub(crate) async fn fetch(
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
             may_join && (goes_on || flight.may_answer(&transaction.control, clock::steady()))
         };
-        match flights.board(name(transaction, ask).hash, watch.epoch, fits, || None) {
+        match flights.board(name(transaction, ask).hash, watch.again().epoch, fits, || None) {
             Boarding::Leads(flight, reader) => {
                 start(transaction, watch, ask, flight);
                 return outcome(reader, ask, false).await;
@@ -107,7 +106,7 @@ pub(crate) async fn fetch(
             Boarding::Landed(_) => {}
         }
     }
-    let (flight, reader) = worker.shared.flights.alone(watch.epoch);
+    let (flight, reader) = worker.shared.flights.alone(watch.again().epoch);
     start(transaction, watch, ask, flight);
     outcome(reader, ask, false).await
 }
@@ -138,7 +137,7 @@ fn start(transaction: &Transaction<'_, '_>, watch: &Watch, ask: Ask<'_>, flight:
         asked: ask.asked,
         set: ask.set.cloned(),
         validate: ask.validate,
-        watch: watch.again(),
+        watch: watch.of_flight(flight.epoch),
         list: ask.list.cloned(),
     };
     let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
