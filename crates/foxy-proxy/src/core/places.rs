@@ -22,9 +22,10 @@ const UNQUEUED: u64 = u64::MAX - 1;
 const ENDING: u64 = u64::MAX - 2;
 
 /// For how long a connection waits before it ends for another client's.
-const GRACE: Duration = Duration::from_millis(10);
+const GRACE: Duration = Duration::from_millis(100);
 
-/// A client that has more than this part of all places gets no such delay.
+/// A client that has more than this part of all places gets no such delay for another client's
+/// connection. Its own new connections wait: a burst of requests must not end itself.
 const GREEDY: usize = 4;
 
 /// Why there is no place.
@@ -263,7 +264,7 @@ impl Table {
             return Ok(None);
         }
         match (self.end_longest_waiting(None, before), self.greedy(limit)) {
-            (Err(Full::Soon), Some(greedy)) => {
+            (Err(Full::Soon), Some(greedy)) if client != Some(greedy) => {
                 self.end_longest_waiting(Some(greedy), u64::MAX).map(Some)
             }
             (ended, _) => ended.map(Some),

@@ -84,6 +84,7 @@ fn a_client_with_many_places_gives_one_up_without_delay() {
     let greedy: Vec<Place> = (0..3).map(|_| taken(&places, 1)).collect();
     assert_eq!(refused(&places, 7), Some(Full::Soon), "a modest client waits longest");
     modest.iter().for_each(|place| assert!(place.activity().works()));
+    assert_eq!(refused(&places, 1), Some(Full::Soon), "a burst does not end itself");
     assert!(refused(&places, 7).is_none() && has_ended(&greedy[0]));
 }
 

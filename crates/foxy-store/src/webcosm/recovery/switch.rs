@@ -12,6 +12,7 @@ use crate::webcosm::format::geometry::LogName;
 use crate::webcosm::format::incarnation::{begins_at, first_of_life};
 use crate::webcosm::recovery::phase::Phase;
 use crate::webcosm::tombstones::io_sequence::{After, Step};
+use crate::webcosm::write::log::Log;
 use crate::webcosm::write::seal::Seals;
 use foxy_base::Instant;
 use foxy_device::IoError;
@@ -64,7 +65,8 @@ impl Webcosm {
         let superblock = Superblock { opens: superblock.opens + 1, durable, ..superblock };
         let superblock = resized.apply(superblock);
         let facts = self.forgetting.needed();
-        let (compaction, blocks) = self.compaction_steps(&superblock, &facts);
+        let tails = self.logs.each_ref().map(Log::kept_from);
+        let (compaction, blocks) = self.compaction_steps(&superblock, &facts, tails);
         let mut steps = Vec::from(Self::superblock_steps(&self.superblock));
         steps.extend(self.extension());
         steps.extend(compaction);

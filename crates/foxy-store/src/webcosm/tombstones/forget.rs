@@ -33,6 +33,17 @@ pub struct Commit {
     tails: [Sequence; 2],
 }
 
+/// A move of the journal to its other half, on its way.
+pub struct Rotation {
+    superblock: Superblock,
+    /// Blocks that the facts take there.
+    blocks: u32,
+    /// How many of the facts the journal did not have.
+    unwritten: usize,
+    /// Of each log, the first segment that counts.
+    tails: [Sequence; 2],
+}
+
 impl Webcosm {
     pub(crate) fn remove(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
         if !self.phase.serves() {
@@ -141,7 +152,9 @@ impl Webcosm {
             ];
         }
         let superblock = self.next_half();
-        let (mut steps, blocks) = self.compaction_steps(&superblock, &self.forgetting.needed());
+        let tails = self.logs.each_ref().map(Log::kept_from);
+        let facts = self.forgetting.needed();
+        let (mut steps, blocks) = self.compaction_steps(&superblock, &facts, tails);
         if blocks > self.forgetting.blocks() {
             return Vec::new();
         }
@@ -243,10 +256,18 @@ impl Webcosm {
         }
         self.forgetting.crowded &= blocks * 2 > self.forgetting.blocks();
         let superblock = self.next_half();
-        let (mut steps, blocks) = self.compaction_steps(&superblock, &facts);
+        // Segments that wait are given up too: a log without room could seal no facts, and the
+        // journal would stay full.
+        let tails = self.logs.each_ref().map(Log::next_tail);
+        let (mut steps, blocks) = self.compaction_steps(&superblock, &facts, tails);
         steps.extend(Self::superblock_steps(&superblock));
         let unwritten = self.forgetting.unwritten.len();
-        self.run(steps, After::Rotated(superblock, blocks, unwritten), now, out);
+        self.run(
+            steps,
+            After::Rotated(Rotation { superblock, blocks, unwritten, tails }),
+            now,
+            out,
+        );
     }
 
     /// The superblock after the journal's next move.
@@ -260,15 +281,17 @@ impl Webcosm {
         }
     }
 
-    /// Steps that write facts to the half that will count, and the blocks they take.
+    /// Steps that write facts, and the first segments that count, to the half that will count; and
+    /// the blocks they take.
     pub(crate) fn compaction_steps(
         &self,
         superblock: &Superblock,
         facts: &[Fact],
+        tails: [Sequence; 2],
     ) -> (Vec<Step>, u32) {
         let half = self.geometry.journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
-        let mark = self.mark(self.logs.each_ref().map(Log::kept_from));
+        let mark = self.mark(tails);
         let facts: Vec<Forget> =
             [&mark].into_iter().chain(facts).map(|fact| fact.to_forget()).collect();
         let blocks = journal::encode(&facts, 0, stamp, &self.secret);
@@ -279,14 +302,13 @@ impl Webcosm {
     /// is appended.
     pub(crate) fn rotated(
         &mut self,
-        superblock: Superblock,
-        blocks: u32,
-        unwritten: usize,
+        Rotation { superblock, blocks, unwritten, tails }: Rotation,
         result: Result<(), IoError>,
         out: &mut Outbox,
     ) {
         match result {
             Ok(()) => {
+                LogName::ALL.into_iter().for_each(|log| self.give_up_to(log, tails[log as usize]));
                 self.superblock = superblock;
                 self.forgetting.unwritten.drain(..unwritten);
                 let half = self.geometry.journal[superblock.journal_half as usize];

@@ -7,7 +7,7 @@ use crate::webcosm::Webcosm;
 use crate::webcosm::finish::CloseStep;
 use crate::webcosm::format::geometry::{LogName, Segment, Sequence};
 use crate::webcosm::io::Pending;
-use crate::webcosm::tombstones::forget::Commit;
+use crate::webcosm::tombstones::forget::{Commit, Rotation};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError, IoOp};
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ pub enum After {
     Committed(Commit),
     /// The journal has moved to its other half, whose first blocks are taken; as many facts not
     /// written before are there.
-    Rotated(Superblock, u32, usize),
+    Rotated(Rotation),
     /// Summaries are durable.
     Synced,
     /// All that waited is durable.
@@ -160,9 +160,7 @@ impl Webcosm {
                 self.switched(superblock, blocks, result, now, out)
             }
             After::Committed(commit) => self.committed(commit, result, now, out),
-            After::Rotated(superblock, blocks, facts) => {
-                self.rotated(superblock, blocks, facts, result, out)
-            }
+            After::Rotated(rotation) => self.rotated(rotation, result, out),
             After::Synced => {
                 if result.is_err() {
                     self.back_off(now);
