@@ -5,8 +5,8 @@
 
 use foxy_base::{Random, clock};
 use foxy_lab::sim::cache::Cache;
-use foxy_store::PolicySettings;
-use foxy_store::policy::{POLICIES, PolicyRow};
+use foxy_schemes::PolicySettings;
+use foxy_schemes::policy::{POLICIES, PolicyRow};
 
 /// Enough for stable figures; few where they would mean nothing.
 const GETS: usize = if cfg!(debug_assertions) { 10_000 } else { 4_000_000 };

@@ -36,7 +36,7 @@ impl Key {
     }
 
     /// A well-mixed hash that nobody without the secret `mix` can foresee.
-    pub(crate) fn hash(self, mix: u64) -> u64 {
+    pub fn hash(self, mix: u64) -> u64 {
         let (mut low, mut high) = ([0; 8], [0; 8]);
         low.copy_from_slice(&self.0[..8]);
         high.copy_from_slice(&self.0[8..]);

@@ -3,10 +3,10 @@
 
 use crate::contract::{Answer, Key, PlacementHint, Record, RefusedReason};
 use crate::observe::Observer;
-use crate::schemes::SchemeName;
 use crate::settings::{SettingsError, StoreSettings};
 use crate::shard::{Reply, Shard, ShardSettings};
 use crate::status::{OpenStoreError, StoreStatus};
+use crate::webcosm::Webcosm;
 use foxy_base::{clock, random};
 use foxy_device::{DeviceSettings, Root, RootError, open_device};
 use std::fmt;
@@ -55,7 +55,7 @@ impl Store {
         let (device, _) =
             open_device(&root, DeviceSettings::default()).map_err(OpenError::System)?;
         let observer = Observer::default();
-        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let scheme = Webcosm::boxed(&settings, observer.clone());
         let shard =
             Shard::start(scheme, device, observer.clone(), ShardSettings::new(clock::monotonic));
         let store = Self { shard: shard.map_err(OpenError::System)?, _root: root };

@@ -1,34 +1,31 @@
-//! The store: a contract ("may forget, must never lie"), schemes that keep it, and the shard loop
-//! that runs one. It knows no HTTP, no runtime and no clock; web knowledge reaches it only as a
-//! [`PlacementHint`].
+//! The store: a contract ("may forget, must never lie"), the default engine webcosm, the parts that
+//! other schemes share with it, and the shard loop that runs a scheme. It knows no HTTP, no runtime
+//! and no clock; web knowledge reaches it only as a [`PlacementHint`].
 
 pub mod beginning;
-pub mod checkpoint;
-mod completion;
+pub mod completion;
 pub mod contract;
 mod embedded;
 pub mod engine;
-pub mod index;
 pub mod journal;
 pub mod key_map;
 pub mod layout;
-pub mod lru;
 mod mailbox;
 pub mod medium;
+pub mod null;
 pub mod observe;
-mod opening;
+pub mod opening;
 pub mod owed;
-pub mod pages;
-mod phases;
-pub mod policy;
+pub mod phases;
 pub mod record;
-pub mod schemes;
 pub mod settings;
 pub mod shard;
 pub mod statistics;
 pub mod status;
 pub mod step;
 pub mod superblock;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod webcosm;
 pub mod worth;
 
@@ -41,8 +38,6 @@ pub use embedded::{OpenError, PendingAnswer, Store};
 pub use engine::Ask;
 pub use key_map::{KeyMap, KeySet};
 pub use observe::Observer;
-pub use policy::{Policy, PolicyName, PolicySettings, UnknownPolicy};
-pub use schemes::{SchemeName, UnknownScheme};
 pub use settings::{Newcomers, Recovery, SettingsError, SizeWish, StoreSettings, WriteBudget};
 pub use shard::{Reply, Shard, ShardSettings, StoreHandle};
 pub use statistics::StoreStatistics;

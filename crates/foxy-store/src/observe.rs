@@ -22,7 +22,7 @@ pub struct Observer {
 
 impl Observer {
     /// Takes note of how the store comes to be open.
-    pub(crate) fn begins(&self, beginning: Beginning) {
+    pub fn begins(&self, beginning: Beginning) {
         self.statistics.begun_anew.set(u64::from(matches!(beginning, Beginning::Anew(_))));
         self.beginning.set(beginning);
     }

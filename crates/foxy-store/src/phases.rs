@@ -9,7 +9,7 @@ pub fn may_become<P: PartialEq + 'static>(table: &Table<P>, phase: &P, next: &P)
 }
 
 /// Holds that every phase has one row and that `end` can be reached from it.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub fn check_every_phase_reaches<P: PartialEq + Copy + std::fmt::Debug + 'static>(
     table: &Table<P>,
     end: P,

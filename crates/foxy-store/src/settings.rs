@@ -1,8 +1,6 @@
 //! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the
 //! binary fills them in.
 
-use crate::policy::{Policy, PolicyName, PolicySettings};
-use crate::schemes::slotted::BufferChoice;
 use std::fmt;
 use std::time::Duration;
 
@@ -11,29 +9,6 @@ pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 
 /// The largest head of one record in bytes.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
-
-/// How file numbers are spread over two levels of directories.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UfsMapping {
-    /// As Squid 1.1 did: the first level is the number modulo 16, neighbours lie in different
-    /// directories.
-    RoundRobin,
-    /// As Squid does since 1998: 256 consecutive numbers share a directory.
-    #[default]
-    Consecutive,
-}
-
-/// When records are evicted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UfsReclaim {
-    /// When a fill would pass the high watermark, down to the low one (R50).
-    #[default]
-    AtOnce,
-    /// Every second above the low watermark some, more the fuller it is, as Squid's
-    /// `UFSSwapDir::maintain` (R70). The size is still a limit: where Squid passes it until the
-    /// next second, a fill evicts what it needs.
-    EverySecond,
-}
 
 /// Removals are taken until this many times as many requests wait as other requests may: a removal
 /// takes few bytes, and a refused removal can let an old record come back after a crash.
@@ -93,10 +68,6 @@ pub struct StoreSettings {
     pub size_wish: SizeWish,
     /// Objects above this many bytes are not stored (LRU-TH, R49).
     pub object_limit: u64,
-    /// Percent of the space in use at which eviction begins (R50).
-    pub high_watermark: u8,
-    /// Percent of the space in use at which eviction ends (R50).
-    pub low_watermark: u8,
     /// Time between two checkpoints of the index (R38).
     pub checkpoint_interval: Duration,
     /// Bytes gathered before they are written (R25); a multiple of 4096.
@@ -109,28 +80,6 @@ pub struct StoreSettings {
     pub waiting_reads: usize,
     /// Records that may be stored; with the free space's leftovers it bounds the index's memory.
     pub record_limit: u32,
-    /// Which record goes when room is wanted (R71, R74).
-    pub policy: PolicyName,
-    /// How the scheme `ufs` spreads its files over directories (R18).
-    pub ufs_mapping: UfsMapping,
-    /// When the scheme `ufs` evicts (R50, R70).
-    pub ufs_reclaim: UfsReclaim,
-    /// Operations under way at which the scheme `aufs` opens nothing more (R63).
-    pub aufs_queue: usize,
-    /// Operations under way at which the scheme `diskd` opens nothing more: Squid's Q1 (R64).
-    pub diskd_q1: usize,
-    /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with
-    /// others (R20, R21).
-    pub buddy_threshold: u32,
-    /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server
-    /// (R28).
-    pub locality_buffers: u16,
-    /// Which of them is emptied when a server needs one (R29).
-    pub locality_choice: BufferChoice,
-    /// Bytes of an origin server's next records that the schemes which gather records by origin
-    /// server read along with one that is asked for (R36); 0 for none. Sixteen times as much is
-    /// kept in memory at most.
-    pub prefetch: usize,
     /// What the scheme `webcosm` should write at most, if not everything that is put.
     pub write_budget: Option<WriteBudget>,
     /// What comes back after a crash. Schemes that can recover from a clean stop only take no
@@ -151,35 +100,17 @@ impl StoreSettings {
             size,
             size_wish: SizeWish::default(),
             object_limit: u64::MAX,
-            high_watermark: 95,
-            low_watermark: 90,
             checkpoint_interval: Duration::from_secs(60),
             page_buffer: 256 << 10,
             flush_after: Duration::from_secs(1),
             waiting_bytes: 16 << 20,
             waiting_reads: 256,
             record_limit: u32::try_from((size / 2048).clamp(1024, 1 << 27)).unwrap_or(1 << 27),
-            policy: PolicyName::default(),
-            ufs_mapping: UfsMapping::default(),
-            ufs_reclaim: UfsReclaim::default(),
-            aufs_queue: 80,
-            diskd_q1: 64,
-            buddy_threshold: 256,
-            locality_buffers: 128,
-            locality_choice: BufferChoice::default(),
-            prefetch: 0,
             write_budget: None,
             recovery: Recovery::default(),
             begun_before: false,
             seed: 0,
         }
-    }
-
-    /// An empty policy for the records of this store.
-    #[must_use]
-    pub fn make_policy(&self) -> Box<dyn Policy> {
-        let capacity = self.size / 100 * u64::from(self.high_watermark);
-        self.policy.make(&PolicySettings { capacity, object_limit: self.object_limit })
     }
 
     /// Whether the values make sense together.
@@ -189,15 +120,6 @@ impl StoreSettings {
     pub fn validate(&self) -> Result<(), SettingsError> {
         if self.size < MINIMUM_SIZE {
             return Err(SettingsError::SizeTooSmall(self.size));
-        }
-        if self.high_watermark > 100
-            || self.low_watermark == 0
-            || self.low_watermark > self.high_watermark
-        {
-            return Err(SettingsError::Watermarks {
-                low: self.low_watermark,
-                high: self.high_watermark,
-            });
         }
         if self.page_buffer == 0 || !self.page_buffer.is_multiple_of(4096) {
             return Err(SettingsError::PageBuffer(self.page_buffer));
@@ -214,13 +136,6 @@ pub const MINIMUM_SIZE: u64 = 256 << 10;
 pub enum SettingsError {
     /// Below [`MINIMUM_SIZE`].
     SizeTooSmall(u64),
-    /// Not `0 < low <= high <= 100`.
-    Watermarks {
-        /// The low one, percent.
-        low: u8,
-        /// The high one, percent.
-        high: u8,
-    },
     /// Not a positive multiple of 4096 bytes.
     PageBuffer(usize),
 }
@@ -230,12 +145,6 @@ impl fmt::Display for SettingsError {
         match self {
             Self::SizeTooSmall(size) => {
                 write!(f, "store size {size} is too small; the least is {MINIMUM_SIZE} bytes")
-            }
-            Self::Watermarks { low, high } => {
-                write!(
-                    f,
-                    "watermarks {low} and {high} do not fit; they must be 0 < low <= high <= 100 percent"
-                )
             }
             Self::PageBuffer(size) => {
                 write!(
@@ -260,10 +169,6 @@ mod tests {
         let check =
             |settings: StoreSettings, expected| assert_eq!(settings.validate(), Err(expected));
         check(StoreSettings { size: 1, ..sound.clone() }, SettingsError::SizeTooSmall(1));
-        check(
-            StoreSettings { low_watermark: 96, ..sound.clone() },
-            SettingsError::Watermarks { low: 96, high: 95 },
-        );
         check(StoreSettings { page_buffer: 5000, ..sound }, SettingsError::PageBuffer(5000));
     }
 }

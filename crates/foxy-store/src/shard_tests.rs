@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::contract::{Outbox, ReadNow, StoreRequest};
-use crate::schemes::SchemeName;
 use crate::settings::REMOVALS;
 use crate::settings::StoreSettings;
+use crate::webcosm::Webcosm;
 use bytes::Bytes;
 use foxy_base::clock::monotonic;
 use foxy_device::{Device, IoDone, IoId, IoOp, Memory};
@@ -37,7 +37,7 @@ const KEY: Key = Key([3; 16]);
 fn a_record_goes_round_through_the_thread() {
     let observer = Observer::default();
     let settings = StoreSettings::with_size(1 << 20);
-    let shard = start(SchemeName::StreamPacketizer.make(&settings, observer.clone()), observer);
+    let shard = start(Webcosm::boxed(&settings, observer.clone()), observer);
     let store = shard.handle();
     while answer(|reply| store.put(KEY, record(), PlacementHint::default(), reply))
         != Answer::Stored
@@ -88,7 +88,7 @@ impl BlockingDevice for Counted {
 #[test]
 fn small_puts_that_follow_each_other_wake_the_thread_once_in_a_while() {
     let (observer, woken) = (Observer::default(), Arc::new(AtomicU64::new(0)));
-    let scheme = SchemeName::Webcosm.make(&StoreSettings::with_size(16 << 20), observer.clone());
+    let scheme = Webcosm::boxed(&StoreSettings::with_size(16 << 20), observer.clone());
     let device = Counted(Memory::default(), Arc::clone(&woken));
     let shard =
         Shard::start(scheme, device, observer, ShardSettings::new(monotonic)).expect("a thread");

@@ -150,7 +150,7 @@ impl OpenStoreError {
 
 /// Why a store serves nothing at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unable {
+pub enum Unable {
     /// It is being opened.
     Recovering,
     /// It is being closed, or has been.
@@ -161,7 +161,7 @@ pub(crate) enum Unable {
 
 impl Unable {
     /// What a get is told, and what a put or removal.
-    pub(crate) const fn reasons(self) -> (AbsentReason, RefusedReason) {
+    pub const fn reasons(self) -> (AbsentReason, RefusedReason) {
         match self {
             Self::Recovering => (AbsentReason::Recovering, RefusedReason::Recovering),
             Self::Failed(OpenStoreError::Device(error)) => {

@@ -6,10 +6,10 @@ use foxy_device::memory::CrashPolicy;
 use foxy_device::{FaultPlan, Faulty, Memory, StorePath};
 use foxy_store::medium::Medium;
 use foxy_store::webcosm::FILE_NAME;
+use foxy_store::webcosm::Webcosm;
 use foxy_store::webcosm::check::{Extent, Level, LogName, Report, SegmentReport, check};
 use foxy_store::{
-    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
-    StoreStatus,
+    Answer, Key, Observer, PlacementHint, Record, StepDriver, StoreSettings, StoreStatus,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Store {
         let settings =
             StoreSettings { page_buffer: 16 << 10, seed: 21, ..StoreSettings::with_size(size) };
         let observer = Observer::default();
-        let made = SchemeName::Webcosm.make(&settings, observer.clone());
+        let made = Webcosm::boxed(&settings, observer.clone());
         Self { driver: StepDriver::start(made, device, observer.clone(), Instant::ZERO), observer }
     }
 

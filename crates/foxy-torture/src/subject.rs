@@ -2,10 +2,11 @@
 //! only need a row.
 
 use crate::canary::{Flaw, Slots, Unsynced};
-use foxy_store::policy::POLICIES;
-use foxy_store::schemes::ufs::{UfsMapping, UfsReclaim};
+use foxy_schemes::policy::POLICIES;
+use foxy_schemes::ufs::{UfsMapping, UfsReclaim};
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::settings::{MINIMUM_SIZE, Newcomers, Recovery, WriteBudget};
-use foxy_store::{Observer, Scheme, SchemeName, StoreSettings};
+use foxy_store::{Observer, Scheme, StoreSettings};
 use std::time::Duration;
 
 /// What a scheme must stay within.
@@ -32,11 +33,11 @@ pub struct Subject {
     pub limits: Limits,
 }
 
-/// The schemes of `foxy-store`.
+/// The schemes of `foxy-schemes`.
 pub const SCHEMES: &[Subject] = &[
     plain("buddy", |seed, observer| SchemeName::Buddy.make(&settings(seed), observer)),
     plain("buddy-own-files", |seed, observer| {
-        let settings = StoreSettings { buddy_threshold: 20, ..settings(seed) };
+        let settings = SchemeSettings { buddy_threshold: 20, ..settings(seed) };
         SchemeName::Buddy.make(&settings, observer)
     }),
     plain("coss", |seed, observer| SchemeName::Coss.make(&settings(seed), observer)),
@@ -68,7 +69,7 @@ pub const SCHEMES: &[Subject] = &[
         name: "ufs-round-robin",
         scheme: |seed, observer| {
             let (ufs_mapping, ufs_reclaim) = (UfsMapping::RoundRobin, UfsReclaim::EverySecond);
-            let settings = StoreSettings { ufs_mapping, ufs_reclaim, ..settings(seed) };
+            let settings = SchemeSettings { ufs_mapping, ufs_reclaim, ..settings(seed) };
             SchemeName::Ufs.make(&settings, observer)
         },
         capacity: SIZE,
@@ -97,14 +98,23 @@ pub const SCHEMES: &[Subject] = &[
     plain("diskd-clean-stop", |seed, observer| SchemeName::Diskd.make(&clean_stop(seed), observer)),
     plain("ufs-either-recovery", |seed, observer| {
         let recovery = [Recovery::AfterCrash, Recovery::AfterCleanStop][(seed % 2) as usize];
-        SchemeName::Ufs.make(&StoreSettings { recovery, ..settings(seed) }, observer)
+        SchemeName::Ufs.make(
+            &SchemeSettings {
+                store: StoreSettings { recovery, ..settings(seed).store },
+                ..settings(seed)
+            },
+            observer,
+        )
     }),
     plain("webcosm", |seed, observer| SchemeName::Webcosm.make(&noting(seed), observer)),
     plain("webcosm-held", |seed, observer| SchemeName::Webcosm.make(&holding(seed), observer)),
     Subject {
         name: "webcosm-wide",
         scheme: |seed, observer| {
-            let wide = StoreSettings { size: WIDE, record_limit: 400, ..holding(seed) };
+            let wide = SchemeSettings {
+                store: StoreSettings { size: WIDE, record_limit: 400, ..holding(seed).store },
+                ..holding(seed)
+            };
             SchemeName::Webcosm.make(&wide, observer)
         },
         capacity: SIZE,
@@ -128,43 +138,57 @@ const LIMITS: Limits = Limits { disk_bytes: SIZE, operations: 256, buffer_bytes:
 
 /// Settings as small as the store, so that every limit is met now and then. The seed chooses the
 /// policy.
-fn settings(seed: u64) -> StoreSettings {
-    StoreSettings {
-        page_buffer: 16 << 10,
-        waiting_bytes: 128 << 10,
-        waiting_reads: 16,
-        record_limit: 48,
-        object_limit: 64 << 10,
+fn settings(seed: u64) -> SchemeSettings {
+    SchemeSettings {
         policy: POLICIES[(seed % POLICIES.len() as u64) as usize].name,
-        seed,
-        ..StoreSettings::with_size(SIZE)
+        ..SchemeSettings::from(StoreSettings {
+            page_buffer: 16 << 10,
+            waiting_bytes: 128 << 10,
+            waiting_reads: 16,
+            record_limit: 48,
+            object_limit: 64 << 10,
+            seed,
+            ..StoreSettings::with_size(SIZE)
+        })
     }
 }
 
 /// The same, writing down every second what is in use.
-fn noting(seed: u64) -> StoreSettings {
-    StoreSettings { checkpoint_interval: Duration::from_secs(1), ..settings(seed) }
+fn noting(seed: u64) -> SchemeSettings {
+    SchemeSettings {
+        store: StoreSettings {
+            checkpoint_interval: Duration::from_secs(1),
+            ..settings(seed).store
+        },
+        ..settings(seed)
+    }
 }
 
 /// The same, holding back newcomers in memory from the beginning or once a few were written.
-fn holding(seed: u64) -> StoreSettings {
+fn holding(seed: u64) -> SchemeSettings {
     let bytes_a_day = [0, 256 << 10][(seed / 2 % 2) as usize];
     let budget = WriteBudget { bytes_a_day, memory: 48 << 10, newcomers: Newcomers::All };
-    StoreSettings { write_budget: Some(budget), ..noting(seed) }
+    SchemeSettings {
+        store: StoreSettings { write_budget: Some(budget), ..noting(seed).store },
+        ..noting(seed)
+    }
 }
 
 /// The same, so few operations at once that files are often not opened.
-fn narrow(seed: u64) -> StoreSettings {
-    StoreSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
+fn narrow(seed: u64) -> SchemeSettings {
+    SchemeSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
 }
 
 /// The same, reading ahead.
-fn ahead(seed: u64) -> StoreSettings {
-    StoreSettings { prefetch: 4 << 10, ..settings(seed) }
+fn ahead(seed: u64) -> SchemeSettings {
+    SchemeSettings { prefetch: 4 << 10, ..settings(seed) }
 }
 
-fn clean_stop(seed: u64) -> StoreSettings {
-    StoreSettings { recovery: Recovery::AfterCleanStop, ..narrow(seed) }
+fn clean_stop(seed: u64) -> SchemeSettings {
+    SchemeSettings {
+        store: StoreSettings { recovery: Recovery::AfterCleanStop, ..narrow(seed).store },
+        ..narrow(seed)
+    }
 }
 
 /// The honest canary, and the flawed ones that must be caught.

@@ -6,10 +6,9 @@ mod support;
 use foxy_base::Instant;
 use foxy_device::threads::DirectIo;
 use foxy_device::{Blocking, Root, RootError};
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::superblock::Superblock;
-use foxy_store::{
-    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
-};
+use foxy_store::{Answer, Key, Observer, PlacementHint, Record, StepDriver, StoreSettings};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +19,8 @@ use tempfile::TempDir;
 /// as by a kill.
 fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
-    let settings = StoreSettings { seed: 5, ..StoreSettings::with_size(1 << 20) };
+    let settings =
+        SchemeSettings::from(StoreSettings { seed: 5, ..StoreSettings::with_size(1 << 20) });
     let root = Root::open(folder.path()).expect("a new folder");
     let observer = Observer::default();
     let device = Blocking::new(&root, DirectIo::Off);

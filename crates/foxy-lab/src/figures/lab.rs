@@ -9,7 +9,7 @@ use crate::sim::operation::Operations;
 use crate::sim::outcome::Shortfall;
 use crate::sim::parallel::run_all;
 use foxy_device::DiskProfile;
-use foxy_store::PolicyName;
+use foxy_schemes::PolicyName;
 use foxy_workload::trace::synthetic::{Model, TABLE1, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};

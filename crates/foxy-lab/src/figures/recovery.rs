@@ -15,8 +15,9 @@ use foxy_base::Instant;
 use foxy_device::Mechanical;
 use foxy_report::figure::{FigureRow, Place};
 use foxy_report::statistics::mean;
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::record::HEADER;
-use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
+use foxy_store::{Observer, Recovery, StoreSettings};
 
 const NAME: &str = "001-recovery";
 
@@ -62,14 +63,14 @@ struct Course {
     crash: (f64, f64),
 }
 
-fn settings(way: &Way, operations: &Operations, seed: u64) -> StoreSettings {
-    StoreSettings {
+fn settings(way: &Way, operations: &Operations, seed: u64) -> SchemeSettings {
+    SchemeSettings::from(StoreSettings {
         recovery: way.recovery,
         record_limit: sizing::peak_records(operations),
         waiting_reads: 1024,
         seed,
         ..StoreSettings::with_size(sizing::store_size(sizing::peak_slots(operations), 1.0))
-    }
+    })
 }
 
 /// A store that is open again.

@@ -9,8 +9,9 @@ use crate::sim::pace::Virtual;
 use crate::sim::runs::{self, Plan, RunError};
 use foxy_base::Instant;
 use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
-use foxy_store::schemes::slotted::BufferChoice;
-use foxy_store::schemes::ufs::UfsMapping;
+use foxy_schemes::SchemeSettings;
+use foxy_schemes::slotted::BufferChoice;
+use foxy_schemes::ufs::UfsMapping;
 use foxy_store::{Observer, StoreSettings};
 use foxy_workload::trace::synthetic::TABLE1;
 
@@ -103,7 +104,7 @@ impl Trial {
         let scheme = self.scheme.parse().expect("figures name schemes there are");
         let plan = Plan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
         let subject = runs::subject(&plan, self.writes_at_once, operations)?;
-        let settings = StoreSettings {
+        let settings = SchemeSettings {
             buddy_threshold: self.buddy_threshold,
             locality_buffers: self.locality_buffers,
             locality_choice: self.locality_choice,
@@ -112,9 +113,14 @@ impl Trial {
         let settings = match self.eviction {
             Eviction::AsTold => settings,
             Eviction::ByItself => {
-                let StoreSettings { high_watermark, low_watermark, .. } =
-                    StoreSettings::with_size(operations.disk);
-                StoreSettings { size: operations.disk, high_watermark, low_watermark, ..settings }
+                let SchemeSettings { high_watermark, low_watermark, .. } =
+                    SchemeSettings::with_size(operations.disk);
+                SchemeSettings {
+                    high_watermark,
+                    low_watermark,
+                    store: StoreSettings { size: operations.disk, ..settings.store },
+                    ..settings
+                }
             }
         };
         Ok(Subject { settings, ..subject })

@@ -3,7 +3,7 @@
 //! changed, and an entry keeps the size it was stored with (WORKLOADS: "real data here").
 
 use foxy_base::random::split_mix;
-use foxy_store::Policy;
+use foxy_schemes::Policy;
 
 /// What a look-up found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

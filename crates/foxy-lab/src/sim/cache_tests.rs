@@ -4,8 +4,8 @@
 use super::super::belady::belady;
 use super::*;
 use foxy_base::Random;
-use foxy_store::policy::POLICIES;
-use foxy_store::{PolicyName, PolicySettings};
+use foxy_schemes::policy::POLICIES;
+use foxy_schemes::{PolicyName, PolicySettings};
 
 fn cache(name: PolicyName, capacity: u64, urls: u32) -> Cache {
     Cache::new(name.make(&PolicySettings { capacity, object_limit: capacity / 8 }), capacity, urls)

@@ -10,11 +10,11 @@ use super::sizing::pieces_of;
 use bytes::Bytes;
 use foxy_base::Instant;
 use foxy_device::Device;
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::engine::{Engine, Wake};
 use foxy_store::status::StoreStatus;
 use foxy_store::{
-    AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Scheme,
-    SchemeName, Site, StoreSettings,
+    AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Scheme, Site,
 };
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub struct Subject {
     /// Which.
     pub scheme: SchemeName,
     /// As it is made.
-    pub settings: StoreSettings,
+    pub settings: SchemeSettings,
     /// URL-reads asked for before the first is answered; 1 for a process that waits for each.
     pub reads_at_once: usize,
     /// URL-writes under way at once; 1 for a process that waits for each.

@@ -7,7 +7,8 @@ use super::super::pace::Virtual;
 use super::*;
 use foxy_base::Random;
 use foxy_device::Memory;
-use foxy_store::{PolicyName, Recovery};
+use foxy_schemes::{PolicyName, SchemeSettings};
+use foxy_store::{Recovery, StoreSettings};
 use foxy_workload::{Get, Trace};
 
 /// A stream that fills its disk several times.
@@ -29,13 +30,15 @@ fn stream() -> Operations {
 }
 
 fn run(text: &str, operations: &Operations) -> (Outcome, Observer) {
-    let settings = StoreSettings {
+    let settings = SchemeSettings {
         high_watermark: 100,
         low_watermark: 100,
-        recovery: Recovery::AfterCleanStop,
-        flush_after: Duration::from_secs(3600),
-        record_limit: 100_000,
-        ..StoreSettings::with_size(8 << 20)
+        ..SchemeSettings::from(StoreSettings {
+            recovery: Recovery::AfterCleanStop,
+            flush_after: Duration::from_secs(3600),
+            record_limit: 100_000,
+            ..StoreSettings::with_size(8 << 20)
+        })
     };
     let scheme = text.parse().expect("a scheme");
     let subject = Subject { scheme, settings, reads_at_once: 1, writes_at_once: 1 };

@@ -2,7 +2,7 @@
 
 use super::levels::{Levels, operations};
 use super::policies::{CacheSize, Lookups, lru};
-use foxy_store::PolicyName;
+use foxy_schemes::PolicyName;
 use foxy_workload::Trace;
 use foxy_workload::trace::Statistics;
 use foxy_workload::trace::synthetic::Model;

@@ -3,7 +3,7 @@
 
 use super::cache::{Cache, Counts, Lookup};
 use super::operation::{Operation, OperationKind, Operations};
-use foxy_store::{PolicyName, PolicySettings};
+use foxy_schemes::{PolicyName, PolicySettings};
 use foxy_workload::{Get, Trace};
 
 /// The two levels.

@@ -3,8 +3,8 @@
 use super::belady::belady;
 use super::cache::{Cache, Counts};
 use foxy_base::{ByteSize, clock};
-use foxy_store::policy::POLICIES;
-use foxy_store::{PolicyName, PolicySettings};
+use foxy_schemes::policy::POLICIES;
+use foxy_schemes::{PolicyName, PolicySettings};
 use foxy_workload::Trace;
 use std::fmt;
 use std::str::FromStr;

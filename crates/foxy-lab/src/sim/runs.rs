@@ -11,9 +11,10 @@ use super::pace::{Pace, Real, Virtual};
 use super::sizing::{self, FewerBuffers};
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory, Null};
-use foxy_store::schemes::ufs::UfsMapping;
+use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::status::{OpenStoreError, StoreStatus};
-use foxy_store::{Observer, Recovery, SchemeName, StoreSettings};
+use foxy_store::{Observer, Recovery, StoreSettings};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -121,24 +122,26 @@ pub struct RunResult {
 /// What a store for these operations is made with. Its own replacement has nothing to do, as the
 /// operations say what is deleted.
 #[must_use]
-pub fn settings(plan: &Plan, operations: &Operations) -> StoreSettings {
+pub fn settings(plan: &Plan, operations: &Operations) -> SchemeSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
     let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();
     let record_limit = (records + 1024).min(u64::from(u32::MAX >> 4));
     let size = sizing::size_for(plan.scheme, plan.utilization, operations, record_limit);
-    StoreSettings {
+    SchemeSettings {
         high_watermark: 100,
         low_watermark: 100,
-        recovery: Recovery::AfterCleanStop,
-        record_limit: record_limit as u32,
-        waiting_bytes: waiting_bytes(size),
-        waiting_reads: 1024,
-        flush_after: FLUSH_AFTER,
-        checkpoint_interval: Duration::from_secs(1 << 30),
         prefetch: plan.prefetch,
         ufs_mapping: plan.ufs_mapping,
-        seed: plan.seed,
-        ..StoreSettings::with_size(size)
+        ..SchemeSettings::from(StoreSettings {
+            recovery: Recovery::AfterCleanStop,
+            record_limit: record_limit as u32,
+            waiting_bytes: waiting_bytes(size),
+            waiting_reads: 1024,
+            flush_after: FLUSH_AFTER,
+            checkpoint_interval: Duration::from_secs(1 << 30),
+            seed: plan.seed,
+            ..StoreSettings::with_size(size)
+        })
     }
 }
 
@@ -198,7 +201,7 @@ pub fn run_at_once(
 
 /// Whether a store in one file has room on a modelled disk.
 pub(crate) fn fits(subject: &Subject, profile: &DiskProfile) -> Result<(), RunError> {
-    let (size, room) = (subject.settings.size, profile.room());
+    let (size, room) = (subject.settings.store.size, profile.room());
     if sizing::has_utilization(subject.scheme) && size > room {
         return Err(RunError::NoRoom(size, room));
     }
@@ -229,8 +232,8 @@ pub(crate) fn subject(
     operations: &Operations,
 ) -> Result<Subject, RunError> {
     let settings = settings(plan, operations);
-    if settings.size > LARGEST_STORE {
-        return Err(RunError::TooLarge(settings.size));
+    if settings.store.size > LARGEST_STORE {
+        return Err(RunError::TooLarge(settings.store.size));
     }
     let gathers = matches!(plan.scheme, SchemeName::LazyReads | SchemeName::LazyReadsLoc);
     let reads_at_once = if gathers { at_once.max(32) } else { at_once };

@@ -6,7 +6,7 @@ use super::super::pages::left_on_disk;
 use super::*;
 use foxy_base::Random;
 use foxy_device::{Blocking, DirectIo, FaultPlan, Faulty, Root};
-use foxy_store::PolicyName;
+use foxy_schemes::PolicyName;
 use foxy_workload::{Get, Trace};
 
 fn stream() -> Operations {
@@ -77,14 +77,14 @@ fn a_small_store_on_the_model_finds_what_was_written_though_much_waits_for_the_d
     let operations = stream();
     for scheme in ["stream", "packetizer", "lazy-reads", "lazy-reads-loc"] {
         let settings = settings(&plan(scheme), &operations);
-        assert!(settings.size < 2 << 20, "{}", settings.size);
+        assert!(settings.store.size < 2 << 20, "{}", settings.store.size);
         let place = Place::Model(Box::new(paper_disk(0.001)));
         let result = run(&plan(scheme), &operations, place, &Watch::default());
         let result = result.unwrap_or_else(|error| panic!("{scheme}: {error}"));
         assert_eq!((result.outcome.lost, result.outcome.refused), (0, 0), "{scheme}");
         let there = result.fewer_buffers.map(|fewer| fewer.there * (64 << 10));
         assert_eq!(there.is_some(), scheme == "lazy-reads-loc");
-        assert!(there.is_none_or(|bytes| bytes * 4 <= settings.size as usize), "{there:?}");
+        assert!(there.is_none_or(|bytes| bytes * 4 <= settings.store.size as usize), "{there:?}");
     }
 }
 

@@ -3,11 +3,11 @@
 
 use super::drive::PIECE;
 use super::operation::{Operation, OperationKind, Operations};
+use foxy_schemes::slotted::locality_buffers;
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::layout::{PAGE, SLOT};
 use foxy_store::record::slots_for;
-use foxy_store::schemes::slotted::locality_buffers;
 use foxy_store::settings::MINIMUM_SIZE;
-use foxy_store::{SchemeName, StoreSettings};
 use std::fmt;
 
 /// Slots that a URL takes: one record for each piece of it.
@@ -89,7 +89,7 @@ pub const fn has_utilization(scheme: SchemeName) -> bool {
 /// Locality buffers, of a scheme that has them and a store that has room for fewer than were asked
 /// for.
 #[must_use]
-pub fn fewer_buffers(scheme: SchemeName, settings: &StoreSettings) -> Option<FewerBuffers> {
+pub fn fewer_buffers(scheme: SchemeName, settings: &SchemeSettings) -> Option<FewerBuffers> {
     let gathers = matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla);
     let (there, asked) = (locality_buffers(settings), usize::from(settings.locality_buffers));
     (gathers && there < asked).then_some(FewerBuffers { there, asked })
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_store_has_the_slots_that_the_utilization_asks_for() {
         for (live, utilization) in [(2000, 0.5), (100_000, 0.76), (4_000_000, 0.95)] {
-            let settings = StoreSettings::with_size(store_size(live, utilization));
+            let settings = SchemeSettings::with_size(store_size(live, utilization));
             let observer = Observer::default();
             let scheme: SchemeName = "stream".parse().expect("a scheme");
             let scheme = scheme.make(&settings, observer);

@@ -9,9 +9,10 @@ use foxy_base::clock::monotonic;
 use foxy_device::BlockingDevice;
 use foxy_report::Latencies;
 use foxy_store::shard::ShardSettings;
+use foxy_store::webcosm::Webcosm;
 use foxy_store::{
-    Answer, Observer, PlacementHint, Record, RefusedReason, SchemeName, Shard, StoreHandle,
-    StoreSettings, StoreStatus,
+    Answer, Observer, PlacementHint, Record, RefusedReason, Shard, StoreHandle, StoreSettings,
+    StoreStatus,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -59,7 +60,7 @@ impl Filled {
     pub fn new(device: Box<dyn BlockingDevice>, size: u64, length: usize) -> Result<Self, String> {
         let observer = Observer::default();
         let settings = StoreSettings { record_limit: u32::MAX, ..StoreSettings::with_size(size) };
-        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let scheme = Webcosm::boxed(&settings, observer.clone());
         let shard = Shard::start(scheme, device, observer.clone(), ShardSettings::new(monotonic));
         let shard = shard.map_err(|error| error.to_string())?;
         while observer.status.get() == StoreStatus::Opening {

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use foxy_base::{Instant, Random};
 use foxy_device::{Device, Memory, Null};
 use foxy_store::contract::Scheme;
+use foxy_store::webcosm::Webcosm;
 use foxy_store::{
-    Answer, Key, Observer, PlacementHint, Record, SchemeName, StepDriver, StoreSettings,
-    StoreStatus,
+    Answer, Key, Observer, PlacementHint, Record, StepDriver, StoreSettings, StoreStatus,
 };
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl<D: Device> Store<D> {
     /// When it does not.
     pub fn with(settings: &StoreSettings, device: D) -> Result<Self, StoreStatus> {
         let observer = Observer::default();
-        let scheme = SchemeName::Webcosm.make(settings, observer.clone());
+        let scheme = Webcosm::boxed(settings, observer.clone());
         Self::of(scheme, device, observer)
     }
 

@@ -7,7 +7,7 @@ use crate::sim::belady::{Foresight, oracle};
 use crate::sim::cache::{Cache, Counts};
 use crate::sim::policies::{CacheSize, Lookups};
 use crate::sim::segments::{Rule, SegmentCache};
-use foxy_store::{PolicyName, PolicySettings};
+use foxy_schemes::{PolicyName, PolicySettings};
 use foxy_workload::Trace;
 use foxy_workload::trace::catalogue::{CDN, REGISTRY};
 use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, Model, TABLE1, generate};

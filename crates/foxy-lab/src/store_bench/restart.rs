@@ -7,9 +7,8 @@ use foxy_base::clock::monotonic;
 use foxy_base::{Instant, Random};
 use foxy_device::{BlockingDevice, Device, IoDone, IoId, IoOp, IoOutput, Memory};
 use foxy_store::shard::ShardSettings;
-use foxy_store::{
-    Answer, Observer, Record, SchemeName, Shard, StoreHandle, StoreSettings, StoreStatus,
-};
+use foxy_store::webcosm::Webcosm;
+use foxy_store::{Answer, Observer, Record, Shard, StoreHandle, StoreSettings, StoreStatus};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -46,7 +45,7 @@ impl Restarted {
         let observer = Observer::default();
         let settings =
             StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
-        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let scheme = Webcosm::boxed(&settings, observer.clone());
         let shard = Shard::start(scheme, device, observer, ShardSettings::new(monotonic))?;
         let handle = shard.handle();
         Ok(Self { shard, handle, begun })

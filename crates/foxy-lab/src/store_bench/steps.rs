@@ -8,7 +8,8 @@ use super::engine::{Store, record};
 use foxy_base::{Instant, Random};
 use foxy_device::{IoDone, Memory};
 use foxy_store::contract::{Lookup, Outbox, Scheme, StoreRequest};
-use foxy_store::{Observer, SchemeName, StoreSettings, StoreStatus};
+use foxy_store::webcosm::Webcosm;
+use foxy_store::{Observer, StoreSettings, StoreStatus};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -126,7 +127,7 @@ pub fn run(
         let settings =
             StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
         let steps = Arc::new(Mutex::new(Steps::default()));
-        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let scheme = Webcosm::boxed(&settings, observer.clone());
         let timed = Timed { scheme, clock, steps: Arc::clone(&steps) };
         let mut store = Store::of(Box::new(timed), Memory::default(), observer)?;
         let (mut random, mut records, mut admitted) = (Random::new(seed), 0, 0);

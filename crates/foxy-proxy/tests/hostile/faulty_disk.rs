@@ -7,8 +7,8 @@ use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_base::{Random, clock};
 use foxy_device::{FaultPlan, Faulty, Memory};
 use foxy_http::Method;
-use foxy_store::schemes::SCHEMES;
-use foxy_store::{Observer, SchemeName, Shard, ShardSettings, StoreSettings};
+use foxy_schemes::{SCHEMES, SchemeName, SchemeSettings};
+use foxy_store::{Observer, Shard, ShardSettings, StoreSettings};
 use std::sync::Arc;
 
 /// A disk on which most things go wrong now and then.
@@ -65,7 +65,8 @@ fn script(path: usize, body: &[u8]) -> Vec<Step> {
 /// Asks for everything again and again, and says how often the store answered.
 async fn check(scheme: SchemeName, plan: FaultPlan, seed: u64, bodies: &[Vec<u8>]) -> usize {
     local(async move {
-        let settings = StoreSettings { seed, ..StoreSettings::with_size(16 << 20) };
+        let settings =
+            SchemeSettings::from(StoreSettings { seed, ..StoreSettings::with_size(16 << 20) });
         let observer = Observer::default();
         let made = scheme.make(&settings, observer.clone());
         let device = Faulty::new(Memory::default(), plan, seed);

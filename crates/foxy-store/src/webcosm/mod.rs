@@ -63,7 +63,7 @@ pub fn largest_object(size: u64) -> u64 {
     Geometry::of(size).largest_object()
 }
 
-/// The scheme. Made by [`crate::SchemeName::make`].
+/// The default engine.
 pub struct Webcosm {
     settings: StoreSettings,
     observer: Observer,
@@ -98,9 +98,14 @@ pub struct Webcosm {
 }
 
 impl Webcosm {
-    /// A scheme that is not open yet.
+    /// An engine that opens nothing until [`Scheme::start`].
     #[must_use]
-    pub fn new(settings: &StoreSettings, observer: Observer) -> Self {
+    pub fn boxed(settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
+        observer.statistics.size_bytes.set(settings.size);
+        Box::new(Self::new(settings, observer))
+    }
+
+    fn new(settings: &StoreSettings, observer: Observer) -> Self {
         let geometry = Geometry::of(settings.size);
         Self {
             settings: settings.clone(),

@@ -9,10 +9,9 @@ mod slots;
 mod steps;
 
 use crate::contract::{Answer, RefusedReason};
-use crate::schemes::SchemeName;
-use crate::schemes::testing::{Store, content, name};
 use crate::settings::StoreSettings;
 use crate::status::StoreStatus;
+use crate::testing::{Store, content, name};
 use foxy_base::Random;
 use foxy_device::Memory;
 use std::collections::HashMap;
@@ -20,7 +19,7 @@ use std::collections::HashMap;
 const SIZE: u64 = 4 << 20;
 
 fn open(settings: &StoreSettings, device: Memory) -> Store {
-    let store = Store::open(SchemeName::Webcosm, settings, device);
+    let store = Store::webcosm(settings, device);
     assert_eq!(store.observer.status.get(), StoreStatus::Serving);
     store
 }

@@ -7,11 +7,9 @@ mod policies;
 mod store;
 
 use foxy_base::Random;
-use foxy_store::schemes::{DeviceWish, SCHEMES};
+use foxy_schemes::{DeviceWish, SCHEMES, SchemeName, SchemeSettings};
 use foxy_store::settings::RECORD_BODY_LIMIT;
-use foxy_store::{
-    AbsentReason, Answer, Newcomers, RefusedReason, SchemeName, StoreSettings, WriteBudget,
-};
+use foxy_store::{AbsentReason, Answer, Newcomers, RefusedReason, StoreSettings, WriteBudget};
 use foxy_torture::content::RecordName;
 use foxy_torture::model::Asked;
 use place::{KINDS, Kind, Place};
@@ -21,7 +19,7 @@ const MEBIBYTE: u64 = 1 << 20;
 
 /// Runs a test for every storing scheme on every device there is; on the slow one in another
 /// process, those schemes that are meant for it.
-fn everywhere(settings: &StoreSettings, test: impl Fn(&mut Store)) {
+fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     for row in SCHEMES.iter().filter(|row| row.name != SchemeName::Null) {
         let helped = row.device == DeviceWish::Helper;
         for kind in KINDS.into_iter().filter(|&kind| kind != Kind::Helper || helped) {
@@ -37,20 +35,26 @@ fn everywhere(settings: &StoreSettings, test: impl Fn(&mut Store)) {
 }
 
 /// The settings, and for schemes that can read ahead or hold newcomers back the same with that.
-fn variants(scheme: SchemeName, settings: &StoreSettings) -> Vec<StoreSettings> {
+fn variants(scheme: SchemeName, settings: &SchemeSettings) -> Vec<SchemeSettings> {
     let mut variants = vec![settings.clone()];
     if matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla) {
-        variants.push(StoreSettings { prefetch: 32 << 10, ..settings.clone() });
+        variants.push(SchemeSettings { prefetch: 32 << 10, ..settings.clone() });
     }
     if scheme == SchemeName::Webcosm {
         let budget = WriteBudget { bytes_a_day: 0, memory: 1 << 20, newcomers: Newcomers::All };
-        variants.push(StoreSettings { write_budget: Some(budget), ..settings.clone() });
+        variants.push(SchemeSettings {
+            store: StoreSettings { write_budget: Some(budget), ..settings.clone().store },
+            ..settings.clone()
+        });
     }
     variants
 }
 
-fn small() -> StoreSettings {
-    StoreSettings { page_buffer: 32 << 10, ..StoreSettings::with_size(2 * MEBIBYTE) }
+fn small() -> SchemeSettings {
+    SchemeSettings::from(StoreSettings {
+        page_buffer: 32 << 10,
+        ..StoreSettings::with_size(2 * MEBIBYTE)
+    })
 }
 
 /// Puts records of mixed sizes, some at a time, and looks at old and new ones; returns the keys in
@@ -80,7 +84,7 @@ fn fill(store: &mut Store, bytes: u64, seed: u64) -> Vec<u32> {
 #[test]
 fn three_wraps_are_exact_to_the_byte_and_the_newest_records_are_hits() {
     everywhere(&small(), |store| {
-        let size = store.settings.size;
+        let size = store.settings.store.size;
         let keys = fill(store, 3 * size + size / 2, 11);
         let newest = &keys[keys.len() - 20..];
         let hits = newest.iter().filter(|&&key| store.has(key)).count();
@@ -138,7 +142,10 @@ fn records_of_every_shape_survive_reopening_twice() {
 
 #[test]
 fn records_that_are_too_large_are_refused_and_leave_the_old_one() {
-    let settings = StoreSettings { object_limit: 40_000, ..StoreSettings::with_size(8 * MEBIBYTE) };
+    let settings = SchemeSettings::from(StoreSettings {
+        object_limit: 40_000,
+        ..StoreSettings::with_size(8 * MEBIBYTE)
+    });
     everywhere(&settings, |store| {
         assert_eq!(
             store.put(1, 1, 39_900),
@@ -154,7 +161,10 @@ fn records_that_are_too_large_are_refused_and_leave_the_old_one() {
 
 #[test]
 fn more_than_may_wait_is_refused_as_busy_and_everything_is_answered() {
-    let settings = StoreSettings { waiting_bytes: 128 << 10, waiting_reads: 4, ..small() };
+    let settings = SchemeSettings {
+        store: StoreSettings { waiting_bytes: 128 << 10, waiting_reads: 4, ..small().store },
+        ..small()
+    };
     everywhere(&settings, |store| {
         let puts: Vec<_> = (0..64)
             .map(|key| store.ask(Asked::Put(RecordName { key, version: 1, size: 20_000 })))
@@ -179,7 +189,7 @@ fn more_than_may_wait_is_refused_as_busy_and_everything_is_answered() {
 
 #[test]
 fn what_lives_stays_below_the_high_watermark() {
-    let settings = StoreSettings { high_watermark: 60, low_watermark: 50, ..small() };
+    let settings = SchemeSettings { high_watermark: 60, low_watermark: 50, ..small() };
     everywhere(&settings, |store| {
         for key in 0..400 {
             assert_eq!(store.put(key, 1, 9000), Answer::Stored);

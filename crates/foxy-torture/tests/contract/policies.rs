@@ -3,8 +3,9 @@
 use crate::place::{Kind, Place};
 use crate::store::Store;
 use crate::{fill, small};
-use foxy_store::policy::POLICIES;
-use foxy_store::{Answer, PolicyName, SchemeName, StoreSettings};
+use foxy_schemes::policy::POLICIES;
+use foxy_schemes::{PolicyName, SchemeName, SchemeSettings};
+use foxy_store::Answer;
 
 /// The schemes that ask a policy.
 const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
@@ -13,7 +14,7 @@ const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs]
 /// every newcomer.
 fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
     let place = Place::new(Kind::Memory);
-    let settings = StoreSettings { policy, low_watermark: 95, ..small() };
+    let settings = SchemeSettings { policy, low_watermark: 95, ..small() };
     let mut store = Store::open(&place, scheme, settings).expect("memory is always there");
     test(&mut store);
     store.finish();
@@ -23,14 +24,14 @@ fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
 fn under_every_policy_three_wraps_are_exact_and_no_record_is_lost_by_reopening() {
     for (row, scheme) in POLICIES.iter().flat_map(|row| SCHEMES.map(|scheme| (row, scheme))) {
         with(row.name, scheme, |store| {
-            let keys = fill(store, 3 * store.settings.size, 17);
+            let keys = fill(store, 3 * store.settings.store.size, 17);
             assert!(store.observer.statistics.evicted.get() > 0, "{scheme} {}", row.text);
             let held = |store: &mut Store| keys.iter().filter(|&&key| store.has(key)).count();
             let before = held(store);
             assert!(before > 10, "{scheme} {}: {before}", row.text);
             store.reopen();
             assert_eq!(held(store), before, "{scheme} {}", row.text);
-            fill(store, store.settings.size, 18);
+            fill(store, store.settings.store.size, 18);
         });
     }
 }

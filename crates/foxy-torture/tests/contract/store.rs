@@ -4,10 +4,9 @@
 use crate::place::Place;
 use foxy_base::{Instant, clock};
 use foxy_device::BlockingDevice;
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::engine::{Engine, Wake};
-use foxy_store::{
-    Answer, Ask, Observer, PlacementHint, SchemeName, Site, StoreReply, StoreSettings, Ticket,
-};
+use foxy_store::{Answer, Ask, Observer, PlacementHint, Site, StoreReply, Ticket};
 use foxy_torture::content::{self, RecordName};
 use foxy_torture::model::{Asked, Model};
 use std::collections::BTreeMap;
@@ -19,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Store<'a> {
     place: &'a Place,
     scheme: SchemeName,
-    pub settings: StoreSettings,
+    pub settings: SchemeSettings,
     engine: Option<Engine<Box<dyn BlockingDevice>, Ticket>>,
     pub observer: Observer,
     model: Model,
@@ -31,7 +30,7 @@ pub struct Store<'a> {
 
 impl<'a> Store<'a> {
     /// A running store; `None` where there is no such device.
-    pub fn open(place: &'a Place, scheme: SchemeName, settings: StoreSettings) -> Option<Self> {
+    pub fn open(place: &'a Place, scheme: SchemeName, settings: SchemeSettings) -> Option<Self> {
         let mut store = Self {
             place,
             scheme,
@@ -169,7 +168,7 @@ impl<'a> Store<'a> {
         let statistics = &self.observer.statistics;
         assert!(statistics.adds_up(), "{:?}", statistics.snapshot());
         assert!(statistics.live_bytes.get() <= statistics.capacity_bytes.get());
-        let limit = if self.scheme == SchemeName::Null { 0 } else { self.settings.size };
+        let limit = if self.scheme == SchemeName::Null { 0 } else { self.settings.store.size };
         assert!(self.place.bytes() <= limit, "{} bytes of {limit}", self.place.bytes());
     }
 }

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use foxy_base::ByteSize;
 use foxy_device::{BlockDevice, HeldFile, Root, RootError};
-use foxy_store::SchemeName;
+use foxy_schemes::SchemeName;
 use foxy_store::layout::PAGE;
 use foxy_store::webcosm;
 use std::os::unix::fs::FileTypeExt;

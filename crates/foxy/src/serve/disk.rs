@@ -8,7 +8,7 @@ use foxy_device::helper::Ending;
 use foxy_device::{
     BlockingDevice, DeviceKind, DeviceSettings, Helper, Preference, Root, Writes, open_device,
 };
-use foxy_store::schemes::DeviceWish;
+use foxy_schemes::DeviceWish;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;

@@ -12,11 +12,12 @@ use crate::settings::store_choice::StoreChoice;
 use crate::terminal::{self, Level};
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{BlockDevice, HeldFile, Root, RootError, allocator};
-use foxy_store::schemes::ufs::UfsMapping;
+use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::{
-    Beginning, Newcomers, Observer, OpenStoreError, Recovery, SchemeName, Shard, ShardSettings,
-    SizeWish, StoreSettings, StoreStatus, WriteBudget,
+    Beginning, Newcomers, Observer, OpenStoreError, Recovery, Shard, ShardSettings, SizeWish,
+    StoreSettings, StoreStatus, WriteBudget,
 };
 use std::fs::File;
 use std::io::Read;
@@ -164,30 +165,32 @@ fn start(
     };
     let ByteSize(wanted) = settings.object_limit.unwrap_or_else(|| object_limit(size));
     let object_limit = wanted.min(name.row().largest_object(size.0));
-    let store_settings = StoreSettings {
-        object_limit,
+    let store_settings = SchemeSettings {
         policy: settings.policy,
-        recovery: if settings.recovery == "clean-stop" {
-            Recovery::AfterCleanStop
-        } else {
-            Recovery::AfterCrash
-        },
         ufs_mapping: match settings.ufs_mapping {
             "round-robin" if name.row().grows() => UfsMapping::RoundRobin,
             _ => UfsMapping::Consecutive,
         },
-        write_budget: write_budget(settings, size),
         aufs_queue: settings.aufs_queue,
         diskd_q1: store.q1.unwrap_or(settings.diskd_q1),
-        waiting_bytes: waiting_bytes(settings.memory.0),
-        size_wish: if matches!(wish, Wish::Exactly(_)) {
-            SizeWish::Exactly
-        } else {
-            SizeWish::AtMost
-        },
-        begun_before: folder.join(purge_list::NAME).is_file(),
-        seed,
-        ..StoreSettings::with_size(size.0)
+        ..SchemeSettings::from(StoreSettings {
+            object_limit,
+            recovery: if settings.recovery == "clean-stop" {
+                Recovery::AfterCleanStop
+            } else {
+                Recovery::AfterCrash
+            },
+            write_budget: write_budget(settings, size),
+            waiting_bytes: waiting_bytes(settings.memory.0),
+            size_wish: if matches!(wish, Wish::Exactly(_)) {
+                SizeWish::Exactly
+            } else {
+                SizeWish::AtMost
+            },
+            begun_before: folder.join(purge_list::NAME).is_file(),
+            seed,
+            ..StoreSettings::with_size(size.0)
+        })
     };
     store_settings.validate().map_err(|error| refuse(&error))?;
     let opened = disk::open(&root, settings, store)?;

@@ -3,7 +3,7 @@
 use crate::settings::Settings;
 use crate::settings::values::Output;
 use foxy_base::ByteSize;
-use foxy_store::SchemeName;
+use foxy_schemes::SchemeName;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,7 @@ use super::resolve::Settings;
 use super::store_choice::StoreChoice;
 use super::written::Written;
 use foxy_base::ByteSize;
-use foxy_store::SchemeName;
-use foxy_store::schemes::SCHEMES;
+use foxy_schemes::{SCHEMES, SchemeName};
 use std::path::PathBuf;
 
 /// Stores there may be.

@@ -14,7 +14,7 @@ use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
-use foxy_store::{PolicyName, SchemeName};
+use foxy_schemes::{PolicyName, SchemeName};
 use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;
-use foxy_store::SchemeName;
+use foxy_schemes::SchemeName;
 
 /// A line and what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use super::values::exact;
 use foxy_base::ByteSize;
-use foxy_store::SchemeName;
+use foxy_schemes::SchemeName;
 use std::ffi::OsStr;
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -8,7 +8,7 @@ use super::values::{OriginUrl, Output};
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
-use foxy_store::{PolicyName, SchemeName};
+use foxy_schemes::{PolicyName, SchemeName};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -8,10 +8,10 @@ use crate::contract::{Answer, Key, PlacementHint, Record};
 use crate::medium::Medium;
 use crate::observe::Observer;
 use crate::record::Secret;
-use crate::schemes::SchemeName;
 use crate::settings::StoreSettings;
 use crate::step::StepDriver;
 use crate::webcosm::FILE_NAME;
+use crate::webcosm::Webcosm;
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
 use foxy_device::{CrashPolicy, Memory, StorePath};
@@ -37,7 +37,7 @@ impl Store {
         let settings =
             StoreSettings { page_buffer: 32 << 10, seed: 7, ..StoreSettings::with_size(1 << 20) };
         let observer = Observer::default();
-        let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+        let scheme = Webcosm::boxed(&settings, observer.clone());
         let mut driver = StepDriver::start(scheme, device, observer.clone(), Instant::ZERO);
         driver.run_until_idle();
         Self { driver, observer }

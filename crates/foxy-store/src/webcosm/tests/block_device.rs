@@ -4,10 +4,9 @@
 use super::{SIZE, length, settings};
 use crate::contract::Answer;
 use crate::medium::Medium;
-use crate::schemes::SchemeName;
-use crate::schemes::testing::Store;
 use crate::settings::{SizeWish, StoreSettings};
 use crate::status::{OpenStoreError, StoreStatus};
+use crate::testing::Store;
 use crate::webcosm::FILE_NAME;
 use crate::webcosm::check::{Extent, Refused, check, superblocks};
 use foxy_base::Instant;
@@ -37,7 +36,7 @@ fn device(size: u64, written: &[(u64, &[u8])]) -> Memory {
 }
 
 fn open(settings: &StoreSettings, device: Memory) -> (Store, StoreStatus) {
-    let store = Store::open(SchemeName::Webcosm, settings, device);
+    let store = Store::webcosm(settings, device);
     let status = store.observer.status.get();
     (store, status)
 }
@@ -187,17 +186,6 @@ fn a_store_grows_to_what_its_device_has_and_no_further() {
     let (mut store, status) = open(&larger(2 * SIZE), store.kill());
     assert_eq!((status, store.counter("size_bytes")), (StoreStatus::Serving, 2 * SIZE));
     assert_eq!(held(&mut store, 0..100), 100);
-}
-
-#[test]
-fn no_other_scheme_takes_a_device() {
-    for scheme in [SchemeName::StreamPacketizer, SchemeName::Coss, SchemeName::Ufs] {
-        let mut device = Memory::default();
-        device.add_block_device(StorePath::new(scheme.row().control.expect("a file")), SIZE);
-        let store = Store::open(scheme, &settings(), device);
-        let status = store.observer.status.get();
-        assert_eq!(status, StoreStatus::Unusable(OpenStoreError::NotAFile), "{scheme}");
-    }
 }
 
 #[test]

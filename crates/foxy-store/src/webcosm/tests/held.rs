@@ -3,8 +3,8 @@
 
 use super::{SIZE, open, settings};
 use crate::contract::Answer;
-use crate::schemes::testing::{Store, name};
 use crate::settings::{Newcomers, StoreSettings, WriteBudget};
+use crate::testing::{Store, name};
 use foxy_base::Random;
 use foxy_device::Memory;
 use std::collections::HashMap;

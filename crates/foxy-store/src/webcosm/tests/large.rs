@@ -3,8 +3,8 @@
 
 use super::{open, settings};
 use crate::contract::{Answer, PlacementHint, RefusedReason};
-use crate::schemes::testing::{Store, content, name};
 use crate::settings::{RECORD_BODY_LIMIT, StoreSettings};
+use crate::testing::{Store, content, name};
 use crate::webcosm::format::geometry::Geometry;
 use foxy_device::Memory;
 

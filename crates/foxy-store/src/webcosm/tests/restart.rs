@@ -4,10 +4,10 @@ use super::{length, new, open, settings};
 use crate::contract::{Answer, RefusedReason};
 use crate::engine::{Ask, Engine, Wake};
 use crate::observe::Observer;
-use crate::schemes::SchemeName;
-use crate::schemes::testing::{Store, content, name};
 use crate::settings::StoreSettings;
 use crate::status::StoreStatus;
+use crate::testing::{Store, content, name};
+use crate::webcosm::Webcosm;
 use foxy_base::Instant;
 use foxy_device::{Device, IoDone, IoId, IoOp, Memory};
 
@@ -39,7 +39,7 @@ fn a_killed_store_answers_gets_before_anything_is_synced_and_takes_nothing_until
     let mut store = new();
     (0..120).for_each(|key| assert_eq!(store.put(key, 0, length(key)), Answer::Stored));
     store.flush();
-    let mut store = Store::open(SchemeName::Webcosm, &settings(), Unsyncing(store.kill()));
+    let mut store = Store::webcosm(&settings(), Unsyncing(store.kill()));
     assert_eq!(store.observer.status.get(), StoreStatus::Rebuilding);
     assert!((0..120).all(|key| store.holds(key, 0, length(key))));
     assert_eq!(store.put(500, 0, 300), Answer::Refused(RefusedReason::Recovering));
@@ -55,7 +55,7 @@ fn a_killed_store_answers_while_it_learns_of_its_records() {
     store.flush();
     let known = store.counter("records");
     let observer = Observer::default();
-    let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+    let scheme = Webcosm::boxed(&settings, observer.clone());
     let mut engine = Engine::new(scheme, store.kill(), observer.clone());
     let mut answers = Vec::new();
     engine.start(Instant::ZERO, &mut |(), answer| answers.push(answer));

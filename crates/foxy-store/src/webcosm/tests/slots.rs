@@ -2,9 +2,8 @@
 
 use super::{length, settings};
 use crate::contract::Answer;
-use crate::schemes::SchemeName;
-use crate::schemes::testing::Store;
 use crate::status::StoreStatus;
+use crate::testing::Store;
 use crate::webcosm::format::geometry::{Geometry, LogName, Segment};
 use foxy_base::Instant;
 use foxy_device::{Device, IoDone, IoError, IoId, IoOp, Memory};
@@ -64,7 +63,7 @@ fn a_slot_that_fails_in_two_turns_is_left_out_from_then_on() {
     let slot = geometry.slot(Segment { log: LogName::Main, sequence: 2 });
     let bad = geometry.offset(slot, 0)..geometry.offset(slot + 1, 0);
     let device = Scratched { inner: Memory::default(), bad, failed: 0, done: Vec::new() };
-    let mut store = Store::open(SchemeName::Webcosm, &settings(), device);
+    let mut store = Store::webcosm(&settings(), device);
     let failed: Vec<_> =
         (0..8).map(|round| turn(&mut store, round * 500..round * 500 + 500)).collect();
     assert!(failed[0] > 0 && failed[7] < 20, "{failed:?}");
@@ -75,7 +74,7 @@ fn a_slot_that_fails_in_two_turns_is_left_out_from_then_on() {
     assert!(newest > 40, "{newest}");
     let mut device = store.driver.into_device();
     device.inner.close_all();
-    let mut store = Store::open(SchemeName::Webcosm, &settings(), device);
+    let mut store = Store::webcosm(&settings(), device);
     assert_eq!(store.observer.status.get(), StoreStatus::Serving);
     let after = turn(&mut store, 10_000..11_000);
     assert_eq!(after, failed[7], "it is remembered");

@@ -3,10 +3,10 @@
 use super::settings;
 use crate::contract::{Outbox, PlacementHint, Scheme, StoreRequest};
 use crate::observe::Observer;
-use crate::schemes::SchemeName;
-use crate::schemes::testing::{content, name};
 use crate::settings::StoreSettings;
 use crate::step::StepDriver;
+use crate::testing::{content, name};
+use crate::webcosm::Webcosm;
 use foxy_base::Instant;
 use foxy_device::{IoDone, Memory};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Scheme for Counted {
 fn the_records_of_a_segment_leave_a_few_at_a_time() {
     let (observer, most) = (Observer::default(), Arc::default());
     let settings = StoreSettings { record_limit: u32::MAX, ..settings() };
-    let scheme = SchemeName::Webcosm.make(&settings, observer.clone());
+    let scheme = Webcosm::boxed(&settings, observer.clone());
     let counted = Counted { scheme, observer: observer.clone(), most: Arc::clone(&most) };
     let mut store =
         StepDriver::start(Box::new(counted), Memory::default(), observer.clone(), Instant::ZERO);

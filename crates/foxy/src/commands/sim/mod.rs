@@ -16,8 +16,8 @@ use crate::terminal;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::sim::policies::CacheSize;
-use foxy_store::policy::POLICIES;
-use foxy_store::schemes::SCHEMES;
+use foxy_schemes::SCHEMES;
+use foxy_schemes::policy::POLICIES;
 use foxy_workload::trace::synthetic::MODELS;
 
 /// Its arguments.

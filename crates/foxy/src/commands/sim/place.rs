@@ -12,7 +12,7 @@ use foxy_lab::sim::disk::paper_disk;
 use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::runs::{self, Place, Plan, RunError, RunResult, Watch};
 use foxy_lab::sim::sizing;
-use foxy_store::schemes::DeviceWish;
+use foxy_schemes::DeviceWish;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -121,7 +121,7 @@ fn run_in(
     let folder = Temporary::new(base.join(format!("{SIM_PREFIX}{}-{number}", std::process::id())));
     let root = Root::open(folder.path()).map_err(|error| words(&error))?;
     let needed = if sizing::has_utilization(plan.scheme) {
-        runs::settings(plan, operations).size
+        runs::settings(plan, operations).store.size
     } else {
         operations.disk
     };

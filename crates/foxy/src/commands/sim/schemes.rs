@@ -15,9 +15,8 @@ use foxy_lab::sim::parallel::run_all;
 use foxy_lab::sim::runs::{Plan, RunResult, Watch};
 use foxy_lab::sim::sizing;
 use foxy_report::Record;
-use foxy_store::SchemeName;
-use foxy_store::schemes::ufs::UfsMapping;
-use foxy_store::schemes::{DeviceWish, SCHEMES};
+use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::{DeviceWish, SCHEMES, SchemeName};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Makes or replays the operations, saves them where asked, and runs every scheme with every

@@ -9,7 +9,7 @@ use foxy_lab::sim::levels::{Levels, operations};
 use foxy_lab::sim::operation::{OperationKind, Operations};
 use foxy_lab::sim::operation_file;
 use foxy_lab::sim::parallel::run_all;
-use foxy_store::PolicyName;
+use foxy_schemes::PolicyName;
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};

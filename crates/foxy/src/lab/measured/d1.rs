@@ -12,7 +12,7 @@ use foxy_lab::sim::operation::{OperationKind, Operations};
 use foxy_lab::sim::runs::RunError;
 use foxy_report::figure::FigureRow;
 use foxy_report::statistics::mean;
-use foxy_store::SchemeName;
+use foxy_schemes::SchemeName;
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::Relaxed;
 

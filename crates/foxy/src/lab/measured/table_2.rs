@@ -8,8 +8,8 @@ use foxy_lab::figures::{Figure, Lab};
 use foxy_lab::sim::sizing::FewerBuffers;
 use foxy_report::figure::{FigureRow, within};
 use foxy_report::statistics::mean;
-use foxy_store::SchemeName;
-use foxy_store::schemes::ufs::UfsMapping;
+use foxy_schemes::SchemeName;
+use foxy_schemes::ufs::UfsMapping;
 use std::sync::Arc;
 
 const NAME: &str = "001-table2-disk";

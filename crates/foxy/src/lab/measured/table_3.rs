@@ -15,7 +15,7 @@ use foxy_lab::figures::Figure;
 use foxy_lab::load::{self};
 use foxy_lab::load_options::{LoadOptions, Mode, Pace, Stop};
 use foxy_lab::{LoadReport, Origin, OriginOptions, Tally};
-use foxy_store::SchemeName;
+use foxy_schemes::SchemeName;
 use foxy_workload::{Model, Workload};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;

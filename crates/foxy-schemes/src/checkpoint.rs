@@ -1,0 +1,175 @@
+//! The index on disk, so that a store serves a moment after it is opened (R38): pages of entries,
+//! each with its own checksum, and a first page that counts them. What it says is a hint that every
+//! read verifies, except that a complete one, written at closing, also stands for "there is nothing
+//! else".
+
+use foxy_store::contract::Key;
+use foxy_store::layout::PAGE;
+use foxy_store::record::Secret;
+
+/// One record as a checkpoint lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Whose.
+    pub key: Key,
+    /// Its place in the order of puts.
+    pub sequence: u64,
+    /// Where it begins.
+    pub first_slot: u32,
+    /// How many slots it takes.
+    pub slots: u16,
+    /// Whether it may be returned; else it is a leftover.
+    pub live: bool,
+}
+
+/// The first page of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointHead {
+    /// Grows with each checkpoint.
+    pub number: u64,
+    /// The open of the store it was written in.
+    pub opens: u64,
+    /// Pages of entries that follow.
+    pub pages: u32,
+    /// Whether it lists everything there is on disk.
+    pub complete: bool,
+    /// Records numbered this or less are durable.
+    pub durable: u64,
+}
+
+const HEADER: usize = 32;
+const ENTRY: usize = 32;
+
+/// Entries that fit one page.
+pub const PAGE_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
+
+impl CheckpointHead {
+    /// The page as it lies on disk.
+    #[must_use]
+    pub fn encode(&self, secret: &Secret) -> [u8; PAGE] {
+        let mut page = [0; PAGE];
+        page[8..16].copy_from_slice(b"foxyhead");
+        page[16..24].copy_from_slice(&self.number.to_le_bytes());
+        page[24..32].copy_from_slice(&self.opens.to_le_bytes());
+        page[32..36].copy_from_slice(&self.pages.to_le_bytes());
+        page[36] = u8::from(self.complete);
+        page[40..48].copy_from_slice(&self.durable.to_le_bytes());
+        let checksum = secret.checksum(&page[8..]);
+        page[..8].copy_from_slice(&checksum.to_le_bytes());
+        page
+    }
+
+    /// Reads a first page; `None` when it is not one, or damaged.
+    #[must_use]
+    pub fn decode(page: &[u8], secret: &Secret) -> Option<Self> {
+        let checksum = secret.checksum(page.get(8..PAGE)?);
+        let sound = page[..8] == checksum.to_le_bytes() && page[8..16] == *b"foxyhead";
+        sound.then(|| Self {
+            number: number(page, 16),
+            opens: number(page, 24),
+            pages: u32::from_le_bytes([page[32], page[33], page[34], page[35]]),
+            complete: page[36] == 1,
+            durable: number(page, 40),
+        })
+    }
+}
+
+fn number(page: &[u8], at: usize) -> u64 {
+    let mut field = [0; 8];
+    field.copy_from_slice(&page[at..at + 8]);
+    u64::from_le_bytes(field)
+}
+
+/// Writes up to [`PAGE_ENTRIES`] entries as page `place` of checkpoint `checkpoint` into a zeroed
+/// page.
+pub fn encode_page(
+    entries: &[Listed],
+    checkpoint: u64,
+    place: u32,
+    secret: &Secret,
+    out: &mut [u8],
+) {
+    out[8..16].copy_from_slice(&checkpoint.to_le_bytes());
+    out[16..20].copy_from_slice(&place.to_le_bytes());
+    let count = u32::try_from(entries.len()).expect("at most PAGE_ENTRIES");
+    out[20..24].copy_from_slice(&count.to_le_bytes());
+    out[24..32].copy_from_slice(b"foxylist");
+    for (entry, place) in entries.iter().zip(out[HEADER..PAGE].chunks_exact_mut(ENTRY)) {
+        place[..16].copy_from_slice(&entry.key.0);
+        place[16..24].copy_from_slice(&entry.sequence.to_le_bytes());
+        place[24..28].copy_from_slice(&entry.first_slot.to_le_bytes());
+        place[28..30].copy_from_slice(&entry.slots.to_le_bytes());
+        place[30] = u8::from(entry.live);
+    }
+    let checksum = secret.checksum(&out[8..PAGE]);
+    out[..8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Reads page `place` of checkpoint `checkpoint`; `None` when it is not that page, or damaged.
+pub fn decode_page<'a>(
+    page: &'a [u8],
+    checkpoint: u64,
+    place: u32,
+    secret: &Secret,
+) -> Option<impl Iterator<Item = Listed> + use<'a>> {
+    let checksum = secret.checksum(page.get(8..PAGE)?);
+    let count = u32::from_le_bytes([page[20], page[21], page[22], page[23]]) as usize;
+    let sound = page[..8] == checksum.to_le_bytes()
+        && number(page, 8) == checkpoint
+        && page[16..20] == place.to_le_bytes()
+        && page[24..32] == *b"foxylist"
+        && count <= PAGE_ENTRIES;
+    sound.then(|| {
+        page[HEADER..].chunks_exact(ENTRY).take(count).map(|entry| {
+            let mut key = [0; 16];
+            key.copy_from_slice(&entry[..16]);
+            Listed {
+                key: Key(key),
+                sequence: number(entry, 16),
+                first_slot: u32::from_le_bytes([entry[24], entry[25], entry[26], entry[27]]),
+                slots: u16::from_le_bytes([entry[28], entry[29]]),
+                live: entry[30] == 1,
+            }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_come_back_and_are_not_taken_for_others() {
+        let secret = Secret::new(4);
+        let entries: Vec<_> = (0..PAGE_ENTRIES as u32)
+            .map(|n| Listed {
+                key: Key(u128::from(n).to_le_bytes()),
+                sequence: u64::from(n) << 40,
+                first_slot: n * 8,
+                slots: 7,
+                live: n % 2 == 0,
+            })
+            .collect();
+        let mut page = [0; PAGE];
+        encode_page(&entries, 9, 2, &secret, &mut page);
+        let read = |page: &[u8], checkpoint, place| {
+            decode_page(page, checkpoint, place, &secret).map(Iterator::collect::<Vec<_>>)
+        };
+        assert_eq!(read(&page, 9, 2), Some(entries));
+        assert_eq!(read(&page, 8, 2), None);
+        assert_eq!(read(&page, 9, 1), None);
+        page[2000] ^= 1;
+        assert_eq!(read(&page, 9, 2), None);
+        assert_eq!(read(&page[..100], 9, 2), None);
+    }
+
+    #[test]
+    fn heads_come_back_and_damage_is_noticed() {
+        let head = CheckpointHead { number: 3, opens: 2, pages: 77, complete: true, durable: 8 };
+        let mut page = head.encode(&Secret::new(4));
+        assert_eq!(CheckpointHead::decode(&page, &Secret::new(4)), Some(head));
+        assert_eq!(CheckpointHead::decode(&page, &Secret::new(5)), None);
+        page[33] ^= 1;
+        assert_eq!(CheckpointHead::decode(&page, &Secret::new(4)), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The schemes and their names. What each of them is stands in `table`: adding a scheme touches its
+//! file and that table.
+
+use crate::{SCHEMES, SchemeRow, SchemeSettings};
+use foxy_store::{Observer, Scheme};
+use std::fmt;
+use std::str::FromStr;
+
+/// A scheme's name, as in settings and reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SchemeName {
+    /// As `Ufs`, by threads; nothing is opened while their queue is long.
+    Aufs,
+    /// A file for each size of records.
+    Buddy,
+    /// A ring of stripes, as Squid's coss.
+    Coss,
+    /// As `Ufs`, by a process beside; nothing is opened while it has much to do.
+    Diskd,
+    /// As `Packetizer`, reads gathered and sorted.
+    LazyReads,
+    /// As `LazyReads`, writes gathered by origin server first.
+    LazyReadsLoc,
+    /// One file a record, a directory for each origin server.
+    MultipleDirs,
+    /// Stores nothing.
+    Null,
+    /// As `Stream`, contiguous records gathered into pages.
+    Packetizer,
+    /// One file a record, in one directory.
+    SingleDirectory,
+    /// As `Ufs`, the files of one origin server in one directory.
+    Squidl,
+    /// Small records in a mapped file, larger ones as `Ufs`.
+    Squidm,
+    /// As `Squidm`, small records gathered by origin server and kept within pages.
+    Squidmla,
+    /// One file, records in the next free slots.
+    Stream,
+    /// One file, records gathered in a page buffer.
+    StreamPacketizer,
+    /// One file a record, in two levels of directories, as Squid does.
+    Ufs,
+    /// A log of segments.
+    Webcosm,
+}
+
+impl SchemeName {
+    /// Its row of the table.
+    #[must_use]
+    pub fn row(self) -> &'static SchemeRow {
+        SCHEMES
+            .iter()
+            .find(|row| row.name == self)
+            .expect("every name has a row; a test holds this")
+    }
+
+    /// Makes a scheme. It opens nothing until [`Scheme::start`].
+    #[must_use]
+    pub fn make(self, settings: &SchemeSettings, observer: Observer) -> Box<dyn Scheme + Send> {
+        observer.statistics.size_bytes.set(settings.store.size);
+        (self.row().make)(settings, observer)
+    }
+}
+
+impl fmt::Display for SchemeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().text)
+    }
+}
+
+/// A name that no scheme has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownScheme(pub String);
+
+impl fmt::Display for UnknownScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = SCHEMES.iter().map(|row| row.text).collect();
+        write!(f, "there is no scheme {:?}; use one of: {}", self.0, names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownScheme {}
+
+impl FromStr for SchemeName {
+    type Err = UnknownScheme;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScheme> {
+        let row = SCHEMES.iter().find(|row| row.text == text);
+        row.map(|row| row.name).ok_or_else(|| UnknownScheme(text.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_device::{Memory, StorePath};
+    use foxy_store::testing::Store;
+    use foxy_store::{OpenStoreError, StoreStatus};
+
+    #[test]
+    fn every_name_reads_back_as_itself() {
+        for row in SCHEMES {
+            assert_eq!(row.text.parse(), Ok(row.name));
+            assert_eq!(row.name.to_string(), row.text);
+        }
+    }
+
+    #[test]
+    fn a_scheme_owns_what_it_makes_in_its_folder() {
+        let check = |scheme: SchemeName, name, expected| {
+            assert_eq!(scheme.row().owns(name), expected, "{scheme}: {name}");
+        };
+        check(SchemeName::StreamPacketizer, "stream-packetizer.foxy", true);
+        check(SchemeName::StreamPacketizer, "buddy.d", false);
+        check(SchemeName::Buddy, "buddy.foxy", true);
+        check(SchemeName::Buddy, "buddy.d", true);
+        check(SchemeName::Aufs, "0F", true);
+        check(SchemeName::Aufs, "foxy-ufs-swap.state", true);
+        check(SchemeName::Ufs, "diary", false);
+        check(SchemeName::Null, "null.foxy", false);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = "coffee".parse::<SchemeName>().expect_err("no such scheme");
+        assert!(error.to_string().contains("null"), "{error}");
+    }
+
+    #[test]
+    fn only_webcosm_takes_a_block_device() {
+        for scheme in [SchemeName::StreamPacketizer, SchemeName::Coss, SchemeName::Ufs] {
+            let mut device = Memory::default();
+            let control = StorePath::new(scheme.row().control.expect("a file"));
+            device.add_block_device(control, 4 << 20);
+            let settings = SchemeSettings::with_size(4 << 20);
+            let store = Store::open(|observer| scheme.make(&settings, observer), device);
+            let status = store.observer.status.get();
+            assert_eq!(status, StoreStatus::Unusable(OpenStoreError::NotAFile), "{scheme}");
+        }
+    }
+}

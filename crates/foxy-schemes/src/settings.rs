@@ -1,0 +1,153 @@
+//! Settings of the schemes that only some of them read, beside those of every store.
+
+use crate::policy::{Policy, PolicyName, PolicySettings};
+use crate::slotted::BufferChoice;
+use foxy_store::{SettingsError, StoreSettings};
+use std::fmt;
+
+/// How file numbers are spread over two levels of directories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UfsMapping {
+    /// As Squid 1.1 did: the first level is the number modulo 16, neighbours lie in different
+    /// directories.
+    RoundRobin,
+    /// As Squid does since 1998: 256 consecutive numbers share a directory.
+    #[default]
+    Consecutive,
+}
+
+/// When records are evicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UfsReclaim {
+    /// When a fill would pass the high watermark, down to the low one (R50).
+    #[default]
+    AtOnce,
+    /// Every second above the low watermark some, more the fuller it is, as Squid's
+    /// `UFSSwapDir::maintain` (R70). The size is still a limit: where Squid passes it until the
+    /// next second, a fill evicts what it needs.
+    EverySecond,
+}
+
+/// Settings of a scheme: those of every store, and those that only some schemes read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemeSettings {
+    /// Settings of every store.
+    pub store: StoreSettings,
+    /// Which record goes when room is wanted (R71, R74).
+    pub policy: PolicyName,
+    /// How the scheme `ufs` spreads its files over directories (R18).
+    pub ufs_mapping: UfsMapping,
+    /// When the scheme `ufs` evicts (R50, R70).
+    pub ufs_reclaim: UfsReclaim,
+    /// Operations under way at which the scheme `aufs` opens nothing more (R63).
+    pub aufs_queue: usize,
+    /// Operations under way at which the scheme `diskd` opens nothing more: Squid's Q1 (R64).
+    pub diskd_q1: usize,
+    /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with
+    /// others (R20, R21).
+    pub buddy_threshold: u32,
+    /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server
+    /// (R28).
+    pub locality_buffers: u16,
+    /// Which of them is emptied when a server needs one (R29).
+    pub locality_choice: BufferChoice,
+    /// Bytes of an origin server's next records that the schemes which gather records by origin
+    /// server read along with one that is asked for (R36); 0 for none. Sixteen times as much is
+    /// kept in memory at most.
+    pub prefetch: usize,
+    /// Percent of the space in use at which eviction begins (R50).
+    pub high_watermark: u8,
+    /// Percent of the space in use at which eviction ends (R50).
+    pub low_watermark: u8,
+}
+
+impl SchemeSettings {
+    /// Settings for a store of `size` bytes, the others at their defaults.
+    #[must_use]
+    pub fn with_size(size: u64) -> Self {
+        StoreSettings::with_size(size).into()
+    }
+
+    /// An empty policy for the records of this store.
+    #[must_use]
+    pub fn make_policy(&self) -> Box<dyn Policy> {
+        let capacity = self.store.size / 100 * u64::from(self.high_watermark);
+        self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })
+    }
+
+    /// Checks that the settings fit together.
+    ///
+    /// # Errors
+    /// The first setting that does not fit.
+    pub fn validate(&self) -> Result<(), SchemeSettingsError> {
+        self.store.validate().map_err(SchemeSettingsError::Store)?;
+        let (low, high) = (self.low_watermark, self.high_watermark);
+        if high > 100 || low == 0 || low > high {
+            return Err(SchemeSettingsError::Watermarks { low, high });
+        }
+        Ok(())
+    }
+}
+
+impl From<StoreSettings> for SchemeSettings {
+    fn from(store: StoreSettings) -> Self {
+        Self {
+            store,
+            policy: PolicyName::default(),
+            ufs_mapping: UfsMapping::default(),
+            ufs_reclaim: UfsReclaim::default(),
+            aufs_queue: 80,
+            diskd_q1: 64,
+            buddy_threshold: 256,
+            locality_buffers: 128,
+            locality_choice: BufferChoice::default(),
+            prefetch: 0,
+            high_watermark: 95,
+            low_watermark: 90,
+        }
+    }
+}
+
+/// Settings that do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemeSettingsError {
+    /// The settings of every store do not fit.
+    Store(SettingsError),
+    /// Not `0 < low <= high <= 100`.
+    Watermarks {
+        /// The low one, percent.
+        low: u8,
+        /// The high one, percent.
+        high: u8,
+    },
+}
+
+impl fmt::Display for SchemeSettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Watermarks { low, high } => {
+                write!(
+                    f,
+                    "watermarks {low} and {high} do not fit; they must be 0 < low <= high <= 100 percent"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for SchemeSettingsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watermarks_that_contradict_each_other_are_refused() {
+        let sound = SchemeSettings::with_size(1 << 20);
+        assert_eq!(sound.validate(), Ok(()));
+        let reversed = SchemeSettings { low_watermark: 96, ..sound };
+        let error = SchemeSettingsError::Watermarks { low: 96, high: 95 };
+        assert_eq!(reversed.validate(), Err(error));
+    }
+}

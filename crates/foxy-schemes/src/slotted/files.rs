@@ -1,0 +1,235 @@
+//! The scheme's data files: opened when first needed, closed when they hold one record only,
+//! removed when given up.
+
+use super::Slotted;
+use super::layout::FileKind;
+use super::work::Job;
+use foxy_base::Instant;
+use foxy_device::{FileId, IoBuffer, IoError, IoOp, StorePath};
+use foxy_store::contract::Outbox;
+use std::collections::{HashMap, HashSet};
+
+/// What is to be done with a file, once it is open.
+#[derive(Debug)]
+pub enum Access {
+    /// Reads so many bytes from an offset in bytes.
+    Read(u64, usize),
+    /// Writes at an offset in bytes.
+    Write(u64, IoBuffer),
+    /// Makes what was written durable.
+    Sync,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    id: FileId,
+    opened: bool,
+    /// Its folder was not there when it was to be created, and has been made.
+    housed: bool,
+    waiting: Vec<(Access, Job)>,
+    under_way: u32,
+}
+
+/// The data files.
+#[derive(Debug, Default)]
+pub struct Files {
+    open: HashMap<u64, OpenFile>,
+    /// Files there are on disk.
+    existing: HashSet<u64>,
+    /// Files written to and not synced since.
+    dirty: HashSet<u64>,
+    free_ids: Vec<u32>,
+    next_id: u32,
+}
+
+impl Files {
+    /// Takes note of a file that a closed store left behind.
+    pub fn adopt(&mut self, file: u64) {
+        self.existing.insert(file);
+    }
+
+    /// Whether it is one of ours that is in use.
+    #[must_use]
+    pub fn exists(&self, file: u64) -> bool {
+        self.existing.contains(&file)
+    }
+
+    /// A file that has to be made durable, if there is one; it is not named again.
+    pub fn take_dirty(&mut self) -> Option<u64> {
+        let file = self.dirty.iter().next().copied()?;
+        self.dirty.take(&file)
+    }
+
+    fn take_id(&mut self) -> FileId {
+        FileId(self.free_ids.pop().unwrap_or_else(|| {
+            self.next_id += 1;
+            self.next_id
+        }))
+    }
+}
+
+impl Slotted {
+    pub(super) fn directory(&self) -> StorePath {
+        StorePath::new(format!("{}.d", self.plan.name))
+    }
+
+    pub(super) fn path_of(&self, file: u64) -> StorePath {
+        let directory = self.directory();
+        match self.layout.folder_number(file) {
+            None => StorePath::new(format!("{}/{file:x}", directory.as_str())),
+            Some(number) => {
+                let folder = self.settings.ufs_mapping.folder(number);
+                StorePath::new(format!("{}/{}/{file:x}", directory.as_str(), folder.as_str()))
+            }
+        }
+    }
+
+    /// Does something with a data file; the job gets the completion.
+    pub(super) fn access(&mut self, file: u64, access: Access, job: Job, out: &mut Outbox) {
+        if let Some(open) = self.files.open.get_mut(&file) {
+            if open.opened {
+                open.under_way += 1;
+                let id = open.id;
+                return self.submit_access(file, id, access, job, out);
+            }
+            return open.waiting.push((access, job));
+        }
+        let id = self.files.take_id();
+        let open = OpenFile {
+            id,
+            opened: false,
+            housed: false,
+            waiting: vec![(access, job)],
+            under_way: 0,
+        };
+        self.files.open.insert(file, open);
+        if self.files.exists(file) {
+            let op = IoOp::Open { file: id, path: self.path_of(file) };
+            self.submit(op, Job::OpenData(file), out);
+        } else {
+            self.create_data(file, id, out);
+        }
+    }
+
+    fn create_data(&mut self, file: u64, id: FileId, out: &mut Outbox) {
+        let size = match self.layout.kind(file) {
+            FileKind::Shared(size) => size,
+            FileKind::Single => 0,
+        };
+        let op = IoOp::Create { file: id, path: self.path_of(file), size };
+        self.submit(op, Job::OpenData(file), out);
+    }
+
+    /// Makes the folders of a file, one after the other, then creates it.
+    pub(super) fn make_folders(&mut self, file: u64, mut left: Vec<StorePath>, out: &mut Outbox) {
+        match left.pop() {
+            Some(path) => self.submit(IoOp::MakeDir { path }, Job::MakeFolder(file, left), out),
+            None => {
+                if let Some(open) = self.files.open.get(&file) {
+                    self.create_data(file, open.id, out);
+                }
+            }
+        }
+    }
+
+    fn submit_access(&mut self, file: u64, id: FileId, access: Access, job: Job, out: &mut Outbox) {
+        let op = match access {
+            Access::Read(offset, length) => {
+                IoOp::Read { file: id, offset, buffer: IoBuffer::zeroed(length) }
+            }
+            Access::Write(offset, buffer) => {
+                self.files.dirty.insert(file);
+                IoOp::Write { file: id, offset, buffer }
+            }
+            Access::Sync => IoOp::Sync { file: id },
+        };
+        self.submit(op, job, out);
+    }
+
+    /// The file is open, or cannot be opened: then all that waited for it fails.
+    pub(super) fn data_opened(
+        &mut self,
+        file: u64,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        let unhoused = result == Err(IoError::NotFound)
+            && !self.files.exists(file)
+            && self.layout.folder_number(file).is_some();
+        let path = self.path_of(file);
+        let Some(open) = self.files.open.get_mut(&file) else { return };
+        if unhoused && !open.housed {
+            open.housed = true;
+            let folder = path.parent();
+            let above = folder.parent();
+            return self.make_folders(file, vec![folder, above], out);
+        }
+        let waiting = std::mem::take(&mut open.waiting);
+        let id = open.id;
+        match result {
+            Ok(()) => {
+                open.opened = true;
+                open.under_way += u32::try_from(waiting.len()).unwrap_or(u32::MAX);
+                self.files.existing.insert(file);
+                for (access, job) in waiting {
+                    self.submit_access(file, id, access, job, out);
+                }
+            }
+            Err(error) => {
+                self.files.open.remove(&file);
+                self.files.free_ids.push(id.0);
+                for (_, job) in waiting {
+                    self.failed(job, error, now, out);
+                }
+            }
+        }
+    }
+
+    /// One operation on it has ended. A file nobody is likely to need again is closed.
+    pub(super) fn accessed(&mut self, file: u64, out: &mut Outbox) {
+        let given_up = !self.files.exists(file);
+        let Some(open) = self.files.open.get_mut(&file) else { return };
+        open.under_way -= 1;
+        if open.under_way == 0 && (given_up || self.layout.kind(file) == FileKind::Single) {
+            self.close_data(file, out);
+        }
+    }
+
+    fn close_data(&mut self, file: u64, out: &mut Outbox) {
+        if let Some(open) = self.files.open.remove(&file) {
+            self.submit(IoOp::Close { file: open.id }, Job::Close(open.id), out);
+        }
+    }
+
+    pub(super) fn data_closed(&mut self, id: FileId) {
+        self.files.free_ids.push(id.0);
+    }
+
+    /// Removes files that the layout gave up. Their numbers are not used again. Says whether one of
+    /// them was not on disk, so that its room is free at once.
+    pub(super) fn remove_given_up(&mut self, out: &mut Outbox) -> bool {
+        let mut gone_at_once = false;
+        for file in self.layout.given_up() {
+            self.files.dirty.remove(&file);
+            if self.files.existing.remove(&file) {
+                if self.files.open.get(&file).is_some_and(|open| open.opened && open.under_way == 0)
+                {
+                    self.close_data(file, out);
+                }
+                self.submit(IoOp::Remove { path: self.path_of(file) }, Job::Remove(file), out);
+            } else {
+                self.layout.removed(file);
+                gone_at_once = true;
+            }
+        }
+        gone_at_once
+    }
+
+    pub(super) fn close_all_data(&mut self, out: &mut Outbox) {
+        let open: Vec<u64> = self.files.open.keys().copied().collect();
+        for file in open {
+            self.close_data(file, out);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Puts: admission, eviction, placing, and the writes. A record is visible at once and held until
+//! it is on disk.
+
+use super::Slotted;
+use super::entries::{Entry, EntryId, New, Pieces};
+use super::files::Access;
+use super::gather::Batch;
+use super::layout::{FileKind, Piece, Placement};
+use super::work::Job;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoError};
+use foxy_store::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Site};
+use foxy_store::layout::SLOT;
+use foxy_store::record::{self, slots_for};
+
+/// Whether a record finds room.
+enum Room {
+    /// Here.
+    At(Pieces),
+    /// Once a file that was given up is removed.
+    Later,
+    /// Not now.
+    Never,
+}
+
+impl Slotted {
+    pub(super) fn put(
+        &mut self,
+        key: Key,
+        record: Record,
+        hint: PlacementHint,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<(), RefusedReason> {
+        let whole = hint.size.max(record.len() as u64);
+        let slots = slots_for(record.len());
+        if !record.is_within_limits()
+            || whole > self.settings.store.object_limit
+            || u64::from(slots) > self.layout.largest()
+        {
+            return Err(RefusedReason::TooLarge);
+        }
+        if self.waiting > 0 && self.waiting + record.len() > self.settings.store.waiting_bytes {
+            return Err(RefusedReason::Busy);
+        }
+        if let Some(old) = self.entries.find(key) {
+            self.drop_live(old, out);
+        }
+        self.make_room(slots, out);
+        let id = self.insert(key, hint.site, record);
+        let leaving = match &mut self.locality {
+            Some(locality) if self.layout.shares(slots) => locality.add(hint.site, id, slots, now),
+            _ => vec![id],
+        };
+        self.place_all(&leaving, now, out);
+        if self.entries.get(id).live { Ok(()) } else { Err(RefusedReason::Busy) }
+    }
+
+    fn insert(&mut self, key: Key, site: Site, record: Record) -> EntryId {
+        self.sequence += 1;
+        let content = u32::try_from(record.len()).expect("records are limited");
+        self.entries.insert(New { key, site, sequence: self.sequence, content, held: Some(record) })
+    }
+
+    /// Evicts until the record fits under the high watermark, then on to the low one (R50).
+    fn make_room(&mut self, slots: u32, out: &mut Outbox) {
+        let share = |percent: u8| self.layout.capacity() * u64::from(percent) / 100;
+        let (high, low) = (share(self.settings.high_watermark), share(self.settings.low_watermark));
+        let needed = u64::from(slots);
+        if self.entries.live_slots() + needed > high
+            || self.entries.live() >= self.settings.store.record_limit
+        {
+            while self.entries.live_slots() + needed > low
+                || self.entries.live() >= self.settings.store.record_limit
+            {
+                if !self.evict_coldest(None, out) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn evict_coldest(&mut self, but: Option<EntryId>, out: &mut Outbox) -> bool {
+        let Some(id) = self.entries.coldest().filter(|&id| Some(id) != but) else { return false };
+        self.observer.statistics.evicted.add(1);
+        self.drop_live(id, out);
+        true
+    }
+
+    /// Sends records on their way to disk, in order. One that finds no room is dropped.
+    pub(super) fn place_all(&mut self, records: &[EntryId], now: Instant, out: &mut Outbox) {
+        for &id in records {
+            let entry = self.entries.get(id);
+            if entry.live && entry.pieces.is_empty() {
+                match self.find_room(id, out) {
+                    Room::At(pieces) => self.write(id, pieces, now, out),
+                    Room::Later => {
+                        self.flush_gathered(out);
+                        let bytes = self.entries.get(id).slots() as usize * SLOT;
+                        self.waiting += bytes;
+                        self.unplaced.push((id, bytes));
+                    }
+                    Room::Never => self.drop_live(id, out),
+                }
+            }
+        }
+    }
+
+    /// A file that was given up is gone: what waited for its room is placed.
+    pub(super) fn place_waiting(&mut self, now: Instant, out: &mut Outbox) {
+        for (id, bytes) in std::mem::take(&mut self.unplaced) {
+            self.waiting -= bytes;
+            self.place_all(&[id], now, out);
+        }
+    }
+
+    fn find_room(&mut self, id: EntryId, out: &mut Outbox) -> Room {
+        let slots = self.entries.get(id).slots();
+        loop {
+            let placement = self.layout.place(slots);
+            let gone_at_once = self.remove_given_up(out);
+            match placement {
+                Placement::At(pieces) => return Room::At(pieces.into()),
+                Placement::AfterRemoving if gone_at_once => {}
+                Placement::AfterRemoving => return Room::Later,
+                Placement::AfterClearing(piece) => {
+                    let clear = self.clear(piece, out);
+                    if !self.layout.cleared(clear) {
+                        return Room::Never;
+                    }
+                }
+                Placement::Full => {
+                    if !self.evict_coldest(Some(id), out) {
+                        return Room::Never;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drops every record that begins in a piece. False while one of them is still being written.
+    fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
+        let Piece { file, first, slots } = piece;
+        let range = (file, first, 0)..(file, first + slots, 0);
+        let inside: Vec<EntryId> = self.begins.range(range.clone()).map(|&(_, _, id)| id).collect();
+        for id in inside {
+            if self.entries.get(id).live {
+                self.observer.statistics.evicted.add(1);
+                self.drop_live(id, out);
+            }
+        }
+        self.begins.range(range).next().is_none()
+    }
+
+    /// Takes note of where a record begins, for layouts that clear pieces and for reading ahead.
+    pub(super) fn note_begin(&mut self, id: EntryId, pieces: &Pieces) {
+        if (self.layout.clears() || self.prefetch.is_on())
+            && let Some(piece) = pieces.first()
+        {
+            self.begins.insert((piece.file, piece.first, id));
+        }
+    }
+
+    fn write(&mut self, id: EntryId, pieces: Pieces, now: Instant, out: &mut Outbox) {
+        let entry = self.entries.get(id);
+        let (key, sequence, slots) = (entry.key, entry.sequence, entry.slots() as usize);
+        let Some(record) = &entry.held else { return };
+        let mut bytes = vec![0; slots * SLOT];
+        record::encode(&mut bytes, key, sequence, record, &self.secret);
+        self.note_begin(id, &pieces);
+        self.waiting += bytes.len();
+        let (mut batches, mut rest, mut writes) = (Vec::new(), &bytes[..], 0);
+        for &piece in &pieces {
+            let (part, after) = rest.split_at(piece.slots as usize * SLOT);
+            if self.layout.kind(piece.file) == FileKind::Single {
+                batches.push(Batch::alone(piece, part, id));
+                writes += 1;
+            } else {
+                writes += self.gather.add(piece, part, id, now, &mut batches);
+            }
+            rest = after;
+        }
+        let entry = self.entries.get_mut(id);
+        entry.pieces = pieces;
+        entry.writes = writes;
+        for batch in batches {
+            self.write_batch(batch, out);
+        }
+    }
+
+    pub(super) fn write_batch(&mut self, batch: Batch, out: &mut Outbox) {
+        let Batch { file, first, bytes, records } = batch;
+        let offset = u64::from(first) * SLOT as u64;
+        let job = Job::Write { file, bytes: bytes.len(), records };
+        self.access(file, Access::Write(offset, IoBuffer::copy_of(&bytes)), job, out);
+    }
+
+    /// A batch is on disk, or it failed and the records in it are gone.
+    pub(super) fn batch_written(
+        &mut self,
+        bytes: usize,
+        records: Vec<EntryId>,
+        result: Result<(), IoError>,
+        out: &mut Outbox,
+    ) {
+        self.waiting -= bytes;
+        for id in records {
+            let entry = self.entries.get_mut(id);
+            entry.writes -= 1;
+            if entry.writes == 0 {
+                entry.held = None;
+            }
+            if result.is_err() && entry.live {
+                self.entries.unlist(id);
+            }
+            self.release_if_free(id, out);
+        }
+    }
+
+    /// Writes what has waited for long enough.
+    pub(super) fn flush_old(&mut self, now: Instant, out: &mut Outbox) {
+        let then = now - self.settings.store.flush_after;
+        if let Some(locality) = &mut self.locality {
+            let leaving = locality.flush(then);
+            self.place_all(&leaving, now, out);
+        }
+        if self.gather.waiting_since().is_some_and(|since| since <= then) {
+            self.flush_gathered(out);
+        }
+    }
+
+    /// Writes what was gathered, be it little.
+    pub(super) fn flush_gathered(&mut self, out: &mut Outbox) {
+        if let Some(batch) = self.gather.flush() {
+            self.write_batch(batch, out);
+        }
+    }
+
+    /// Writes a record that was read again at the head, as coss does.
+    pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
+        if self.waiting + record.len() <= self.settings.store.waiting_bytes {
+            let Entry { key, site, .. } = *self.entries.get(id);
+            self.drop_live(id, out);
+            let id = self.insert(key, site, record.clone());
+            self.place_all(&[id], now, out);
+        }
+    }
+}

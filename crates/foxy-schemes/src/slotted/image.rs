@@ -1,0 +1,163 @@
+//! The index of a closed store as bytes: one checksummed image, coldest record first, good for one
+//! opening only. Nothing read is trusted.
+
+use super::entries::Pieces;
+use super::layout::Piece;
+use foxy_store::contract::{Key, Site};
+use foxy_store::layout::PAGE;
+use foxy_store::record::{SLOTS_LIMIT, Secret};
+
+const MAGIC: &[u8; 8] = b"FOXYIDX\x02";
+/// Bytes of the image's head.
+pub const HEAD: usize = 40;
+const FIXED: usize = 16 + 8 + 8 + 4 + 2;
+const PIECE: usize = 8 + 4 + 4;
+const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
+
+/// A record as the image lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Whose.
+    pub key: Key,
+    /// Its origin server.
+    pub site: Site,
+    /// Its place in the order of puts.
+    pub sequence: u64,
+    /// Bytes of head and body.
+    pub content: u32,
+    /// Where it lies.
+    pub pieces: Pieces,
+}
+
+impl Listed {
+    /// Bytes it takes in an image.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        FIXED + self.pieces.len() * PIECE
+    }
+}
+
+/// The image of these records, padded to whole pages. It belongs to one generation of the store.
+#[must_use]
+pub fn encode(records: &[Listed], generation: u64, secret: &Secret) -> Vec<u8> {
+    let length: usize = records.iter().map(Listed::bytes).sum();
+    let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
+    image.resize(HEAD, 0);
+    for record in records {
+        image.extend(record.key.0);
+        image.extend(record.site.0.to_le_bytes());
+        image.extend(record.sequence.to_le_bytes());
+        image.extend(record.content.to_le_bytes());
+        image.extend(
+            u16::try_from(record.pieces.len()).expect("no more than SLOTS_LIMIT").to_le_bytes(),
+        );
+        for piece in &record.pieces {
+            image.extend(piece.file.to_le_bytes());
+            image.extend(piece.first.to_le_bytes());
+            image.extend(piece.slots.to_le_bytes());
+        }
+    }
+    image[..8].copy_from_slice(MAGIC);
+    image[8..16].copy_from_slice(&generation.to_le_bytes());
+    image[16..24].copy_from_slice(&(length as u64).to_le_bytes());
+    let content = secret.checksum(&image[HEAD..]);
+    image[24..32].copy_from_slice(&content.to_le_bytes());
+    let head = secret.checksum(&image[..32]);
+    image[32..40].copy_from_slice(&head.to_le_bytes());
+    image.resize(image.len().next_multiple_of(PAGE), 0);
+    image
+}
+
+/// How many bytes follow the head of an image of that generation; `None` when it does not begin
+/// like one.
+#[must_use]
+pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
+    let head = head.get(..HEAD)?;
+    let sound = head[..8] == *MAGIC
+        && number(&head[32..40])? == secret.checksum(&head[..32])
+        && number(&head[8..16])? == generation;
+    if sound { number(&head[16..24]) } else { None }
+}
+
+/// The records of an image; `None` when anything is wrong with it.
+#[must_use]
+pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<Listed>> {
+    let length = usize::try_from(length(image, generation, secret)?).ok()?;
+    let content = image.get(HEAD..HEAD.checked_add(length)?)?;
+    if number(&image[24..32])? != secret.checksum(content) {
+        return None;
+    }
+    let mut records = Vec::new();
+    let mut rest = content;
+    while !rest.is_empty() {
+        let (fixed, after) = rest.split_at_checked(FIXED)?;
+        let count = usize::from(u16::from_le_bytes(fixed[36..38].try_into().ok()?));
+        let (pieces, after) = after.split_at_checked(count * PIECE)?;
+        let pieces = pieces.chunks_exact(PIECE).map(|piece| {
+            let part = |at: usize| Some(u32::from_le_bytes(piece[at..at + 4].try_into().ok()?));
+            Some(Piece { file: number(&piece[..8])?, first: part(8)?, slots: part(12)? })
+        });
+        records.push(Listed {
+            key: Key(fixed[..16].try_into().ok()?),
+            site: Site(number(&fixed[16..24])?),
+            sequence: number(&fixed[24..32])?,
+            content: u32::from_le_bytes(fixed[32..36].try_into().ok()?),
+            pieces: pieces.collect::<Option<_>>()?,
+        });
+        rest = after;
+    }
+    Some(records)
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    fn records(count: u8) -> Vec<Listed> {
+        let piece = |file| Piece { file, first: 7, slots: 3 };
+        let listed = |number: u8| Listed {
+            key: Key([number; 16]),
+            site: Site(u64::from(number) << 17),
+            sequence: u64::from(number) << 33,
+            content: 1000,
+            pieces: if number.is_multiple_of(3) {
+                smallvec![piece(1), piece(2)]
+            } else {
+                smallvec![piece(u64::MAX)]
+            },
+        };
+        (0..count).map(listed).collect()
+    }
+
+    #[test]
+    fn an_image_reads_back_in_order_and_for_its_generation_only() {
+        let secret = Secret::new(4);
+        for count in [0, 1, 200] {
+            let image = encode(&records(count), 9, &secret);
+            assert_eq!(image.len() % PAGE, 0);
+            assert_eq!(decode(&image, 9, &secret), Some(records(count)));
+            assert_eq!(decode(&image, 8, &secret), None);
+            assert_eq!(decode(&image, 9, &Secret::new(5)), None);
+        }
+    }
+
+    #[test]
+    fn a_damaged_or_short_image_is_none() {
+        let secret = Secret::new(4);
+        let image = encode(&records(5), 9, &secret);
+        let used = HEAD + records(5).iter().map(Listed::bytes).sum::<usize>();
+        for bit in 0..used * 8 {
+            let mut damaged = image.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode(&damaged, 9, &secret), None, "bit {bit}");
+        }
+        for length in [0, 7, HEAD, used - 1] {
+            assert_eq!(decode(&image[..length], 9, &secret), None, "{length} bytes");
+        }
+    }
+}

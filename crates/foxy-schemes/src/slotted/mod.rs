@@ -1,0 +1,292 @@
+//! The schemes of the seeds that keep many records in a file (R20–R28, R61): slots of 512 bytes, an
+//! index in memory, and one plan each of where records lie and in what order they are written and
+//! read. This file holds the state and the dispatch; `fill`, `hits`, `open` and `close` hold what
+//! happens.
+//!
+//! Why a get never lies: only a store that was closed is believed. Opening claims it durably before
+//! anything is served, so after a crash the claim and the index on disk disagree, and the store
+//! begins empty under a new secret. That is what the seeds' schemes give up for never waiting for a
+//! sync; `stream-packetizer` is the one that recovers.
+
+mod budget;
+mod classes;
+mod close;
+mod cyclic;
+mod entries;
+mod files;
+mod fill;
+mod gather;
+mod hits;
+mod image;
+mod layout;
+mod layouts;
+mod locality;
+mod mapped;
+mod open;
+mod plan;
+mod prefetch;
+mod ring;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+pub use locality::BufferChoice;
+pub use plan::{
+    BUDDY, COSS, LAZY_READS, LAZY_READS_LOC, PACKETIZER, Plan, SQUIDM, SQUIDMLA, STREAM,
+};
+
+use crate::SchemeSettings;
+use close::Closing;
+use entries::{Entries, EntryId};
+use files::Files;
+use foxy_base::Instant;
+use foxy_device::{FileId, IoDone, IoId};
+use foxy_store::contract::{
+    AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest, Ticket,
+};
+use foxy_store::layout::{PAGE, SLOT};
+use foxy_store::observe::Observer;
+use foxy_store::record::Secret;
+use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
+use foxy_store::superblock::Superblock;
+use gather::Gather;
+use hits::Hits;
+use layout::Layout;
+use locality::Locality;
+use open::Opening;
+use plan::WriteOrder;
+use prefetch::Prefetch;
+use ring::Ring;
+use std::collections::{BTreeSet, HashMap};
+use work::Job;
+
+/// The control file's name in the device.
+const CONTROL: FileId = FileId(0);
+/// Pages of the control file before the index.
+const SUPERBLOCKS: usize = 2;
+/// The share of a store that the index of a closed one may take.
+const INDEX_SHARE: u64 = 32;
+/// Slots of the packetizer's page: 8 KiB, the page of the paper's machine.
+const PAGE_SLOTS: u32 = 16;
+/// Bytes of a locality buffer (R28).
+const SITE_BUFFER: usize = 64 << 10;
+
+#[derive(Debug)]
+enum Phase {
+    New,
+    Opening(Opening),
+    Serving,
+    Closing(Ticket, Closing),
+    Closed,
+    Unusable(OpenStoreError),
+}
+
+/// The scheme. Made by [`crate::SchemeName::make`].
+pub struct Slotted {
+    plan: Plan,
+    settings: SchemeSettings,
+    observer: Observer,
+    phase: Phase,
+    superblock: Superblock,
+    secret: Secret,
+    entries: Entries,
+    layout: Box<dyn Layout>,
+    /// Where records begin, for layouts that drop what lies in a piece and for reading ahead.
+    begins: BTreeSet<(u64, u32, EntryId)>,
+    gather: Gather,
+    locality: Option<Locality>,
+    hits: Hits,
+    prefetch: Prefetch,
+    files: Files,
+    sequence: u64,
+    /// Bytes gathered, being written, or waiting for room.
+    waiting: usize,
+    /// Records that wait until a file that was given up is removed, with their bytes.
+    unplaced: Vec<(EntryId, usize)>,
+    jobs: HashMap<IoId, Job>,
+    next_io: u64,
+}
+
+/// Slots for records in a store of so many bytes.
+fn slots_of(size: u64) -> u32 {
+    let control = (SUPERBLOCKS * PAGE) as u64 + index_bytes(size);
+    u32::try_from(size.saturating_sub(control) / SLOT as u64).unwrap_or(u32::MAX)
+}
+
+/// Slots that may be gathered without filling half of what may wait.
+fn most_gathered(settings: &SchemeSettings) -> u32 {
+    u32::try_from(settings.store.waiting_bytes / 2 / SLOT).unwrap_or(u32::MAX).max(1)
+}
+
+/// Bytes for the index of a closed store of so many bytes, whole pages.
+fn index_bytes(size: u64) -> u64 {
+    (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
+}
+
+/// Buffers for origin servers: as many as the settings ask for, or as many as a quarter of the
+/// store has room for.
+#[must_use]
+pub fn locality_buffers(settings: &SchemeSettings) -> usize {
+    let room = slots_of(settings.store.size) as usize * SLOT / (4 * SITE_BUFFER);
+    usize::from(settings.locality_buffers).min(room).max(1)
+}
+
+impl Slotted {
+    /// A scheme that is not open yet.
+    #[must_use]
+    pub fn new(plan: Plan, settings: &SchemeSettings, observer: Observer) -> Self {
+        let slots = slots_of(settings.store.size);
+        let granule = match plan.writes {
+            WriteOrder::Arrival => 0,
+            WriteOrder::Pages | WriteOrder::Sites => PAGE_SLOTS,
+            WriteOrder::Stripes => Ring::stripe_of(slots).min(most_gathered(settings)),
+        };
+        let locality = (plan.writes == WriteOrder::Sites).then(|| {
+            let buffers = locality_buffers(settings);
+            Locality::new(buffers, SITE_BUFFER, settings.locality_choice, settings.store.seed)
+        });
+        Self {
+            plan,
+            settings: settings.clone(),
+            observer,
+            phase: Phase::New,
+            superblock: Superblock::default(),
+            secret: Secret::new(0),
+            entries: Entries::new(settings.store.seed),
+            layout: plan.layout.make(slots, settings.buddy_threshold),
+            begins: BTreeSet::new(),
+            gather: Gather::new(granule),
+            locality,
+            hits: Hits::new(plan.reads),
+            prefetch: Prefetch::new(if plan.writes == WriteOrder::Sites {
+                settings.prefetch
+            } else {
+                0
+            }),
+            files: Files::default(),
+            sequence: 0,
+            waiting: 0,
+            unplaced: Vec::new(),
+            jobs: HashMap::new(),
+            next_io: 0,
+        }
+    }
+
+    /// What requests are told when the phase does not serve them.
+    fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
+        match self.phase {
+            Phase::Serving => None,
+            Phase::New | Phase::Opening(_) => Some(Unable::Recovering.reasons()),
+            Phase::Unusable(error) => Some(Unable::Failed(error).reasons()),
+            Phase::Closing(..) | Phase::Closed => Some(Unable::Closed.reasons()),
+        }
+    }
+
+    fn show(&self) {
+        let statistics = &self.observer.statistics;
+        statistics.records.set(u64::from(self.entries.live()));
+        statistics.live_bytes.set(self.entries.live_bytes());
+        statistics.capacity_bytes.set(self.layout.capacity() * SLOT as u64);
+        let begins = self.begins.len() * size_of::<(u64, u32, EntryId)>();
+        let memory = self.entries.memory() + self.layout.memory() + begins + self.prefetch.memory();
+        statistics.index_bytes.set(memory as u64);
+    }
+
+    /// A record is not returned any more; its room comes back once nothing carries it.
+    fn drop_live(&mut self, id: EntryId, out: &mut Outbox) {
+        if let Some(locality) = &mut self.locality
+            && self.entries.get(id).pieces.is_empty()
+        {
+            locality.forget(id, self.entries.get(id).slots());
+        }
+        self.forget_prefetched(id);
+        self.entries.unlist(id);
+        self.release_if_free(id, out);
+    }
+
+    fn release_if_free(&mut self, id: EntryId, out: &mut Outbox) {
+        let entry = self.entries.get(id);
+        if entry.live || entry.writes > 0 {
+            return;
+        }
+        if let Some(piece) = entry.pieces.first() {
+            self.begins.remove(&(piece.file, piece.first, id));
+        }
+        let pieces = self.entries.vacate(id);
+        self.layout.free(&pieces);
+        self.remove_given_up(out);
+    }
+}
+
+impl Scheme for Slotted {
+    fn start(&mut self, _now: Instant, out: &mut Outbox) {
+        self.observer.status.set(StoreStatus::Opening);
+        self.begin_opening(out);
+    }
+
+    fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
+        let ticket = request.ticket();
+        match (request, self.unable()) {
+            (StoreRequest::Close { .. }, _) => self.close(ticket, now, out),
+            (StoreRequest::Get { .. }, Some((absent, _))) => {
+                out.reply(ticket, Answer::Absent(absent))
+            }
+            (_, Some((_, refused))) => out.reply(ticket, Answer::Refused(refused)),
+            (StoreRequest::Get { key, .. }, None) => self.get(ticket, key, now, out),
+            (StoreRequest::Put { key, record, hint, .. }, None) => {
+                let answer = match self.put(key, record, hint, now, out) {
+                    Ok(()) => Answer::Stored,
+                    Err(reason) => Answer::Refused(reason),
+                };
+                out.reply(ticket, answer);
+            }
+            (StoreRequest::Remove { key, .. }, None) => {
+                if let Some(id) = self.entries.find(key) {
+                    self.drop_live(id, out);
+                }
+                out.reply(ticket, Answer::Removed);
+            }
+        }
+        self.show();
+    }
+
+    fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
+        let Some(job) = self.jobs.remove(&done.id) else { return };
+        if done.result.is_err()
+            && !matches!(job, Job::Open | Job::Remove(_) | Job::RemoveStale | Job::Close(_))
+        {
+            self.observer.statistics.device_errors.add(1);
+        }
+        if !matches!(self.phase, Phase::Closed | Phase::Unusable(_)) {
+            self.dispatch(job, done, now, out);
+            self.progress_close(now, out);
+            self.show();
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if !matches!(self.phase, Phase::Serving) {
+            return None;
+        }
+        let flush =
+            |since: Option<Instant>| since.map(|since| since + self.settings.store.flush_after);
+        let sites = self.locality.as_ref().and_then(Locality::waiting_since);
+        let waits = [flush(self.gather.waiting_since()), flush(sites), self.hits.deadline()];
+        waits.into_iter().flatten().min()
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        if matches!(self.phase, Phase::Serving) {
+            self.flush_old(now, out);
+            if self.hits.deadline().is_some_and(|deadline| deadline <= now) {
+                self.release_reads(out);
+            }
+        }
+        self.show();
+    }
+
+    fn free_runs(&self) -> Vec<(u32, u32)> {
+        self.layout.free_runs()
+    }
+}

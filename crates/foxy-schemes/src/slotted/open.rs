@@ -1,0 +1,327 @@
+//! Opening: the control file, the index that the last closing wrote, the data files; then the store
+//! is claimed durably.
+
+use super::entries::New;
+use super::image::{self, Listed};
+use super::work::{Job, filled};
+use super::{CONTROL, Phase, Slotted, slots_of};
+use foxy_base::Random;
+use foxy_device::{DirectoryEntry, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
+use foxy_store::beginning::{AnewReason, Beginning};
+use foxy_store::completion::written;
+use foxy_store::contract::Outbox;
+use foxy_store::layout::{PAGE, SLOT};
+use foxy_store::record::slots_for;
+use foxy_store::status::{OpenStoreError, StoreStatus};
+use foxy_store::superblock::{Found, Superblock};
+use std::collections::VecDeque;
+
+/// Bytes of the index read at once.
+const READ_AT_ONCE: usize = 1 << 20;
+
+const LOST: Beginning = Beginning::Anew(AnewReason::IndexLost);
+/// How often the claim is tried on a device that fails.
+const CLAIMS: u32 = 3;
+
+/// How far the opening is.
+#[derive(Debug)]
+pub enum Opening {
+    /// The control file is being opened.
+    Control,
+    /// It is being created.
+    Creating,
+    /// What was created is being made durable, so that nothing is written to a file that may not
+    /// last.
+    Created,
+    /// Its superblocks are being read, of a file of so many bytes.
+    Superblocks(u64),
+    /// The index is being read; so many bytes of it are wanted in all, once that is known.
+    Index(Vec<u8>, Option<usize>),
+    /// The directory of the data files is being made.
+    Directory,
+    /// It and its folders are being listed: the one under way, those that are next, what was found
+    /// to be removed.
+    Listing(StorePath, Vec<StorePath>, Vec<StorePath>),
+    /// So many files that are no record's any more are being removed.
+    Removing(usize),
+    /// These steps make the claim durable, at the try of this number.
+    Claiming(VecDeque<Step>, u32),
+}
+
+/// A step of the claim.
+#[derive(Debug)]
+pub enum Step {
+    /// Writes the superblock's copy of this number.
+    Write(usize),
+    /// Makes it durable.
+    Sync,
+}
+
+impl Slotted {
+    fn control_path(&self) -> StorePath {
+        StorePath::new(format!("{}.foxy", self.plan.name))
+    }
+
+    fn go(&mut self, opening: Opening, op: IoOp, out: &mut Outbox) {
+        self.phase = Phase::Opening(opening);
+        self.submit(op, Job::Open, out);
+    }
+
+    pub(super) fn begin_opening(&mut self, out: &mut Outbox) {
+        let op = IoOp::Open { file: CONTROL, path: self.control_path() };
+        self.go(Opening::Control, op, out);
+    }
+
+    fn fail(&mut self, error: OpenStoreError) {
+        self.phase = Phase::Unusable(error);
+        self.observer.status.set(StoreStatus::Unusable(error));
+    }
+
+    pub(super) fn opening_step(&mut self, done: IoDone, out: &mut Outbox) {
+        let Phase::Opening(opening) = std::mem::replace(&mut self.phase, Phase::New) else {
+            return;
+        };
+        match opening {
+            Opening::Control => match done.result {
+                Ok(IoOutput::Opened { size: 0 }) | Err(IoError::NotFound) => {
+                    self.create_control(out)
+                }
+                Ok(IoOutput::Opened { size }) => {
+                    self.go(Opening::Superblocks(size), read(0, 2 * PAGE), out)
+                }
+                result => {
+                    self.fail(OpenStoreError::opening(result.err().unwrap_or(IoError::Device)))
+                }
+            },
+            Opening::Creating => match done.result {
+                Ok(_) => self.go(Opening::Created, IoOp::Sync { file: CONTROL }, out),
+                Err(IoError::NoSpace) => self.fail(OpenStoreError::NoSpace),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+            Opening::Created => match done.result {
+                Ok(_) => self.begin_anew(Beginning::of_blank(&self.settings.store), out),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+            Opening::Superblocks(size) => self.superblocks_read(size, done, out),
+            Opening::Index(bytes, wanted) => self.index_read(bytes, wanted, done, out),
+            Opening::Directory => match done.result {
+                Ok(_) => self.list_next(vec![self.directory()], Vec::new(), out),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+            Opening::Listing(path, mut next, mut stale) => match done.result {
+                Ok(IoOutput::Listing(listed)) => {
+                    for entry in listed {
+                        self.judge_entry(&path, &entry, &mut next, &mut stale);
+                    }
+                    self.list_next(next, stale, out);
+                }
+                result => {
+                    self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device)))
+                }
+            },
+            Opening::Removing(left) => self.phase = Phase::Opening(Opening::Removing(left)),
+            Opening::Claiming(steps, number) => match written(&done) {
+                Ok(()) => self.claim_next(steps, number, out),
+                Err(_) if number < CLAIMS => self.claim_durably(number + 1, out),
+                Err(error) => self.fail(OpenStoreError::Device(error)),
+            },
+        }
+    }
+
+    fn create_control(&mut self, out: &mut Outbox) {
+        let op = IoOp::Create { file: CONTROL, path: self.control_path(), size: 2 * PAGE as u64 };
+        self.go(Opening::Creating, op, out);
+    }
+
+    fn superblocks_read(&mut self, size: u64, done: IoDone, out: &mut Outbox) {
+        let buffer = match (done.result, done.buffer) {
+            (Ok(IoOutput::Moved { count }), Some(mut buffer)) => {
+                buffer.truncate(count.min(buffer.len()));
+                buffer
+            }
+            (result, _) => {
+                return self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device)));
+            }
+        };
+        let bytes = buffer.as_ref();
+        if (bytes.len() as u64) < size.min(2 * PAGE as u64) {
+            return self.fail(OpenStoreError::Device(IoError::Device));
+        }
+        let (first, second) = bytes.split_at(bytes.len().min(PAGE));
+        match Superblock::judge(first, second) {
+            Err(error) => self.fail(error),
+            Ok(Found::Ours(superblock)) if superblock.requested == self.settings.store.size => {
+                self.superblock = superblock;
+                self.secret = superblock.secret();
+                self.sequence = (superblock.opens + 1) << 40;
+                self.go(Opening::Index(Vec::new(), None), read(2 * PAGE as u64, PAGE), out);
+            }
+            Ok(Found::Ours(superblock)) => {
+                self.superblock = superblock;
+                let reason = AnewReason::other_size(&superblock, &self.settings.store);
+                self.begin_anew(Beginning::Anew(reason), out);
+            }
+            Ok(Found::Blank) if size > 2 * PAGE as u64 => self.fail(OpenStoreError::Foreign),
+            Ok(Found::Blank) => self.begin_anew(Beginning::of_blank(&self.settings.store), out),
+            Ok(Found::Damaged) => {
+                self.begin_anew(Beginning::Anew(AnewReason::SuperblocksDamaged), out)
+            }
+        }
+    }
+
+    /// The store begins empty: a new secret makes all old records unreadable.
+    fn begin_anew(&mut self, beginning: Beginning, out: &mut Outbox) {
+        self.observer.begins(beginning);
+        let old = self.superblock;
+        let mut random =
+            Random::new(self.settings.store.seed ^ old.salt.rotate_left(17) ^ (old.generation + 1));
+        self.superblock.salt = random.next_u64();
+        self.secret = self.superblock.secret();
+        self.sequence = (old.opens + 1) << 40;
+        self.make_directory(out);
+    }
+
+    fn index_read(
+        &mut self,
+        mut bytes: Vec<u8>,
+        wanted: Option<usize>,
+        done: IoDone,
+        out: &mut Outbox,
+    ) {
+        let generation = self.superblock.generation;
+        let Ok(buffer) = filled(done) else { return self.begin_anew(LOST, out) };
+        bytes.extend_from_slice(buffer.as_ref());
+        let wanted = wanted.or_else(|| {
+            let length = usize::try_from(image::length(&bytes, generation, &self.secret)?).ok()?;
+            let most = usize::try_from(super::index_bytes(self.settings.store.size)).ok()?;
+            Some((image::HEAD + length).next_multiple_of(PAGE)).filter(|&all| all <= most)
+        });
+        match wanted {
+            None => self.begin_anew(LOST, out),
+            Some(all) if bytes.len() < all => {
+                let offset = (2 * PAGE + bytes.len()) as u64;
+                let length = (all - bytes.len()).min(READ_AT_ONCE);
+                self.go(Opening::Index(bytes, wanted), read(offset, length), out);
+            }
+            Some(_) => match image::decode(&bytes, generation, &self.secret) {
+                Some(listed) => self.adopt(listed, out),
+                None => self.begin_anew(LOST, out),
+            },
+        }
+    }
+
+    fn adopt(&mut self, listed: Vec<Listed>, out: &mut Outbox) {
+        self.observer.begins(Beginning::Kept);
+        for record in listed {
+            let slots: u64 = record.pieces.iter().map(|piece| u64::from(piece.slots)).sum();
+            let sound = slots == u64::from(slots_for(record.content as usize))
+                && self.entries.find(record.key).is_none()
+                && self.layout.adopt(&record.pieces);
+            if sound {
+                for piece in &record.pieces {
+                    self.files.adopt(piece.file);
+                }
+                let Listed { key, site, sequence, content, .. } = record;
+                let id = self.entries.insert(New { key, site, sequence, content, held: None });
+                self.note_begin(id, &record.pieces);
+                self.entries.get_mut(id).pieces = record.pieces;
+            }
+        }
+        let live = u64::from(self.entries.live());
+        self.observer.statistics.recovered.add(live);
+        self.observer.statistics.recovered_from_checkpoint.add(live);
+        self.make_directory(out);
+    }
+
+    fn make_directory(&mut self, out: &mut Outbox) {
+        self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
+    }
+
+    /// Lists the next folder, or removes what was found.
+    fn list_next(&mut self, mut next: Vec<StorePath>, stale: Vec<StorePath>, out: &mut Outbox) {
+        match next.pop() {
+            Some(path) => {
+                self.go(Opening::Listing(path.clone(), next, stale), IoOp::List { path }, out);
+            }
+            None => self.remove_stale(stale, out),
+        }
+    }
+
+    /// Folders are listed too, files that hold no record are removed, and what is not ours is left
+    /// alone.
+    fn judge_entry(
+        &mut self,
+        folder: &StorePath,
+        entry: &DirectoryEntry,
+        next: &mut Vec<StorePath>,
+        stale: &mut Vec<StorePath>,
+    ) {
+        let path = StorePath::new(format!("{}/{}", folder.as_str(), entry.name));
+        match u64::from_str_radix(&entry.name, 16) {
+            Ok(_) if entry.is_directory => next.push(path),
+            Ok(file) if !self.files.exists(file) || self.path_of(file) != path => stale.push(path),
+            Ok(file) => self.layout.found(file, entry.size.div_ceil(SLOT as u64)),
+            Err(_) => self.observer.statistics.foreign_files.set(1),
+        }
+    }
+
+    fn remove_stale(&mut self, stale: Vec<StorePath>, out: &mut Outbox) {
+        let count = stale.len();
+        for path in stale {
+            self.submit(IoOp::Remove { path }, Job::RemoveStale, out);
+        }
+        self.phase = Phase::Opening(Opening::Removing(count));
+        if count == 0 {
+            self.claim(out);
+        }
+    }
+
+    pub(super) fn removed_stale(&mut self, out: &mut Outbox) {
+        if let Phase::Opening(Opening::Removing(left)) = &mut self.phase {
+            *left -= 1;
+            if *left == 0 {
+                self.claim(out);
+            }
+        }
+    }
+
+    /// From here on, the index on disk belongs to an older generation.
+    fn claim(&mut self, out: &mut Outbox) {
+        self.superblock.generation += 1;
+        self.superblock.opens += 1;
+        self.superblock.requested = self.settings.store.size;
+        self.superblock.size = self.settings.store.size;
+        self.claim_durably(1, out);
+    }
+
+    /// Writes both copies of the superblock from the first on: what a failed write or sync left is
+    /// overwritten.
+    fn claim_durably(&mut self, number: u32, out: &mut Outbox) {
+        let steps = [Step::Write(0), Step::Sync, Step::Write(1), Step::Sync];
+        self.claim_next(steps.into(), number, out);
+    }
+
+    fn claim_next(&mut self, mut steps: VecDeque<Step>, number: u32, out: &mut Outbox) {
+        let op = match steps.pop_front() {
+            Some(Step::Write(copy)) => IoOp::Write {
+                file: CONTROL,
+                offset: (copy * PAGE) as u64,
+                buffer: IoBuffer::copy_of(&self.superblock.encode()),
+            },
+            Some(Step::Sync) => IoOp::Sync { file: CONTROL },
+            None => {
+                assert!(
+                    u64::from(slots_of(self.settings.store.size)) >= self.layout.capacity(),
+                    "within the size"
+                );
+                self.phase = Phase::Serving;
+                return self.observer.status.set(StoreStatus::Serving);
+            }
+        };
+        self.go(Opening::Claiming(steps, number), op, out);
+    }
+}
+
+fn read(offset: u64, length: usize) -> IoOp {
+    IoOp::Read { file: CONTROL, offset, buffer: IoBuffer::zeroed(length) }
+}

@@ -1,0 +1,181 @@
+//! Reading ahead (R36): with a record, those of its origin server that follow it on disk are read
+//! too, in the same read, and kept in a little memory until they are asked for. What is decided
+//! here and what is kept; the reads are in `hits`.
+
+use super::Slotted;
+use super::entries::EntryId;
+use super::hits::Wanted;
+use foxy_device::IoBuffer;
+use foxy_store::contract::Record;
+use foxy_store::layout::SLOT;
+use std::collections::{BTreeMap, HashMap};
+
+/// How many times the most that one read takes along is kept.
+const READS_KEPT: usize = 16;
+
+#[derive(Debug)]
+struct Kept {
+    sequence: u64,
+    record: Record,
+    turn: u64,
+}
+
+/// Records that were read along and that nobody has asked for yet.
+#[derive(Debug)]
+pub struct Prefetch {
+    /// Bytes that one read takes along at most; 0 for none.
+    limit: usize,
+    kept: HashMap<EntryId, Kept>,
+    by_turn: BTreeMap<u64, EntryId>,
+    bytes: usize,
+    turns: u64,
+}
+
+impl Prefetch {
+    /// None yet; a read takes along at most `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self { limit, kept: HashMap::new(), by_turn: BTreeMap::new(), bytes: 0, turns: 0 }
+    }
+
+    /// Whether anything is ever read along.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        self.limit > 0
+    }
+
+    /// Keeps a record; gives how many older ones that pushed out.
+    fn keep(&mut self, id: EntryId, sequence: u64, record: Record) -> u64 {
+        self.turns += 1;
+        self.bytes += record.len();
+        self.by_turn.insert(self.turns, id);
+        let known = self.kept.insert(id, Kept { sequence, record, turn: self.turns });
+        assert!(known.is_none(), "what is kept is not read along again");
+        let mut pushed_out = 0;
+        while self.bytes > self.limit * READS_KEPT
+            && let Some((_, id)) = self.by_turn.first_key_value()
+        {
+            self.take(*id);
+            pushed_out += 1;
+        }
+        pushed_out
+    }
+
+    fn take(&mut self, id: EntryId) -> Option<Kept> {
+        let kept = self.kept.remove(&id)?;
+        self.by_turn.remove(&kept.turn);
+        self.bytes -= kept.record.len();
+        Some(kept)
+    }
+
+    /// Memory taken, in bytes, as far as it is known.
+    #[must_use]
+    pub const fn memory(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// A record that is read along.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbour {
+    /// Which.
+    pub wanted: Wanted,
+    /// How many slots.
+    slots: u32,
+}
+
+impl Neighbour {
+    /// How many slots it takes.
+    pub const fn slots(&self) -> u32 {
+        self.slots
+    }
+}
+
+impl Slotted {
+    /// The records to read along with one: those of its server that follow it without a gap, as
+    /// many as the limit lets.
+    pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
+        let entry = self.entries.get(id);
+        let ([piece], true) = (&entry.pieces[..], self.prefetch.is_on()) else { return Vec::new() };
+        let (mut end, mut left) = (piece.first + piece.slots, self.prefetch.limit / SLOT);
+        let mut found = Vec::new();
+        for &(_, first, next) in
+            self.begins.range((piece.file, end, 0)..=(piece.file, u32::MAX, EntryId::MAX))
+        {
+            let other = self.entries.get(next);
+            let slots = other.slots();
+            let fits = first == end
+                && other.site == entry.site
+                && other.pieces.len() == 1
+                && slots as usize <= left
+                && other.live
+                && other.writes == 0;
+            if !fits || self.prefetch.kept.contains_key(&next) || self.hits.is_coming(next) {
+                break;
+            }
+            let wanted = Wanted { key: other.key, sequence: other.sequence, entry: next };
+            found.push(Neighbour { wanted, slots });
+            end += slots;
+            left -= slots as usize;
+        }
+        found
+    }
+
+    /// Keeps what was read along, as far as it is still there and sound. It is at the end of the
+    /// bytes read.
+    pub(super) fn keep_neighbours(&mut self, neighbours: &[Neighbour], bytes: &IoBuffer) {
+        let along: u32 = neighbours.iter().map(Neighbour::slots).sum();
+        let (_, mut rest) = bytes.as_ref().split_at(bytes.len() - along as usize * SLOT);
+        for &Neighbour { wanted, slots } in neighbours {
+            let (bytes, after) = rest.split_at(slots as usize * SLOT);
+            rest = after;
+            let record = match self.still_there(&wanted) {
+                true => self.decode(IoBuffer::copy_of(bytes), &wanted).ok(),
+                false => None,
+            };
+            if let Some(record) = record {
+                let pushed_out = self.prefetch.keep(wanted.entry, wanted.sequence, record);
+                self.observer.statistics.prefetched.add(1);
+                self.observer.statistics.prefetch_wasted.add(pushed_out);
+            }
+        }
+    }
+
+    /// The record, if it was read along; it is not kept any longer.
+    pub(super) fn take_prefetched(&mut self, id: EntryId) -> Option<Record> {
+        let kept = self.prefetch.take(id)?;
+        assert_eq!(kept.sequence, self.entries.get(id).sequence, "what is dropped is forgotten");
+        self.observer.statistics.prefetch_useful.add(1);
+        Some(kept.record)
+    }
+
+    /// Nobody will ask for it any more.
+    pub(super) fn forget_prefetched(&mut self, id: EntryId) {
+        if self.prefetch.take(id).is_some() {
+            self.observer.statistics.prefetch_wasted.add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn record(bytes: usize) -> Record {
+        Record { head: Bytes::new(), body: Bytes::from(vec![1; bytes]) }
+    }
+
+    #[test]
+    fn what_was_kept_for_longest_is_pushed_out_first() {
+        let mut prefetch = Prefetch::new(100);
+        for id in 0..16 {
+            assert_eq!(prefetch.keep(id, 1, record(100)), 0, "record {id}");
+        }
+        assert!(prefetch.take(3).is_some());
+        assert_eq!(prefetch.keep(16, 1, record(50)), 0);
+        assert_eq!(prefetch.keep(17, 1, record(150)), 1);
+        assert!(prefetch.take(0).is_none() && prefetch.take(1).is_some());
+        assert_eq!(prefetch.memory(), 1500);
+    }
+}

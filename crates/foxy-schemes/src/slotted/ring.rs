@@ -1,0 +1,128 @@
+//! The layout of Squid's coss (R61, R65): one file as a ring of stripes. Records follow each other
+//! within the current stripe; when the next one does not fit, the next stripe becomes current and
+//! everything that lies in it is dropped.
+
+use super::layout::{FileKind, Layout, Piece, Placement};
+use foxy_store::layout::SLOT;
+
+/// Slots of a stripe in a store that is large enough: 1 MiB.
+const STRIPE: u32 = (1 << 20) / SLOT as u32;
+/// The fewest stripes a ring has.
+const FEWEST_STRIPES: u32 = 8;
+
+/// The ring.
+#[derive(Debug)]
+pub struct Ring {
+    stripe: u32,
+    stripes: u32,
+    current: u32,
+    used: u32,
+    /// The next stripe is clear.
+    cleared: bool,
+}
+
+impl Ring {
+    /// A ring of as many whole stripes as fit.
+    #[must_use]
+    pub fn new(slots: u32) -> Self {
+        let stripe = STRIPE.min(slots / FEWEST_STRIPES).max(1);
+        Self { stripe, stripes: slots / stripe, current: 0, used: 0, cleared: false }
+    }
+
+    /// Slots of a stripe of a store with so many slots.
+    #[must_use]
+    pub fn stripe_of(slots: u32) -> u32 {
+        Self::new(slots).stripe
+    }
+}
+
+impl Layout for Ring {
+    fn place(&mut self, slots: u32) -> Placement {
+        assert!(slots <= self.stripe, "the scheme refuses what is larger than a stripe");
+        if self.used + slots > self.stripe {
+            let next = (self.current + 1) % self.stripes;
+            if !self.cleared {
+                let piece = Piece { file: 0, first: next * self.stripe, slots: self.stripe };
+                return Placement::AfterClearing(piece);
+            }
+            (self.current, self.used, self.cleared) = (next, 0, false);
+        }
+        let first = self.current * self.stripe + self.used;
+        self.used += slots;
+        Placement::At(vec![Piece { file: 0, first, slots }])
+    }
+
+    fn cleared(&mut self, clear: bool) -> bool {
+        self.cleared = clear;
+        clear
+    }
+
+    fn clears(&self) -> bool {
+        true
+    }
+
+    fn free(&mut self, _pieces: &[Piece]) {}
+
+    /// The records of a closed store stay where they are; the ring goes on behind the newest of
+    /// them, which is adopted last.
+    fn adopt(&mut self, pieces: &[Piece]) -> bool {
+        let [Piece { file: 0, first, slots }] = *pieces else { return false };
+        let stripe = first / self.stripe;
+        let within = first % self.stripe + slots <= self.stripe && stripe < self.stripes;
+        if within {
+            (self.current, self.used) = (stripe, self.stripe);
+        }
+        within
+    }
+
+    fn kind(&self, _file: u64) -> FileKind {
+        FileKind::Shared(u64::from(self.stripe) * u64::from(self.stripes) * SLOT as u64)
+    }
+
+    fn capacity(&self) -> u64 {
+        u64::from(self.stripe) * u64::from(self.stripes)
+    }
+
+    fn largest(&self) -> u64 {
+        u64::from(self.stripe)
+    }
+
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_turns_stripe_by_stripe_and_asks_for_each_to_be_cleared() {
+        let mut ring = Ring::new(80);
+        let at = |first, slots| Placement::At(vec![Piece { file: 0, first, slots }]);
+        assert_eq!((ring.place(6), ring.place(4)), (at(0, 6), at(6, 4)));
+        for turn in 1..20 {
+            let first = turn % 8 * 10;
+            let clear = Placement::AfterClearing(Piece { file: 0, first, slots: 10 });
+            assert_eq!((ring.place(7), ring.place(7)), (clear.clone(), clear), "turn {turn}");
+            ring.cleared(true);
+            assert_eq!(ring.place(7), at(first, 7), "turn {turn}");
+        }
+    }
+
+    #[test]
+    fn after_adoption_the_ring_goes_on_behind_the_newest_record() {
+        let mut ring = Ring::new(80);
+        for first in [70, 0, 15] {
+            assert!(ring.adopt(&[Piece { file: 0, first, slots: 5 }]));
+        }
+        for wrong in [Piece { file: 0, first: 8, slots: 5 }, Piece { file: 0, first: 80, slots: 1 }]
+        {
+            assert!(!ring.adopt(&[wrong]));
+        }
+        assert_eq!(
+            ring.place(1),
+            Placement::AfterClearing(Piece { file: 0, first: 20, slots: 10 })
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! The operations under way: what each is for, and where its completion goes.
+
+use super::Slotted;
+use super::entries::EntryId;
+use foxy_base::Instant;
+use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
+use foxy_store::completion::written;
+use foxy_store::contract::Outbox;
+
+/// What an operation under way is for.
+#[derive(Debug)]
+pub enum Job {
+    /// A step of opening the store.
+    Open,
+    /// A step of closing it.
+    CloseStep,
+    /// Opening or creating a data file.
+    OpenData(u64),
+    /// Making a folder for a data file that is to be created; these are made next, last first.
+    MakeFolder(u64, Vec<StorePath>),
+    /// Part of a get.
+    Read { file: u64, read: u64, part: usize },
+    /// Writing so many bytes of these records.
+    Write { file: u64, bytes: usize, records: Vec<EntryId> },
+    /// Making a data file durable before the index is written.
+    Settle(u64),
+    /// Letting go of a file.
+    Close(FileId),
+    /// Removing a data file that was given up.
+    Remove(u64),
+    /// Removing a data file of an earlier life of the store.
+    RemoveStale,
+}
+
+impl Slotted {
+    /// Submits an operation.
+    pub(super) fn submit(&mut self, op: IoOp, job: Job, out: &mut Outbox) {
+        self.next_io += 1;
+        self.jobs.insert(IoId(self.next_io), job);
+        out.submit(IoId(self.next_io), op);
+    }
+
+    /// An operation that never reached the device has failed.
+    pub(super) fn failed(&mut self, job: Job, error: IoError, now: Instant, out: &mut Outbox) {
+        match job {
+            Job::Read { read, part, .. } => self.part_read(read, part, Err(error), now, out),
+            Job::Write { bytes, records, .. } => {
+                self.batch_written(bytes, records, Err(error), out)
+            }
+            Job::Settle(_) => self.settled(Err(error), out),
+            Job::Open
+            | Job::CloseStep
+            | Job::OpenData(_)
+            | Job::MakeFolder(..)
+            | Job::Close(_)
+            | Job::Remove(_)
+            | Job::RemoveStale => {}
+        }
+    }
+
+    /// Takes a completion to where it belongs.
+    pub(super) fn dispatch(&mut self, job: Job, done: IoDone, now: Instant, out: &mut Outbox) {
+        match job {
+            Job::Open => self.opening_step(done, out),
+            Job::CloseStep => self.closing_step(written(&done), out),
+            Job::OpenData(file) => self.data_opened(file, done.result.map(|_| ()), now, out),
+            Job::MakeFolder(file, left) => self.make_folders(file, left, out),
+            Job::Read { file, read, part } => {
+                self.accessed(file, out);
+                self.part_read(read, part, filled(done), now, out);
+            }
+            Job::Write { file, bytes, records } => {
+                self.accessed(file, out);
+                self.batch_written(bytes, records, written(&done), out);
+            }
+            Job::Settle(file) => {
+                self.accessed(file, out);
+                self.settled(done.result.map(|_| ()), out);
+            }
+            Job::Close(id) => self.data_closed(id),
+            Job::Remove(file) => {
+                self.layout.removed(file);
+                self.place_waiting(now, out);
+            }
+            Job::RemoveStale => self.removed_stale(out),
+        }
+    }
+}
+
+/// The buffer of a read that gave all that was asked for.
+pub fn filled(done: IoDone) -> Result<IoBuffer, IoError> {
+    match (done.result?, done.buffer) {
+        (IoOutput::Moved { count }, Some(buffer)) if count == buffer.len() => Ok(buffer),
+        _ => Err(IoError::Device),
+    }
+}

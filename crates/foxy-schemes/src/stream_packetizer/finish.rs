@@ -1,0 +1,86 @@
+//! Closing in order, and giving up when the store cannot be opened.
+
+use super::StreamPacketizer;
+use super::pending::LaneName;
+use super::pending::Pending;
+use super::script::{After, Step};
+use super::state::Phase;
+use foxy_base::Instant;
+use foxy_device::IoOp;
+use foxy_store::contract::{Answer, Outbox, RefusedReason, Ticket};
+use foxy_store::status::OpenStoreError;
+
+impl StreamPacketizer {
+    /// A store that serves writes out what it has; in any other phase there is nothing to write.
+    pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
+        match self.phase {
+            Phase::Serving => {
+                self.enter(Phase::Closing);
+                self.closing = Some(ticket);
+            }
+            Phase::Closing | Phase::Closed => {
+                out.reply(ticket, Answer::Refused(RefusedReason::Closed))
+            }
+            _ => {
+                self.closing = Some(ticket);
+                self.finish_close(out);
+            }
+        }
+    }
+
+    /// Takes the next step towards being closed, once what was begun before has ended.
+    pub(super) fn progress_close(&mut self, _now: Instant, out: &mut Outbox) {
+        self.flush(out);
+        let busy = !self.flights.is_empty()
+            || self.reads_in_flight > 0
+            || !self.forgetting.is_idle()
+            || !self.idle(LaneName::Journal)
+            || !self.idle(LaneName::Checkpoint);
+        if busy {
+            return;
+        }
+        if !self.close_synced {
+            return self.run(LaneName::Checkpoint, vec![Step::Sync], After::CloseSynced, out);
+        }
+        let begun = !self.complete_checkpoint_tried && self.begin_complete_checkpoint(out);
+        self.complete_checkpoint_tried = true;
+        if !begun {
+            self.finish_close(out);
+        }
+    }
+
+    fn finish_close(&mut self, out: &mut Outbox) {
+        self.abandon(out);
+        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
+        self.enter(Phase::Closed);
+        if let Some(ticket) = self.closing.take() {
+            out.reply(ticket, Answer::Closed);
+        }
+    }
+
+    /// Answers everything that still waits.
+    fn abandon(&mut self, out: &mut Outbox) {
+        for pending in self.pending.values() {
+            if let Pending::Read(read) = pending {
+                out.reply(read.ticket, Answer::Absent(foxy_store::contract::AbsentReason::Closed));
+            }
+        }
+        let mut tickets = self.take_waiting();
+        tickets.extend(self.take_committing());
+        for ticket in tickets {
+            out.reply(ticket, Answer::Refused(RefusedReason::Closed));
+        }
+        self.reads_in_flight = 0;
+    }
+
+    /// The store cannot be used: the proxy goes on without it.
+    pub(super) fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
+        self.give_up(error);
+        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
+    }
+
+    pub(super) fn give_up(&mut self, error: OpenStoreError) {
+        self.failure = Some(error);
+        self.enter(Phase::Unusable);
+    }
+}

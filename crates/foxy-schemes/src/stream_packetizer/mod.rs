@@ -1,0 +1,257 @@
+//! STREAM-PACKETIZER (R22, R25): one preallocated file, records in 512-byte slots, the next free
+//! run of pages cyclically, gathered in a page buffer that is written in one piece. This file holds
+//! the state and its legal transitions; the files beside it hold what happens in each.
+//!
+//! Why a get never lies: a record is put into the buffer, and so written, only once every older
+//! record of its key that may still lie on disk is durably forgotten. Leftovers are kept in the
+//! index until they are durably overwritten, so it is known when that costs a sync; for a new key
+//! it costs none.
+
+mod facts;
+mod finish;
+mod forget;
+mod io;
+mod load;
+pub mod open;
+mod pending;
+mod reads;
+mod scan;
+mod script;
+mod snapshot;
+mod state;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+use crate::SchemeSettings;
+use crate::index::{EntryId, Index};
+use crate::pages::Pages;
+use facts::Forgetting;
+use foxy_base::Instant;
+use foxy_device::{FileId, IoDone};
+use foxy_store::contract::{
+    AbsentReason, Answer, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
+};
+use foxy_store::layout::{Layout, SLOT, SLOTS_PER_PAGE};
+use foxy_store::observe::Observer;
+use foxy_store::opening::{FirstSync, Opening, Place};
+use foxy_store::record::Secret;
+use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
+use foxy_store::superblock::Superblock;
+use load::Loading;
+use pending::Pending;
+use scan::Scan;
+use script::Lane;
+use snapshot::Snapshot;
+use state::Phase;
+use std::collections::{BTreeMap, HashMap};
+use window::{Flight, Window};
+
+/// The store's file within its device.
+pub const FILE_NAME: &str = "stream-packetizer.foxy";
+
+/// The scheme. Made by [`crate::SchemeName::make`].
+pub struct StreamPacketizer {
+    settings: SchemeSettings,
+    observer: Observer,
+    phase: Phase,
+    failure: Option<OpenStoreError>,
+    file: FileId,
+    opening: Opening,
+    layout: Layout,
+    superblock: Superblock,
+    secret: Secret,
+    index: Index,
+    pages: Pages,
+    sequence: u64,
+    /// Records numbered this or less are durable, or were never written.
+    durable: u64,
+    sync_failures: u32,
+    next_io: u64,
+    pending: BTreeMap<u64, Pending>,
+    lanes: [Lane; 2],
+    overwritten: Vec<EntryId>,
+    window: Option<Window>,
+    flights: Vec<Flight>,
+    buffered: HashMap<EntryId, Record>,
+    waiting: usize,
+    reads_in_flight: usize,
+    evicting: bool,
+    forgetting: Forgetting,
+    loading: Loading,
+    scan: Scan,
+    snapshot: Option<Snapshot>,
+    checkpoint_number: u64,
+    next_checkpoint: Instant,
+    changed: bool,
+    closing: Option<Ticket>,
+    close_synced: bool,
+    complete_checkpoint_tried: bool,
+}
+
+impl StreamPacketizer {
+    /// A scheme that is not open yet.
+    #[must_use]
+    pub fn new(settings: &SchemeSettings, observer: Observer) -> Self {
+        let layout = Layout::of(settings.store.size);
+        Self {
+            settings: settings.clone(),
+            opening: Opening::new(
+                FILE_NAME,
+                &settings.store,
+                &observer,
+                FirstSync::Now,
+                Place::File,
+            ),
+            observer,
+            phase: Phase::New,
+            failure: None,
+            file: FileId(0),
+            layout,
+            superblock: Superblock::default(),
+            secret: Secret::new(0),
+            index: Index::new(settings.store.seed, settings.make_policy()),
+            pages: Pages::new(layout.data.pages),
+            sequence: 0,
+            durable: 0,
+            sync_failures: 0,
+            next_io: 0,
+            pending: BTreeMap::new(),
+            lanes: [Lane::default(), Lane::default()],
+            overwritten: Vec::new(),
+            window: None,
+            flights: Vec::new(),
+            buffered: HashMap::new(),
+            waiting: 0,
+            reads_in_flight: 0,
+            evicting: false,
+            forgetting: Forgetting::default(),
+            loading: Loading::default(),
+            scan: Scan::default(),
+            snapshot: None,
+            checkpoint_number: 0,
+            next_checkpoint: Instant::ZERO,
+            changed: false,
+            closing: None,
+            close_synced: false,
+            complete_checkpoint_tried: false,
+        }
+    }
+
+    /// Whether something may lie on disk that the index does not know of.
+    fn blind(&self) -> bool {
+        self.index.doubtful() > 0
+    }
+
+    /// Slots that records can use.
+    fn capacity_slots(&self) -> u64 {
+        u64::from(self.pages.count() - self.pages.retired()) * u64::from(SLOTS_PER_PAGE)
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// What a get is told when the phase does not serve it, and what a put or removal.
+    fn unable(&self) -> (AbsentReason, RefusedReason) {
+        let unable = match self.phase {
+            Phase::Unusable => Unable::Failed(self.failure.unwrap_or(OpenStoreError::Foreign)),
+            Phase::Closing | Phase::Closed => Unable::Closed,
+            _ => Unable::Recovering,
+        };
+        unable.reasons()
+    }
+
+    fn show(&self) {
+        let statistics = &self.observer.statistics;
+        statistics.records.set(u64::from(self.index.live()));
+        statistics.live_bytes.set(self.index.live_slots() * SLOT as u64);
+        statistics.capacity_bytes.set(self.capacity_slots() * SLOT as u64);
+        statistics.index_bytes.set(self.index.memory() as u64 + u64::from(self.pages.count()));
+        statistics.retired_pages.set(u64::from(self.pages.retired()));
+    }
+
+    fn status(&self) -> StoreStatus {
+        match self.phase {
+            Phase::Scanning => StoreStatus::Rebuilding,
+            Phase::Serving | Phase::Closing => StoreStatus::Serving,
+            Phase::Closed => StoreStatus::Closed,
+            Phase::Unusable => {
+                StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign))
+            }
+            _ => StoreStatus::Opening,
+        }
+    }
+
+    /// Moves to another phase.
+    fn enter(&mut self, next: Phase) {
+        assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
+        self.phase = next;
+        self.observer.status.set(self.status());
+    }
+
+    /// What every event may have made possible.
+    fn after_event(&mut self, now: Instant, out: &mut Outbox) {
+        self.pump_forgets(out);
+        self.sweep(out);
+        if self.phase == Phase::Closing {
+            self.progress_close(now, out);
+        }
+        self.show();
+    }
+}
+
+impl Scheme for StreamPacketizer {
+    fn start(&mut self, _now: Instant, out: &mut Outbox) {
+        self.open(out);
+    }
+
+    fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
+        match request {
+            StoreRequest::Get { ticket, key } => self.get(ticket, key, out),
+            StoreRequest::Put { ticket, key, record, hint } => {
+                match self.put(ticket, key, record, hint, now, out) {
+                    Ok(Some(answer)) => out.reply(ticket, answer),
+                    Ok(None) => {}
+                    Err(reason) => out.reply(ticket, Answer::Refused(reason)),
+                }
+            }
+            StoreRequest::Remove { ticket, key } => self.remove(ticket, key, out),
+            StoreRequest::Close { ticket } => self.close(ticket, out),
+        }
+        self.after_event(now, out);
+    }
+
+    fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
+        self.dispatch(done, now, out);
+        self.after_event(now, out);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if self.phase != Phase::Serving {
+            return None;
+        }
+        let flush =
+            self.window.as_ref().map(|window| window.opened + self.settings.store.flush_after);
+        let checkpoint = (self.changed && self.snapshot.is_none()).then_some(self.next_checkpoint);
+        flush.into_iter().chain(checkpoint).min()
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
+        if self.phase == Phase::Serving {
+            if self
+                .window
+                .as_ref()
+                .is_some_and(|window| window.opened + self.settings.store.flush_after <= now)
+            {
+                self.flush(out);
+            }
+            if self.changed && self.snapshot.is_none() && self.next_checkpoint <= now {
+                self.begin_checkpoint(now, out);
+            }
+        }
+        self.after_event(now, out);
+    }
+}

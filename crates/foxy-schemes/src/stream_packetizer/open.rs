@@ -1,0 +1,230 @@
+//! Opening: the file, its superblocks, the forget journal, the newest checkpoint, and making this
+//! opening durable.
+
+use super::StreamPacketizer;
+use super::load::Loading;
+use super::pending::LaneName;
+use super::pending::Pending;
+use super::script::{After, Step};
+use super::state::Phase;
+use crate::index::Index;
+use crate::pages::Pages;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoDone, IoError};
+use foxy_store::beginning::{AnewReason, Beginning};
+use foxy_store::contract::Outbox;
+use foxy_store::journal::{self, BlockStamp, Forget};
+use foxy_store::layout::{Layout, MOST_BYTES, PAGE};
+use foxy_store::opening::Turn;
+use foxy_store::settings::MINIMUM_SIZE;
+use foxy_store::status::OpenStoreError;
+use foxy_store::superblock::Superblock;
+
+/// How many pages for records are in a file of that many bytes, for an opening as for the check.
+///
+/// # Errors
+/// None is, or no store can be of the size that the superblock says.
+pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreError> {
+    if !(MINIMUM_SIZE..=MOST_BYTES).contains(&superblock.size) {
+        return Err(OpenStoreError::ImpossibleSize(superblock.size));
+    }
+    let layout = Layout::of(superblock.size);
+    let pages = u32::try_from(file / PAGE as u64).unwrap_or(u32::MAX);
+    match pages.saturating_sub(layout.data.first).min(layout.data.pages) {
+        0 => Err(OpenStoreError::Truncated { found: file, expected: superblock.size }),
+        there => Ok(there),
+    }
+}
+
+impl StreamPacketizer {
+    pub(super) fn open(&mut self, out: &mut Outbox) {
+        self.enter(Phase::Opening);
+        self.submit(self.opening.begin(), Pending::Opening, out);
+    }
+
+    /// Takes the next step towards a superblock, found or fresh.
+    pub(super) fn opened(&mut self, done: IoDone, out: &mut Outbox) {
+        let turn = self.opening.advance(done);
+        self.follow(turn, out);
+    }
+
+    fn follow(&mut self, turn: Turn, out: &mut Outbox) {
+        self.file = self.opening.file();
+        match turn {
+            Turn::Next(op) => {
+                self.submit(op, Pending::Opening, out);
+            }
+            Turn::Anew { close, create } => {
+                self.submit(close, Pending::CloseFile, out);
+                self.submit(create, Pending::Opening, out);
+            }
+            Turn::Created(size) => self.format(size, out),
+            Turn::Found(superblock) => self.found_ours(superblock, out),
+            Turn::Failed(error) => self.fail(error, out),
+        }
+    }
+
+    /// Begins an empty store in the file there is: a new secret makes all old records unreadable.
+    /// Nothing is written before the file is durably there, and nothing before the stamp, so that
+    /// one of foxy's is empty, whole and blank, or stamped. The journal gets a block from the
+    /// start: one without any is known to be lost.
+    fn format(&mut self, size: u64, out: &mut Outbox) {
+        self.enter(Phase::Formatting);
+        let superblock = Superblock::fresh(
+            &self.superblock,
+            self.settings.store.seed,
+            self.settings.store.size,
+            size,
+        );
+        let half = Layout::of(superblock.size).journal[superblock.journal_half as usize];
+        let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
+        let block = journal::encode(&[], 0, stamp, &superblock.secret());
+        let steps = [Step::Sync]
+            .into_iter()
+            .chain(Self::superblock_steps(&superblock))
+            .chain([Step::Write(half.offset(), block), Step::Sync])
+            .collect();
+        self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
+    }
+
+    pub(super) fn formatted(
+        &mut self,
+        superblock: Superblock,
+        result: Result<(), IoError>,
+        now: Instant,
+    ) {
+        if let Err(error) = result {
+            return self.give_up(OpenStoreError::Device(error));
+        }
+        self.adopt_superblock(superblock);
+        self.forgetting.begin(self.layout.journal[0], 1);
+        self.begin_serving(now);
+    }
+
+    fn adopt_superblock(&mut self, superblock: Superblock) {
+        self.superblock = superblock;
+        self.secret = superblock.secret();
+        self.observer.statistics.size_bytes.set(superblock.size);
+        self.layout = Layout::of(superblock.size);
+        self.index = Index::new(superblock.salt, self.settings.make_policy());
+        self.pages = Pages::new(self.layout.data.pages);
+        self.sequence = superblock.opens << 40;
+        self.durable = superblock.durable;
+    }
+
+    fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
+        let (found, expected) = (self.opening.size(), superblock.size);
+        let there = match judge_size(&superblock, found) {
+            Ok(there) => there,
+            Err(error) => return self.fail(error, out),
+        };
+        if found < expected {
+            self.observer.begins(Beginning::Cut { found, expected });
+        }
+        if superblock.requested != self.settings.store.size {
+            self.superblock = superblock;
+            let turn = self.opening.anew(AnewReason::other_size(&superblock, &self.settings.store));
+            return self.follow(turn, out);
+        }
+        self.adopt_superblock(superblock);
+        self.pages.retire((there, self.pages.count()));
+        self.scan.begin(there);
+        self.enter(Phase::ReadingJournal);
+        self.read_journal(out);
+    }
+
+    fn read_journal(&mut self, out: &mut Outbox) {
+        self.loading.journal_tries += 1;
+        let half = self.layout.journal[self.superblock.journal_half as usize];
+        self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
+    }
+
+    /// A journal that cannot be read may have forgotten anything, so everything is.
+    pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
+        let half = self.layout.journal[self.superblock.journal_half as usize];
+        let generation = self.superblock.journal_generation;
+        match journal::content(result, half.bytes(), generation, &self.secret) {
+            Some(content) => {
+                self.forgetting.load(content.facts);
+                self.durable = self.durable.max(content.durable);
+                self.enter(Phase::ReadingCheckpoint);
+                self.read_checkpoint_heads(out);
+            }
+            None if self.loading.journal_tries < journal::READS => self.read_journal(out),
+            None => {
+                self.observer.begins(Beginning::Anew(AnewReason::JournalLost));
+                self.format(self.superblock.size, out);
+            }
+        }
+    }
+
+    /// Moves the journal to its other half and makes this opening durable, before anything else is
+    /// written. First comes the superblock as it was read: it may not be durable, and the half that
+    /// it does not name is overwritten next.
+    pub(super) fn switch(&mut self, out: &mut Outbox) {
+        self.enter(Phase::Switching);
+        let (superblock, facts) = self.next_half();
+        let mut steps = Vec::from(Self::superblock_steps(&self.superblock));
+        steps.extend(self.compaction_steps(&superblock, &facts));
+        let superblock = Superblock { opens: superblock.opens + 1, ..superblock };
+        steps.extend(Self::superblock_steps(&superblock));
+        self.run(LaneName::Journal, steps, After::Switched(superblock), out);
+    }
+
+    /// The superblock after the journal's next move, and the facts that must move along.
+    pub(super) fn next_half(&self) -> (Superblock, Vec<Forget>) {
+        let generation = self.superblock.generation + 1;
+        let superblock = Superblock {
+            generation,
+            journal_half: 1 - self.superblock.journal_half,
+            journal_generation: generation,
+            durable: self.durable,
+            ..self.superblock
+        };
+        (superblock, self.forgetting.facts())
+    }
+
+    /// Steps that write the facts to the half that will count.
+    pub(super) fn compaction_steps(&self, superblock: &Superblock, facts: &[Forget]) -> Vec<Step> {
+        let half = self.layout.journal[superblock.journal_half as usize];
+        let stamp =
+            BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
+        let blocks = journal::encode(facts, 0, stamp, &self.secret);
+        vec![Step::Write(half.offset(), blocks), Step::Sync]
+    }
+
+    pub(super) fn switched(
+        &mut self,
+        superblock: Superblock,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        if let Err(error) = result {
+            return self.fail(OpenStoreError::Device(error), out);
+        }
+        self.superblock = superblock;
+        self.sequence = superblock.opens << 40;
+        let half = self.layout.journal[superblock.journal_half as usize];
+        self.forgetting.begin(half, journal::blocks_for(self.forgetting.count()));
+        if self.loading.complete {
+            self.recovered(now);
+        } else {
+            self.enter(Phase::Scanning);
+            self.continue_scan(now, out);
+        }
+    }
+
+    /// The index is known; facts without a record to forget are let go.
+    pub(super) fn recovered(&mut self, now: Instant) {
+        self.observer.statistics.recovered.add(u64::from(self.index.live()));
+        self.loading = Loading::default();
+        self.begin_serving(now);
+        self.release_facts();
+    }
+
+    fn begin_serving(&mut self, now: Instant) {
+        self.enter(Phase::Serving);
+        self.next_checkpoint = now + self.settings.store.checkpoint_interval;
+    }
+}

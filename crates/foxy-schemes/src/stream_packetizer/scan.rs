@@ -1,0 +1,243 @@
+//! Recovery by scan (R39): every slot of the record space is looked at for a header. The newest
+//! record of a key that is not forgotten is live; all others are leftovers. What cannot be read, or
+//! looks like a damaged header, is a doubt that makes every put pay for a forget until the doubtful
+//! pages are overwritten.
+
+use super::StreamPacketizer;
+use super::pending::LaneName;
+use super::pending::Pending;
+use super::script::{After, Step};
+use crate::checkpoint::Listed;
+use crate::index::{Entry, EntryId, EntryState};
+use crate::pages::Run;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoError};
+use foxy_store::contract::{Key, Outbox};
+use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
+use foxy_store::record::{Header, RecordError, SLOTS_LIMIT};
+
+/// How far the scan is.
+#[derive(Debug, Default)]
+pub struct Scan {
+    next: u32,
+    end: u32,
+    in_flight: u32,
+    /// Pieces of a run that could not be read as a whole.
+    again: Vec<Run>,
+    confirmed: Vec<bool>,
+    /// Pages of records that may not be durable.
+    unsettled: Vec<Run>,
+}
+
+/// Pages read at once.
+const PAGES_AT_ONCE: u32 = 256;
+
+/// Reads in flight, so that the disk is kept busy while headers are looked at.
+const DEPTH: u32 = 2;
+
+impl Scan {
+    /// Prepares a scan of the first `pages` pages of the record space.
+    pub fn begin(&mut self, pages: u32) {
+        *self = Self { end: pages, ..Self::default() };
+    }
+
+    fn unsettle(&mut self, (from, to): (u32, u32), count: u32) {
+        let to = to.min(count);
+        match self.unsettled.last_mut() {
+            Some(run)
+                if run.first <= from && from <= run.end() && to - run.first <= PAGES_AT_ONCE =>
+            {
+                run.pages = run.pages.max(to - run.first);
+            }
+            _ => self.unsettled.push(Run { first: from, pages: to - from }),
+        }
+    }
+
+    fn take(&mut self) -> Option<Run> {
+        if let Some(run) = self.again.pop() {
+            return Some(run);
+        }
+        let pages = (self.end - self.next).min(PAGES_AT_ONCE);
+        let run = Run { first: self.next, pages };
+        self.next += pages;
+        (pages > 0).then_some(run)
+    }
+}
+
+impl StreamPacketizer {
+    pub(super) fn continue_scan(&mut self, now: Instant, out: &mut Outbox) {
+        while self.scan.in_flight < DEPTH
+            && let Some(run) = self.scan.take()
+        {
+            self.scan.in_flight += 1;
+            let offset = self.layout.data_offset(run.first);
+            self.submit_read(offset, run.pages as usize * PAGE, Pending::Scan(run), out);
+        }
+        if self.scan.in_flight == 0 {
+            self.settle_next(now, out);
+        }
+    }
+
+    pub(super) fn scanned(
+        &mut self,
+        run: Run,
+        result: Result<IoBuffer, IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        self.scan.in_flight -= 1;
+        match result.ok().filter(|buffer| buffer.len() == run.pages as usize * PAGE) {
+            Some(buffer) => {
+                let first_slot = run.first * SLOTS_PER_PAGE;
+                for (slot, bytes) in (first_slot..).zip(buffer.as_ref().chunks_exact(SLOT)) {
+                    self.look_at(slot, bytes);
+                }
+            }
+            None if run.pages > 1 => {
+                let half = run.pages / 2;
+                self.scan.again.push(Run { first: run.first, pages: half });
+                self.scan.again.push(Run { first: run.first + half, pages: run.pages - half });
+            }
+            None => {
+                self.index.insert(Entry::doubt(run.first * SLOTS_PER_PAGE));
+            }
+        }
+        self.continue_scan(now, out);
+    }
+
+    fn look_at(&mut self, slot: u32, bytes: &[u8]) {
+        match Header::decode(bytes, &self.secret) {
+            Ok(header) => {
+                let id = self.adopt(header.key, header.sequence, slot, header.slots(), true);
+                self.confirm(id);
+                if header.sequence > self.durable {
+                    self.scan.unsettle(self.index.get(id).pages(), self.pages.count());
+                }
+            }
+            Err(RecordError::HeaderDamaged) => {
+                self.index.insert(Entry::doubt(slot));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn confirm(&mut self, id: EntryId) {
+        let place = id as usize;
+        if self.scan.confirmed.len() <= place {
+            self.scan.confirmed.resize(place + 1, false);
+        }
+        self.scan.confirmed[place] = true;
+    }
+
+    /// Takes an entry of a checkpoint into the index.
+    pub(super) fn adopt_listed(&mut self, listed: Listed) {
+        let slots = u32::from(listed.slots);
+        let end = u64::from(listed.first_slot) + u64::from(slots);
+        let within = end <= u64::from(self.pages.count()) * u64::from(SLOTS_PER_PAGE);
+        if within && (1..=SLOTS_LIMIT).contains(&slots) {
+            self.adopt(listed.key, listed.sequence, listed.first_slot, slots, listed.live);
+        }
+    }
+
+    /// Takes a record known to lie somewhere into the index. It is live when nothing newer of its
+    /// key is known, it is not forgotten, and nothing newer lies over it.
+    fn adopt(
+        &mut self,
+        key: Key,
+        sequence: u64,
+        first_slot: u32,
+        slots: u32,
+        live: bool,
+    ) -> EntryId {
+        let known = self.index.of_key(key).find(|&id| {
+            let entry = self.index.get(id);
+            entry.sequence == sequence && entry.first_slot == first_slot
+        });
+        if let Some(id) = known {
+            return id;
+        }
+        let end = first_slot + slots;
+        let whole = end <= self.pages.count() * SLOTS_PER_PAGE
+            && !self.pages.is_retired((end - 1) / SLOTS_PER_PAGE);
+        let forgotten = self.forgetting.up_to(key).is_some_and(|up_to| sequence <= up_to);
+        let mut rivals: Vec<EntryId> = self.index.live_of(key).into_iter().collect();
+        rivals.extend(self.index.live_in(first_slot, end));
+        let newest = rivals.iter().all(|&id| self.index.get(id).sequence < sequence);
+        if live && whole && !forgotten && newest {
+            for id in rivals {
+                if self.index.get(id).state == EntryState::Live {
+                    self.drop_live(id);
+                }
+            }
+            let id =
+                self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Live));
+            self.pages.occupy(self.index.get(id).pages());
+            return id;
+        }
+        self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Leftover))
+    }
+
+    /// A record newer than the last sync known to have succeeded can be read, but an earlier
+    /// process may have been told that it will never be durable; what lies under it would come
+    /// back. It is written again as it is.
+    fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
+        match self.scan.unsettled.pop() {
+            Some(run) => {
+                let offset = self.layout.data_offset(run.first);
+                self.submit_read(offset, run.pages as usize * PAGE, Pending::Settle(run), out);
+            }
+            None => self.scan_done(now, out),
+        }
+    }
+
+    pub(super) fn settle_read(
+        &mut self,
+        run: Run,
+        result: Result<IoBuffer, IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        match result.ok().filter(|buffer| buffer.len() == run.pages as usize * PAGE) {
+            Some(buffer) => {
+                let steps =
+                    vec![Step::Write(self.layout.data_offset(run.first), buffer), Step::Sync];
+                self.run(LaneName::Checkpoint, steps, After::Settled(run), out);
+            }
+            None => self.settled(run, Err(IoError::Device), now, out),
+        }
+    }
+
+    /// What could not be written again is a doubt.
+    pub(super) fn settled(
+        &mut self,
+        run: Run,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        if result.is_err() {
+            for page in run.first..run.end() {
+                self.index.insert(Entry::doubt(page * SLOTS_PER_PAGE));
+            }
+        }
+        self.settle_next(now, out);
+    }
+
+    /// What a checkpoint listed and the scan did not find is not served any more.
+    fn scan_done(&mut self, now: Instant, out: &mut Outbox) {
+        let scan = std::mem::take(&mut self.scan);
+        let count = EntryId::try_from(self.index.slab().len()).expect("fewer records than slots");
+        for id in 0..count {
+            let confirmed = scan.confirmed.get(id as usize).copied().unwrap_or(false);
+            if !confirmed && self.index.get(id).state == EntryState::Live {
+                self.drop_live(id);
+            }
+        }
+        while self.index.live() > self.settings.store.record_limit {
+            self.evict_next();
+        }
+        self.changed = true;
+        self.recovered(now);
+        self.overwrite_doubts(out);
+    }
+}

@@ -1,0 +1,267 @@
+//! Puts: admission, eviction, the page buffer, and its writes. A record is visible once it is in
+//! the buffer.
+
+use super::StreamPacketizer;
+use super::pending::Pending;
+use super::state::Phase;
+use crate::index::{Entry, EntryId, EntryState};
+use crate::pages::Run;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoError, IoOp};
+use foxy_store::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
+use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
+use foxy_store::record::{self, slots_for};
+
+/// The page buffer being filled, and the free pages it will be written to.
+#[derive(Debug)]
+pub struct Window {
+    run: Run,
+    used_slots: u32,
+    buffer: IoBuffer,
+    records: Vec<EntryId>,
+    /// When its first record came.
+    pub opened: Instant,
+}
+
+impl Window {
+    /// The records in it.
+    pub fn records(&self) -> &[EntryId] {
+        &self.records
+    }
+}
+
+/// A page buffer on its way to disk.
+#[derive(Debug)]
+pub struct Flight {
+    io: u64,
+    run: Run,
+    records: Vec<EntryId>,
+    dying: Vec<EntryId>,
+}
+
+impl Flight {
+    /// The records in it.
+    pub fn records(&self) -> &[EntryId] {
+        &self.records
+    }
+}
+
+/// Records evicted for one put beyond what it needs, so that no put waits long for the low
+/// watermark.
+const EVICTIONS_AT_ONCE: u32 = 64;
+
+/// Doubtful pages overwritten when the store is opened; any others are reached by the cyclic
+/// writes.
+const DOUBTS_AT_ONCE: usize = 256;
+
+/// The share of the record space that one record may take.
+const LARGEST_SHARE: u32 = 4;
+
+impl StreamPacketizer {
+    /// Stores at once (`Some`), or later through the journal (`None`).
+    pub(super) fn put(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        record: Record,
+        hint: PlacementHint,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<Option<Answer>, RefusedReason> {
+        if self.phase != Phase::Serving {
+            return Err(self.unable().1);
+        }
+        let whole = hint.size.max(record.len() as u64);
+        let share = self.pages.count() * SLOTS_PER_PAGE / LARGEST_SHARE;
+        let admitted = whole <= self.settings.store.object_limit && self.index.admits(whole);
+        if !record.is_within_limits() || !admitted || slots_for(record.len()) > share {
+            return Err(RefusedReason::TooLarge);
+        }
+        let limit = self.settings.store.waiting_bytes.max(2 * self.settings.store.page_buffer);
+        if self.waiting > 0 && self.waiting + record.len() > limit {
+            // What waits for more to go with would keep others waiting.
+            self.flush(out);
+            return Err(RefusedReason::Busy);
+        }
+        if self.may_have_older(key) {
+            self.put_after_forgetting(ticket, key, record)?;
+            return Ok(None);
+        }
+        let sequence = self.next_sequence();
+        self.place(key, sequence, record, now, out)?;
+        Ok(Some(Answer::Stored))
+    }
+
+    /// Puts a record into the page buffer. Nothing older of its key may be readable after a crash
+    /// any more.
+    pub(super) fn place(
+        &mut self,
+        key: Key,
+        sequence: u64,
+        record: Record,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<(), RefusedReason> {
+        let slots = slots_for(record.len());
+        self.make_room(slots);
+        self.ensure_window(slots, now, out)?;
+        let window = self.window.as_mut().expect("ensured");
+        let start = window.used_slots as usize * SLOT;
+        let place = &mut window.buffer.as_mut()[start..start + slots as usize * SLOT];
+        record::encode(place, key, sequence, &record, &self.secret);
+        let first_slot = window.run.first * SLOTS_PER_PAGE + window.used_slots;
+        window.used_slots += slots;
+        let full = window.used_slots == window.run.pages * SLOTS_PER_PAGE;
+        let entry = Entry::new(key, sequence, first_slot, slots, EntryState::Live);
+        let id = self.index.insert(entry.in_buffer());
+        window.records.push(id);
+        self.pages.occupy(self.index.get(id).pages());
+        self.waiting += slots as usize * SLOT;
+        self.buffered.insert(id, record);
+        self.changed = true;
+        if full {
+            self.flush(out);
+        }
+        Ok(())
+    }
+
+    /// Evicts until the record fits under the high watermark, then some more towards the low one
+    /// (R50).
+    fn make_room(&mut self, slots: u32) {
+        let capacity = self.capacity_slots();
+        let high = capacity * u64::from(self.settings.high_watermark) / 100;
+        let low = capacity * u64::from(self.settings.low_watermark) / 100;
+        let needed = u64::from(slots);
+        let over = |scheme: &Self| {
+            scheme.index.live_slots() + needed > high
+                || scheme.index.live() >= scheme.settings.store.record_limit
+        };
+        self.evicting |= over(self);
+        while over(self) && self.evict_next() {}
+        for _ in 0..EVICTIONS_AT_ONCE {
+            self.evicting &= self.index.live_slots() + needed > low;
+            if !self.evicting || !self.evict_next() {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn evict_next(&mut self) -> bool {
+        let victim = self.index.victim();
+        if let Some(id) = victim {
+            self.evict(id);
+        }
+        victim.is_some()
+    }
+
+    fn evict(&mut self, id: EntryId) {
+        self.drop_live(id);
+        self.observer.statistics.evicted.add(1);
+    }
+
+    /// The record is not returned any more; what lies on disk is a leftover, its space is free.
+    pub(super) fn drop_live(&mut self, id: EntryId) {
+        self.pages.release(self.index.get(id).pages());
+        self.index.set_state(id, EntryState::Leftover);
+    }
+
+    /// Makes sure that the open window has room for a record, if need be with a new window at the
+    /// next free run.
+    fn ensure_window(
+        &mut self,
+        slots: u32,
+        now: Instant,
+        out: &mut Outbox,
+    ) -> Result<(), RefusedReason> {
+        let room = |window: &Window| window.run.pages * SLOTS_PER_PAGE - window.used_slots;
+        if self.window.as_ref().is_some_and(|window| room(window) >= slots) {
+            return Ok(());
+        }
+        self.flush(out);
+        let least = slots.div_ceil(SLOTS_PER_PAGE);
+        let buffer_pages =
+            u32::try_from(self.settings.store.page_buffer / PAGE).unwrap_or(u32::MAX);
+        let busy: Vec<Run> = self.flights.iter().map(|flight| flight.run).collect();
+        let free = self.pages.next_free(least, buffer_pages.max(least), &busy);
+        let run = free
+            .or_else(|| self.pages.next_usable(least, &busy))
+            .ok_or(if busy.is_empty() { RefusedReason::NoSpace } else { RefusedReason::Busy })?;
+        let in_the_way: Vec<_> =
+            self.index.live_in(run.first * SLOTS_PER_PAGE, run.end() * SLOTS_PER_PAGE).collect();
+        for id in in_the_way {
+            self.evict(id);
+        }
+        let buffer = IoBuffer::zeroed(run.pages as usize * PAGE);
+        self.window = Some(Window { run, used_slots: 0, buffer, records: Vec::new(), opened: now });
+        Ok(())
+    }
+
+    /// Sends the page buffer to disk, padded to whole pages.
+    pub(super) fn flush(&mut self, out: &mut Outbox) {
+        let Some(window) = self.window.take() else { return };
+        let Window { mut run, used_slots, mut buffer, records, .. } = window;
+        run.pages = used_slots.div_ceil(SLOTS_PER_PAGE);
+        buffer.truncate(run.pages as usize * PAGE);
+        self.pages.move_cursor(run.end());
+        self.write_run(run, buffer, records, out);
+    }
+
+    /// Overwrites what could not be read when the store was opened, so that nothing unknown is left
+    /// on disk.
+    pub(super) fn overwrite_doubts(&mut self, out: &mut Outbox) {
+        let doubtful = self.index.slab().iter().filter(|entry| entry.doubtful);
+        let mut pages: Vec<u32> = doubtful.map(|entry| entry.first_slot / SLOTS_PER_PAGE).collect();
+        pages.dedup();
+        pages.truncate(DOUBTS_AT_ONCE);
+        for first in pages {
+            let run = Run { first, pages: 1 };
+            let live: Vec<_> =
+                self.index.live_in(first * SLOTS_PER_PAGE, run.end() * SLOTS_PER_PAGE).collect();
+            for id in live {
+                self.evict(id);
+            }
+            self.write_run(run, IoBuffer::zeroed(PAGE), Vec::new(), out);
+        }
+    }
+
+    fn write_run(&mut self, run: Run, buffer: IoBuffer, records: Vec<EntryId>, out: &mut Outbox) {
+        let range = self.index.beginning_in(run.first * SLOTS_PER_PAGE, run.end() * SLOTS_PER_PAGE);
+        let dying: Vec<_> = range
+            .filter(|&id| {
+                let entry = self.index.get(id);
+                entry.state == EntryState::Leftover && !entry.buffered
+            })
+            .collect();
+        for &id in &dying {
+            self.index.set_state(id, EntryState::Dying);
+        }
+        let offset = self.layout.data_offset(run.first);
+        let io = self.submit(IoOp::Write { file: self.file, offset, buffer }, Pending::Window, out);
+        self.flights.push(Flight { io, run, records, dying });
+    }
+
+    /// A page buffer is written; or it failed, and what was in it is absent, and its pages are
+    /// given up.
+    pub(super) fn window_done(&mut self, io: u64, result: Result<(), IoError>) {
+        let Some(place) = self.flights.iter().position(|flight| flight.io == io) else { return };
+        let Flight { run, records, dying, .. } = self.flights.swap_remove(place);
+        for &id in &records {
+            let entry = *self.index.get(id);
+            self.waiting -= usize::from(entry.slots) * SLOT;
+            self.buffered.remove(&id);
+            self.index.set_buffered(id, false);
+            if result.is_err() && entry.state == EntryState::Live {
+                self.drop_live(id);
+            }
+        }
+        match result {
+            Ok(()) => self.overwritten.extend(dying),
+            Err(error) => {
+                self.resurrect(dying);
+                if error == IoError::Device {
+                    self.pages.retire((run.first, run.end()));
+                }
+            }
+        }
+    }
+}

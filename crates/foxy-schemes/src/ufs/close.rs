@@ -1,0 +1,114 @@
+//! Closing ufs: what was begun ends; then a store that recovers from a clean stop only writes its
+//! snapshot (R69), and one with a ledger commits it. Files are not synced: a get believes nothing
+//! that has not the checksum it should.
+
+use super::snapshot::{self, Listed};
+use super::{Job, Phase, SNAPSHOT, SNAPSHOT_NAME, Ufs};
+use foxy_device::{IoBuffer, IoDone, IoOp, IoOutput, StorePath};
+use foxy_store::contract::{Answer, Outbox, RefusedReason, Ticket};
+use foxy_store::settings::Recovery;
+use foxy_store::status::StoreStatus;
+
+/// Bytes of the snapshot written at once.
+const WRITE_AT_ONCE: usize = 256 << 10;
+
+/// What is awaited of the snapshot.
+#[derive(Debug)]
+pub(super) enum Saving {
+    Created(Vec<u8>),
+    /// This many bytes of the image.
+    Written(Vec<u8>, usize, usize),
+    Synced,
+}
+
+impl Ufs {
+    pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
+        match self.phase {
+            Phase::Closing(_) | Phase::Saving(_) | Phase::Closed => {
+                out.reply(ticket, Answer::Refused(RefusedReason::Closed));
+            }
+            Phase::Serving => {
+                if self.sweeping() {
+                    self.refuse_waiting(RefusedReason::Closed, out);
+                    self.scan = None;
+                }
+                self.phase = Phase::Closing(ticket);
+                self.finish_closing(out);
+            }
+            _ => {
+                self.phase = Phase::Closed;
+                out.reply(ticket, Answer::Closed);
+            }
+        }
+    }
+
+    /// Goes on with closing once nothing is under way any more.
+    pub(super) fn finish_closing(&mut self, out: &mut Outbox) {
+        let Phase::Closing(ticket) = self.phase else { return };
+        if !self.jobs.is_empty() || !self.busy.is_empty() {
+            return;
+        }
+        match self.settings.store.recovery {
+            Recovery::AfterCleanStop => self.begin_saving(ticket, out),
+            Recovery::AfterCrash if self.ledger.has_changed() && !self.commit.gives_up() => {
+                self.begin_commit(out);
+            }
+            Recovery::AfterCrash => self.closed(ticket, out),
+        }
+    }
+
+    fn begin_saving(&mut self, ticket: Ticket, out: &mut Outbox) {
+        self.phase = Phase::Saving(ticket);
+        let listed = self.shelf.coldest_first().into_iter().map(|number| {
+            let slot = self.shelf.slot(number);
+            Listed {
+                key: slot.key,
+                sequence: slot.sequence,
+                place: slot.place,
+                number,
+                content: slot.content,
+            }
+        });
+        let image = snapshot::encode(listed, self.superblock.generation, &self.secret);
+        let path = StorePath::new(SNAPSHOT_NAME);
+        self.submit(
+            IoOp::Create { file: SNAPSHOT, path, size: 0 },
+            Job::Save(Saving::Created(image)),
+            out,
+        );
+    }
+
+    /// A snapshot that cannot be written whole is not believed: the store will begin empty.
+    pub(super) fn saving(&mut self, saving: Saving, done: &IoDone, out: &mut Outbox) {
+        let Phase::Saving(ticket) = self.phase else { return };
+        match (saving, &done.result) {
+            (Saving::Created(image), Ok(_)) => self.save_more(image, 0, out),
+            (Saving::Written(image, at, length), Ok(IoOutput::Moved { count }))
+                if *count == length =>
+            {
+                self.save_more(image, at + length, out);
+            }
+            (Saving::Synced, Ok(_)) => {
+                self.observer.statistics.checkpoints.add(1);
+                self.closed(ticket, out);
+            }
+            _ => self.closed(ticket, out),
+        }
+    }
+
+    fn save_more(&mut self, image: Vec<u8>, at: usize, out: &mut Outbox) {
+        let length = (image.len() - at).min(WRITE_AT_ONCE);
+        if length == 0 {
+            return self.submit(IoOp::Sync { file: SNAPSHOT }, Job::Save(Saving::Synced), out);
+        }
+        let buffer = IoBuffer::copy_of(&image[at..at + length]);
+        let op = IoOp::Write { file: SNAPSHOT, offset: at as u64, buffer };
+        self.submit(op, Job::Save(Saving::Written(image, at, length)), out);
+    }
+
+    fn closed(&mut self, ticket: Ticket, out: &mut Outbox) {
+        self.phase = Phase::Closed;
+        self.observer.status.set(StoreStatus::Closed);
+        out.reply(ticket, Answer::Closed);
+    }
+}

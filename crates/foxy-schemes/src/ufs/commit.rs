@@ -1,0 +1,182 @@
+//! Making the ledger durable: blocks are written a few at a time, then one sync answers for all.
+//! Changes that must be durable before their answer wait for the commit that covers them; the
+//! others are committed after a while.
+
+use super::{Job, LEDGER, Phase, TRIES, Ufs};
+use foxy_device::{IoDone, IoError, IoOp, IoOutput};
+use foxy_store::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
+use foxy_store::status::{OpenStoreError, StoreStatus};
+use std::collections::HashMap;
+
+/// Blocks written at once.
+const AT_ONCE: usize = 16;
+
+/// What is being made durable, and who waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Commit {
+    /// Blocks still to be written.
+    blocks: Vec<u32>,
+    writing: usize,
+    failed: Option<IoError>,
+    running: bool,
+    /// The number of the commit that runs, or ran last.
+    round: u64,
+    failures: u8,
+    /// Keys of which a forgotten record might come back, and the commit after which it cannot.
+    unsettled: HashMap<Key, u64>,
+    waiting: Vec<(u64, Ticket, Key, Answer)>,
+}
+
+impl Commit {
+    /// A record of the key was forgotten; the next commit to begin will cover that.
+    pub(super) fn unsettle(&mut self, key: Key) {
+        self.unsettled.insert(key, self.round + 1);
+    }
+
+    /// Whether it has failed so often that a closing store does not wait for it any longer.
+    pub(super) const fn gives_up(&self) -> bool {
+        self.failures >= TRIES
+    }
+
+    fn somebody_waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+impl Ufs {
+    /// Answers a change at once, or after the commit that makes sure that nothing older of its key
+    /// comes back.
+    pub(super) fn answer_when_settled(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        answer: Answer,
+        out: &mut Outbox,
+    ) {
+        match self.commit.unsettled.get(&key) {
+            None => self.finish_change(ticket, key, answer, out),
+            Some(&round) => {
+                self.commit.waiting.push((round, ticket, key, answer));
+                self.begin_commit(out);
+            }
+        }
+    }
+
+    pub(super) fn begin_commit(&mut self, out: &mut Outbox) {
+        if self.commit.running
+            || !self.ledger.has_changed()
+            || matches!(self.phase, Phase::Closed | Phase::Saving(_))
+        {
+            return;
+        }
+        self.commit_by = None;
+        self.commit.running = true;
+        self.commit.failed = None;
+        self.commit.round += 1;
+        self.commit.blocks = self.ledger.begin();
+        self.write_blocks(out);
+    }
+
+    fn write_blocks(&mut self, out: &mut Outbox) {
+        while self.commit.writing < AT_ONCE
+            && let Some(block) = self.commit.blocks.pop()
+        {
+            let (offset, buffer) = self.ledger.page_of(block, &self.secret);
+            self.commit.writing += 1;
+            self.submit(IoOp::Write { file: LEDGER, offset, buffer }, Job::CommitWrite, out);
+        }
+    }
+
+    pub(super) fn commit_written(&mut self, done: &IoDone, out: &mut Outbox) {
+        self.commit.writing -= 1;
+        let asked = done.buffer.as_ref().map_or(0, |buffer| buffer.len());
+        match done.result {
+            Ok(IoOutput::Moved { count }) if count == asked => {}
+            Err(error) => self.commit.failed = Some(error),
+            Ok(_) => self.commit.failed = Some(IoError::Device),
+        }
+        if self.commit.failed.is_some() {
+            self.commit.blocks.clear();
+        }
+        self.write_blocks(out);
+        if self.commit.writing > 0 {
+            return;
+        }
+        match self.commit.failed {
+            Some(error) => self.commit_synced(Some(error), out),
+            None => self.submit(IoOp::Sync { file: LEDGER }, Job::CommitSync, out),
+        }
+    }
+
+    pub(super) fn commit_synced(&mut self, failed: Option<IoError>, out: &mut Outbox) {
+        let round = self.commit.round;
+        self.commit.running = false;
+        self.ledger.finish(failed.is_none());
+        match failed {
+            None => {
+                self.commit.failures = 0;
+                self.commit.unsettled.retain(|_, settled_after| *settled_after > round);
+            }
+            Some(_) => {
+                self.commit.failures = self.commit.failures.saturating_add(1);
+                self.commit
+                    .unsettled
+                    .values_mut()
+                    .for_each(|settled_after| *settled_after = round + 1);
+            }
+        }
+        let (ready, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.commit.waiting)
+            .into_iter()
+            .partition(|entry| entry.0 <= round);
+        self.commit.waiting = waiting;
+        for (_, ticket, key, answer) in ready {
+            self.settled(ticket, key, answer, failed, out);
+        }
+        if self.commit.somebody_waits() {
+            self.begin_commit(out);
+        }
+        if self.ledger.has_changed() && self.commit_by.is_none() && !self.commit.running {
+            self.commit_by = Some(self.now + self.settings.store.flush_after);
+        }
+        self.settle_opening(failed, out);
+    }
+
+    fn settled(
+        &mut self,
+        ticket: Ticket,
+        key: Key,
+        answer: Answer,
+        failed: Option<IoError>,
+        out: &mut Outbox,
+    ) {
+        let answer = match failed {
+            None => answer,
+            Some(error) => {
+                self.take_back(key, out);
+                Answer::Refused(RefusedReason::DeviceFailed(error))
+            }
+        };
+        self.finish_change(ticket, key, answer, out);
+    }
+
+    /// Serving begins when what the scan left in doubt is durably forgotten.
+    fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
+        if !matches!(self.phase, Phase::Settling) {
+            return;
+        }
+        match failed {
+            None if !self.ledger.has_changed() => self.serve(),
+            Some(error) if self.commit.gives_up() => {
+                self.fail_for_good(OpenStoreError::Device(error))
+            }
+            _ => self.begin_commit(out),
+        }
+    }
+
+    /// Everything found is sound: requests are welcome.
+    pub(super) fn serve(&mut self) {
+        self.phase = Phase::Serving;
+        self.observer.status.set(StoreStatus::Serving);
+        self.gauge();
+    }
+}

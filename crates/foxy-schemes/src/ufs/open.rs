@@ -1,0 +1,290 @@
+//! Opening ufs: the superblock is read, or a new one made in a folder that holds nothing like a
+//! store. With a ledger, its blocks follow and then the scan; without, the snapshot of the last
+//! clean stop, which is invalidated durably before anything is served. A ledger or folder that is
+//! not ours is never written to.
+//!
+//! What was read of a ledger may lie in the system's cache only, left there by a process that was
+//! killed before its sync. It is written again to the same place and synced before anything else
+//! is: only then may the other page be overwritten. A store that was last used without a ledger is
+//! not scanned by one with, nor the other way round: it begins empty, with a new secret, and all
+//! old files are strangers to it.
+
+use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
+use super::{Job, LEDGER, LEDGER_NAME, Phase, SNAPSHOT_NAME, TRIES, Ufs, mapping};
+use foxy_base::Random;
+use foxy_device::{IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
+use foxy_store::beginning::{AnewReason, Beginning};
+use foxy_store::contract::Outbox;
+use foxy_store::layout::PAGE;
+use foxy_store::settings::Recovery;
+use foxy_store::status::OpenStoreError;
+use foxy_store::superblock::{Found, Superblock};
+
+/// Bytes of the ledger read at once.
+const CHUNK: usize = 128 * BLOCK_BYTES;
+
+/// What is awaited while the store opens, and which try it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    awaited: Awaited,
+    tries: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Awaited {
+    Opened,
+    Superblock {
+        size: u64,
+    },
+    Blocks {
+        size: u64,
+        offset: u64,
+    },
+    /// The superblock or the block before this one is written again.
+    Again {
+        block: u32,
+        length: usize,
+    },
+    Folder,
+    SnapshotRemoved,
+    Created,
+    /// What was created is made durable, so that nothing is written to a file that may not last.
+    Kept,
+    Written,
+    Synced,
+    Closed,
+}
+
+impl Step {
+    const fn next(self, awaited: Awaited) -> Self {
+        Self { awaited, tries: self.tries }
+    }
+}
+
+impl Ufs {
+    pub(super) fn begin_opening(&mut self, tries: u8, out: &mut Outbox) {
+        self.shelf = super::Shelf::new(&self.settings);
+        let step = Step { awaited: Awaited::Opened, tries };
+        self.submit(
+            IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) },
+            Job::Open(step),
+            out,
+        );
+    }
+
+    pub(super) fn opening(&mut self, step: Step, done: IoDone, out: &mut Outbox) {
+        if !matches!(self.phase, Phase::Opening) {
+            return;
+        }
+        match (step.awaited, done.result) {
+            (Awaited::Closed, _) => self.begin_opening(step.tries, out),
+            (Awaited::Opened, Ok(IoOutput::Opened { size })) => {
+                let buffer = IoBuffer::zeroed(2 * PAGE);
+                self.read_ledger(0, buffer, step.next(Awaited::Superblock { size }), out);
+            }
+            (Awaited::Opened, Err(IoError::WrongKind)) => {
+                self.fail_for_good(OpenStoreError::NotAFile)
+            }
+            (Awaited::Opened, Err(IoError::NotFound)) => {
+                let path = StorePath::root();
+                self.submit(IoOp::List { path }, Job::Open(step.next(Awaited::Folder)), out);
+            }
+            (Awaited::Superblock { size }, Ok(IoOutput::Moved { count })) => {
+                self.superblock_read(step, size, count, done.buffer, out);
+            }
+            (Awaited::Blocks { size, offset }, Ok(IoOutput::Moved { count })) => {
+                self.blocks_read(step, size, offset, count, done.buffer, out);
+            }
+            (Awaited::Folder, Ok(IoOutput::Listing(entries))) => {
+                let store = |name: &str| mapping::top(name).is_some();
+                if entries.iter().any(|entry| entry.is_directory && store(&entry.name)) {
+                    return self.fail_for_good(OpenStoreError::ForeignFolders);
+                }
+                self.create_ledger(step, Beginning::New, out);
+            }
+            (Awaited::SnapshotRemoved, Ok(_) | Err(IoError::NotFound)) => {
+                self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
+            }
+            (Awaited::Created, Ok(_)) => {
+                self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Kept)), out);
+            }
+            (Awaited::Kept, Ok(_)) => match self.settings.store.recovery {
+                Recovery::AfterCrash => self.write_superblock(step, out),
+                Recovery::AfterCleanStop => self.begin_anew(step.tries, out),
+            },
+            (Awaited::Written, Ok(IoOutput::Moved { count })) if count == 2 * PAGE => {
+                self.submit(
+                    IoOp::Sync { file: LEDGER },
+                    Job::Open(step.next(Awaited::Synced)),
+                    out,
+                );
+            }
+            (Awaited::Again { block, length }, Ok(IoOutput::Moved { count }))
+                if count == length =>
+            {
+                self.write_again(step, block, out);
+            }
+            (Awaited::Synced, Ok(_)) => {
+                self.phase = Phase::Scanning;
+                self.begin_scan(out);
+            }
+            (_, Err(error)) => self.try_again(step, error, out),
+            (_, Ok(_)) => self.try_again(step, IoError::Device, out),
+        }
+    }
+
+    fn read_ledger(&mut self, offset: u64, buffer: IoBuffer, step: Step, out: &mut Outbox) {
+        self.submit(IoOp::Read { file: LEDGER, offset, buffer }, Job::Open(step), out);
+    }
+
+    fn try_again(&mut self, step: Step, error: IoError, out: &mut Outbox) {
+        self.open_again(step.tries, error, out);
+    }
+
+    /// Begins anew with opening, unless it was tried often enough.
+    pub(super) fn open_again(&mut self, tries: u8, error: IoError, out: &mut Outbox) {
+        if tries >= TRIES {
+            return self.fail_for_good(OpenStoreError::Device(error));
+        }
+        let again = Step { awaited: Awaited::Closed, tries: tries + 1 };
+        self.submit(IoOp::Close { file: LEDGER }, Job::Open(again), out);
+    }
+
+    fn superblock_read(
+        &mut self,
+        step: Step,
+        size: u64,
+        count: usize,
+        buffer: Option<IoBuffer>,
+        out: &mut Outbox,
+    ) {
+        let expected = usize::try_from(size).map_or(2 * PAGE, |size| size.min(2 * PAGE));
+        let Some(buffer) = buffer.filter(|_| count == expected) else {
+            return self.try_again(step, IoError::Device, out);
+        };
+        let bytes = &buffer.as_ref()[..count];
+        let (first, second) = bytes.split_at(count.min(PAGE));
+        match Superblock::judge(first, second) {
+            _ if size == 0 => self.create_ledger(step, Beginning::New, out),
+            Ok(Found::Ours(superblock)) => {
+                self.superblock = superblock;
+                self.secret = superblock.secret();
+                self.ledger = super::Ledger::default();
+                self.go_on_with(step, size, out);
+            }
+            Ok(Found::Blank) if size > BLOCKS_AT => self.fail_for_good(OpenStoreError::Foreign),
+            Ok(Found::Blank) => {
+                self.create_ledger(step, Beginning::of_blank(&self.settings.store), out)
+            }
+            Ok(Found::Damaged) => {
+                self.create_ledger(step, Beginning::Anew(AnewReason::SuperblocksDamaged), out);
+            }
+            Err(error) => self.fail_for_good(error),
+        }
+    }
+
+    fn read_blocks(&mut self, step: Step, size: u64, offset: u64, out: &mut Outbox) {
+        if offset >= size {
+            let buffer = self.superblock();
+            let awaited = Awaited::Again { block: 0, length: buffer.len() };
+            let op = IoOp::Write { file: LEDGER, offset: 0, buffer };
+            return self.submit(op, Job::Open(step.next(awaited)), out);
+        }
+        let length = usize::try_from(size - offset).map_or(CHUNK, |rest| rest.min(CHUNK));
+        self.read_ledger(
+            offset,
+            IoBuffer::zeroed(length),
+            step.next(Awaited::Blocks { size, offset }),
+            out,
+        );
+    }
+
+    fn blocks_read(
+        &mut self,
+        step: Step,
+        size: u64,
+        offset: u64,
+        count: usize,
+        buffer: Option<IoBuffer>,
+        out: &mut Outbox,
+    ) {
+        let Some(buffer) = buffer.filter(|buffer| buffer.len() == count) else {
+            return self.try_again(step, IoError::Device, out);
+        };
+        self.ledger.load(buffer.as_ref(), &self.secret);
+        self.read_blocks(step, size, offset + count as u64, out);
+    }
+
+    fn create_ledger(&mut self, step: Step, beginning: Beginning, out: &mut Outbox) {
+        self.observer.begins(beginning);
+        let path = StorePath::new(LEDGER_NAME);
+        let step = step.next(Awaited::Created);
+        self.submit(IoOp::Create { file: LEDGER, path, size: BLOCKS_AT }, Job::Open(step), out);
+    }
+
+    /// Writes the next block that was read again, or syncs when there is none.
+    fn write_again(&mut self, step: Step, block: u32, out: &mut Outbox) {
+        let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
+            return self.submit(
+                IoOp::Sync { file: LEDGER },
+                Job::Open(step.next(Awaited::Synced)),
+                out,
+            );
+        };
+        let awaited = Awaited::Again { block: block + 1, length: buffer.len() };
+        self.submit(
+            IoOp::Write { file: LEDGER, offset, buffer },
+            Job::Open(step.next(awaited)),
+            out,
+        );
+    }
+
+    /// Reads what the last process left, if it kept its books as this one does.
+    fn go_on_with(&mut self, step: Step, size: u64, out: &mut Outbox) {
+        match (self.settings.store.recovery, self.superblock.opens) {
+            (Recovery::AfterCrash, 0) => {
+                self.observer.begins(Beginning::Kept);
+                self.read_blocks(step, size, BLOCKS_AT, out);
+            }
+            (Recovery::AfterCrash, _) => {
+                let path = StorePath::new(SNAPSHOT_NAME);
+                let step = step.next(Awaited::SnapshotRemoved);
+                self.submit(IoOp::Remove { path }, Job::Open(step), out);
+            }
+            (Recovery::AfterCleanStop, 0) => {
+                self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
+            }
+            (Recovery::AfterCleanStop, _) => self.begin_loading(step.tries, out),
+        }
+    }
+
+    /// A new secret: whatever lies in the folder is no record of this store any more.
+    pub(super) fn renew(&mut self) {
+        let old = self.superblock;
+        let mut random = Random::new(
+            self.settings.store.seed ^ old.salt.rotate_left(17) ^ old.generation.wrapping_add(1),
+        );
+        let salt = random.next_u64();
+        let generation = old.generation + 1;
+        let (requested, opens) = (self.settings.store.size, 0);
+        self.superblock =
+            Superblock { salt, generation, opens, requested, ..Superblock::default() };
+        self.secret = self.superblock.secret();
+    }
+
+    fn write_superblock(&mut self, step: Step, out: &mut Outbox) {
+        self.ledger = super::Ledger::default();
+        self.renew();
+        let op = IoOp::Write { file: LEDGER, offset: 0, buffer: self.superblock() };
+        self.submit(op, Job::Open(step.next(Awaited::Written)), out);
+    }
+
+    /// Both copies of the superblock, which stays the same as long as there is a ledger.
+    fn superblock(&self) -> IoBuffer {
+        let mut buffer = IoBuffer::zeroed(2 * PAGE);
+        for page in buffer.as_mut().chunks_exact_mut(PAGE) {
+            page.copy_from_slice(&self.superblock.encode());
+        }
+        buffer
+    }
+}

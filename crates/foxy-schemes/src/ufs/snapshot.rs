@@ -1,0 +1,122 @@
+//! The index of a closed store as bytes, as Squid's swap.state (R69): one checksummed image,
+//! coldest record first, good for one opening only. Nothing read is trusted.
+
+use foxy_store::contract::Key;
+use foxy_store::record::Secret;
+
+const MAGIC: &[u8; 8] = b"FOXYSWAP";
+/// Bytes before the first entry.
+const HEAD: usize = 32;
+/// Bytes of an entry.
+const ENTRY: usize = 40;
+
+/// A record and its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) key: Key,
+    pub(super) sequence: u64,
+    /// What the mapping knows of it.
+    pub(super) place: u64,
+    pub(super) number: u32,
+    /// Bytes of head and body.
+    pub(super) content: u32,
+}
+
+/// Bytes of the image of that many records.
+pub(super) const fn bytes_for(records: u32) -> u64 {
+    HEAD as u64 + records as u64 * ENTRY as u64
+}
+
+/// The image of these records; it belongs to one generation of the store.
+pub(super) fn encode(
+    records: impl Iterator<Item = Listed>,
+    generation: u64,
+    secret: &Secret,
+) -> Vec<u8> {
+    let mut image = vec![0; HEAD];
+    for record in records {
+        image.extend(record.key.0);
+        image.extend(record.sequence.to_le_bytes());
+        image.extend(record.place.to_le_bytes());
+        image.extend(record.number.to_le_bytes());
+        image.extend(record.content.to_le_bytes());
+    }
+    let length = (image.len() - HEAD) as u64;
+    image[8..16].copy_from_slice(MAGIC);
+    image[16..24].copy_from_slice(&generation.to_le_bytes());
+    image[24..32].copy_from_slice(&length.to_le_bytes());
+    let checksum = secret.checksum(&image[8..]);
+    image[..8].copy_from_slice(&checksum.to_le_bytes());
+    image
+}
+
+/// The records of an image; `None` when anything is wrong with it.
+pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<Listed>> {
+    let entries = image.get(HEAD..)?;
+    let sound = number(&image[..8])? == secret.checksum(&image[8..])
+        && image[8..16] == *MAGIC
+        && number(&image[16..24])? == generation
+        && number(&image[24..32])? == entries.len() as u64
+        && entries.len().is_multiple_of(ENTRY);
+    if !sound {
+        return None;
+    }
+    entries.chunks_exact(ENTRY).map(listed).collect()
+}
+
+fn listed(entry: &[u8]) -> Option<Listed> {
+    Some(Listed {
+        key: Key(entry[..16].try_into().ok()?),
+        sequence: number(&entry[16..24])?,
+        place: number(&entry[24..32])?,
+        number: u32::from_le_bytes(entry[32..36].try_into().ok()?),
+        content: u32::from_le_bytes(entry[36..40].try_into().ok()?),
+    })
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(count: u32) -> Vec<Listed> {
+        let listed = |number: u32| Listed {
+            key: Key([number.to_le_bytes()[0]; 16]),
+            sequence: u64::from(number) << 33,
+            place: u64::MAX - u64::from(number),
+            number,
+            content: number * 7,
+        };
+        (0..count).map(listed).collect()
+    }
+
+    #[test]
+    fn an_image_reads_back_in_order_and_for_its_generation_only() {
+        let secret = Secret::new(4);
+        for count in [0, 1, 200] {
+            let image = encode(records(count).into_iter(), 9, &secret);
+            assert_eq!(image.len() as u64, bytes_for(count));
+            assert_eq!(decode(&image, 9, &secret), Some(records(count)));
+            assert_eq!(decode(&image, 8, &secret), None);
+            assert_eq!(decode(&image, 9, &Secret::new(5)), None);
+        }
+    }
+
+    #[test]
+    fn a_damaged_short_or_long_image_is_none() {
+        let secret = Secret::new(4);
+        let image = encode(records(3).into_iter(), 9, &secret);
+        for bit in 0..image.len() * 8 {
+            let mut damaged = image.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode(&damaged, 9, &secret), None, "bit {bit}");
+        }
+        for length in 0..image.len() {
+            assert_eq!(decode(&image[..length], 9, &secret), None, "{length} bytes");
+        }
+        assert_eq!(decode(&[&image[..], &[0]].concat(), 9, &secret), None);
+    }
+}
