@@ -32,11 +32,16 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("foxy", &["*"]),
 ];
 
+/// Crates that `cargo package` accepts, so that other programs can embed the store.
+const PACKAGED: [&str; 3] = ["foxy-base", "foxy-device", "foxy-store"];
+
 /// Compares every normal dependency between our crates with the table. Tests may look further
 /// (dev-dependencies).
 pub fn check() -> Result<String, String> {
-    let edges = edges(&workspace::metadata()?);
-    let wrong: Vec<String> = edges.iter().filter_map(|(from, to)| refuse(from, to)).collect();
+    let metadata = workspace::metadata()?;
+    let edges = edges(&metadata);
+    let mut wrong: Vec<String> = edges.iter().filter_map(|(from, to)| refuse(from, to)).collect();
+    wrong.extend(unpackaged(&metadata));
     if wrong.is_empty() {
         Ok(format!("{} edges, all as designed", edges.len()))
     } else {
@@ -73,6 +78,27 @@ fn edges(metadata: &Value) -> Vec<(String, String)> {
     edges
 }
 
+/// Why `cargo package` refuses crates of [`PACKAGED`].
+fn unpackaged(metadata: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or_default();
+        if !PACKAGED.contains(&name) {
+            continue;
+        }
+        // Cargo writes `publish = false` as an empty list of registries.
+        if !package["publish"].is_null() {
+            wrong.push(format!("{name} is not to be published, but other programs embed it"));
+        }
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            if dependency["kind"].is_null() && dependency["req"] == "*" {
+                wrong.push(format!("{name} depends on {} of any version", dependency["name"]));
+            }
+        }
+    }
+    wrong
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,5 +126,18 @@ mod tests {
             {"name": "bytes", "source": "registry", "dependencies": [{"name": "foxy-base", "kind": null}]},
         ]});
         assert_eq!(edges(&metadata), [("foxy-store".to_owned(), "foxy-device".to_owned())]);
+    }
+
+    #[test]
+    fn a_packaged_crate_is_published_and_names_versions() {
+        let package = |publish: Value, requirement: &str| {
+            let dependency = json!({"name": "foxy-base", "kind": null, "req": requirement});
+            json!({"packages": [
+                {"name": "foxy-store", "publish": publish, "dependencies": [dependency]},
+                {"name": "foxy-lab", "publish": [], "dependencies": [dependency]},
+            ]})
+        };
+        assert!(unpackaged(&package(Value::Null, "^0.1.0")).is_empty());
+        assert_eq!(unpackaged(&package(json!([]), "*")).len(), 2);
     }
 }
