@@ -52,13 +52,13 @@ pub struct Helper {
 /// A helper and the thread that listens to it.
 struct Running {
     socket: UnixStream,
-    shared: Arc<Shared>,
+    shared: Arc<HelperShared>,
     reader: Option<JoinHandle<()>>,
     ending: Option<Ending>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct HelperShared {
     state: Mutex<State>,
     fewer: Condvar,
 }
@@ -71,7 +71,7 @@ struct State {
     dead: bool,
 }
 
-impl Shared {
+impl HelperShared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ impl Running {
     fn start(start: &mut Start, owner: Waker) -> std::io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         let listening = socket.try_clone()?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(HelperShared::default());
         let listener = Arc::clone(&shared);
         let ending = start(theirs)?;
         let thread = std::thread::Builder::new().name("foxy-helper".into());

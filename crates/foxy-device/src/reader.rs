@@ -15,9 +15,9 @@ const LONGEST_PAUSE: u32 = 31;
 
 /// Reads what is in memory. Clones of it learn from each other.
 #[derive(Clone)]
-pub struct Reader(Arc<Shared>);
+pub struct Reader(Arc<ReaderShared>);
 
-struct Shared {
+struct ReaderShared {
     files: Arc<Files>,
     pause: Pause,
 }
@@ -30,7 +30,7 @@ impl fmt::Debug for Reader {
 
 impl Reader {
     pub(crate) fn new(files: Arc<Files>) -> Self {
-        Self(Arc::new(Shared { files, pause: Pause::default() }))
+        Self(Arc::new(ReaderShared { files, pause: Pause::default() }))
     }
 
     /// All of the `length` bytes from `offset` of an open file, if they are in memory; `None` may

@@ -46,13 +46,13 @@ pub(crate) enum Padding {
 /// Reads one chunked body.
 #[derive(Debug)]
 pub(crate) struct ChunkedDecoder {
-    state: State,
+    state: ChunkedState,
     padding: Padding,
     extension_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum ChunkedState {
     #[default]
     Size,
     Data(u64),
@@ -63,7 +63,7 @@ enum State {
 
 impl ChunkedDecoder {
     pub(crate) fn new(padding: Padding) -> Self {
-        Self { state: State::default(), padding, extension_bytes: 0 }
+        Self { state: ChunkedState::default(), padding, extension_bytes: 0 }
     }
 
     pub(crate) fn next(
@@ -74,33 +74,33 @@ impl ChunkedDecoder {
     ) -> Result<Option<BodyEvent>, DecodeError> {
         loop {
             match &mut self.state {
-                State::Size => match self.take_size(buffer, limits)? {
+                ChunkedState::Size => match self.take_size(buffer, limits)? {
                     None => return Ok(None),
-                    Some(0) => self.state = State::Trailers(SectionScanner::default()),
-                    Some(size) => self.state = State::Data(size),
+                    Some(0) => self.state = ChunkedState::Trailers(SectionScanner::default()),
+                    Some(size) => self.state = ChunkedState::Data(size),
                 },
-                State::Data(_) if buffer.is_empty() => return Ok(None),
-                State::Data(left) => {
+                ChunkedState::Data(_) if buffer.is_empty() => return Ok(None),
+                ChunkedState::Data(left) => {
                     let length = usize::try_from(*left).unwrap_or(usize::MAX).min(buffer.len());
                     *left -= length as u64;
                     if *left == 0 {
-                        self.state = State::DataEnd;
+                        self.state = ChunkedState::DataEnd;
                     }
                     return Ok(Some(BodyEvent::Data(buffer.split_to(length).freeze())));
                 }
-                State::DataEnd => match buffer.as_ref() {
+                ChunkedState::DataEnd => match buffer.as_ref() {
                     [b'\r', b'\n', ..] => {
                         buffer.advance(2);
-                        self.state = State::Size;
+                        self.state = ChunkedState::Size;
                     }
                     [] | [b'\r'] => return Ok(None),
                     _ => return Err(DecodeError::InvalidChunkEnd),
                 },
-                State::Trailers(scanner) => {
+                ChunkedState::Trailers(scanner) => {
                     let Some(section) = scanner.scan(buffer, &trailer_rules(limits))? else {
                         return Ok(None);
                     };
-                    self.state = State::End;
+                    self.state = ChunkedState::End;
                     let text = parse::take_section(buffer, arena, &section);
                     let mut trailers = parse::trailers(text, &section)?;
                     drop_forbidden_trailers(&mut trailers);
@@ -108,7 +108,7 @@ impl ChunkedDecoder {
                         return Ok(Some(BodyEvent::Trailers(trailers)));
                     }
                 }
-                State::End => return Ok(Some(BodyEvent::End)),
+                ChunkedState::End => return Ok(Some(BodyEvent::End)),
             }
         }
     }

@@ -40,17 +40,17 @@ pub struct RequestDecoder {
     limits: Limits,
     arena: BytesMut,
     refused: Bytes,
-    state: State,
+    state: DecodeState,
 }
 
 #[derive(Debug)]
-enum State {
+enum DecodeState {
     Head { scanner: SectionScanner, empty_lines: usize },
     Body(BodyDecoder),
     Failed(DecodeError),
 }
 
-impl State {
+impl DecodeState {
     fn head() -> Self {
         Self::Head { scanner: SectionScanner::default(), empty_lines: 0 }
     }
@@ -66,7 +66,7 @@ impl RequestDecoder {
     /// A decoder for a new connection; allocates nothing yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: State::head() }
+        Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: DecodeState::head() }
     }
 
     /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call,
@@ -78,7 +78,7 @@ impl RequestDecoder {
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<RequestEvent>, DecodeError> {
         let result = self.advance(buffer);
         if let Err(error) = result {
-            self.state = State::Failed(error);
+            self.state = DecodeState::Failed(error);
         }
         result
     }
@@ -98,17 +98,17 @@ impl RequestDecoder {
     /// earlier error.
     pub fn eof(&self, buffer: &BytesMut) -> Result<(), DecodeError> {
         match self.state {
-            State::Head { .. } if buffer.is_empty() => Ok(()),
-            State::Head { .. } => Err(DecodeError::TruncatedHead),
-            State::Body(_) => Err(DecodeError::TruncatedBody),
-            State::Failed(error) => Err(error),
+            DecodeState::Head { .. } if buffer.is_empty() => Ok(()),
+            DecodeState::Head { .. } => Err(DecodeError::TruncatedHead),
+            DecodeState::Body(_) => Err(DecodeError::TruncatedBody),
+            DecodeState::Failed(error) => Err(error),
         }
     }
 
     fn advance(&mut self, buffer: &mut BytesMut) -> Result<Option<RequestEvent>, DecodeError> {
         match &mut self.state {
-            State::Failed(error) => Err(*error),
-            State::Head { scanner, empty_lines } => {
+            DecodeState::Failed(error) => Err(*error),
+            DecodeState::Head { scanner, empty_lines } => {
                 if !skip_empty_lines(buffer, empty_lines)? {
                     return Ok(None);
                 }
@@ -121,15 +121,15 @@ impl RequestDecoder {
                     Ok((head, length))
                 });
                 let (head, length) = head.inspect_err(|_| self.refused = text)?;
-                self.state = State::Body(BodyDecoder::new(length, Padding::Refused));
+                self.state = DecodeState::Body(BodyDecoder::new(length, Padding::Refused));
                 Ok(Some(RequestEvent::Head(head, length)))
             }
-            State::Body(body) => {
+            DecodeState::Body(body) => {
                 Ok(body.next(buffer, &mut self.arena, &self.limits)?.map(|event| match event {
                     BodyEvent::Data(bytes) => RequestEvent::Body(bytes),
                     BodyEvent::Trailers(trailers) => RequestEvent::Trailers(trailers),
                     BodyEvent::End => {
-                        self.state = State::head();
+                        self.state = DecodeState::head();
                         RequestEvent::End
                     }
                 }))

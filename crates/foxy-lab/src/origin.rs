@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 pub use tally::Sent;
-use tally::Tally;
+use tally::SentTally;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
@@ -37,13 +37,13 @@ pub struct OriginOptions {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct OriginState {
     requests: AtomicU64,
     body_bytes: AtomicU64,
     connections: AtomicU64,
     not_accepted: AtomicU64,
     mood: SharedMood,
-    tally: OnceLock<Tally>,
+    tally: OnceLock<SentTally>,
     stopping: AtomicBool,
     stop: Notify,
 }
@@ -52,7 +52,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct Origin {
     servers: Vec<SocketAddr>,
-    shared: Arc<Shared>,
+    shared: Arc<OriginState>,
     threads: Vec<JoinHandle<()>>,
     authority: Option<String>,
 }
@@ -87,7 +87,7 @@ impl Origin {
         let listeners = ports::bind(options.listen, servers)?;
         let servers = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
         let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(tls.server()));
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(OriginState::default());
         let mut threads = Vec::new();
         for _ in 0..options.threads.max(1) {
             let own =
@@ -139,13 +139,13 @@ impl Origin {
         place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static,
     ) {
         // Whoever comes second reads what the first one's places hold.
-        let _set_already = self.shared.tally.set(Tally::new(places, Box::new(place)));
+        let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
     /// What it has sent by place; nothing when nobody had that counted.
     #[must_use]
     pub fn tallied(&self) -> Vec<Sent> {
-        self.shared.tally.get().map(Tally::sent).unwrap_or_default()
+        self.shared.tally.get().map(SentTally::sent).unwrap_or_default()
     }
 
     /// Requests answered so far.
@@ -182,7 +182,11 @@ impl Drop for Origin {
     }
 }
 
-async fn accept_all(listeners: Vec<TcpListener>, shared: Arc<Shared>, tls: Option<TlsAcceptor>) {
+async fn accept_all(
+    listeners: Vec<TcpListener>,
+    shared: Arc<OriginState>,
+    tls: Option<TlsAcceptor>,
+) {
     let mut tasks = tokio::task::JoinSet::new();
     for listener in listeners {
         tasks.spawn_local(accept(listener, Arc::clone(&shared), tls.clone()));
@@ -190,7 +194,7 @@ async fn accept_all(listeners: Vec<TcpListener>, shared: Arc<Shared>, tls: Optio
     tasks.join_all().await;
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<TlsAcceptor>) {
+async fn accept(listener: TcpListener, shared: Arc<OriginState>, tls: Option<TlsAcceptor>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     while !shared.stopping.load(Ordering::SeqCst) {
         tokio::select! {
@@ -214,7 +218,11 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, tls: Option<TlsAccep
 }
 
 /// Serves a connection, where TLS is spoken after the handshake.
-async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, shared: &Shared) -> io::Result<()> {
+async fn greet(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    shared: &OriginState,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let Some(tls) = tls else { return serve(stream, shared).await };
     let stream = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await??;

@@ -3,13 +3,13 @@
 use crate::live::Seen;
 use crate::plan::{Plan, Step};
 use foxy_workload::polymix::PolyMix4;
-use foxy_workload::polymix::phases::{Goal, Phase};
+use foxy_workload::polymix::phases::{Goal, PolymixPhase};
 use std::time::Duration;
 
 /// The phases, one after the other; what begins in a phase is counted to it.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    phases: Vec<Phase>,
+    phases: Vec<PolymixPhase>,
     fill_bytes: u64,
     current: usize,
     /// When the current phase began, and the fill bytes at that moment.

@@ -101,12 +101,12 @@ impl Purger {
         let mut steps = vec![Step::Key(key.text.clone())];
         let mut varies = false;
         let mut found = self.look(key).await;
-        if let Some((Found::Varies(list), _)) = &found {
+        if let Some((FoundUnderKey::Varies(list), _)) = &found {
             varies = true;
             steps.push(Step::Varies(list.vary.names().to_vec()));
             found = self.look(&key.variant(list, &list.vary.key(&View(&head.headers)))).await;
         }
-        let Some((Found::Response(stored), source)) = found else {
+        let Some((FoundUnderKey::Response(stored), source)) = found else {
             let outcome = outcome(decide_without(&control, varies));
             let last = self.shared.refusals.last(key).map(Step::LastNotKept);
             steps.extend([Some(Step::NotStored), last].into_iter().flatten());
@@ -135,25 +135,25 @@ impl Purger {
         Explanation { stored: Some(shown(&stored, source, now)), steps }
     }
 
-    async fn look(&self, key: &CacheKey) -> Option<(Found, HitSource)> {
+    async fn look(&self, key: &CacheKey) -> Option<(FoundUnderKey, HitSource)> {
         let cache = &self.shared.cache;
         if let Some(cached) = cache.memory.get(key.hash).filter(|cached| cached.key() == key.text) {
             let found = match cached {
-                Cached::Response(stored) => Found::Response(stored),
-                Cached::Varies(list) => Found::Varies(list.1.clone()),
+                Cached::Response(stored) => FoundUnderKey::Response(stored),
+                Cached::Varies(list) => FoundUnderKey::Varies(list.1.clone()),
             };
             return Some((found, HitSource::Memory));
         }
         let found = match cache.storage()?.entry(key, &self.counters).await.ok()?? {
-            Entry::Response(stored) => Found::Response(Arc::new(*stored)),
-            Entry::Varies(_, list) => Found::Varies(list),
+            Entry::Response(stored) => FoundUnderKey::Response(Arc::new(*stored)),
+            Entry::Varies(_, list) => FoundUnderKey::Varies(list),
         };
         Some((found, HitSource::Disk))
     }
 }
 
 /// What is under a key.
-enum Found {
+enum FoundUnderKey {
     Response(Arc<Stored>),
     Varies(crate::cache::stored::VaryList),
 }

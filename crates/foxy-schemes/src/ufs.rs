@@ -1,5 +1,5 @@
 //! The schemes that keep one file a record, at system-call level (R17-R19, R58-R60): Squid's ufs
-//! and its kin, which differ in their [`Plan`]. The lowest free file number is taken first. A hit
+//! and its kin, which differ in their [`UfsPlan`]. The lowest free file number is taken first. A hit
 //! opens, reads and closes; a miss creates, writes and closes; what goes is unlinked. Files that
 //! are not the store's are left alone and counted.
 //!
@@ -40,8 +40,10 @@ use foxy_store::superblock::Superblock;
 use get::Get;
 use ledger::Ledger;
 use mapping::Mapping;
-pub use plan::{AUFS, DISKD, MULTIPLE_DIRS, Opens, Placement, Plan, SINGLE_DIRECTORY, SQUIDL, UFS};
-use scan::Scan;
+pub use plan::{
+    AUFS, DISKD, FilePlacement, MULTIPLE_DIRS, Opens, SINGLE_DIRECTORY, SQUIDL, UFS, UfsPlan,
+};
+use scan::DirectoryScan;
 use shelf::Shelf;
 use std::collections::{HashMap, VecDeque};
 
@@ -61,11 +63,11 @@ pub(crate) fn owns(name: &str) -> bool {
 
 /// What a completion means.
 #[derive(Debug)]
-enum Job {
-    Open(open::Step),
-    Load(load::Step),
+enum UfsJob {
+    Open(open::UfsOpenStep),
+    Load(load::LoadStep),
     Save(close::Saving),
-    Scan(scan::Step),
+    Scan(scan::ScanStep),
     GetOpen(Get),
     GetRead(Get),
     FillCreate(Fill),
@@ -79,7 +81,7 @@ enum Job {
 
 /// What the store is doing as a whole.
 #[derive(Debug)]
-enum Phase {
+enum UfsPhase {
     Opening,
     Scanning,
     /// The scan is done; what it did not find is being forgotten.
@@ -99,11 +101,11 @@ pub struct Ufs {
     /// Operations under way at which nothing more is opened.
     opens_until: usize,
     observer: Observer,
-    phase: Phase,
+    phase: UfsPhase,
     superblock: Superblock,
     secret: Secret,
     /// A scan under way: before serving with a ledger, while serving without.
-    scan: Option<Scan>,
+    scan: Option<DirectoryScan>,
     shelf: Shelf,
     ledger: Ledger,
     commit: Commit,
@@ -112,7 +114,7 @@ pub struct Ufs {
     /// When changes to the ledger that nobody waits for are committed.
     commit_by: Option<Instant>,
     maintain_by: Option<Instant>,
-    jobs: HashMap<IoId, Job>,
+    jobs: HashMap<IoId, UfsJob>,
     operations: u64,
     files: Vec<u32>,
     files_made: u32,
@@ -134,13 +136,13 @@ pub struct Ufs {
 impl Ufs {
     /// A scheme that opens nothing until [`Scheme::start`].
     #[must_use]
-    pub fn new(plan: Plan, settings: &SchemeSettings, observer: Observer) -> Self {
+    pub fn new(plan: UfsPlan, settings: &SchemeSettings, observer: Observer) -> Self {
         Self {
             settings: settings.clone(),
             mapping: plan.placement.mapping(settings),
             opens_until: plan.opens.limit(settings),
             observer,
-            phase: Phase::Opening,
+            phase: UfsPhase::Opening,
             superblock: Superblock::default(),
             secret: Secret::new(settings.store.seed),
             scan: None,
@@ -177,7 +179,7 @@ impl Ufs {
         self.settings.store.size.saturating_sub(books)
     }
 
-    fn submit(&mut self, op: IoOp, job: Job, out: &mut Outbox) {
+    fn submit(&mut self, op: IoOp, job: UfsJob, out: &mut Outbox) {
         self.operations += 1;
         let id = IoId(self.operations);
         self.jobs.insert(id, job);
@@ -192,17 +194,17 @@ impl Ufs {
     }
 
     fn close_file(&mut self, file: FileId, out: &mut Outbox) {
-        self.submit(IoOp::Close { file }, Job::CloseFile(file), out);
+        self.submit(IoOp::Close { file }, UfsJob::CloseFile(file), out);
     }
 
     /// Whether files of an earlier process may still take room that is not accounted for.
     const fn sweeping(&self) -> bool {
-        self.scan.is_some() && matches!(self.phase, Phase::Serving)
+        self.scan.is_some() && matches!(self.phase, UfsPhase::Serving)
     }
 
     fn fail_for_good(&mut self, error: OpenStoreError) {
         self.observer.status.set(StoreStatus::Unusable(error));
-        self.phase = Phase::Unusable(error);
+        self.phase = UfsPhase::Unusable(error);
     }
 
     fn gauge(&self) {
@@ -215,15 +217,17 @@ impl Ufs {
     /// Why nothing can be served at the moment, if so.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
-            Phase::Serving => None,
-            Phase::Opening | Phase::Scanning | Phase::Settling => {
+            UfsPhase::Serving => None,
+            UfsPhase::Opening | UfsPhase::Scanning | UfsPhase::Settling => {
                 Some(Unable::Recovering.reasons())
             }
-            Phase::Closing(_) | Phase::Saving(_) | Phase::Closed => Some(Unable::Closed.reasons()),
-            Phase::Unusable(error @ OpenStoreError::Device(_)) => {
+            UfsPhase::Closing(_) | UfsPhase::Saving(_) | UfsPhase::Closed => {
+                Some(Unable::Closed.reasons())
+            }
+            UfsPhase::Unusable(error @ OpenStoreError::Device(_)) => {
                 Some(Unable::Failed(error).reasons())
             }
-            Phase::Unusable(_) => Some((AbsentReason::NotIndexed, RefusedReason::StoresNothing)),
+            UfsPhase::Unusable(_) => Some((AbsentReason::NotIndexed, RefusedReason::StoresNothing)),
         }
     }
 }
@@ -262,19 +266,19 @@ impl Scheme for Ufs {
             self.observer.statistics.device_errors.add(1);
         }
         match job {
-            Job::Open(step) => self.opening(step, done, out),
-            Job::Load(step) => self.loading(step, done, out),
-            Job::Save(step) => self.saving(step, &done, out),
-            Job::Scan(step) => self.scanned(step, done, out),
-            Job::GetOpen(get) => self.get_opened(get, &done, out),
-            Job::GetRead(get) => self.get_read(get, done, out),
-            Job::FillCreate(fill) => self.fill_created(fill, &done, out),
-            Job::FillDirectory(fill) => self.fill_directory(fill, &done, out),
-            Job::FillWrite(fill) => self.fill_written(fill, &done, out),
-            Job::CloseFile(file) => self.files.push(file.0),
-            Job::Unlink(number) => self.unlinked(number, done.result.map(|_| ()), out),
-            Job::CommitWrite => self.commit_written(&done, out),
-            Job::CommitSync => self.commit_synced(done.result.err(), out),
+            UfsJob::Open(step) => self.opening(step, done, out),
+            UfsJob::Load(step) => self.loading(step, done, out),
+            UfsJob::Save(step) => self.saving(step, &done, out),
+            UfsJob::Scan(step) => self.scanned(step, done, out),
+            UfsJob::GetOpen(get) => self.get_opened(get, &done, out),
+            UfsJob::GetRead(get) => self.get_read(get, done, out),
+            UfsJob::FillCreate(fill) => self.fill_created(fill, &done, out),
+            UfsJob::FillDirectory(fill) => self.fill_directory(fill, &done, out),
+            UfsJob::FillWrite(fill) => self.fill_written(fill, &done, out),
+            UfsJob::CloseFile(file) => self.files.push(file.0),
+            UfsJob::Unlink(number) => self.unlinked(number, done.result.map(|_| ()), out),
+            UfsJob::CommitWrite => self.commit_written(&done, out),
+            UfsJob::CommitSync => self.commit_synced(done.result.err(), out),
         }
         self.finish_closing(out);
     }

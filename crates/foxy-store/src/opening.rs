@@ -15,7 +15,7 @@ use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
 /// Whether a store may be on a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MediumWish {
     /// Its file must be one.
     File,
     /// A block device will do as well.
@@ -34,7 +34,7 @@ pub enum FirstSync {
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum OpeningStep {
     /// The file is being opened.
     Open,
     /// There is no file at its place; a block device is being opened.
@@ -51,7 +51,7 @@ enum Step {
 
 /// What follows a step.
 #[derive(Debug)]
-pub enum Turn {
+pub enum OpeningTurn {
     /// This operation.
     Next(IoOp),
     /// The file begins anew, and what it held is given up: it is let go of, and another created.
@@ -76,11 +76,11 @@ pub struct Opening {
     wanted: u64,
     wish: SizeWish,
     first_sync: FirstSync,
-    place: Place,
+    place: MediumWish,
     medium: Medium,
     file: FileId,
     size: u64,
-    step: Step,
+    step: OpeningStep,
     /// How it begins where nothing but zeros is.
     blank: Beginning,
     observer: Observer,
@@ -93,10 +93,10 @@ impl Opening {
         settings: &StoreSettings,
         observer: &Observer,
         first_sync: FirstSync,
-        place: Place,
+        place: MediumWish,
     ) -> Self {
         let (wanted, wish, observer) = (settings.size, settings.size_wish, observer.clone());
-        let (medium, file, size, step) = (Medium::File, FileId(0), 0, Step::Open);
+        let (medium, file, size, step) = (Medium::File, FileId(0), 0, OpeningStep::Open);
         let blank = Beginning::of_blank(settings);
         Self { name, wanted, wish, first_sync, place, medium, file, size, step, blank, observer }
     }
@@ -114,9 +114,9 @@ impl Opening {
     /// Whether it is not known yet what is there, so that this is no failure of the disk.
     pub fn looks_for(&self, error: IoError) -> bool {
         match self.step {
-            Step::Open => {
+            OpeningStep::Open => {
                 error == IoError::NotFound
-                    || error == IoError::WrongKind && self.place == Place::FileOrBlockDevice
+                    || error == IoError::WrongKind && self.place == MediumWish::FileOrBlockDevice
             }
             _ => false,
         }
@@ -141,130 +141,134 @@ impl Opening {
     }
 
     /// Begins the file anew, for this reason.
-    pub fn anew(&mut self, reason: AnewReason) -> Turn {
+    pub fn anew(&mut self, reason: AnewReason) -> OpeningTurn {
         self.again(Beginning::Anew(reason))
     }
 
-    fn again(&mut self, beginning: Beginning) -> Turn {
+    fn again(&mut self, beginning: Beginning) -> OpeningTurn {
         self.observer.begins(beginning);
         if self.medium == Medium::BlockDevice {
             return self.on_block_device();
         }
         let close = IoOp::Close { file: self.file };
-        Turn::Anew { close, create: self.create(self.wanted) }
+        OpeningTurn::Anew { close, create: self.create(self.wanted) }
     }
 
     /// The store begins where it is, at the size that is wanted or else the device's.
-    fn on_block_device(&self) -> Turn {
+    fn on_block_device(&self) -> OpeningTurn {
         let [there, wanted] =
             [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);
         let fits = wanted <= there || self.wish == SizeWish::AtMost && there >= MINIMUM_SIZE;
-        if fits { Turn::Created(wanted.min(there)) } else { Turn::Failed(OpenStoreError::NoSpace) }
-    }
-
-    /// Takes the completion of the step under way.
-    pub fn advance(&mut self, done: IoDone) -> Turn {
-        match self.step {
-            Step::Open => self.opened(&done.result),
-            Step::OpenBlockDevice => self.block_device_opened(&done.result),
-            Step::FirstSync => match done.result {
-                Ok(_) => self.read(Step::Superblocks, 0, 2 * PAGE as u64),
-                Err(error) => Turn::Failed(OpenStoreError::Device(error)),
-            },
-            Step::Superblocks => self.superblocks_read(completion::read(done)),
-            Step::Blank(from) => self.blank_read(from, completion::read(done)),
-            Step::Create(size) => self.created(size, &done.result),
+        if fits {
+            OpeningTurn::Created(wanted.min(there))
+        } else {
+            OpeningTurn::Failed(OpenStoreError::NoSpace)
         }
     }
 
-    fn opened(&mut self, result: &Result<IoOutput, IoError>) -> Turn {
+    /// Takes the completion of the step under way.
+    pub fn advance(&mut self, done: IoDone) -> OpeningTurn {
+        match self.step {
+            OpeningStep::Open => self.opened(&done.result),
+            OpeningStep::OpenBlockDevice => self.block_device_opened(&done.result),
+            OpeningStep::FirstSync => match done.result {
+                Ok(_) => self.read(OpeningStep::Superblocks, 0, 2 * PAGE as u64),
+                Err(error) => OpeningTurn::Failed(OpenStoreError::Device(error)),
+            },
+            OpeningStep::Superblocks => self.superblocks_read(completion::read(done)),
+            OpeningStep::Blank(from) => self.blank_read(from, completion::read(done)),
+            OpeningStep::Create(size) => self.created(size, &done.result),
+        }
+    }
+
+    fn opened(&mut self, result: &Result<IoOutput, IoError>) -> OpeningTurn {
         match *result {
             Ok(IoOutput::Opened { size: 0 }) => self.again(self.blank),
             Ok(IoOutput::Opened { size }) => {
                 self.size = size;
                 if self.first_sync == FirstSync::Later {
-                    return self.read(Step::Superblocks, 0, 2 * PAGE as u64);
+                    return self.read(OpeningStep::Superblocks, 0, 2 * PAGE as u64);
                 }
-                self.step = Step::FirstSync;
-                Turn::Next(IoOp::Sync { file: self.file })
+                self.step = OpeningStep::FirstSync;
+                OpeningTurn::Next(IoOp::Sync { file: self.file })
             }
-            Ok(_) => Turn::Failed(OpenStoreError::Device(IoError::Device)),
+            Ok(_) => OpeningTurn::Failed(OpenStoreError::Device(IoError::Device)),
             Err(IoError::NotFound) => {
                 self.observer.begins(Beginning::New);
-                Turn::Next(self.create(self.wanted))
+                OpeningTurn::Next(self.create(self.wanted))
             }
-            Err(IoError::WrongKind) if self.place == Place::FileOrBlockDevice => {
-                self.step = Step::OpenBlockDevice;
-                Turn::Next(IoOp::OpenBlockDevice {
+            Err(IoError::WrongKind) if self.place == MediumWish::FileOrBlockDevice => {
+                self.step = OpeningStep::OpenBlockDevice;
+                OpeningTurn::Next(IoOp::OpenBlockDevice {
                     file: self.file,
                     path: StorePath::new(self.name),
                 })
             }
-            Err(error) => Turn::Failed(OpenStoreError::opening(error)),
+            Err(error) => OpeningTurn::Failed(OpenStoreError::opening(error)),
         }
     }
 
-    fn block_device_opened(&mut self, result: &Result<IoOutput, IoError>) -> Turn {
+    fn block_device_opened(&mut self, result: &Result<IoOutput, IoError>) -> OpeningTurn {
         match *result {
             Ok(IoOutput::Opened { size }) => {
                 (self.medium, self.size) = (Medium::BlockDevice, size);
                 match size {
-                    0 => Turn::Failed(OpenStoreError::NoSpace),
-                    _ => self.read(Step::Superblocks, 0, 2 * PAGE as u64),
+                    0 => OpeningTurn::Failed(OpenStoreError::NoSpace),
+                    _ => self.read(OpeningStep::Superblocks, 0, 2 * PAGE as u64),
                 }
             }
-            Ok(_) => Turn::Failed(OpenStoreError::Device(IoError::Device)),
+            Ok(_) => OpeningTurn::Failed(OpenStoreError::Device(IoError::Device)),
             // A link that leads nowhere.
-            Err(IoError::NotFound) => Turn::Failed(OpenStoreError::NotAFile),
-            Err(error) => Turn::Failed(OpenStoreError::opening(error)),
+            Err(IoError::NotFound) => OpeningTurn::Failed(OpenStoreError::NotAFile),
+            Err(error) => OpeningTurn::Failed(OpenStoreError::opening(error)),
         }
     }
 
     fn create(&mut self, size: u64) -> IoOp {
         let size = size / PAGE as u64 * PAGE as u64;
         self.file = FileId(self.file.0 + 1);
-        self.step = Step::Create(size);
+        self.step = OpeningStep::Create(size);
         IoOp::Create { file: self.file, path: StorePath::new(self.name), size }
     }
 
     /// A disk without room for the whole store may have room for a smaller one, where that is
     /// welcome.
-    fn created(&mut self, size: u64, result: &Result<IoOutput, IoError>) -> Turn {
+    fn created(&mut self, size: u64, result: &Result<IoOutput, IoError>) -> OpeningTurn {
         match *result {
             Ok(_) => {
                 self.size = size;
-                Turn::Created(size)
+                OpeningTurn::Created(size)
             }
             Err(IoError::NoSpace) if self.wish == SizeWish::AtMost && size / 2 >= MINIMUM_SIZE => {
-                Turn::Next(self.create(size / 2))
+                OpeningTurn::Next(self.create(size / 2))
             }
-            Err(IoError::NoSpace) => Turn::Failed(OpenStoreError::NoSpace),
-            Err(error) => Turn::Failed(OpenStoreError::Device(error)),
+            Err(IoError::NoSpace) => OpeningTurn::Failed(OpenStoreError::NoSpace),
+            Err(error) => OpeningTurn::Failed(OpenStoreError::Device(error)),
         }
     }
 
-    fn read(&mut self, step: Step, offset: u64, length: u64) -> Turn {
+    fn read(&mut self, step: OpeningStep, offset: u64, length: u64) -> OpeningTurn {
         self.step = step;
         let length = usize::try_from(length).expect("at most a mebibyte");
-        Turn::Next(IoOp::Read { file: self.file, offset, buffer: IoBuffer::zeroed(length) })
+        OpeningTurn::Next(IoOp::Read { file: self.file, offset, buffer: IoBuffer::zeroed(length) })
     }
 
-    fn superblocks_read(&mut self, result: Result<IoBuffer, IoError>) -> Turn {
+    fn superblocks_read(&mut self, result: Result<IoBuffer, IoError>) -> OpeningTurn {
         let buffer = match result {
             Ok(buffer) => buffer,
-            Err(error) => return Turn::Failed(OpenStoreError::Device(error)),
+            Err(error) => return OpeningTurn::Failed(OpenStoreError::Device(error)),
         };
         let bytes = buffer.as_ref();
         if (bytes.len() as u64) < self.size.min(2 * PAGE as u64) {
-            return Turn::Failed(OpenStoreError::Device(IoError::Device));
+            return OpeningTurn::Failed(OpenStoreError::Device(IoError::Device));
         }
         match self.medium.judge(bytes) {
-            Err(error) => Turn::Failed(error),
+            Err(error) => OpeningTurn::Failed(error),
             Ok(Found::Blank) => self.read_blank(2 * PAGE as u64),
             Ok(Found::Damaged) => self.anew(AnewReason::SuperblocksDamaged),
             Ok(Found::Ours(superblock)) => {
                 self.observer.begins(Beginning::Kept);
-                Turn::Found(superblock)
+                OpeningTurn::Found(superblock)
             }
         }
     }
@@ -272,20 +276,24 @@ impl Opening {
     /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing
     /// else in all of it. Files with anything further on are somebody else's and are left alone. Of
     /// a device both ends are looked at.
-    fn read_blank(&mut self, from: u64) -> Turn {
+    fn read_blank(&mut self, from: u64) -> OpeningTurn {
         match self.medium.next_blank(from, self.size) {
             None => self.again(self.blank),
-            Some(part) => self.read(Step::Blank(part.start), part.start, part.end - part.start),
+            Some(part) => {
+                self.read(OpeningStep::Blank(part.start), part.start, part.end - part.start)
+            }
         }
     }
 
-    fn blank_read(&mut self, from: u64, result: Result<IoBuffer, IoError>) -> Turn {
+    fn blank_read(&mut self, from: u64, result: Result<IoBuffer, IoError>) -> OpeningTurn {
         match result {
-            Err(error) => Turn::Failed(OpenStoreError::Device(error)),
-            Ok(bytes) if bytes.is_empty() => Turn::Failed(OpenStoreError::Device(IoError::Device)),
+            Err(error) => OpeningTurn::Failed(OpenStoreError::Device(error)),
+            Ok(bytes) if bytes.is_empty() => {
+                OpeningTurn::Failed(OpenStoreError::Device(IoError::Device))
+            }
             Ok(bytes) => match first_written(bytes.as_ref()) {
                 None => self.read_blank(from + bytes.len() as u64),
-                Some(at) => Turn::Failed(self.medium.foreign(from + at as u64)),
+                Some(at) => OpeningTurn::Failed(self.medium.foreign(from + at as u64)),
             },
         }
     }

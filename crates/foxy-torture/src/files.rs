@@ -20,11 +20,11 @@ struct Inode {
     linked: bool,
     /// Whether the name survives a power failure for certain.
     named: bool,
-    unsynced: BTreeMap<u64, Unsynced>,
+    unsynced: BTreeMap<u64, UnsyncedFile>,
 }
 
 #[derive(Clone, Debug)]
-struct Unsynced {
+struct UnsyncedFile {
     offset: usize,
     bytes: Vec<u8>,
     completed: bool,
@@ -140,7 +140,7 @@ impl Files {
             self.bytes += (file.current.len() - before) as u64;
         }
         let unsynced =
-            Unsynced { offset, bytes: bytes.to_vec(), completed: false, given_up: false };
+            UnsyncedFile { offset, bytes: bytes.to_vec(), completed: false, given_up: false };
         file.unsynced.insert(self.next_write, unsynced);
         self.next_write
     }
@@ -232,7 +232,7 @@ impl Files {
     }
 }
 
-impl Unsynced {
+impl UnsyncedFile {
     /// The cache holds the newest bytes of a place only: where `newer` lies on this write, this one
     /// is no more.
     fn overlay(&mut self, newer: &Self) {

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What an operator wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum SignalWish {
     /// SIGTERM or SIGINT: stop.
     Stop,
     /// SIGHUP: open log files anew, and read certificates anew.
@@ -70,13 +70,13 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub async fn next(&mut self) -> Wish {
+    pub async fn next(&mut self) -> SignalWish {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return Wish::Stop,
-                _ = self.interrupt.recv() => return Wish::Stop,
-                _ = self.hang_up.recv() => return Wish::Reopen,
-                _ = self.user_1.recv() => return Wish::ReopenLogs,
+                _ = self.terminate.recv() => return SignalWish::Stop,
+                _ = self.interrupt.recv() => return SignalWish::Stop,
+                _ = self.hang_up.recv() => return SignalWish::Reopen,
+                _ = self.user_1.recv() => return SignalWish::ReopenLogs,
                 _ = self.user_2.recv() => {}
             }
         }
@@ -91,7 +91,7 @@ pub fn wait_for_stop() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        while signals.next().await != Wish::Stop {}
+        while signals.next().await != SignalWish::Stop {}
         Ok(())
     })
 }
@@ -111,7 +111,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let set = Arc::clone(&flag);
     let listen = move || {
         // A hang-up ends what is measured too: whoever waits for it has gone.
-        runtime.block_on(async { while signals.next().await == Wish::ReopenLogs {} });
+        runtime.block_on(async { while signals.next().await == SignalWish::ReopenLogs {} });
         set.store(true, Relaxed);
     };
     std::thread::Builder::new().spawn(listen).map_err(failed)?;

@@ -20,12 +20,12 @@ pub(super) struct DiskRequest {
 }
 
 #[derive(Debug)]
-pub(super) enum Queue {
+pub(super) enum DriveQueue {
     Fifo(VecDeque<DiskRequest>),
     CLook(BTreeMap<(u64, RequestId), DiskRequest>),
 }
 
-impl Queue {
+impl DriveQueue {
     pub(super) const fn new(scheduling: Scheduling) -> Self {
         match scheduling {
             Scheduling::Fifo => Self::Fifo(VecDeque::new()),

@@ -5,7 +5,7 @@ use super::buffer::{DiskBuffer, Lookup};
 use super::counts::{MechanicalCounts, ServiceRecord, bytes_of};
 use super::geometry::{Geometry, Parts};
 use super::profile::DiskProfile;
-use super::queue::{DiskRequest, Queue, RequestId};
+use super::queue::{DiskRequest, DriveQueue, RequestId};
 use foxy_base::Instant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct Spindle {
     head: u64,
     track: u64,
     free_at: Instant,
-    queue: Queue,
+    queue: DriveQueue,
     current: Option<(RequestId, ServiceRecord)>,
     buffer: DiskBuffer,
     bus_rate: u64,
@@ -45,7 +45,7 @@ impl Spindle {
             head: 0,
             track: 0,
             free_at: Instant::ZERO,
-            queue: Queue::new(profile.scheduling),
+            queue: DriveQueue::new(profile.scheduling),
             current: None,
             buffer: DiskBuffer::new(profile),
             bus_rate: profile.bus_rate,

@@ -73,7 +73,7 @@ impl Initiator {
 
 /// What there is of an answer.
 #[derive(Debug)]
-pub struct Progress {
+pub struct AnswerProgress {
     /// How it begins, once that is known.
     pub start: Option<Rc<Start>>,
     /// Its body.
@@ -90,16 +90,16 @@ pub struct Progress {
 
 /// An answer, shared.
 #[derive(Debug)]
-pub struct Answer {
-    progress: RefCell<Progress>,
+pub struct SharedAnswer {
+    progress: RefCell<AnswerProgress>,
     changed: Notify,
 }
 
-impl Answer {
+impl SharedAnswer {
     /// One of which nothing is known yet.
     #[must_use]
     pub fn new(spool: &Rc<Spool>) -> Self {
-        let progress = Progress {
+        let progress = AnswerProgress {
             start: None,
             body: Rc::new(Body::new(spool)),
             marks: Marks::default(),
@@ -111,19 +111,19 @@ impl Answer {
     }
 
     /// Looks at it.
-    pub fn see<R>(&self, look: impl FnOnce(&Progress) -> R) -> R {
+    pub fn see<R>(&self, look: impl FnOnce(&AnswerProgress) -> R) -> R {
         look(&self.progress.borrow())
     }
 
     /// Changes it, and tells everybody who waits.
-    pub fn change<R>(&self, act: impl FnOnce(&mut Progress) -> R) -> R {
+    pub fn change<R>(&self, act: impl FnOnce(&mut AnswerProgress) -> R) -> R {
         let result = act(&mut self.progress.borrow_mut());
         self.changed.notify_waiters();
         result
     }
 
     /// Waits until there is what `look` wants.
-    pub async fn until<R>(&self, look: impl Fn(&Progress) -> Option<R>) -> R {
+    pub async fn until<R>(&self, look: impl Fn(&AnswerProgress) -> Option<R>) -> R {
         loop {
             let changed = self.changed.notified();
             if let Some(found) = self.see(&look) {
@@ -161,7 +161,7 @@ impl Answer {
     }
 }
 
-impl Progress {
+impl AnswerProgress {
     /// What comes after `position`: a mark, or the end.
     #[must_use]
     pub fn after(&self, position: u64) -> Option<Result<Mark, End>> {

@@ -4,7 +4,7 @@
 
 mod http2;
 
-use super::answer::{Answer, End, Start};
+use super::answer::{End, SharedAnswer, Start};
 use super::failure::Failure;
 use super::key::Destination;
 use super::request::Request;
@@ -35,14 +35,14 @@ const SLOT: usize = 1024;
 /// What to ask, for whom.
 pub struct Errand {
     pub slot: Slot,
-    pub answer: Rc<Answer>,
+    pub answer: Rc<SharedAnswer>,
     pub request: Rc<Request>,
     /// Where the host is.
     pub address: IpAddr,
     /// How long it has to wait for its turn; that is part of what the exchange costs.
     pub turn: Duration,
     /// The answer that the origin is asked about.
-    pub older: Option<Rc<Answer>>,
+    pub older: Option<Rc<SharedAnswer>>,
 }
 
 /// Asks, and writes the answer until it ends.
@@ -268,7 +268,7 @@ impl Exchange<'_> {
 /// Makes of an answer that has no head yet the Collector's own, which says why the origin gave
 /// none.
 pub async fn failed(
-    answer: &Answer,
+    answer: &SharedAnswer,
     failure: Failure,
     first_byte: Duration,
     origin: Option<IpAddr>,

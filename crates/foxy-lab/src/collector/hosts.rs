@@ -19,7 +19,7 @@ pub type Resolved = Result<IpAddr, Failure>;
 
 /// What is to be done about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
+pub enum HostLookup {
     /// Nobody has asked for it: resolve it, and say so with [`Hosts::resolved`].
     Resolve,
     /// It is being resolved: ask again when it is done.
@@ -45,18 +45,18 @@ pub struct Hosts {
 
 impl Hosts {
     /// A proxy asks for a name.
-    pub fn ask(&mut self, name: &str, proxy: ProxyId, now: Instant) -> Lookup {
+    pub fn ask(&mut self, name: &str, proxy: ProxyId, now: Instant) -> HostLookup {
         if let Some(host) = self.hosts.get_mut(name) {
             let failed_long_ago =
                 matches!(host.found, Some((Err(_), _, at)) if now.since(at) >= FAILED_FOR);
             if failed_long_ago {
                 *host = Host { found: None, asked: HashMap::from([(proxy, now)]) };
-                return Lookup::Resolve;
+                return HostLookup::Resolve;
             }
             let asked = *host.asked.entry(proxy).or_insert(now);
             return match host.found {
-                None => Lookup::Wait,
-                Some((found, took, _)) => Lookup::Known(found, asked + took),
+                None => HostLookup::Wait,
+                Some((found, took, _)) => HostLookup::Known(found, asked + took),
             };
         }
         if self.order.len() >= self.most.unwrap_or(MOST_HOSTS)
@@ -66,7 +66,7 @@ impl Hosts {
         }
         self.order.push_back(name.into());
         self.hosts.insert(name.into(), Host { found: None, asked: HashMap::from([(proxy, now)]) });
-        Lookup::Resolve
+        HostLookup::Resolve
     }
 
     /// What the name came to, and how long that took.
@@ -91,26 +91,26 @@ mod tests {
     #[test]
     fn lesson_1_each_proxy_pays_for_a_name_once_and_as_much_as_it_took() {
         let mut hosts = Hosts::default();
-        assert_eq!(hosts.ask("a.test", ProxyId(0), at(0)), Lookup::Resolve);
+        assert_eq!(hosts.ask("a.test", ProxyId(0), at(0)), HostLookup::Resolve);
         hosts.resolved("a.test", HERE, Duration::from_millis(40), at(40));
         assert_eq!(
             hosts.ask("a.test", ProxyId(0), at(40)),
-            Lookup::Known(HERE, at(40)),
+            HostLookup::Known(HERE, at(40)),
             "paid by resolving"
         );
         assert_eq!(
             hosts.ask("a.test", ProxyId(1), at(1000)),
-            Lookup::Known(HERE, at(1040)),
+            HostLookup::Known(HERE, at(1040)),
             "pays all of it"
         );
         assert_eq!(
             hosts.ask("a.test", ProxyId(1), at(1030)),
-            Lookup::Known(HERE, at(1040)),
+            HostLookup::Known(HERE, at(1040)),
             "pays the rest"
         );
         assert_eq!(
             hosts.ask("a.test", ProxyId(1), at(9000)),
-            Lookup::Known(HERE, at(1040)),
+            HostLookup::Known(HERE, at(1040)),
             "has paid"
         );
     }
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn lesson_1_who_comes_while_a_name_is_resolved_pays_from_then_on() {
         let mut hosts = Hosts::default();
-        assert_eq!(hosts.ask("a.test", ProxyId(0), at(0)), Lookup::Resolve);
-        assert_eq!(hosts.ask("a.test", ProxyId(1), at(30)), Lookup::Wait);
-        assert_eq!(hosts.ask("a.test", ProxyId(0), at(35)), Lookup::Wait);
+        assert_eq!(hosts.ask("a.test", ProxyId(0), at(0)), HostLookup::Resolve);
+        assert_eq!(hosts.ask("a.test", ProxyId(1), at(30)), HostLookup::Wait);
+        assert_eq!(hosts.ask("a.test", ProxyId(0), at(35)), HostLookup::Wait);
         hosts.resolved("a.test", HERE, Duration::from_millis(40), at(40));
-        assert_eq!(hosts.ask("a.test", ProxyId(0), at(40)), Lookup::Known(HERE, at(40)));
-        assert_eq!(hosts.ask("a.test", ProxyId(1), at(40)), Lookup::Known(HERE, at(70)));
+        assert_eq!(hosts.ask("a.test", ProxyId(0), at(40)), HostLookup::Known(HERE, at(40)));
+        assert_eq!(hosts.ask("a.test", ProxyId(1), at(40)), HostLookup::Known(HERE, at(70)));
     }
 
     #[test]
@@ -132,12 +132,15 @@ mod tests {
         hosts.ask("no.test", ProxyId(0), at(0));
         let failed = Err(Failure::NoSuchHost);
         hosts.resolved("no.test", failed, Duration::from_secs(5), at(5000));
-        assert_eq!(hosts.ask("no.test", ProxyId(1), at(6000)), Lookup::Known(failed, at(11_000)));
+        assert_eq!(
+            hosts.ask("no.test", ProxyId(1), at(6000)),
+            HostLookup::Known(failed, at(11_000))
+        );
         assert_eq!(
             hosts.ask("no.test", ProxyId(1), at(184_999)),
-            Lookup::Known(failed, at(11_000))
+            HostLookup::Known(failed, at(11_000))
         );
-        assert_eq!(hosts.ask("no.test", ProxyId(1), at(185_000)), Lookup::Resolve);
+        assert_eq!(hosts.ask("no.test", ProxyId(1), at(185_000)), HostLookup::Resolve);
     }
 
     #[test]
@@ -147,6 +150,10 @@ mod tests {
             hosts.ask(name, ProxyId(0), at(0));
         }
         assert_eq!((hosts.hosts.len(), hosts.order.len()), (2, 2));
-        assert_eq!(hosts.ask("a", ProxyId(0), at(1)), Lookup::Resolve, "the oldest was forgotten");
+        assert_eq!(
+            hosts.ask("a", ProxyId(0), at(1)),
+            HostLookup::Resolve,
+            "the oldest was forgotten"
+        );
     }
 }

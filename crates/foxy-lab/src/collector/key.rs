@@ -26,7 +26,7 @@ pub struct Destination {
 
 /// A request as the table sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedRequest {
     /// Digest of all that makes requests the same, but for conditions.
     pub key: u128,
     /// The same with its conditions; `None` when it has none.
@@ -93,7 +93,7 @@ impl Destination {
     }
 }
 
-impl Asked {
+impl AskedRequest {
     /// Of this request to `to`, whose body has this digest.
     #[must_use]
     pub fn new(head: &RequestHead, to: &Destination, body: u128) -> Self {
@@ -149,9 +149,9 @@ pub(super) mod tests {
         }
     }
 
-    fn asked(text: &str) -> Asked {
+    fn asked(text: &str) -> AskedRequest {
         let head = head(text);
-        Asked::new(&head, &Destination::of(&head, Scheme::Http).expect("http"), 7)
+        AskedRequest::new(&head, &Destination::of(&head, Scheme::Http).expect("http"), 7)
     }
 
     const PLAIN: &str = "GET http://a.test/x HTTP/1.1\nHost: a.test";
@@ -184,7 +184,7 @@ pub(super) mod tests {
         }
         let plain = head(PLAIN);
         let to = Destination::of(&plain, Scheme::Http).expect("http");
-        assert_ne!(Asked::new(&plain, &to, 8).key, asked(PLAIN).key);
+        assert_ne!(AskedRequest::new(&plain, &to, 8).key, asked(PLAIN).key);
     }
 
     #[test]

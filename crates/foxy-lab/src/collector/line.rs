@@ -67,7 +67,7 @@ impl Source {
 
 /// One answer to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct CollectorLine {
     /// When it was done.
     pub at: WallTime,
     /// What it took, to the millisecond.
@@ -92,7 +92,7 @@ pub struct Line {
     pub media: Option<String>,
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for CollectorLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, millis) = (self.at.0 / 1000, self.at.0 % 1000);
         let aborted = if self.aborted { "_ABORTED" } else { "" };
@@ -127,7 +127,7 @@ mod tests {
         "1083714645.404 413 192.168.0.201 TCP_HIT/200 11329 GET http://media2.travelzoo.com/msn/ - NONE/- text/html",
     ];
 
-    fn sample(number: usize) -> Line {
+    fn sample(number: usize) -> CollectorLine {
         let (image, page) = (
             "http://www.pinkforfree.com/images/default/button_members_off.jpg",
             "http://media2.travelzoo.com/msn/",
@@ -174,7 +174,7 @@ mod tests {
                 "text/html; charset=x",
             ),
         ][number];
-        Line {
+        CollectorLine {
             at: WallTime(at),
             elapsed: Duration::from_millis(elapsed),
             proxy: proxy.into(),
@@ -206,12 +206,17 @@ mod tests {
     fn every_source_reads_back_and_what_was_broken_off_is_known_as_that() {
         for source in Source::ALL {
             assert_eq!(Source::ALL[source as usize], source);
-            let line = Line { source, ..sample(0) };
+            let line = CollectorLine { source, ..sample(0) };
             assert_eq!(gets(&format!("{line}\n")), (1, 0), "{line}");
-            let line = Line { aborted: true, ..line };
+            let line = CollectorLine { aborted: true, ..line };
             assert_eq!(gets(&format!("{}\n{line}\n", SAMPLES[0])), (1, 1), "{line}");
         }
-        let bare = Line { url: String::new(), media: Some(String::new()), status: 0, ..sample(0) };
+        let bare = CollectorLine {
+            url: String::new(),
+            media: Some(String::new()),
+            status: 0,
+            ..sample(0)
+        };
         assert!(
             bare.to_string().ends_with("TCP_MISS/000 3108 GET - - DIRECT/208.236.11.57 -"),
             "{bare}"

@@ -34,7 +34,7 @@ mod table_tests;
 mod tests;
 
 pub use failure::Failure;
-pub use line::{Line, Source};
+pub use line::{CollectorLine, Source};
 pub use reach::Reach;
 pub use reasons::Refusal;
 pub use report::{CollectorReport, OfProxy};
@@ -71,7 +71,7 @@ pub struct Listen {
 }
 
 /// Where log lines go: called for each, never from two threads at once.
-pub type LogSink = Box<dyn FnMut(&Line) + Send>;
+pub type LogSink = Box<dyn FnMut(&CollectorLine) + Send>;
 
 /// What bodies beyond the memory are held in, and how many bytes of it.
 pub type SpoolFile = (Arc<dyn BlockFile>, u64);

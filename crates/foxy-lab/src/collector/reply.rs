@@ -2,7 +2,7 @@
 //! have come to them had they asked the origin themselves, and never before the initiator (R116,
 //! R118).
 
-use super::answer::{Answer, End, Initiator, Start};
+use super::answer::{End, Initiator, SharedAnswer, Start};
 use super::condition;
 use super::line::Source;
 use super::marks::Mark;
@@ -36,7 +36,7 @@ pub enum Role {
 
 /// What became of it.
 #[derive(Debug)]
-pub struct Sent {
+pub struct SentReply {
     pub start: Rc<Start>,
     pub source: Source,
     pub status: u16,
@@ -52,9 +52,9 @@ pub async fn send(
     shared: &Shared,
     client: Out<'_>,
     request: &Request,
-    answer: &Rc<Answer>,
+    answer: &Rc<SharedAnswer>,
     (role, ready): (Role, Instant),
-) -> Sent {
+) -> SentReply {
     let start = answer.until(|progress| progress.start.clone()).await;
     let unchanged = role != Role::Initiator
         && condition::is_unchanged(&request.head.method, &request.head.headers, &start.head);
@@ -100,7 +100,7 @@ pub async fn send(
     };
     drop(sending);
     let reset = sent.is_err() && start.length == BodyLength::UntilClose;
-    Sent {
+    SentReply {
         start,
         source,
         status,
@@ -114,7 +114,7 @@ pub async fn send(
 struct Sending<'a> {
     shared: &'a Shared,
     client: Out<'a>,
-    answer: &'a Answer,
+    answer: &'a SharedAnswer,
     role: Role,
     /// When the first byte is due; none for one that gets bytes as they come.
     base: Option<Instant>,
@@ -183,7 +183,11 @@ impl Sending<'_> {
     }
 
     /// What comes after `position`, once it may be sent.
-    fn next(&self, progress: &super::answer::Progress, position: u64) -> Option<Result<Mark, End>> {
+    fn next(
+        &self,
+        progress: &super::answer::AnswerProgress,
+        position: u64,
+    ) -> Option<Result<Mark, End>> {
         let next = progress.after(position)?;
         let may = self.role == Role::Initiator
             || match next {

@@ -1,7 +1,7 @@
 //! What a Collector counts, and the run records that it becomes.
 
 use super::failure::Failure;
-use super::line::{Line, Source};
+use super::line::{CollectorLine, Source};
 use super::reasons::Refusal;
 use crate::tls::NotEntered;
 use foxy_report::{Latencies, Measurable, Measure, Record};
@@ -88,7 +88,7 @@ impl CollectorReport {
         self.failures[reason as usize]
     }
 
-    pub(super) fn take(&mut self, line: &Line, proxy: usize) {
+    pub(super) fn take(&mut self, line: &CollectorLine, proxy: usize) {
         self.sources[line.source as usize] += 1;
         self.aborted += u64::from(line.aborted);
         if line.source == Source::Refused {

@@ -2,7 +2,7 @@
 //! may be asked.
 
 use super::LARGEST_REQUEST;
-use super::key::{Asked, Destination};
+use super::key::{AskedRequest, Destination};
 use super::reasons::Refusal;
 use super::shared::Shared;
 use crate::patience::Patience;
@@ -28,7 +28,7 @@ pub struct Request {
     pub body: Bytes,
     pub to: Destination,
     pub url: String,
-    pub asked: Asked,
+    pub asked: AskedRequest,
     /// When it was whole: what it pays counts from then.
     pub arrival: Instant,
 }
@@ -52,7 +52,7 @@ impl Refused {
 }
 
 /// What comes on a connection.
-pub enum Came {
+pub enum Incoming {
     Request(Rc<Request>),
     /// A tunnel is asked for.
     Connect(Destination),
@@ -64,7 +64,7 @@ pub async fn read(
     client: &mut Inbound,
     (decoder, input): (&mut RequestDecoder, &mut BytesMut),
     within: &Within,
-) -> io::Result<Option<Result<Came, Refused>>> {
+) -> io::Result<Option<Result<Incoming, Refused>>> {
     let (mut head, mut body, mut digest) = (None, BytesMut::new(), Xxh3::new());
     let limit = shared.options.time_limit;
     let mut patience = Patience::new(limit, limit);
@@ -91,12 +91,12 @@ pub async fn read(
                 if head.method == Method::Connect {
                     let to = entrance::tunnel(shared.options.certificates.as_ref(), &head, within);
                     let to = to.map_err(|reason| Refused::of(&head, reason.into()));
-                    return Ok(Some(to.map(Came::Connect)));
+                    return Ok(Some(to.map(Incoming::Connect)));
                 }
                 let body = (length != BodyLength::None, body.freeze(), digest.digest128());
                 return Ok(Some(
                     accept(shared, head, body, within)
-                        .map(|request| Came::Request(Rc::new(request))),
+                        .map(|request| Incoming::Request(Rc::new(request))),
                 ));
             }
             Ok(None) => {
@@ -156,6 +156,6 @@ fn accept(
     {
         return Err(refused(Refusal::Loop));
     }
-    let (asked, url) = (Asked::new(&head, &to, digest), to.url(&head));
+    let (asked, url) = (AskedRequest::new(&head, &to, digest), to.url(&head));
     Ok(Request { head, has_body, body, to, url, asked, arrival: clock::monotonic() })
 }

@@ -2,12 +2,12 @@
 //! it.
 
 use super::ProxyId;
-use super::answer::Answer;
+use super::answer::SharedAnswer;
 use super::fetch::{self, Errand};
-use super::line::{Line, Source};
+use super::line::{CollectorLine, Source};
 use super::reasons::Refusal;
-use super::reply::{self, Role, Sent};
-use super::request::{self, Came, Refused, Request, read};
+use super::reply::{self, Role, SentReply};
+use super::request::{self, Incoming, Refused, Request, read};
 use super::shared::Shared;
 use super::table::{self, Decision, Slot};
 use crate::out::{self, Out};
@@ -63,8 +63,8 @@ impl House for Asking {
         loop {
             let request = match read(shared, client, (&mut decoder, input), within).await? {
                 None => return Ok(After::Over),
-                Some(Ok(Came::Request(request))) => request,
-                Some(Ok(Came::Connect(to))) => {
+                Some(Ok(Incoming::Request(request))) => request,
+                Some(Ok(Incoming::Connect(to))) => {
                     client.write_all(OPENED).await?;
                     return Ok(After::Tunnel(to));
                 }
@@ -131,7 +131,7 @@ async fn answer(
     out: Out<'_>,
     request: &Rc<Request>,
     proxy: ProxyId,
-) -> Result<Sent, Refusal> {
+) -> Result<SentReply, Refusal> {
     if shared.is_unasked(request) {
         shared.count(|report| report.prefetch(&request.url, proxy.0));
     }
@@ -148,13 +148,13 @@ async fn answer(
         }
         Err(failure) => {
             shared.fail(failure);
-            let own = Rc::new(Answer::new(&shared.spool));
+            let own = Rc::new(SharedAnswer::new(&shared.spool));
             fetch::failed(&own, failure, Duration::ZERO, None, clock::monotonic()).await;
             reply::send(shared, out, request, &own, (Role::Initiator, ready)).await
         }
     };
     let origin = sent.start.origin.filter(|_| sent.source.is_fetch());
-    let line = Line {
+    let line = CollectorLine {
         at: clock::wall(),
         elapsed: clock::monotonic().since(request.arrival),
         proxy: shared.name_of(proxy),
@@ -173,7 +173,7 @@ async fn answer(
 
 /// An answer, and whether the origin was asked about an older one for it.
 struct Found {
-    own: Rc<Answer>,
+    own: Rc<SharedAnswer>,
     asked_about: bool,
 }
 
@@ -185,7 +185,7 @@ async fn find(
 ) -> Result<(Found, Role), Refusal> {
     for _ in 0..TRIES {
         let now = clock::monotonic();
-        let make = || Rc::new(Answer::new(&shared.spool));
+        let make = || Rc::new(SharedAnswer::new(&shared.spool));
         let fields = &request.head.headers;
         let decision = shared.table.borrow_mut().find(&request.asked, fields, now, make);
         let (slot, own, older) = match decision {
@@ -244,7 +244,7 @@ async fn refuse(
 /// Counts and logs a refusal, which is answered with so many bytes.
 fn log_refused(shared: &Shared, proxy: ProxyId, refused: &Refused, size: usize) {
     shared.refuse(refused.reason);
-    let line = Line {
+    let line = CollectorLine {
         at: clock::wall(),
         elapsed: Duration::ZERO,
         proxy: shared.name_of(proxy),

@@ -1,10 +1,10 @@
 //! What all connections of a Collector share on its one thread.
 
-use super::answer::Answer;
+use super::answer::SharedAnswer;
 use super::failure::Failure;
-use super::hosts::{Hosts, Lookup, Resolved};
+use super::hosts::{HostLookup, Hosts, Resolved};
 use super::key::Destination;
-use super::line::Line;
+use super::line::CollectorLine;
 use super::reach::Pacer;
 use super::reasons::Refusal;
 use super::request::Request;
@@ -26,7 +26,7 @@ use tokio::time::timeout;
 pub struct Shared {
     pub options: CollectorOptions,
     pub alarm: Alarm,
-    pub table: RefCell<Table<Rc<Answer>>>,
+    pub table: RefCell<Table<Rc<SharedAnswer>>>,
     pub spool: Rc<Spool>,
     pub pacer: RefCell<Pacer>,
     /// How TLS is spoken with origins.
@@ -119,7 +119,7 @@ impl Shared {
         self.count(|report| report.failures[reason as usize] += 1);
     }
 
-    pub fn log(&self, line: &Line, proxy: ProxyId) {
+    pub fn log(&self, line: &CollectorLine, proxy: ProxyId) {
         let evicted = self.table.borrow().evicted();
         self.count(|report| {
             report.take(line, proxy.0);
@@ -155,9 +155,9 @@ impl Shared {
             let known = self.host_known.notified();
             let lookup = self.hosts.borrow_mut().ask(&to.host, proxy, clock::monotonic());
             match lookup {
-                Lookup::Known(found, paid) => return (found, paid.max(arrival)),
-                Lookup::Wait => known.await,
-                Lookup::Resolve => {
+                HostLookup::Known(found, paid) => return (found, paid.max(arrival)),
+                HostLookup::Wait => known.await,
+                HostLookup::Resolve => {
                     let begun = clock::monotonic();
                     let found = match literal {
                         Some(found) => found,

@@ -6,7 +6,7 @@
 //! ([`Table::head`]), and stands from its end on ([`Table::stands`]) until its lifetime is over;
 //! then it is forgotten, or kept to be asked about.
 
-use super::key::Asked;
+use super::key::AskedRequest;
 use super::lifetime::{self, Lifetime};
 use foxy_base::Instant;
 use foxy_http::Headers;
@@ -76,7 +76,7 @@ impl<T: Clone> Table<T> {
     /// What to do with a request with these fields; `make` makes the answer of a new slot.
     pub fn find(
         &mut self,
-        asked: &Asked,
+        asked: &AskedRequest,
         fields: &Headers,
         now: Instant,
         make: impl FnOnce() -> T,
@@ -151,7 +151,7 @@ impl<T: Clone> Table<T> {
     pub fn head(
         &mut self,
         slot: Slot,
-        asked: &Asked,
+        asked: &AskedRequest,
         request: &Headers,
         answer: &Headers,
         whole: bool,

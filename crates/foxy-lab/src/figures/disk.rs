@@ -4,7 +4,7 @@ use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, StoreMap, Style};
 use super::trial::{Trial, TrialResult};
-use crate::sim::pace::{Pace, Virtual};
+use crate::sim::pace::{TimeSource, Virtual};
 use foxy_base::Instant;
 use foxy_device::mechanical::SystemProfile;
 use foxy_device::{
@@ -74,7 +74,7 @@ fn create_and_delete(size: usize, seed: u64) -> (f64, f64) {
 ///
 /// # Errors
 /// The first operation that failed.
-pub fn file_times<D: Device, P: Pace<D>>(
+pub fn file_times<D: Device, P: TimeSource<D>>(
     size: usize,
     times: u32,
     device: &mut D,

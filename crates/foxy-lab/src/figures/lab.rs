@@ -10,7 +10,7 @@ use crate::sim::outcome::Shortfall;
 use crate::sim::parallel::run_all;
 use foxy_device::DiskProfile;
 use foxy_schemes::PolicyName;
-use foxy_workload::trace::synthetic::{Model, TABLE1, generate};
+use foxy_workload::trace::synthetic::{TABLE1, TraceModel, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -91,7 +91,7 @@ impl<'a> Lab<'a> {
             return Arc::clone(stream);
         }
         let scale = self.extent.scale;
-        let model = Model { repeats: mix.repeats, recent: mix.recent, ..TABLE1 };
+        let model = TraceModel { repeats: mix.repeats, recent: mix.recent, ..TABLE1 };
         let trace = generate(&model, (GETS * scale * mix.gets) as usize, seed);
         let levels = Levels {
             memory: (MEMORY * scale * mix.memory) as u64,

@@ -2,7 +2,7 @@
 //! distances between reads (Fig 15), the head's way (Figs 8, 9).
 
 use crate::sim::drive::Drive;
-use crate::sim::pace::Pace;
+use crate::sim::pace::TimeSource;
 use foxy_device::Mechanical;
 use foxy_device::mechanical::{RequestKind, SECTOR};
 
@@ -68,7 +68,7 @@ impl Observer {
     }
 
     /// Looks at it after so many gets. `asked` and `fills` are as in [`Progress`].
-    pub(super) fn look<P: Pace<Mechanical>>(
+    pub(super) fn look<P: TimeSource<Mechanical>>(
         &mut self,
         gets: f64,
         (asked, fills): (u64, f64),

@@ -44,7 +44,7 @@ const WAYS: [Way; 4] = [
 
 /// What one store went through.
 #[derive(Clone, Copy, Debug, Default)]
-struct Course {
+struct RecoveryCourse {
     /// URL-gets a second while it served, from its creation on.
     rate: f64,
     /// Bytes written beyond the objects', over these, in percent.
@@ -100,7 +100,7 @@ impl Life {
 /// Nine tenths of the URL-reads and URL-writes, a clean stop, the rest, and a crash, with the
 /// machine started again in between. The store itself decides what goes, as one that serves does:
 /// what it drops need not be made durable.
-fn run(way: &Way, lab: &Lab, share: f64, seed: u64) -> Result<Course, DriveError> {
+fn run(way: &Way, lab: &Lab, share: f64, seed: u64) -> Result<RecoveryCourse, DriveError> {
     let stream = lab.stream(seed, Mix::sized(share));
     let mut list = stream.operations.list.clone();
     list.retain(|operation| operation.kind != OperationKind::Delete);
@@ -121,12 +121,12 @@ fn run(way: &Way, lab: &Lab, share: f64, seed: u64) -> Result<Course, DriveError
     let writes = || before.iter().filter(|operation| operation.kind == OperationKind::Write);
     let objects = writes().map(|operation| operation.size).sum::<u64>().max(1) as f64;
     let pieces = writes().map(|operation| sizing::pieces_of(operation.size)).sum::<u64>() as f64;
-    let mut course = Course {
+    let mut course = RecoveryCourse {
         rate: stream.operations.gets as f64 * 0.9 / served,
         beyond: ((statistics.written_bytes.get() - bytes_then) as f64 / objects - 1.0) * 100.0,
         headers: pieces * HEADER as f64 / objects * 100.0,
         syncs: (statistics.syncs.get() - syncs_then) as f64 / writes().count().max(1) as f64,
-        ..Course::default()
+        ..RecoveryCourse::default()
     };
     let asked = life.drive.elapsed();
     let (outcome, mut device) =
@@ -160,18 +160,18 @@ pub fn recovery(lab: &Lab) -> Figure {
         run(way, lab, share, seed)
             .unwrap_or_else(|error| panic!("{}, {share}, seed {seed}: {error}", way.name))
     });
-    let by_way: Vec<&[Course]> = courses.chunks(SIZES.len() * seeds.len()).collect();
+    let by_way: Vec<&[RecoveryCourse]> = courses.chunks(SIZES.len() * seeds.len()).collect();
     let mut rows = Vec::new();
     for (way, courses) in WAYS.iter().zip(&by_way) {
         let largest = &courses[(SIZES.len() - 1) * seeds.len()..];
         rows.extend(rows_of(way.name, largest));
     }
-    let series = |value: fn(&Course) -> f64| -> Vec<Series> {
-        let over_size = |courses: &[Course]| -> Vec<(f64, f64)> {
+    let series = |value: fn(&RecoveryCourse) -> f64| -> Vec<Series> {
+        let over_size = |courses: &[RecoveryCourse]| -> Vec<(f64, f64)> {
             courses
                 .chunks(seeds.len())
                 .map(|courses| {
-                    let mean_of = |value: fn(&Course) -> f64| {
+                    let mean_of = |value: fn(&RecoveryCourse) -> f64| {
                         mean(&courses.iter().map(value).collect::<Vec<_>>())
                     };
                     (mean_of(|course| course.records) / 1000.0, mean_of(value))
@@ -198,8 +198,8 @@ pub fn recovery(lab: &Lab) -> Figure {
 }
 
 /// The rows of one way, at the largest size.
-fn rows_of(name: &str, courses: &[Course]) -> Vec<FigureRow> {
-    let row = |what: &str, unit: &str, value: fn(&Course) -> f64| {
+fn rows_of(name: &str, courses: &[RecoveryCourse]) -> Vec<FigureRow> {
+    let row = |what: &str, unit: &str, value: fn(&RecoveryCourse) -> f64| {
         let values: Vec<f64> = courses.iter().map(value).collect();
         FigureRow::of(NAME, &format!("{name}: {what}"), unit, &values)
     };

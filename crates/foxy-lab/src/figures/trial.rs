@@ -6,7 +6,7 @@ use crate::sim::drive::{Drive, Outcome, Subject};
 use crate::sim::operation::{OperationKind, Operations};
 use crate::sim::outcome::Shortfall;
 use crate::sim::pace::Virtual;
-use crate::sim::runs::{self, Plan, RunError};
+use crate::sim::runs::{self, RunError, SimulationPlan};
 use foxy_base::Instant;
 use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
 use foxy_schemes::SchemeSettings;
@@ -102,7 +102,7 @@ impl Trial {
     fn subject(&self, operations: &Operations) -> Result<Subject, RunError> {
         let Self { utilization, ufs_mapping, seed, .. } = *self;
         let scheme = self.scheme.parse().expect("figures name schemes there are");
-        let plan = Plan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
+        let plan = SimulationPlan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
         let subject = runs::subject(&plan, self.writes_at_once, operations)?;
         let settings = SchemeSettings {
             buddy_threshold: self.buddy_threshold,

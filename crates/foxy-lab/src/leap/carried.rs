@@ -1,8 +1,8 @@
 //! A copy that goes out as HTTP/2 (RFC 9113), as the one stream of a connection of its own or of a
 //! kept one.
 
-use super::Failure;
-use super::exchange::{Copying, Reading};
+use super::PathFailure;
+use super::exchange::{Copying, ReadingExchange};
 use super::kept::{Carriage, may_keep};
 use crate::REQUEST_ID;
 use crate::one_stream::{self, OneStream};
@@ -11,7 +11,10 @@ use foxy_base::clock;
 
 /// Asks on a kept connection where there is one, else on a new one, and keeps it where that is
 /// wanted.
-pub async fn exchange(reading: &mut Reading, copying: Copying<'_>) -> Result<(), Failure> {
+pub async fn exchange(
+    reading: &mut ReadingExchange,
+    copying: Copying<'_>,
+) -> Result<(), PathFailure> {
     let Copying { means, place, path, asked, .. } = copying;
     let keep = may_keep(&means.run, asked);
     let mut kept = keep.then(|| means.kept.take_frames(place, (path, asked))).flatten();
@@ -29,7 +32,7 @@ pub async fn exchange(reading: &mut Reading, copying: Copying<'_>) -> Result<(),
         match converse(reading, &mut stream, copying).await {
             // It was closed while it waited, or as the request came: nobody's fault, and nothing is
             // done yet.
-            Err(Failure::Unanswered)
+            Err(PathFailure::Unanswered)
                 if reading.carriage == Carriage::Kept && reading.first.is_none() =>
             {
                 reading.carriage = Carriage::KeptThenNew;
@@ -43,25 +46,26 @@ pub async fn exchange(reading: &mut Reading, copying: Copying<'_>) -> Result<(),
     }
 }
 
-fn unanswered(error: h2::Error) -> Failure {
-    failure(&error, Failure::Unanswered)
+fn unanswered(error: h2::Error) -> PathFailure {
+    failure(&error, PathFailure::Unanswered)
 }
 
 /// Asks on a connection that is there.
 async fn converse(
-    reading: &mut Reading,
+    reading: &mut ReadingExchange,
     stream: &mut OneStream,
     copying: Copying<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), PathFailure> {
     let message = &copying.asked.message;
-    let request = head(copying).ok_or(Failure::NotHttp)?;
+    let request = head(copying).ok_or(PathFailure::NotHttp)?;
     let response = stream.ask(request, message.body.clone()).map_err(unanswered)?;
     let (parts, mut body) = reading.within(response).await?.map_err(unanswered)?.into_parts();
     reading.first = Some(clock::monotonic());
-    let (head, length) = one_stream::head_of(&message.method, &parts).ok_or(Failure::NotHttp)?;
+    let (head, length) =
+        one_stream::head_of(&message.method, &parts).ok_or(PathFailure::NotHttp)?;
     reading.begin(head, length).await;
     while let Some(data) = reading.within(body.data()).await? {
-        let data = data.map_err(|error| failure(&error, Failure::Closed))?;
+        let data = data.map_err(|error| failure(&error, PathFailure::Closed))?;
         let count = data.len();
         reading.add(data).await;
         // A window that cannot be given back belongs to a stream that has ended.
@@ -87,12 +91,12 @@ fn head(Copying { means, asked, number, .. }: Copying<'_>) -> Option<http::Reque
 }
 
 /// What an error means: `ended` where the connection did.
-fn failure(error: &h2::Error, ended: Failure) -> Failure {
+fn failure(error: &h2::Error, ended: PathFailure) -> PathFailure {
     if error.is_remote() && error.is_reset() {
-        Failure::Reset
+        PathFailure::Reset
     } else if error.is_io() || error.is_remote() {
         ended
     } else {
-        Failure::NotHttp
+        PathFailure::NotHttp
     }
 }

@@ -1,6 +1,6 @@
 //! Why an answer is not OK, in words.
 
-use super::Failure;
+use super::PathFailure;
 use super::fields::Difference;
 use foxy_http::DecodeError;
 use std::fmt;
@@ -11,7 +11,7 @@ pub enum Detail {
     /// Nothing to say.
     None,
     /// How the exchange ended.
-    Failed(Failure),
+    Failed(PathFailure),
     /// What of it is not HTTP.
     NotHttp(DecodeError),
     /// The reference's status, and the answer's.
@@ -38,7 +38,7 @@ impl fmt::Display for Detail {
             Self::None => Ok(()),
             Self::Failed(failure) => f.write_str(failure.name()),
             Self::NotHttp(error) => {
-                write!(f, "{}: {}", Failure::NotHttp.name(), error.description())
+                write!(f, "{}: {}", PathFailure::NotHttp.name(), error.description())
             }
             Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
             Self::Field(difference) => difference.fmt(f),

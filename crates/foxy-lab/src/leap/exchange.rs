@@ -3,7 +3,7 @@
 
 use super::body::BodyDigest;
 use super::carried;
-use super::failure::Failure;
+use super::failure::PathFailure;
 use super::hit::hit;
 use super::kept::{Carriage, may_keep, nothing_behind};
 use super::means::Means;
@@ -39,7 +39,7 @@ pub struct Copied {
     /// Body bytes that came.
     pub bytes: u64,
     /// The answer, or why there is none.
-    pub outcome: Result<Answer, Failure>,
+    pub outcome: Result<Answer, PathFailure>,
     /// Whether the client that got it held it back, so that its times say nothing about the path.
     pub held: bool,
     /// What it went out on.
@@ -69,7 +69,7 @@ pub async fn ask(
     number: u64,
     tap: Option<Tap>,
 ) -> Copied {
-    let mut reading = Reading::new(means.run.time_limit, tap);
+    let mut reading = ReadingExchange::new(means.run.time_limit, tap);
     let path = &means.run.paths[place];
     let outcome = reading.exchange(Copying { means, place, path, asked, number }).await;
     let now = reading.last.unwrap_or_else(clock::monotonic);
@@ -82,15 +82,15 @@ pub async fn ask(
     let (bytes, carriage, broken, tap) =
         (reading.bytes, reading.carriage, reading.broken, reading.tap.take());
     let outcome = outcome.map_err(|failure| match failure {
-        Failure::Surplus if asked.message.method == Method::Head => Failure::BodyToHead,
+        PathFailure::Surplus if asked.message.method == Method::Head => PathFailure::BodyToHead,
         failure => failure,
     });
-    let outcome = outcome.and_then(|()| reading.answer(number).ok_or(Failure::NotHttp));
+    let outcome = outcome.and_then(|()| reading.answer(number).ok_or(PathFailure::NotHttp));
     let mut held = false;
     if let Some(mut tap) = tap {
         // What comes behind a whole answer is not the client's trouble.
         let end = match &outcome {
-            Ok(_) | Err(Failure::Surplus | Failure::BodyToHead) => Piece::End,
+            Ok(_) | Err(PathFailure::Surplus | PathFailure::BodyToHead) => Piece::End,
             Err(failure) => Piece::Failed(*failure),
         };
         tap.give(end).await;
@@ -99,7 +99,7 @@ pub async fn ask(
     Copied { times, bytes, outcome, held, carriage, broken }
 }
 
-pub struct Reading {
+pub struct ReadingExchange {
     begun: Instant,
     limit: Duration,
     pub connected: Option<Instant>,
@@ -113,7 +113,7 @@ pub struct Reading {
     framing: Framing,
 }
 
-impl Reading {
+impl ReadingExchange {
     fn new(limit: Duration, tap: Option<Tap>) -> Self {
         let begun = clock::monotonic();
         Self {
@@ -131,7 +131,7 @@ impl Reading {
         }
     }
 
-    async fn exchange(&mut self, copying: Copying<'_>) -> Result<(), Failure> {
+    async fn exchange(&mut self, copying: Copying<'_>) -> Result<(), PathFailure> {
         let Copying { means, place, path, asked, number } = copying;
         if means.run.outgoing.is_http2(path) {
             return Box::pin(carried::exchange(self, copying)).await;
@@ -151,7 +151,7 @@ impl Reading {
             match ended {
                 // It was closed while it waited, or as the request came: nobody's fault, and
                 // nothing is done yet.
-                Err(Failure::Unanswered | Failure::ConnectionReset)
+                Err(PathFailure::Unanswered | PathFailure::ConnectionReset)
                     if self.carriage == Carriage::Kept && self.first.is_none() =>
                 {
                     self.carriage = Carriage::KeptThenNew;
@@ -171,11 +171,11 @@ impl Reading {
     pub async fn connect(
         &mut self,
         Copying { means, path, asked, .. }: Copying<'_>,
-    ) -> Result<Channel, Failure> {
-        let address = path.address_for(asked).ok_or(Failure::NoConnection)?;
+    ) -> Result<Channel, PathFailure> {
+        let address = path.address_for(asked).ok_or(PathFailure::NoConnection)?;
         let connected = self.within(TcpStream::connect(address)).await?;
-        let stream = connected.map_err(|_| Failure::NoConnection)?;
-        stream.set_nodelay(true).map_err(|_| Failure::NoConnection)?;
+        let stream = connected.map_err(|_| PathFailure::NoConnection)?;
+        stream.set_nodelay(true).map_err(|_| PathFailure::NoConnection)?;
         let channel = match asked.scheme {
             Scheme::Http => Channel::Left(stream),
             Scheme::Https => {
@@ -192,7 +192,7 @@ impl Reading {
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
         (asked, keep): (&Asked, bool),
         text: &[u8],
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, PathFailure> {
         let sent = async {
             stream.write_all(text).await?;
             stream.flush().await
@@ -235,23 +235,23 @@ impl Reading {
 
     /// What it is that the connection ended with this behind what was taken: where no answer begins
     /// so, that was the first fault.
-    fn lost(&mut self, rest: &[u8], loss: Loss) -> Failure {
+    fn lost(&mut self, rest: &[u8], loss: Loss) -> PathFailure {
         if self.head.is_some() || may_begin_response(rest) {
             return loss.into();
         }
         self.broken = Some(DecodeError::InvalidStatusLine);
-        Failure::NotHttp
+        PathFailure::NotHttp
     }
 
     /// Does what must be done before the time is over; what the client held back does not count.
-    pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, PathFailure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
         // What is ready at once is never too late for `timeout`.
         if left.is_zero() {
-            return Err(Failure::Timeout);
+            return Err(PathFailure::Timeout);
         }
-        timeout(left, work).await.map_err(|_| Failure::Timeout)
+        timeout(left, work).await.map_err(|_| PathFailure::Timeout)
     }
 
     /// Takes what came; whether the answer is complete.
@@ -259,11 +259,11 @@ impl Reading {
         &mut self,
         decoder: &mut ResponseDecoder,
         input: &mut BytesMut,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, PathFailure> {
         loop {
             let event = decoder.next(input).map_err(|error| {
                 self.broken = Some(error);
-                Failure::NotHttp
+                PathFailure::NotHttp
             });
             match event? {
                 Some(ResponseEvent::Head(head, length)) => self.begin(head, length).await,

@@ -2,16 +2,16 @@
 //! have done it. Pure.
 
 use super::detail::Detail;
-use super::group::{Group, direct};
+use super::group::{RequestGroup, direct};
 use super::reference::Right;
 use super::unjudged::Unjudged;
 use super::verdict::{Finding, Reference, Verdict, judge};
-use super::{Answer, Failure, LeapRun};
+use super::{Answer, LeapRun, PathFailure};
 
 /// Why what was found on a path is not its fault, if it may not be; `reference` is what it was
 /// judged by, `ignored` says which fields may have another value.
 pub fn excuse(
-    (run, group, path): (&LeapRun, &Group, usize),
+    (run, group, path): (&LeapRun, &RequestGroup, usize),
     finding: &Finding,
     right: Option<(&Right<'_>, &Reference<'_>)>,
     ignored: &dyn Fn(&str) -> bool,
@@ -39,7 +39,12 @@ pub fn excuse(
 }
 
 /// Whether the origin gave no whole answer itself, so that it may be why this path did not.
-fn has_origin_failed(run: &LeapRun, group: &Group, path: usize, failure: Failure) -> bool {
+fn has_origin_failed(
+    run: &LeapRun,
+    group: &RequestGroup,
+    path: usize,
+    failure: PathFailure,
+) -> bool {
     let direct = direct(&run.paths).filter(|&direct| direct != path);
     let origin = direct.and_then(|direct| group.copies[direct].outcome.as_ref().err());
     origin.is_some_and(|&origin| failure.may_follow(origin))
@@ -48,7 +53,7 @@ fn has_origin_failed(run: &LeapRun, group: &Group, path: usize, failure: Failure
 /// Whether another program elsewhere has the same answer, which it then has from the origin:
 /// proxies do not make up the same bytes, but for empty ones, and two that are set up alike err
 /// alike.
-fn is_seen_elsewhere(run: &LeapRun, group: &Group, path: usize, answer: &Answer) -> bool {
+fn is_seen_elsewhere(run: &LeapRun, group: &RequestGroup, path: usize, answer: &Answer) -> bool {
     let is_another = |other: usize| {
         run.paths[other].address != run.paths[path].address
             && ![(path, other), (other, path)].iter().any(|pair| run.alike.contains(pair))

@@ -4,7 +4,7 @@ use crate::loss::Loss;
 
 /// Why there is no whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum PathFailure {
     /// No connection.
     NoConnection,
     /// The proxy opened no tunnel.
@@ -32,7 +32,7 @@ pub enum Failure {
     Timeout,
 }
 
-impl Failure {
+impl PathFailure {
     /// Every failure, in the order of a report's counts.
     pub const ALL: [Self; 12] = [
         Self::NoConnection,
@@ -91,7 +91,7 @@ impl Failure {
     }
 }
 
-impl From<Loss> for Failure {
+impl From<Loss> for PathFailure {
     fn from(loss: Loss) -> Self {
         match loss {
             Loss::Unanswered => Self::Unanswered,
@@ -108,16 +108,16 @@ mod tests {
     #[test]
     fn a_proxy_may_fail_where_its_origin_does_but_not_by_itself() {
         for (failure, origin, expected) in [
-            (Failure::Closed, Failure::ConnectionReset, true),
-            (Failure::Unanswered, Failure::Timeout, true),
-            (Failure::Timeout, Failure::Timeout, true),
-            (Failure::Timeout, Failure::Closed, false),
-            (Failure::NoTunnel, Failure::NoConnection, true),
-            (Failure::NoConnection, Failure::NoConnection, false),
-            (Failure::NotHttp, Failure::NotHttp, true),
-            (Failure::NotHttp, Failure::Closed, false),
-            (Failure::Certificate, Failure::Closed, false),
-            (Failure::Closed, Failure::Surplus, false),
+            (PathFailure::Closed, PathFailure::ConnectionReset, true),
+            (PathFailure::Unanswered, PathFailure::Timeout, true),
+            (PathFailure::Timeout, PathFailure::Timeout, true),
+            (PathFailure::Timeout, PathFailure::Closed, false),
+            (PathFailure::NoTunnel, PathFailure::NoConnection, true),
+            (PathFailure::NoConnection, PathFailure::NoConnection, false),
+            (PathFailure::NotHttp, PathFailure::NotHttp, true),
+            (PathFailure::NotHttp, PathFailure::Closed, false),
+            (PathFailure::Certificate, PathFailure::Closed, false),
+            (PathFailure::Closed, PathFailure::Surplus, false),
         ] {
             assert_eq!(failure.may_follow(origin), expected, "{failure:?} beside {origin:?}");
         }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// What came of one request.
 #[derive(Debug)]
-pub struct Group {
+pub struct RequestGroup {
     pub asked: Asked,
     pub number: u64,
     /// When it began.
@@ -28,7 +28,7 @@ pub async fn ask(
     means: Rc<Means>,
     (asked, number): (Asked, u64),
     mut client: Option<(usize, Tap)>,
-) -> Group {
+) -> RequestGroup {
     let (at, begun) = (clock::wall(), clock::monotonic());
     let (run, numbers, count) = (&means.run, means.numbers, means.run.paths.len());
     if let Some(wanted) = &run.wanted {
@@ -61,7 +61,7 @@ pub async fn ask(
         }
         None => None,
     };
-    Group { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
+    RequestGroup { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
 }
 
 /// Where in the order of its copies request `number` is sent on a path, of `count`: the order

@@ -190,10 +190,10 @@ fn a_proxy_that_resets_hangs_or_speaks_no_http2_costs_its_own_row_and_is_named()
     let silent = TcpListener::bind(HERE).expect("bound");
     let closes = server(|_| Some(Vec::new()));
     for (address, failure, verdict) in [
-        (resets(), Failure::Reset, Verdict::Incomplete),
-        (silent.local_addr().expect("an address"), Failure::Timeout, Verdict::Timeout),
-        (talks_text(), Failure::NotHttp, Verdict::Incomplete),
-        (closes, Failure::Unanswered, Verdict::Incomplete),
+        (resets(), PathFailure::Reset, Verdict::Incomplete),
+        (silent.local_addr().expect("an address"), PathFailure::Timeout, Verdict::Timeout),
+        (talks_text(), PathFailure::NotHttp, Verdict::Incomplete),
+        (closes, PathFailure::Unanswered, Verdict::Incomplete),
     ] {
         let mut run =
             run_of(&[("direct", honest(), Manner::Direct), ("bad", address, Manner::Reverse)]);
@@ -245,19 +245,22 @@ fn an_answer_that_breaks_off_resets_the_clients_stream_and_a_refusal_ends_only_i
     let to = multiplier.address();
     let got = http2(to, None, get(&format!("http://{short}/a")));
     assert!(got.reset, "{got:?}");
-    let refused = |got: crate::tls::by_hand::Got, reason: Refusal| {
+    let refused = |got: crate::tls::by_hand::Got, reason: FrontRefusal| {
         let text = format!("foxy leap: {}\n", reason.description());
         assert_eq!(
             (got.status, String::from_utf8_lossy(&got.body).into_owned()),
             (reason.status(), text)
         );
     };
-    refused(http2(to, None, get("http://far.test/")), Refusal::FarHost);
+    refused(http2(to, None, get("http://far.test/")), FrontRefusal::FarHost);
     let tunnel = Some((Some("localhost:444"), &own));
-    refused(http2(to, tunnel, get("https://localhost:445/")), Refusal::Misdirected);
+    refused(http2(to, tunnel, get("https://localhost:445/")), FrontRefusal::Misdirected);
     let clients = multiplier.stop().expect("served").clients.expect("clients");
     assert_eq!(clients.broken, 1);
-    assert_eq!((clients.refused(Refusal::FarHost), clients.refused(Refusal::Misdirected)), (1, 1));
+    assert_eq!(
+        (clients.refused(FrontRefusal::FarHost), clients.refused(FrontRefusal::Misdirected)),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -274,7 +277,10 @@ fn a_proxy_that_chooses_no_http2_within_tls_is_named() {
     let report = super::run(&run, &asked("/o/2/10/1"), &mut requests, &mut |_| {}, &mut |_| {})
         .expect("run");
     assert_eq!(
-        (report.paths[0].count(Verdict::Ok), report.paths[1].failures[Failure::Handshake as usize]),
+        (
+            report.paths[0].count(Verdict::Ok),
+            report.paths[1].failures[PathFailure::Handshake as usize]
+        ),
         (1, 1)
     );
 }

@@ -5,7 +5,7 @@ use super::detail::Detail;
 use super::exchange;
 use super::excuse::excuse;
 use super::fields::VALIDATORS;
-use super::group::{self, Group};
+use super::group::{self, RequestGroup};
 use super::line::{Line, Result as Said};
 use super::means::Means;
 use super::past::Past;
@@ -74,7 +74,7 @@ impl Judging {
     }
 
     /// Judges a request that has ended on all paths.
-    pub fn take(&mut self, group: &Group, log: &mut dyn FnMut(&Line)) {
+    pub fn take(&mut self, group: &RequestGroup, log: &mut dyn FnMut(&Line)) {
         let paths = &self.means.run.paths;
         if let (Some(direct), Some(again)) = (group::direct(paths), &group.again)
             && let (Ok(first), Ok(second)) = (&group.copies[direct].outcome, &again.outcome)
@@ -145,7 +145,7 @@ impl Judging {
     }
 
     /// The log's line for the copy of a request on one path.
-    fn line(&self, group: &Group, path: usize, result: Said) -> Line {
+    fn line(&self, group: &RequestGroup, path: usize, result: Said) -> Line {
         let (copy, message) = (&group.copies[path], &group.asked.message);
         Line {
             at: group.at,

@@ -1,7 +1,7 @@
 //! Connections to paths that are kept for the next request (RFC 9112 §9.3), and what copies went
 //! out on.
 
-use super::{Asked, Failure, LeapRun, Manner, Path};
+use super::{Asked, LeapRun, Manner, Path, PathFailure};
 use crate::Scheme;
 use crate::one_stream::OneStream;
 use crate::tls::outbound::Channel;
@@ -70,7 +70,7 @@ fn place(path: &Path, asked: &Asked) -> Place {
 
 /// Those of one path that wait, the one used last at the end.
 #[derive(Debug, Default)]
-struct Waiting {
+struct IdleChannels {
     channels: VecDeque<(Place, Channel)>,
     /// Those that HTTP/2 is spoken on.
     frames: VecDeque<(Place, OneStream)>,
@@ -80,7 +80,7 @@ struct Waiting {
 /// Those that wait for a request, by path.
 #[derive(Debug)]
 pub struct Kept {
-    paths: RefCell<Vec<Waiting>>,
+    paths: RefCell<Vec<IdleChannels>>,
     most: usize,
 }
 
@@ -88,7 +88,7 @@ impl Kept {
     /// None yet of so many paths; of each at most `most` wait, and the one unused longest goes for
     /// another.
     pub fn new(paths: usize, most: usize) -> Self {
-        let paths = std::iter::repeat_with(Waiting::default).take(paths).collect();
+        let paths = std::iter::repeat_with(IdleChannels::default).take(paths).collect();
         Self { paths: RefCell::new(paths), most }
     }
 
@@ -110,15 +110,15 @@ impl Kept {
     /// Keeps one whose answer has been taken, unless it was closed meanwhile.
     ///
     /// # Errors
-    /// [`Failure::Surplus`] when more than that answer has come.
+    /// [`PathFailure::Surplus`] when more than that answer has come.
     pub fn put(
         &self,
         path: usize,
         (to, asked): (&Path, &Asked),
         mut channel: Channel,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PathFailure> {
         match state(&mut channel) {
-            State::Surplus => return Err(Failure::Surplus),
+            State::Surplus => return Err(PathFailure::Surplus),
             State::Closed => return Ok(()),
             State::Silent => {}
         }
@@ -154,7 +154,7 @@ impl Kept {
     /// Closes all; on how many of each path something came behind an answer that had been taken as
     /// whole.
     pub fn surplus(&self) -> Vec<u64> {
-        let count = |waiting: &mut Waiting| {
+        let count = |waiting: &mut IdleChannels| {
             let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {
                 (state(&mut channel) == State::Surplus).then_some(())
             });
@@ -191,11 +191,11 @@ fn state(channel: &mut Channel) -> State {
 pub async fn nothing_behind(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
-) -> Result<(), Failure> {
+) -> Result<(), PathFailure> {
     if input.is_empty() {
         input.reserve(1);
         // Whether the connection is still open, closed or reset is no matter any more.
         let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
     }
-    if input.is_empty() { Ok(()) } else { Err(Failure::Surplus) }
+    if input.is_empty() { Ok(()) } else { Err(PathFailure::Surplus) }
 }

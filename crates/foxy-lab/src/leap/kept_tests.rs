@@ -134,7 +134,7 @@ fn one_that_is_closed_without_a_byte_is_tried_once_more_on_a_new_one_and_only_th
     let (proxy, seen) = keeping(|_| Act::Last(Vec::new()));
     let report = replay(proxy, vec![asked()]);
     assert_eq!(
-        (report.paths[1].failures[Failure::Unanswered as usize], report.paths[1].carriages),
+        (report.paths[1].failures[PathFailure::Unanswered as usize], report.paths[1].carriages),
         (1, [1, 0, 0])
     );
     assert_eq!(seen.requests.load(SeqCst), 2, "the first probe and the request");
@@ -144,7 +144,7 @@ fn one_that_is_closed_without_a_byte_is_tried_once_more_on_a_new_one_and_only_th
     };
     let report = replay(keeping(begins).0, vec![asked(); 2]);
     assert_eq!(
-        (report.paths[1].failures[Failure::Closed as usize], report.paths[1].carriages),
+        (report.paths[1].failures[PathFailure::Closed as usize], report.paths[1].carriages),
         (1, [1, 1, 0])
     );
 }
@@ -179,7 +179,7 @@ fn surplus_bytes_are_named_and_never_taken_for_the_next_answer() {
     let twice = |_| Act::Answer([one(), whole("", "two")].concat());
     let report = replay(keeping(twice).0, vec![asked(); 3]);
     assert_eq!(
-        (report.paths[1].failures[Failure::Surplus as usize], report.paths[1].carriages),
+        (report.paths[1].failures[PathFailure::Surplus as usize], report.paths[1].carriages),
         (3, [3, 0, 0])
     );
     for more in [&b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"[..], b"x"] {

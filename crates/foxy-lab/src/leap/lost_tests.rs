@@ -39,7 +39,7 @@ fn a_reset_is_no_close() {
     for says in [&b""[..], b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"] {
         let report = beside(resets(says), &Method::Get);
         assert_eq!(
-            report.paths[1].failures[Failure::ConnectionReset as usize],
+            report.paths[1].failures[PathFailure::ConnectionReset as usize],
             1,
             "{:?}",
             report.paths[1]
@@ -59,7 +59,7 @@ fn what_is_not_http_is_said() {
         (b"\x15\x03\x03", "not_http: the status line is not `HTTP/1.1 status reason`"),
     ] {
         let report = beside(server(move |_| Some(says.to_vec())), &Method::Get);
-        assert_eq!(report.paths[1].failures[Failure::NotHttp as usize], 1);
+        assert_eq!(report.paths[1].failures[PathFailure::NotHttp as usize], 1);
         assert_eq!(report.paths[1].examples[0].why, why);
     }
 }
@@ -69,7 +69,7 @@ fn an_answer_that_ends_within_its_status_line_is_closed_early() {
     for says in [&b"H"[..], b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\nContent-"] {
         let report = beside(server(move |_| Some(says.to_vec())), &Method::Get);
         assert_eq!(
-            report.paths[1].failures[Failure::Closed as usize],
+            report.paths[1].failures[PathFailure::Closed as usize],
             1,
             "{:?}",
             report.paths[1].examples
@@ -90,7 +90,7 @@ fn an_answer_that_says_in_two_ways_where_it_ends_is_named() {
 #[test]
 fn a_body_behind_the_answer_to_head_is_named() {
     let report = beside(server(|_| Some(whole("", "one"))), &Method::Head);
-    assert_eq!(report.paths[1].failures[Failure::BodyToHead as usize], 1);
+    assert_eq!(report.paths[1].failures[PathFailure::BodyToHead as usize], 1);
     assert_eq!(report.paths[1].examples[0].why, "body_to_head");
 }
 
@@ -103,7 +103,7 @@ fn a_proxy_that_answers_twice_or_sends_more_than_its_answer_is_named() {
         let mut one = std::iter::once(asked());
         let report = super::run(&run, &asked(), &mut one, &mut |_| {}, &mut |_| {}).expect("run");
         let [direct, liar] = &report.paths[..] else { panic!("two paths") };
-        assert_eq!((direct.answers, liar.failures[Failure::Surplus as usize]), (1, 1));
+        assert_eq!((direct.answers, liar.failures[PathFailure::Surplus as usize]), (1, 1));
         assert_eq!(liar.count(Verdict::Incomplete), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! How copies go out: whom they trust, over TLS the way to a path, and in which version of HTTP.
 
-use super::{Asked, Failure, Manner, Path};
+use super::{Asked, Manner, Path, PathFailure};
 use crate::tls::Trust;
 use crate::tls::outbound::{self, Channel, Obstacle};
 use rustls::ClientConfig;
@@ -48,7 +48,7 @@ impl Outgoing {
         mut stream: TcpStream,
         path: &Path,
         asked: &Asked,
-    ) -> Result<Channel, Failure> {
+    ) -> Result<Channel, PathFailure> {
         if path.manner == Manner::Forward {
             outbound::tunnel(&mut stream, &asked.authority_with_port()).await?;
         }
@@ -58,7 +58,7 @@ impl Outgoing {
     }
 }
 
-impl From<Obstacle> for Failure {
+impl From<Obstacle> for PathFailure {
     fn from(obstacle: Obstacle) -> Self {
         match obstacle {
             Obstacle::NoTunnel => Self::NoTunnel,

@@ -2,8 +2,8 @@
 
 use super::class::Class;
 use super::differences::{PairedDifference, noise_floor_of};
-use super::failure::Failure;
-use super::front::Refusal;
+use super::failure::PathFailure;
+use super::front::FrontRefusal;
 use super::kept::{Carriage, Connections};
 use super::report::{LeapReport, PathReport};
 use super::unjudged::Unjudged;
@@ -75,7 +75,7 @@ impl LeapReport {
                 ("held_by_clients", self.held),
             ];
             let counts = counts.map(|(name, count)| (name.to_owned(), count));
-            let refused = Refusal::ALL
+            let refused = FrontRefusal::ALL
                 .map(|reason| (format!("refused_{}", reason.name()), clients.refused(reason)));
             let entered = NotEntered::ALL.map(|reason| {
                 (format!("not_entered_{}", reason.name()), clients.not_entered[reason as usize])
@@ -120,7 +120,7 @@ pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Ve
         let counts = ["client_connections", "clients_gone", "clients_broken", "held_by_clients"];
         leap.and(&counts)
             .and(&["refused_{refusal}", "not_entered_{reason}"])
-            .choosing("refusal", Refusal::ALL.map(Refusal::name))
+            .choosing("refusal", FrontRefusal::ALL.map(FrontRefusal::name))
             .choosing("reason", NotEntered::ALL.map(NotEntered::name))
     } else {
         leap
@@ -156,7 +156,7 @@ fn of_one(path: &str, after: &[&str], connections: Connections) -> Measurable {
         .choosing("quantile", ["p50", "p90", "p99"])
         .choosing("verdict", Verdict::ALL.map(|verdict| verdict.name().to_ascii_lowercase()))
         .choosing("reason", Unjudged::ALL.map(Unjudged::name))
-        .choosing("cause", Failure::ALL.map(Failure::name))
+        .choosing("cause", PathFailure::ALL.map(PathFailure::name))
         .choosing("of", ["p50", "mean"])
         .choosing("path", after.iter().copied())
         .choosing("class", Class::ALL.map(Class::name));
@@ -211,7 +211,9 @@ fn of_path(path: &PathReport) -> Vec<Record> {
         let name = format!("unjudged_{}", reason.name());
         values.push((name, path.unjudged_by_reason[reason as usize] as f64, "answers"));
     }
-    for failure in Failure::ALL.into_iter().filter(|&failure| path.failures[failure as usize] > 0) {
+    for failure in
+        PathFailure::ALL.into_iter().filter(|&failure| path.failures[failure as usize] > 0)
+    {
         values.push((
             format!("errors_{}", failure.name()),
             path.failures[failure as usize] as f64,

@@ -2,7 +2,7 @@
 
 use super::exchange::Copied;
 use super::fields::{self, Whose};
-use super::group::{Group, direct};
+use super::group::{RequestGroup, direct};
 use super::noise::Noise;
 use super::unjudged::Unjudged;
 use super::{Answer, Asked, LeapRun, Manner, Path};
@@ -42,7 +42,7 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
 /// origin, what more than half of the addresses that answered agree about.
 pub fn reference<'a>(
     run: &LeapRun,
-    group: &'a Group,
+    group: &'a RequestGroup,
     noise: &Noise,
 ) -> Result<Right<'a>, Unjudged> {
     let (path, answer, fields) = match direct(&run.paths) {
@@ -79,7 +79,7 @@ fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
 /// agree about the fields too.
 fn majority<'a>(
     paths: &[Path],
-    group: &'a Group,
+    group: &'a RequestGroup,
     noise: &Noise,
 ) -> Option<(usize, &'a Answer, bool)> {
     let mut seen = BTreeSet::new();

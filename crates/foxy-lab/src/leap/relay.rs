@@ -1,7 +1,7 @@
 //! The answer that a client gets while it comes on one path: through bounded room, so that neither
 //! a long body nor a client that reads slowly holds memory.
 
-use super::Failure;
+use super::PathFailure;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{BodyLength, ResponseHead};
@@ -26,7 +26,7 @@ pub enum Piece {
     /// It is whole.
     End,
     /// It does not come to its end.
-    Failed(Failure),
+    Failed(PathFailure),
 }
 
 /// Where an exchange puts its answer besides the digest.

@@ -1,9 +1,9 @@
 //! What a replay counts for each path, and what the paths differ by.
 
 use super::exchange::Copied;
-use super::failure::Failure;
+use super::failure::PathFailure;
 use super::front::ClientReport;
-use super::group::{Group, direct};
+use super::group::{RequestGroup, direct};
 use super::kept::{Carriage, Connections};
 use super::unjudged::Unjudged;
 use super::verdict::{Finding, Verdict};
@@ -82,7 +82,7 @@ pub struct PathReport {
     /// These by reason.
     pub unjudged_by_reason: [u64; Unjudged::ALL.len()],
     /// Counts by failure.
-    pub failures: [u64; Failure::ALL.len()],
+    pub failures: [u64; PathFailure::ALL.len()],
     /// Counts of what copies went out on, by [`Carriage`].
     pub carriages: [u64; Carriage::ALL.len()],
     /// Kept connections on which something came behind an answer that had been taken as whole.
@@ -209,7 +209,7 @@ impl LeapReport {
     /// Counts a request, and keeps its times if it is of the sample; whether they count at all:
     /// those of an answer that its client held back say nothing, and leaving out one path's alone
     /// would set it apart.
-    pub(super) fn begin(&mut self, group: &Group) -> bool {
+    pub(super) fn begin(&mut self, group: &RequestGroup) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());
         if group.copies.iter().any(|copy| copy.held) {

@@ -96,14 +96,19 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
         (
             handshakes(&elsewhere.server()),
             Manner::Reverse,
-            Failure::Certificate,
+            PathFailure::Certificate,
             Verdict::Incomplete,
         ),
-        (handshakes(&unknown.server()), Manner::Reverse, Failure::Certificate, Verdict::Incomplete),
-        (plain.address(), Manner::Reverse, Failure::Handshake, Verdict::Incomplete),
-        (refuses, Manner::Forward, Failure::NoTunnel, Verdict::Incomplete),
-        (silent, Manner::Reverse, Failure::Timeout, Verdict::Timeout),
-        (silent, Manner::Forward, Failure::Timeout, Verdict::Timeout),
+        (
+            handshakes(&unknown.server()),
+            Manner::Reverse,
+            PathFailure::Certificate,
+            Verdict::Incomplete,
+        ),
+        (plain.address(), Manner::Reverse, PathFailure::Handshake, Verdict::Incomplete),
+        (refuses, Manner::Forward, PathFailure::NoTunnel, Verdict::Incomplete),
+        (silent, Manner::Reverse, PathFailure::Timeout, Verdict::Timeout),
+        (silent, Manner::Forward, PathFailure::Timeout, Verdict::Timeout),
     ] {
         let mut run = run_of(&[("direct", to, Manner::Direct), ("bad", address, manner)]);
         (run.outgoing, run.time_limit) = (Outgoing::new(&trust), Duration::from_secs(1));
@@ -157,7 +162,7 @@ fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
         super::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {}).expect("run");
     assert_eq!(report.paths[0].count(Verdict::Ok), 1, "{:?}", report.paths[0].examples);
     assert_eq!(
-        report.paths[1].failures[Failure::Closed as usize],
+        report.paths[1].failures[PathFailure::Closed as usize],
         1,
         "{:?}",
         report.paths[1].examples
@@ -227,7 +232,7 @@ fn tunnels_that_cannot_be_and_tls_that_does_not_come_about_are_counted_by_name()
     let within =
         |connect: Option<&str>, text: &str| exchange(secure(to, connect, "127.0.0.1", &own), text);
     let plain = std::net::TcpStream::connect(to).expect("connected");
-    let reasons = [Refusal::NotVouched, Refusal::TunnelWithin, Refusal::Misdirected];
+    let reasons = [FrontRefusal::NotVouched, FrontRefusal::TunnelWithin, FrontRefusal::Misdirected];
     let heads = [
         exchange(plain, &tunnel("a.test:443")),
         within(None, &tunnel("127.0.0.1:443")),

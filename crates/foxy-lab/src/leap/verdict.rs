@@ -5,7 +5,7 @@ use super::body::{self, Decoding};
 use super::detail::Detail;
 use super::fields::{self, Whose};
 use super::unjudged::Unjudged;
-use super::{Answer, Failure, Framing, Message, leeway};
+use super::{Answer, Framing, Message, PathFailure, leeway};
 
 /// What comes of one answer. The names are those of the paper's log (002, Fig 3), and three more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,15 +106,18 @@ pub struct Finding {
 /// fields, in lower case, mean nothing. Of several faults the gravest is named: an old answer, the
 /// status, the body, the fields.
 pub fn judge(
-    outcome: &Result<Answer, Failure>,
+    outcome: &Result<Answer, PathFailure>,
     reference: Result<&Reference<'_>, Unjudged>,
     ignored: &dyn Fn(&str) -> bool,
 ) -> Result<Finding, Unjudged> {
     let answer = match outcome {
         Ok(answer) => answer,
         Err(failure) => {
-            let verdict =
-                if *failure == Failure::Timeout { Verdict::Timeout } else { Verdict::Incomplete };
+            let verdict = if *failure == PathFailure::Timeout {
+                Verdict::Timeout
+            } else {
+                Verdict::Incomplete
+            };
             return Ok(Finding { verdict, detail: Detail::Failed(*failure) });
         }
     };
@@ -261,8 +264,8 @@ mod tests {
         let none = Err(Unjudged::NoReference);
         let verdict =
             |failure| judge(&Err(failure), none, &|_| false).map(|finding| finding.verdict);
-        assert_eq!(verdict(Failure::Timeout), Ok(Verdict::Timeout));
-        assert_eq!(verdict(Failure::Closed), Ok(Verdict::Incomplete));
+        assert_eq!(verdict(PathFailure::Timeout), Ok(Verdict::Timeout));
+        assert_eq!(verdict(PathFailure::Closed), Ok(Verdict::Incomplete));
         assert_eq!(judge(&Ok(answer(200, b"", &[])), none, &|_| false), Err(Unjudged::NoReference));
     }
 

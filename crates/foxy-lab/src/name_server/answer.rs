@@ -49,7 +49,7 @@ pub(super) enum Kind {
 
 /// What to send, and when.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct DnsReply {
     pub(super) kind: Kind,
     pub(super) after: Duration,
     pub(super) packet: Vec<u8>,
@@ -69,7 +69,7 @@ impl Zone {
     }
 
     /// The answer to a packet; none to what is no question.
-    pub(super) fn reply(&self, packet: &[u8]) -> Option<Reply> {
+    pub(super) fn reply(&self, packet: &[u8]) -> Option<DnsReply> {
         let asked = Message::from_vec(packet).ok()?;
         if asked.metadata.message_type != MessageType::Query {
             return None;
@@ -95,7 +95,7 @@ impl Zone {
                 (Kind::Refused, Duration::ZERO)
             }
         };
-        Some(Reply { kind, after, packet: answer.to_vec().ok()? })
+        Some(DnsReply { kind, after, packet: answer.to_vec().ok()? })
     }
 
     fn has(&self, query: &Query) -> bool {

@@ -1,7 +1,7 @@
 //! A connection at the verifying origin: requests in, answers out. What is answered is decided in
 //! `answer`.
 
-use super::Shared;
+use super::OriginState;
 use super::mood::Mood;
 use crate::answer::{self, BodyPart, Reply};
 use bytes::BytesMut;
@@ -30,7 +30,7 @@ struct Uses {
 /// Answers requests until the connection ends.
 pub(super) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    shared: &Shared,
+    shared: &OriginState,
 ) -> io::Result<()> {
     let (mut decoder, mut input, mut output) =
         (RequestDecoder::default(), BytesMut::new(), BytesMut::new());
@@ -117,7 +117,7 @@ async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     reply: &Reply,
     output: &mut BytesMut,
-    shared: &Shared,
+    shared: &OriginState,
 ) -> io::Result<bool> {
     if !reply.delay.is_zero() {
         tokio::time::sleep(reply.delay).await;

@@ -1,7 +1,7 @@
 //! What an origin sent, counted apart by the numbers that requests carry: so that it is known for
 //! whom a proxy asked, and what it asked for by itself.
 
-use super::Shared;
+use super::OriginState;
 use crate::REQUEST_ID;
 use crate::answer::Reply;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 type Place = Box<dyn Fn(Option<u64>) -> Option<usize> + Send + Sync>;
 
 /// Counts, by what a function says of numbers.
-pub(super) struct Tally {
+pub(super) struct SentTally {
     place: Place,
     counts: Vec<[AtomicU64; 2]>,
 }
@@ -25,7 +25,7 @@ pub struct Sent {
     pub bytes: u64,
 }
 
-impl Tally {
+impl SentTally {
     pub(super) fn new(places: usize, place: Place) -> Self {
         Self { place, counts: (0..places).map(|_| Default::default()).collect() }
     }
@@ -39,13 +39,13 @@ impl Tally {
     }
 }
 
-impl fmt::Debug for Tally {
+impl fmt::Debug for SentTally {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Tally").field("counts", &self.counts).finish_non_exhaustive()
+        formatter.debug_struct("SentTally").field("counts", &self.counts).finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl OriginState {
     /// Counts an answer with so many bytes of body.
     pub(super) fn count(&self, reply: &Reply, bytes: u64) {
         self.body_bytes.fetch_add(bytes, Relaxed);

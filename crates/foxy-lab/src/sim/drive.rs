@@ -5,7 +5,7 @@
 
 use super::operation::{Operation, OperationKind};
 pub use super::outcome::{DriveError, Outcome};
-use super::pace::Pace;
+use super::pace::TimeSource;
 use super::sizing::pieces_of;
 use bytes::Bytes;
 use foxy_base::Instant;
@@ -34,14 +34,14 @@ pub struct Subject {
     pub writes_at_once: usize,
 }
 
-struct Waiting {
+struct WaitingOperation {
     kind: OperationKind,
     asked: Instant,
 }
 
 /// A run under way.
 pub struct Drive<D, P> {
-    engine: Engine<D, Waiting>,
+    engine: Engine<D, WaitingOperation>,
     pace: P,
     subject: Subject,
     reads: usize,
@@ -53,7 +53,7 @@ pub struct Drive<D, P> {
     began: Instant,
 }
 
-impl<D: Device, P: Pace<D>> Drive<D, P> {
+impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     /// Opens the store.
     ///
     /// # Errors
@@ -171,11 +171,11 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
             OperationKind::Read => self.reads += 1,
             OperationKind::Write | OperationKind::Delete => self.writes += 1,
         }
-        let waiting = Waiting { kind, asked: self.pace.now() };
+        let waiting = WaitingOperation { kind, asked: self.pace.now() };
         self.wake(Wake::Request(ask, waiting));
     }
 
-    fn wake(&mut self, wake: Wake<Waiting>) {
+    fn wake(&mut self, wake: Wake<WaitingOperation>) {
         let now = self.pace.now();
         let mut answers = Vec::new();
         self.engine.wake(wake, now, &mut |who, answer| answers.push((who, answer)));
@@ -210,8 +210,8 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
         self.pace.wait(self.engine.device(), deadline)
     }
 
-    fn take(&mut self, answers: Vec<(Waiting, Answer)>) {
-        for (Waiting { kind, asked }, answer) in answers {
+    fn take(&mut self, answers: Vec<(WaitingOperation, Answer)>) {
+        for (WaitingOperation { kind, asked }, answer) in answers {
             match kind {
                 OperationKind::Read => self.reads -= 1,
                 OperationKind::Write | OperationKind::Delete => self.writes -= 1,
@@ -281,7 +281,7 @@ impl<D: Device, P: Pace<D>> Drive<D, P> {
         before_close();
         self.writes += 1;
         let asked = self.pace.now();
-        self.wake(Wake::Shutdown(Waiting { kind: OperationKind::Delete, asked }));
+        self.wake(Wake::Shutdown(WaitingOperation { kind: OperationKind::Delete, asked }));
         self.settle();
         (self.outcome(), self.engine.into_device())
     }

@@ -5,7 +5,7 @@ use super::policies::{CacheSize, Lookups, lru};
 use foxy_schemes::PolicyName;
 use foxy_workload::Trace;
 use foxy_workload::trace::Statistics;
-use foxy_workload::trace::synthetic::Model;
+use foxy_workload::trace::synthetic::TraceModel;
 use foxy_workload::trace::targets::Target;
 
 /// One published figure and the synthetic trace's own.
@@ -25,7 +25,7 @@ pub struct Fit {
 /// published one, caches given in bytes are smaller or larger by the same factor, and so is the
 /// number of URLs.
 #[must_use]
-pub fn fit(model: &Model, trace: &Trace, found: &Statistics) -> Vec<Fit> {
+pub fn fit(model: &TraceModel, trace: &Trace, found: &Statistics) -> Vec<Fit> {
     let scale = real(found.gets) / real(model.gets.max(1));
     model.targets.iter().flat_map(|target| compare(target, trace, found, scale)).collect()
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use foxy_workload::trace::synthetic::{BU95, IRCACHE, MODELS, TABLE1, generate};
 
-    fn fits(model: &Model, gets: usize, seed: u64) -> Vec<Fit> {
+    fn fits(model: &TraceModel, gets: usize, seed: u64) -> Vec<Fit> {
         let trace = generate(model, gets, seed);
         fit(model, &trace, &Statistics::of(&trace))
     }

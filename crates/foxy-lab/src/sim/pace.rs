@@ -9,7 +9,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where time comes from.
-pub trait Pace<D> {
+pub trait TimeSource<D> {
     /// The time now.
     fn now(&self) -> Instant;
     /// Lets time pass until something can be reaped, or until `deadline`. False when nothing is to
@@ -21,7 +21,7 @@ pub trait Pace<D> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Virtual(pub Instant);
 
-impl<D: Device> Pace<D> for Virtual {
+impl<D: Device> TimeSource<D> for Virtual {
     fn now(&self) -> Instant {
         self.0
     }
@@ -37,7 +37,7 @@ impl<D: Device> Pace<D> for Virtual {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Real;
 
-impl<D: BlockingDevice> Pace<D> for Real {
+impl<D: BlockingDevice> TimeSource<D> for Real {
     fn now(&self) -> Instant {
         clock::monotonic()
     }

@@ -7,7 +7,7 @@ use super::disk::{FLUSH_AFTER, waiting_bytes};
 use super::drive::{Drive, DriveError, Outcome, Subject};
 use super::operation::{Operation, OperationKind, Operations};
 use super::outcome::Shortfall;
-use super::pace::{Pace, Real, Virtual};
+use super::pace::{Real, TimeSource, Virtual};
 use super::sizing::{self, FewerBuffers};
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory, Null};
@@ -25,7 +25,7 @@ pub const LARGEST_STORE: u64 = 1 << 40;
 
 /// What is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct SimulationPlan {
     /// The scheme.
     pub scheme: SchemeName,
     /// Live slots over all slots (R23), for a scheme that keeps its records in one file.
@@ -122,7 +122,7 @@ pub struct RunResult {
 /// What a store for these operations is made with. Its own replacement has nothing to do, as the
 /// operations say what is deleted.
 #[must_use]
-pub fn settings(plan: &Plan, operations: &Operations) -> SchemeSettings {
+pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
     let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();
     let record_limit = (records + 1024).min(u64::from(u32::MAX >> 4));
@@ -150,7 +150,7 @@ pub fn settings(plan: &Plan, operations: &Operations) -> SchemeSettings {
 /// # Errors
 /// [`RunError`].
 pub fn run(
-    plan: &Plan,
+    plan: &SimulationPlan,
     operations: &Operations,
     place: Place,
     watch: &Watch,
@@ -164,7 +164,7 @@ pub fn run(
 /// # Errors
 /// [`RunError`].
 pub fn run_at_once(
-    plan: &Plan,
+    plan: &SimulationPlan,
     at_once: usize,
     operations: &Operations,
     place: Place,
@@ -214,7 +214,7 @@ pub(crate) fn fits(subject: &Subject, profile: &DiskProfile) -> Result<(), RunEr
 /// # Errors
 /// [`RunError`].
 pub fn read_again(
-    plan: &Plan,
+    plan: &SimulationPlan,
     at_once: usize,
     operations: &Operations,
     reads: &[Operation],
@@ -227,7 +227,7 @@ pub fn read_again(
 
 /// A plan's store, asked for as many at once.
 pub(crate) fn subject(
-    plan: &Plan,
+    plan: &SimulationPlan,
     at_once: usize,
     operations: &Operations,
 ) -> Result<Subject, RunError> {
@@ -248,7 +248,7 @@ struct Driven<D, P> {
     opening: DeviceCounts,
 }
 
-fn drive<D: Device, P: Pace<D>>(
+fn drive<D: Device, P: TimeSource<D>>(
     subject: Subject,
     list: &[Operation],
     device: D,
@@ -272,7 +272,7 @@ fn drive<D: Device, P: Pace<D>>(
     Ok(Driven { drive, observer, opening })
 }
 
-impl<D: Device, P: Pace<D>> Driven<D, P> {
+impl<D: Device, P: TimeSource<D>> Driven<D, P> {
     fn finish(self) -> (RunResult, D) {
         let (outcome, device) = self.drive.finish();
         let counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);

@@ -26,9 +26,15 @@ fn stream() -> Operations {
     operations(&trace, &levels).0
 }
 
-fn plan(scheme: &str) -> Plan {
+fn plan(scheme: &str) -> SimulationPlan {
     let scheme = scheme.parse().expect("a scheme");
-    Plan { scheme, utilization: 0.75, prefetch: 0, ufs_mapping: UfsMapping::default(), seed: 1 }
+    SimulationPlan {
+        scheme,
+        utilization: 0.75,
+        prefetch: 0,
+        ufs_mapping: UfsMapping::default(),
+        seed: 1,
+    }
 }
 
 #[test]

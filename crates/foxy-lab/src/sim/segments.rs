@@ -59,7 +59,7 @@ pub fn charged(size: u64) -> u64 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SegmentPlace {
     Absent,
     Staged,
     Written,
@@ -67,7 +67,7 @@ enum Place {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    place: Place,
+    place: SegmentPlace,
     uses: u8,
     charged: u64,
 }
@@ -126,7 +126,10 @@ impl SegmentCache {
             rule,
             capacity: capacity.saturating_sub(stage).saturating_sub(SPARE * segment),
             segment,
-            entries: vec![Entry { place: Place::Absent, uses: 0, charged: 0 }; urls as usize],
+            entries: vec![
+                Entry { place: SegmentPlace::Absent, uses: 0, charged: 0 };
+                urls as usize
+            ],
             main: Log::default(),
             probation: Log::default(),
             resident: 0,
@@ -146,7 +149,7 @@ impl SegmentCache {
     /// If `url` is not below the number of URLs.
     pub fn get(&mut self, url: u32, size: u64) {
         let entry = &mut self.entries[url as usize];
-        let is_hit = entry.place != Place::Absent;
+        let is_hit = entry.place != SegmentPlace::Absent;
         self.done.counts.add(size, is_hit);
         if is_hit {
             entry.uses = (entry.uses + 1).min(MOST_USES);
@@ -154,7 +157,7 @@ impl SegmentCache {
         }
         let charged = charged(size);
         if charged <= self.capacity / 2 {
-            *entry = Entry { place: Place::Absent, uses: 0, charged };
+            *entry = Entry { place: SegmentPlace::Absent, uses: 0, charged };
             self.put(url, charged);
         }
     }
@@ -178,7 +181,7 @@ impl SegmentCache {
         let distance = self.distance(charged);
         let is_known = self.ghost.take(url);
         if distance.is_heavy() && !is_known && charged <= stage / 2 {
-            self.entries[url as usize].place = Place::Staged;
+            self.entries[url as usize].place = SegmentPlace::Staged;
             self.stage.push_back(url);
             self.staged += charged;
             self.shrink_stage(stage);
@@ -197,7 +200,7 @@ impl SegmentCache {
             if uses > 0 || !self.was_full {
                 self.write(url, uses > 0, 0);
             } else {
-                self.entries[url as usize].place = Place::Absent;
+                self.entries[url as usize].place = SegmentPlace::Absent;
                 self.remember(url);
             }
         }
@@ -205,7 +208,7 @@ impl SegmentCache {
 
     fn write(&mut self, url: u32, to_main: bool, uses: u8) {
         let entry = &mut self.entries[url as usize];
-        (entry.place, entry.uses) = (Place::Written, uses);
+        (entry.place, entry.uses) = (SegmentPlace::Written, uses);
         self.done.admitted += entry.charged;
         self.resident += 1;
         let log = if to_main { &mut self.main } else { &mut self.probation };
@@ -248,7 +251,7 @@ impl SegmentCache {
     }
 
     fn evict(&mut self, url: u32, is_remembered: bool) {
-        self.entries[url as usize].place = Place::Absent;
+        self.entries[url as usize].place = SegmentPlace::Absent;
         self.resident -= 1;
         if is_remembered {
             self.remember(url);

@@ -49,7 +49,8 @@ fn what_comes_back_soon_after_probation_goes_to_the_main_log() {
     hits(&mut cache, 0..400);
     (500..600).for_each(|url| cache.get(url, 10 * SMALL));
     let main = cache.main.bytes;
-    let gone = (500..600).rev().find(|&url| cache.entries[url as usize].place == Place::Absent);
+    let gone =
+        (500..600).rev().find(|&url| cache.entries[url as usize].place == SegmentPlace::Absent);
     cache.get(gone.expect("probation is full"), 10 * SMALL);
     assert!(cache.main.bytes > main);
 }

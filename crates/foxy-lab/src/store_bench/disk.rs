@@ -25,7 +25,7 @@ const PUTS_AT_ONCE: usize = 32;
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// A store on a disk, filled and read from other threads as the proxy does it.
-pub struct Filled {
+pub struct FilledStore {
     shard: Shard,
     handle: StoreHandle,
     content: Record,
@@ -52,7 +52,7 @@ impl Reads {
     }
 }
 
-impl Filled {
+impl FilledStore {
     /// Makes a store of `size` bytes for records of `length`.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_store_is_filled_and_read_meanwhile() {
         let store =
-            Filled::new(Box::new(Memory::default()), 64 << 20, 64 << 10).expect("it serves");
+            FilledStore::new(Box::new(Memory::default()), 64 << 20, 64 << 10).expect("it serves");
         assert!(store.fill(96 << 20, &AtomicBool::new(false)).bytes >= 96 << 20);
         let stop = AtomicBool::new(false);
         let mut random = Random::new(1);

@@ -10,7 +10,7 @@ use crate::sim::segments::{Rule, SegmentCache};
 use foxy_schemes::{PolicyName, PolicySettings};
 use foxy_workload::Trace;
 use foxy_workload::trace::catalogue::{CDN, REGISTRY};
-use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, Model, TABLE1, generate};
+use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, TABLE1, TraceModel, generate};
 
 /// Sizes of the disk, in percent of a workload's unique bytes.
 pub const SIZES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
@@ -45,7 +45,8 @@ pub fn synthetic() -> Vec<&'static str> {
 }
 
 /// Models with the gets of their traces: those of Boston University are all there are of it.
-const MODELS: [(Model, usize); 4] = [(BU95, 135_382), (DEC, GETS), (TABLE1, GETS), (IRCACHE, GETS)];
+const MODELS: [(TraceModel, usize); 4] =
+    [(BU95, 135_382), (DEC, GETS), (TABLE1, GETS), (IRCACHE, GETS)];
 
 /// Makes the synthetic workload of that name.
 ///
@@ -106,7 +107,7 @@ pub const ENGINES: [(Contender, &str); 2] =
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct MissTally {
     /// Hits and misses.
     pub counts: Counts,
     /// Bytes of records written because they were missed; only segments count them, and the engine
@@ -116,7 +117,7 @@ pub struct Tally {
     pub copied: u64,
 }
 
-impl Tally {
+impl MissTally {
     /// Gets that missed.
     #[must_use]
     pub const fn misses(&self) -> u64 {
@@ -131,7 +132,7 @@ impl Tally {
 }
 
 /// A workload in front of a disk.
-pub struct Trial<'a> {
+pub struct MissTrial<'a> {
     /// The workload.
     pub workload: &'a Workload,
     /// The disk, in percent of the workload's unique bytes.
@@ -142,11 +143,11 @@ pub struct Trial<'a> {
 
 /// Runs it from an empty disk.
 #[must_use]
-pub fn run(trial: &Trial) -> Tally {
+pub fn run(trial: &MissTrial) -> MissTally {
     let lookups = &trial.workload.lookups;
     let (list, urls) = (&lookups.list, lookups.urls);
     let capacity = CacheSize::Percent(trial.percent).of(lookups);
-    let only = |counts| Tally { counts, ..Tally::default() };
+    let only = |counts| MissTally { counts, ..MissTally::default() };
     match trial.contender {
         Contender::Policy(name) => only(policy(name, list, capacity, urls)),
         Contender::Oracle(foresight) => only(oracle(list, capacity, urls, foresight, granules)),
@@ -177,18 +178,18 @@ fn policy(name: PolicyName, list: &[(u32, u64)], capacity: u64, urls: u32) -> Co
     counts
 }
 
-fn segments(rule: Rule, list: &[(u32, u64)], capacity: u64, urls: u32) -> Tally {
+fn segments(rule: Rule, list: &[(u32, u64)], capacity: u64, urls: u32) -> MissTally {
     let mut cache = SegmentCache::new(rule, capacity, urls);
     list.iter().for_each(|&(url, size)| cache.get(url, size));
     let done = cache.counts();
-    Tally { counts: done.counts, admitted: done.admitted, copied: done.copied }
+    MissTally { counts: done.counts, admitted: done.admitted, copied: done.copied }
 }
 
 /// The share of the gap between LRU's misses and an oracle's that a run closes; the better of the
 /// two oracles counts. None where there is no gap.
 #[must_use]
-pub fn gap_closed(of: &Tally, lru: &Tally, oracles: &[Tally]) -> Option<f64> {
-    let best = oracles.iter().map(Tally::misses).min()?;
+pub fn gap_closed(of: &MissTally, lru: &MissTally, oracles: &[MissTally]) -> Option<f64> {
+    let best = oracles.iter().map(MissTally::misses).min()?;
     let gap = lru.misses().checked_sub(best).filter(|&gap| gap > 0)?;
     Some((lru.misses() as f64 - of.misses() as f64) / gap as f64)
 }
@@ -203,8 +204,8 @@ pub fn times(a: u64, b: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn tally(workload: &Workload, percent: f64, contender: Contender) -> Tally {
-        run(&Trial { workload, percent, contender })
+    fn tally(workload: &Workload, percent: f64, contender: Contender) -> MissTally {
+        run(&MissTrial { workload, percent, contender })
     }
 
     #[test]
@@ -256,7 +257,7 @@ mod tests {
         );
         let (ours, models) = (engine.misses() as f64, model.misses() as f64);
         assert!((0.95..1.1).contains(&(ours / models)), "{ours} {models}");
-        let written = |tally: &Tally| tally.admitted + tally.copied;
+        let written = |tally: &MissTally| tally.admitted + tally.copied;
         assert!(
             written(&held) * 4 < written(&engine) * 3,
             "{} {}",
@@ -267,9 +268,9 @@ mod tests {
 
     #[test]
     fn the_gap_is_between_lru_and_the_better_oracle() {
-        let of = |misses| Tally {
+        let of = |misses| MissTally {
             counts: Counts { gets: misses, ..Counts::default() },
-            ..Tally::default()
+            ..MissTally::default()
         };
         let gap = |ours| gap_closed(&of(ours), &of(100), &[of(80), of(60)]);
         assert_eq!([gap(100), gap(70), gap(110)], [Some(0.0), Some(0.75), Some(-0.25)]);

@@ -4,7 +4,7 @@
 //! only those are fetched.
 
 use super::engine::Store;
-use super::misses::Tally;
+use super::misses::MissTally;
 use bytes::Bytes;
 use foxy_device::Memory;
 use foxy_store::settings::{Newcomers, RECORD_BODY_LIMIT, WriteBudget};
@@ -37,7 +37,7 @@ struct Objects {
 /// # Panics
 /// When the store does not serve.
 #[must_use]
-pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> Tally {
+pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> MissTally {
     let memory = held.unwrap_or(0);
     let budget = |memory| WriteBudget {
         bytes_a_day: 0,
@@ -55,7 +55,7 @@ pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> 
     let store = Store::with(&settings, Memory::default()).expect("a store in memory serves");
     let body = Bytes::from(vec![0x5a; RECORD_BODY_LIMIT]);
     let mut objects = Objects { store, part, body, sizes: vec![ABSENT; urls as usize] };
-    let mut tally = Tally::default();
+    let mut tally = MissTally::default();
     for &(url, size) in list {
         match objects.get(url, size) {
             None => tally.counts.add(size, true),
@@ -63,7 +63,7 @@ pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> 
         }
     }
     let copied = objects.store.statistic("carried_over_bytes");
-    Tally {
+    MissTally {
         admitted: objects.store.statistic("written_bytes").saturating_sub(copied),
         copied,
         ..tally

@@ -21,7 +21,7 @@ const BETWEEN_REQUESTS: Duration = Duration::from_micros(500);
 
 /// How long is waited for something.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience<'a> {
+pub struct RestartPatience<'a> {
     /// At most so long.
     pub most: Duration,
     /// Nor once this is set.
@@ -66,18 +66,18 @@ impl Restarted {
         &self,
         number: u64,
         record: &Record,
-        patience: Patience<'_>,
+        patience: RestartPatience<'_>,
     ) -> Option<Duration> {
         self.wait(patience, || self.holds(number, record))
     }
 
     /// Time from the beginning until all records were known again.
     #[must_use]
-    pub fn all_known(&self, patience: Patience<'_>) -> Option<Duration> {
+    pub fn all_known(&self, patience: RestartPatience<'_>) -> Option<Duration> {
         self.wait(patience, || self.handle.observer().status.get() == StoreStatus::Serving)
     }
 
-    fn wait(&self, patience: Patience<'_>, happened: impl Fn() -> bool) -> Option<Duration> {
+    fn wait(&self, patience: RestartPatience<'_>, happened: impl Fn() -> bool) -> Option<Duration> {
         loop {
             if happened() {
                 return Some(monotonic().since(self.begun));
@@ -228,10 +228,11 @@ mod tests {
         device.close_all();
         lengthen(&mut device, size);
         let store = Restarted::start(size, 1, Box::new(device)).expect("a thread");
-        let patience = Patience { most: Duration::from_secs(30), stop: &AtomicBool::new(false) };
+        let patience =
+            RestartPatience { most: Duration::from_secs(30), stop: &AtomicBool::new(false) };
         assert!(store.first_hit(309, &record(309, 100_000), patience).is_some());
         assert!(store.all_known(patience).is_some() && !store.holds(5, &record(5, 100_000)));
-        let stopped = Patience { stop: &AtomicBool::new(true), ..patience };
+        let stopped = RestartPatience { stop: &AtomicBool::new(true), ..patience };
         assert!(store.first_hit(310, &record(310, 100_000), stopped).is_none(), "it was never put");
         store.close();
     }

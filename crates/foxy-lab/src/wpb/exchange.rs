@@ -22,7 +22,7 @@ const SLOW_BUFFER: u32 = 4 << 10;
 
 /// A whole, right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct WpbAnswered {
     /// Length of the body.
     pub bytes: u64,
     /// Whether it was stored before: it repeats the number of another request.
@@ -38,7 +38,7 @@ pub async fn ask(
     request: &WpbRequest,
     number: u64,
     stored: bool,
-) -> Result<Answered, Cause> {
+) -> Result<WpbAnswered, Cause> {
     let slow = run.slow.map_or(0, |rate| request.object.size / rate.max(1));
     let limit = run.time_limit + Duration::from_secs(slow);
     timeout(limit, exchange(run, request, number, stored)).await.unwrap_or(Err(Cause::Timeout))
@@ -64,7 +64,7 @@ async fn exchange(
     request: &WpbRequest,
     number: u64,
     stored: bool,
-) -> Result<Answered, Cause> {
+) -> Result<WpbAnswered, Cause> {
     let mut stream = connect(run).await.map_err(|error| Cause::of_connect(&error))?;
     let sent = stream.write_all(text(run, request, number, stored).as_bytes()).await;
     sent.map_err(|error| Cause::of_end(Some(&error), false))?;
@@ -76,7 +76,7 @@ async fn exchange(
             return if hit && !stored {
                 Err(Cause::HitOnNoStore)
             } else {
-                Ok(Answered { bytes: answer.length, hit })
+                Ok(WpbAnswered { bytes: answer.length, hit })
             };
         }
         let read = match run.slow {

@@ -1,6 +1,6 @@
 //! What a point of the benchmark counted, by its parts.
 
-use super::{Cause, exchange::Answered};
+use super::{Cause, exchange::WpbAnswered};
 use foxy_report::Latencies;
 use foxy_workload::wpb::WpbRequest;
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl PartReport {
     pub(super) fn take(
         &mut self,
         request: &WpbRequest,
-        outcome: Result<Answered, Cause>,
+        outcome: Result<WpbAnswered, Cause>,
         latency: Duration,
     ) {
         match outcome {

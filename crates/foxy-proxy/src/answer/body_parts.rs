@@ -2,12 +2,12 @@
 //! client takes nothing, so that clients that never read hold next to no memory. Those who want the
 //! same part at the same time share it.
 
-use crate::cache::shared_parts::{Held, NoPart};
+use crate::cache::shared_parts::{HeldPart, NoPart};
 use crate::cache::storage::{PART, part_key};
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
-use crate::request::sent::Taken;
-use crate::request::sent::{Rest, Short};
+use crate::request::sent::ClientTook;
+use crate::request::sent::{Short, UnsentRest};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_store::Key;
@@ -36,7 +36,7 @@ pub(crate) async fn send(
     worker: &Worker,
     sender: &mut Sender<'_>,
     body: PartsOf,
-    rest: Rest,
+    rest: UnsentRest,
 ) -> Result<(), Short> {
     let sent = send_stored(worker, sender, body, rest).await;
     if matches!(sent, Err(Short::Gone | Short::Rest(_))) {
@@ -51,7 +51,7 @@ pub(crate) async fn send_stored(
     worker: &Worker,
     sender: &mut Sender<'_>,
     body: PartsOf,
-    mut rest: Rest,
+    mut rest: UnsentRest,
 ) -> Result<(), Short> {
     let parts = &worker.shared.parts;
     let patience = || if parts.is_full() { HELD_WHILE_OTHERS_WAIT } else { HELD };
@@ -66,7 +66,7 @@ pub(crate) async fn send_stored(
         let taken = sender.part(&mut left, patience).await?;
         rest.at = stop - left.len() as u64;
         drop((left, part));
-        if taken == Taken::Partly {
+        if taken == ClientTook::Partly {
             sender.flush().await?;
             sender.writable().await?;
         }
@@ -75,7 +75,7 @@ pub(crate) async fn send_stored(
 }
 
 /// One part, whole: as others have it now, from memory, or from the store.
-async fn read(worker: &Worker, body: PartsOf, number: u64, begun: bool) -> Option<Held> {
+async fn read(worker: &Worker, body: PartsOf, number: u64, begun: bool) -> Option<HeldPart> {
     let memory = &worker.shared.cache.memory;
     let storage = worker.shared.cache.storage()?;
     let key = part_key(body.object, body.fill, number);
@@ -101,7 +101,7 @@ async fn read(worker: &Worker, body: PartsOf, number: u64, begun: bool) -> Optio
 }
 
 /// The bytes of the part at `rest.at` that are still to be sent.
-fn wanted_of(part: &Bytes, rest: &Rest) -> Bytes {
+fn wanted_of(part: &Bytes, rest: &UnsentRest) -> Bytes {
     let before = rest.at / PART as u64 * PART as u64;
     let position =
         |at: u64| usize::try_from(at - before).map_or(part.len(), |at| at.min(part.len()));

@@ -15,7 +15,7 @@ use crate::flight::keeping::Keeping;
 use crate::flight::{FlightHead, Reader};
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::Framing;
-use crate::request::sent::{Aborted, After, Rest, Sent, Short};
+use crate::request::sent::{Aborted, After, Sent, Short, UnsentRest};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -32,8 +32,8 @@ pub(crate) async fn catch_up(
         return Ok((begun.0, begun.1));
     }
     match as_it_is_kept(transaction, (reader, flight), begun).await? {
-        Reached::End(after, sent) => Ok((after, sent)),
-        Reached::Gone(begun) | Reached::Short(begun) => {
+        CaughtUp::End(after, sent) => Ok((after, sent)),
+        CaughtUp::Gone(begun) | CaughtUp::Short(begun) => {
             reader.leave();
             from_origin(transaction, flight, begun).await
         }
@@ -66,12 +66,12 @@ pub(crate) async fn from_beginning(
         how,
     );
     match as_it_is_kept(transaction, (reader, flight), begun).await? {
-        Reached::End(after, sent) => Ok(Some((after, sent))),
-        Reached::Gone((_, sent, _)) if sent.body_bytes == 0 => {
+        CaughtUp::End(after, sent) => Ok(Some((after, sent))),
+        CaughtUp::Gone((_, sent, _)) if sent.body_bytes == 0 => {
             reader.leave();
             Ok(None)
         }
-        Reached::Gone(begun) | Reached::Short(begun) => {
+        CaughtUp::Gone(begun) | CaughtUp::Short(begun) => {
             reader.leave();
             from_origin(transaction, flight, begun).await.map(Some)
         }
@@ -79,7 +79,7 @@ pub(crate) async fn from_beginning(
 }
 
 /// How far a client got by what is kept.
-enum Reached {
+enum CaughtUp {
     /// It has all of it.
     End(After, Sent),
     /// What follows is not kept, or gone. Nothing of it was sent, nor the head if that was all
@@ -95,12 +95,12 @@ async fn as_it_is_kept(
     transaction: &mut Transaction<'_, '_>,
     (reader, flight): (&Reader, &FlightHead),
     (after, mut sent, framing): Begun,
-) -> Result<Reached, Aborted> {
+) -> Result<CaughtUp, Aborted> {
     let worker = transaction.worker;
     loop {
         let at = sent.body_bytes;
         if framing == Framing::Length(at) {
-            return Ok(Reached::End(after, sent));
+            return Ok(CaughtUp::End(after, sent));
         }
         if reader.catches_up(at) {
             let begun = (after, sent, framing);
@@ -113,7 +113,7 @@ async fn as_it_is_kept(
             )
             .await?
             {
-                Streamed::Whole(after, sent) => return Ok(Reached::End(after, sent)),
+                Streamed::Whole(after, sent) => return Ok(CaughtUp::End(after, sent)),
                 Streamed::Part(begun) => sent = begun.1,
             }
             continue;
@@ -121,23 +121,23 @@ async fn as_it_is_kept(
         let (body, last) = match reader.kept_beyond(at).await {
             Keeping::Parts { fill, bytes } => (Body::Parts { fill, bytes }, false),
             Keeping::All { stored, .. } => (Body::of(&stored), true),
-            Keeping::Nothing => return Ok(Reached::Gone((after, sent, framing))),
+            Keeping::Nothing => return Ok(CaughtUp::Gone((after, sent, framing))),
         };
         sent.body_bytes = body.length();
         match send(worker, transaction.sender, flight, &body, (at, (after, sent))).await {
             Ok(()) if last => {
                 transaction.sender.end(&Headers::new()).await?;
-                return Ok(Reached::End(after, sent));
+                return Ok(CaughtUp::End(after, sent));
             }
             Ok(()) => {}
             Err(Short::Aborted(aborted)) => return Err(aborted),
             Err(Short::Gone) => {
                 sent.body_bytes = at;
-                return Ok(Reached::Gone((after, sent, framing)));
+                return Ok(CaughtUp::Gone((after, sent, framing)));
             }
             Err(Short::Rest(rest)) => {
                 sent.body_bytes = rest.at;
-                return Ok(Reached::Short((after, sent, framing)));
+                return Ok(CaughtUp::Short((after, sent, framing)));
             }
         }
     }
@@ -182,7 +182,7 @@ async fn send(
         Body::Parts { fill, bytes } => {
             let of = PartsOf { object: flight.key.hash, fill: *fill, length: *bytes };
             sender.announce(more);
-            let rest = Rest { at, end: *bytes, opened: at > 0, answered };
+            let rest = UnsentRest { at, end: *bytes, opened: at > 0, answered };
             body_parts::send(worker, sender, of, rest).await?;
             sender.announced_is_sent().await?;
         }
@@ -200,7 +200,7 @@ async fn from_origin(
     let result = match framing {
         Framing::Length(length) if flight.head.status == 200 => {
             let at = std::mem::replace(&mut sent.body_bytes, length);
-            let rest = Rest { at, end: length, opened: at > 0, answered: (after, sent) };
+            let rest = UnsentRest { at, end: length, opened: at > 0, answered: (after, sent) };
             resume::rest(transaction, (&*flight.head, length), rest).await
         }
         _ => Err(Aborted::Source),

@@ -22,7 +22,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
 use crate::request::proxy_status;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, After, Rest, Sent, Short};
+use crate::request::sent::{Aborted, After, Sent, Short, UnsentRest};
 use crate::upstream::DestinationRefusal;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -180,7 +180,7 @@ pub(crate) async fn stored(
         return Ok((after, sent));
     }
     let (at, end) = (first - begin, last - begin);
-    let rest = Rest { at, end, opened: false, answered: (after, sent) };
+    let rest = UnsentRest { at, end, opened: false, answered: (after, sent) };
     match &stored.body {
         StoredBody::Whole(body) if body.len() <= SMALL => {
             let slice = |at: u64| usize::try_from(at).unwrap_or(body.len());

@@ -9,7 +9,7 @@ use crate::request::access::MediaType;
 use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
-use crate::request::sent::{Aborted, After, Rest, Sent, Short};
+use crate::request::sent::{Aborted, After, Sent, Short, UnsentRest};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::Headers;
@@ -53,7 +53,7 @@ pub(crate) async fn stored(
             drop(stored);
             for (head, span) in layout.parts() {
                 let (at, end) = (span.first, span.last + 1);
-                let rest = Rest { at, end, opened: true, answered: (after, sent) };
+                let rest = UnsentRest { at, end, opened: true, answered: (after, sent) };
                 sender.body(Bytes::copy_from_slice(head)).await?;
                 match body.send(sender, rest).await {
                     Err(Short::Gone | Short::Rest(_)) => {
@@ -68,7 +68,7 @@ pub(crate) async fn stored(
             let body = PartsOf { object: stored.object(), fill: *fill, length: stored.length };
             for (head, span) in layout.parts() {
                 let (at, end) = (span.first, span.last + 1);
-                let rest = Rest { at, end, opened: true, answered: (after, sent) };
+                let rest = UnsentRest { at, end, opened: true, answered: (after, sent) };
                 sender.body(Bytes::copy_from_slice(head)).await?;
                 let sent = body_parts::send(worker, sender, body, rest).await;
                 if matches!(sent, Err(Short::Gone | Short::Rest(_))) {

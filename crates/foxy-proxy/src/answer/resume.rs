@@ -7,7 +7,7 @@ use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::fill::outgoing;
-use crate::request::sent::{Aborted, After, Rest, Sent};
+use crate::request::sent::{Aborted, After, Sent, UnsentRest};
 use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use foxy_rules::slice::strong_validator;
 pub(crate) async fn rest(
     transaction: &mut Transaction<'_, '_>,
     (head, length): (&ResponseHead, u64),
-    rest: Rest,
+    rest: UnsentRest,
 ) -> Result<(After, Sent), Aborted> {
     let Transaction { worker, wanted, .. } = *transaction;
     let fields = View(&head.headers);
@@ -43,7 +43,12 @@ pub(crate) async fn rest(
 }
 
 /// How many bytes of an answer come before the rest; `None` if it is not of the same response.
-fn before_the_rest(length: u64, validator: &[u8], head: &ResponseHead, rest: &Rest) -> Option<u64> {
+fn before_the_rest(
+    length: u64,
+    validator: &[u8],
+    head: &ResponseHead,
+    rest: &UnsentRest,
+) -> Option<u64> {
     let says = |name: &str, value: String| head.headers.get(name) == Some(value.as_bytes());
     let range = || format!("bytes {}-{}/{}", rest.at, rest.end - 1, length);
     match head.status {

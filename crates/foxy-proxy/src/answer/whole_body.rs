@@ -6,9 +6,9 @@ use crate::cache::memory::Cached;
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody};
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
-use crate::core::waiting::Held;
-use crate::request::sent::Taken;
-use crate::request::sent::{Rest, Short};
+use crate::core::waiting::HeldBytes;
+use crate::request::sent::ClientTook;
+use crate::request::sent::{Short, UnsentRest};
 use crate::worker::Worker;
 use bytes::Bytes;
 use std::cell::RefCell;
@@ -44,7 +44,7 @@ impl<'a> WholeBody<'a> {
     pub(crate) async fn send(
         &mut self,
         sender: &mut Sender<'_>,
-        mut rest: Rest,
+        mut rest: UnsentRest,
     ) -> Result<(), Short> {
         let at = |at: u64| usize::try_from(at).unwrap_or(self.length);
         let (mut from, end) = (at(rest.at), at(rest.end));
@@ -60,7 +60,7 @@ impl<'a> WholeBody<'a> {
             let taken = sender.part(&mut left, || self.patience(&mut held.borrow_mut())).await?;
             (from, rest.opened) = (end - left.len(), true);
             drop(left);
-            if taken == Taken::Partly {
+            if taken == ClientTook::Partly {
                 self.let_go();
                 drop(held);
                 sender.flush().await?;
@@ -71,7 +71,7 @@ impl<'a> WholeBody<'a> {
     }
 
     /// How long the body may be held from now on.
-    fn patience(&self, held: &mut Option<Held>) -> Duration {
+    fn patience(&self, held: &mut Option<HeldBytes>) -> Duration {
         let waiting = &self.worker.shared.waiting;
         if held.is_none() {
             *held = waiting.take(self.length);

@@ -31,7 +31,7 @@ const REMEMBERED: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) key: Key,
-    pub(crate) place: Place,
+    pub(crate) place: EpochScope,
     /// When the fetch began.
     pub(crate) order: u64,
     /// When the look-up before it began.
@@ -42,7 +42,7 @@ pub(crate) struct Turn {
 
 /// Where a response of a URL is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum EpochScope {
     /// Under the URL itself: for every request.
     Whole,
     /// Under the URL's part: for every request for a range.
@@ -56,7 +56,7 @@ pub(crate) enum Place {
 impl Turn {
     /// The same for the list under the URL itself.
     pub(crate) const fn of_list(self, base: Key) -> Self {
-        Self { key: base, place: Place::Whole, ..self }
+        Self { key: base, place: EpochScope::Whole, ..self }
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum Judged {
 #[derive(Clone, Debug)]
 struct Written {
     key: Key,
-    place: Place,
+    place: EpochScope,
     /// When its fetch began.
     order: u64,
     /// When it was written.
@@ -114,13 +114,13 @@ struct Written {
 impl Written {
     /// Whether requests for what `turn` writes may get this instead.
     fn concerns(&self, turn: &Turn) -> bool {
-        turn.place != Place::Variant || self.key == turn.key || self.place == Place::Whole
+        turn.place != EpochScope::Variant || self.key == turn.key || self.place == EpochScope::Whole
     }
 
     /// Whether it is the URL's whole and the other its part, or the other way round, and both are
     /// of one representation that is fresh for as long.
     fn is_other_part_of(&self, turn: &Turn, response: Option<&Stored>) -> bool {
-        let both = [Place::Whole, Place::Part];
+        let both = [EpochScope::Whole, EpochScope::Part];
         let (Left::Response(left), Some(response)) = (&self.left, response) else { return false };
         self.place != turn.place
             && both.contains(&self.place)
@@ -166,8 +166,8 @@ impl Watched {
             }
             // It was written since the look-up, by a fetch that began earlier.
             match (turn.place, other.place) {
-                (Place::Variant, Place::Whole) => judged = Judged::Astray,
-                (Place::Part, Place::Whole)
+                (EpochScope::Variant, EpochScope::Whole) => judged = Judged::Astray,
+                (EpochScope::Part, EpochScope::Whole)
                     if judged == Judged::Write && matches!(other.left, Left::Response(_)) =>
                 {
                     judged = Judged::WriteWithoutWhole;
@@ -195,10 +195,10 @@ fn outdated_by(other: &Written, turn: &Turn) -> Judged {
             Left::Nothing => Judged::OutdatedAndGone,
             Left::List | Left::Response(_) => Judged::Outdated,
         },
-        (Place::Part, _) | (Place::Whole, Place::Part) => Judged::OutdatedAndGone,
+        (EpochScope::Part, _) | (EpochScope::Whole, EpochScope::Part) => Judged::OutdatedAndGone,
         // The list in force may lead the same request to a response that is older than both.
-        (Place::Whole | Place::NewList, Place::Variant) => Judged::Astray,
-        (Place::Whole | Place::Variant | Place::NewList, _) => Judged::Outdated,
+        (EpochScope::Whole | EpochScope::NewList, EpochScope::Variant) => Judged::Astray,
+        (EpochScope::Whole | EpochScope::Variant | EpochScope::NewList, _) => Judged::Outdated,
     }
 }
 
@@ -255,7 +255,7 @@ impl Group {
     pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
         let Some(watched) = self.watched.get(&base) else { return self.changed < order };
         let may_answer = |other: &Written| {
-            other.place != Place::Variant || key.is_none_or(|key| other.key == key)
+            other.place != EpochScope::Variant || key.is_none_or(|key| other.key == key)
         };
         watched.invalidated < order
             && watched.forgotten < order
@@ -282,7 +282,8 @@ impl Group {
         let at = self.next();
         self.changed = at;
         if let Some(watched) = self.watched.get_mut(&base).filter(|watched| watched.watches > 1) {
-            let place = if turn.place == Place::NewList { Place::Variant } else { turn.place };
+            let place =
+                if turn.place == EpochScope::NewList { EpochScope::Variant } else { turn.place };
             watched.note(Written { key: turn.key, place, order: turn.order, at, left: left() });
         }
     }

@@ -29,7 +29,7 @@ fn group() -> Group {
     group
 }
 
-fn fetch(group: &mut Group, key: Key, place: Place) -> Turn {
+fn fetch(group: &mut Group, key: Key, place: EpochScope) -> Turn {
     let looked = group.next();
     Turn { key, place, order: group.next(), looked, brings: Brings::Fetched }
 }
@@ -43,7 +43,7 @@ fn write(group: &mut Group, turn: &Turn, tag: &str) -> Judged {
     }
     if matches!(judged, Judged::Write | Judged::WriteWithoutWhole) {
         group.note(URL, turn, || Left::Response(response));
-        if turn.place == Place::NewList {
+        if turn.place == EpochScope::NewList {
             group.note(URL, &turn.of_list(URL), || Left::List);
         }
     }
@@ -53,22 +53,23 @@ fn write(group: &mut Group, turn: &Turn, tag: &str) -> Judged {
 #[test]
 fn the_newest_of_one_key_stays_and_others_are_untouched_by_it() {
     let mut group = group();
-    let (one, two) = (fetch(&mut group, EN, Place::Variant), fetch(&mut group, EN, Place::Variant));
+    let (one, two) =
+        (fetch(&mut group, EN, EpochScope::Variant), fetch(&mut group, EN, EpochScope::Variant));
     let other = Turn { key: DE, ..one };
     assert_eq!(write(&mut group, &two, "2"), Judged::Write);
     assert_eq!(write(&mut group, &one, "1"), Judged::Outdated);
     assert_eq!(write(&mut group, &other, "1"), Judged::Write);
-    let three = fetch(&mut group, EN, Place::Variant);
+    let three = fetch(&mut group, EN, EpochScope::Variant);
     assert_eq!(write(&mut group, &three, "3"), Judged::Write);
 }
 
 #[test]
 fn a_response_that_yields_to_a_newer_variant_leaves_nothing_older() {
-    for place in [Place::Whole, Place::NewList] {
+    for place in [EpochScope::Whole, EpochScope::NewList] {
         let mut group = group();
-        let [older, de] = [(); 2].map(|()| fetch(&mut group, DE, Place::Variant));
+        let [older, de] = [(); 2].map(|()| fetch(&mut group, DE, EpochScope::Variant));
         let de = Turn { key: URL, place, ..de };
-        let en = fetch(&mut group, EN, Place::Variant);
+        let en = fetch(&mut group, EN, EpochScope::Variant);
         assert_eq!(write(&mut group, &en, "en"), Judged::Write);
         assert_eq!(write(&mut group, &de, "de"), Judged::Astray, "{place:?}");
         assert_eq!(write(&mut group, &older, "older"), Judged::Outdated, "{place:?}");
@@ -78,20 +79,21 @@ fn a_response_that_yields_to_a_newer_variant_leaves_nothing_older() {
 #[test]
 fn a_new_list_yields_to_a_newer_list_and_leaves_it_in_force() {
     let mut group = group();
-    let [de, en] = [DE, EN].map(|key| fetch(&mut group, key, Place::NewList));
+    let [de, en] = [DE, EN].map(|key| fetch(&mut group, key, EpochScope::NewList));
     assert_eq!(write(&mut group, &en, "en"), Judged::Write);
     assert_eq!(write(&mut group, &de, "de"), Judged::Outdated);
 }
 
 #[test]
 fn a_variant_whose_list_is_replaced_meanwhile_leaves_nothing_older() {
-    for place in [Place::Whole, Place::NewList] {
-        let key = if place == Place::Whole { URL } else { DE };
+    for place in [EpochScope::Whole, EpochScope::NewList] {
+        let key = if place == EpochScope::Whole { URL } else { DE };
         let mut group = group();
-        let (one, two) = (fetch(&mut group, key, place), fetch(&mut group, EN, Place::Variant));
+        let (one, two) =
+            (fetch(&mut group, key, place), fetch(&mut group, EN, EpochScope::Variant));
         assert_eq!(write(&mut group, &one, "1"), Judged::Write);
         assert_eq!(write(&mut group, &two, "2"), Judged::Astray, "{place:?}");
-        let after = fetch(&mut group, EN, Place::Variant);
+        let after = fetch(&mut group, EN, EpochScope::Variant);
         assert_eq!(
             write(&mut group, &after, "3"),
             Judged::Write,
@@ -108,7 +110,7 @@ fn whole_and_part_take_each_others_place_where_they_are_of_one() {
     ] {
         let mut group = group();
         let (one, two) =
-            (fetch(&mut group, URL, Place::Whole), fetch(&mut group, PART, Place::Part));
+            (fetch(&mut group, URL, EpochScope::Whole), fetch(&mut group, PART, EpochScope::Part));
         assert_eq!(write(&mut group, &one, whole), Judged::Write);
         assert_eq!(write(&mut group, &two, part), late_part);
         assert_eq!(write(&mut group, &one, whole), late_whole);
@@ -118,22 +120,22 @@ fn whole_and_part_take_each_others_place_where_they_are_of_one() {
 #[test]
 fn what_a_look_up_found_is_written_only_where_nothing_was_written_since() {
     let mut group = group();
-    let found = Turn { brings: Brings::Found, ..fetch(&mut group, EN, Place::Variant) };
+    let found = Turn { brings: Brings::Found, ..fetch(&mut group, EN, EpochScope::Variant) };
     assert_eq!(group.judge(URL, &found, None), Judged::Write);
     let earlier = Turn { brings: Brings::FoundEarlier, ..found };
     assert_eq!(group.judge(URL, &earlier, None), Judged::Outdated);
     let old = Turn { order: found.looked - 1, brings: Brings::Fetched, ..found };
     group.note(URL, &old, || Left::Response(response("1")));
     assert_eq!(group.judge(URL, &found, None), Judged::Outdated);
-    let again = Turn { brings: Brings::Found, ..fetch(&mut group, EN, Place::Variant) };
+    let again = Turn { brings: Brings::Found, ..fetch(&mut group, EN, EpochScope::Variant) };
     assert_eq!(group.judge(URL, &again, None), Judged::Write);
 }
 
 #[test]
 fn a_fetch_is_joined_unless_a_later_one_has_written_what_may_answer() {
     let mut group = group();
-    let fetches = [(EN, Place::Variant), (DE, Place::Variant), (URL, Place::Whole)];
-    let older = fetch(&mut group, EN, Place::Variant).order;
+    let fetches = [(EN, EpochScope::Variant), (DE, EpochScope::Variant), (URL, EpochScope::Whole)];
+    let older = fetch(&mut group, EN, EpochScope::Variant).order;
     let [en, de, whole] = fetches.map(|(key, place)| fetch(&mut group, key, place));
     assert!(group.may_join(URL, None, older));
     assert_eq!(write(&mut group, &de, "de"), Judged::Write);
@@ -148,7 +150,8 @@ fn a_fetch_is_joined_unless_a_later_one_has_written_what_may_answer() {
 #[test]
 fn what_was_forgotten_for_a_newer_response_is_not_written_again() {
     let mut group = group();
-    let (one, two) = (fetch(&mut group, EN, Place::Variant), fetch(&mut group, EN, Place::Variant));
+    let (one, two) =
+        (fetch(&mut group, EN, EpochScope::Variant), fetch(&mut group, EN, EpochScope::Variant));
     group.note(URL, &two, || Left::Nothing);
     assert_eq!(write(&mut group, &one, "1"), Judged::OutdatedAndGone);
     assert!(!group.has_written(URL, EN));
@@ -159,27 +162,27 @@ fn what_was_forgotten_for_a_newer_response_is_not_written_again() {
 #[test]
 fn an_invalidation_is_of_its_url_alone() {
     let (mut group, other) = (group(), Key([9; 16]));
-    let before = fetch(&mut group, URL, Place::Whole);
+    let before = fetch(&mut group, URL, EpochScope::Whole);
     group.invalidate(other);
     assert!(group.is_of_now(URL, before.order));
     assert_eq!(group.judge(URL, &before, None), Judged::Write);
     group.invalidate(URL);
     assert!(!group.is_of_now(URL, before.order));
     assert_eq!(group.judge(URL, &before, None), Judged::Outdated);
-    let after = fetch(&mut group, URL, Place::Whole);
+    let after = fetch(&mut group, URL, EpochScope::Whole);
     assert_eq!(group.judge(URL, &after, None), Judged::Write);
 }
 
 #[test]
 fn too_many_writes_to_remember_let_no_older_fetch_write() {
     let mut group = group();
-    let slow = fetch(&mut group, EN, Place::Variant);
+    let slow = fetch(&mut group, EN, EpochScope::Variant);
     for number in 0..=u8::try_from(REMEMBERED).expect("few") {
-        let turn = fetch(&mut group, Key([100 + number; 16]), Place::Variant);
+        let turn = fetch(&mut group, Key([100 + number; 16]), EpochScope::Variant);
         assert_eq!(write(&mut group, &turn, "x"), Judged::Write);
     }
     assert_eq!(write(&mut group, &slow, "1"), Judged::OutdatedAndGone);
-    let late = fetch(&mut group, EN, Place::Variant);
+    let late = fetch(&mut group, EN, EpochScope::Variant);
     assert_eq!(write(&mut group, &late, "2"), Judged::Write);
 }
 
@@ -189,7 +192,7 @@ fn nothing_is_remembered_of_a_url_that_nobody_watches() {
     for number in 0..100 {
         let base = Key([number; 16]);
         group.watch(base);
-        let turn = Turn { key: base, ..fetch(&mut group, base, Place::Whole) };
+        let turn = Turn { key: base, ..fetch(&mut group, base, EpochScope::Whole) };
         group.note(base, &turn, || Left::Nothing);
         group.unwatch(base);
     }

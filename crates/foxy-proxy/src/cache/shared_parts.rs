@@ -16,17 +16,17 @@ use tokio::time::{Instant, timeout};
 /// The parts that are read or sent now, over all workers.
 pub(crate) struct SharedParts {
     places: Arc<Semaphore>,
-    table: Arc<Table>,
+    table: Arc<PartTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table(Mutex<HashMap<Key, Weak<Shared>>>);
+struct PartTable(Mutex<HashMap<Key, Weak<SharedPart>>>);
 
 /// A part, once it was read, and the place it takes. Those who want it hold it.
 #[derive(Debug)]
-struct Shared {
+struct SharedPart {
     key: Key,
-    table: Arc<Table>,
+    table: Arc<PartTable>,
     /// Whether a read of it took too long.
     was_late: AtomicBool,
     part: OnceCell<(Bytes, OwnedSemaphorePermit)>,
@@ -34,7 +34,7 @@ struct Shared {
 
 /// A part that is held until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held(Arc<Shared>);
+pub(crate) struct HeldPart(Arc<SharedPart>);
 
 /// Why a part is not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl SharedParts {
         key: Key,
         patience: Duration,
         read: impl Future<Output = Option<Bytes>>,
-    ) -> Result<Held, NoPart> {
+    ) -> Result<HeldPart, NoPart> {
         let (shared, entered) = (self.table.enter(key), Instant::now());
         let read = async {
             if shared.was_late.load(Relaxed) && entered.elapsed() >= patience {
@@ -82,22 +82,22 @@ impl SharedParts {
             }
         };
         shared.part.get_or_try_init(|| read).await?;
-        Ok(Held(shared))
+        Ok(HeldPart(shared))
     }
 }
 
-impl Table {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Shared>>> {
+impl PartTable {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<SharedPart>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What those who want `key` now have together.
-    fn enter(self: &Arc<Self>, key: Key) -> Arc<Shared> {
+    fn enter(self: &Arc<Self>, key: Key) -> Arc<SharedPart> {
         let mut table = self.lock();
         if let Some(shared) = table.get(&key).and_then(Weak::upgrade) {
             return shared;
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedPart {
             key,
             table: Arc::clone(self),
             was_late: AtomicBool::new(false),
@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedPart {
     fn drop(&mut self) {
         let mut table = self.table.lock();
         // Somebody may have entered anew meanwhile.
@@ -118,7 +118,7 @@ impl Drop for Shared {
     }
 }
 
-impl Held {
+impl HeldPart {
     /// The part.
     pub(crate) fn bytes(&self) -> &Bytes {
         self.0.part.get().map(|(part, _)| part).expect("it was read before it was handed out")

@@ -18,11 +18,11 @@ pub(crate) struct Doubt(u64);
 /// The keys in doubt.
 #[derive(Debug, Default)]
 pub(crate) struct UnconfirmedRemovals {
-    state: Mutex<State>,
+    state: Mutex<UnconfirmedState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct UnconfirmedState {
     open: KeyMap<(Doubt, Scope)>,
     asked: u64,
     /// Whether there were too many to remember.
@@ -30,7 +30,7 @@ struct State {
 }
 
 impl UnconfirmedRemovals {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, UnconfirmedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

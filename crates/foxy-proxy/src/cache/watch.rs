@@ -1,7 +1,7 @@
 //! Watches on URLs: while a look-up or fetch of a URL has a watch, the cache remembers what is
 //! written for that URL. What follows from that for a write is decided in `epoch`.
 
-use crate::cache::epoch::{Brings, Epoch, Group, Place, Turn};
+use crate::cache::epoch::{Brings, Epoch, EpochScope, Group, Turn};
 use crate::cache::purge::Stamp;
 use crate::cache::stored::CacheKey;
 use foxy_store::Key;
@@ -113,10 +113,10 @@ impl By<'_> {
     /// A write of a response of `base` under `key`, with a new list or without.
     pub(crate) fn turn(self, base: &CacheKey, key: &CacheKey, has_new_list: bool) -> Turn {
         let place = match () {
-            () if has_new_list => Place::NewList,
-            () if key.hash == base.hash => Place::Whole,
-            () if key.is_variant_of(base) => Place::Variant,
-            () => Place::Part,
+            () if has_new_list => EpochScope::NewList,
+            () if key.hash == base.hash => EpochScope::Whole,
+            () if key.is_variant_of(base) => EpochScope::Variant,
+            () => EpochScope::Part,
         };
         let Watch { epoch, looked, .. } = *self.watch;
         Turn { key: key.hash, place, order: epoch.order, looked, brings: self.brings }
@@ -125,6 +125,6 @@ impl By<'_> {
     /// A write of the list that the store has under a URL. It stays in force when variants are
     /// written.
     pub(crate) fn list(self, base: &CacheKey) -> Turn {
-        Turn { place: Place::Variant, ..self.turn(base, base, false) }
+        Turn { place: EpochScope::Variant, ..self.turn(base, base, false) }
     }
 }

@@ -5,7 +5,7 @@ use crate::request::answer_options::AnswerOptions;
 use crate::request::opening::{Framing, Opening};
 use crate::request::progress::Progress;
 use crate::request::sent::After;
-use crate::request::sent::{Taken, WriteEnd, within};
+use crate::request::sent::{ClientTook, WriteEnd, within};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
@@ -99,16 +99,16 @@ impl<'a> Http1Sender<'a> {
         &mut self,
         part: &mut Bytes,
         patience: impl Fn() -> Duration,
-    ) -> Result<Taken, WriteEnd> {
+    ) -> Result<ClientTook, WriteEnd> {
         let mut pieces = [std::mem::take(&mut self.pending), std::mem::take(part)];
         let taken = loop {
-            if self.write_now(&mut pieces)? == Taken::All {
-                break Taken::All;
+            if self.write_now(&mut pieces)? == ClientTook::All {
+                break ClientTook::All;
             }
             match within(patience(), self.half.writable()).await {
                 Some(Ok(())) => {}
                 Some(Err(_)) => return Err(WriteEnd::Gone),
-                None => break Taken::Partly,
+                None => break ClientTook::Partly,
             }
         };
         [self.pending, *part] = pieces;
@@ -150,14 +150,14 @@ impl<'a> Http1Sender<'a> {
 
     /// Writes all of `pieces`, in as few calls as the client takes them.
     async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
-        while self.write_now(pieces)? == Taken::Partly {
+        while self.write_now(pieces)? == ClientTook::Partly {
             self.writable().await?;
         }
         Ok(())
     }
 
     /// Writes what the client takes without waiting.
-    fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<Taken, WriteEnd> {
+    fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<ClientTook, WriteEnd> {
         let mut first = 0;
         loop {
             while pieces.get(first).is_some_and(Bytes::is_empty) {
@@ -179,7 +179,7 @@ impl<'a> Http1Sender<'a> {
                     advance(&mut pieces[first..], written);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Taken::Partly);
+                    return Ok(ClientTook::Partly);
                 }
                 Err(_) => return Err(WriteEnd::Gone),
             }
@@ -224,10 +224,10 @@ fn put_number(out: &mut BytesMut, name: &[u8], value: u64) {
     out.put_slice(encode::CRLF);
 }
 
-fn taken(flushed: io::Result<()>) -> Result<Taken, WriteEnd> {
+fn taken(flushed: io::Result<()>) -> Result<ClientTook, WriteEnd> {
     match flushed {
-        Ok(()) => Ok(Taken::All),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Taken::Partly),
+        Ok(()) => Ok(ClientTook::All),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ClientTook::Partly),
         Err(_) => Err(WriteEnd::Gone),
     }
 }

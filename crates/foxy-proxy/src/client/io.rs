@@ -6,7 +6,7 @@ use crate::client::held_heads::SMALL_HEAD;
 use crate::client::http1_sender::Http1Sender;
 use crate::client::sides::{ReadSide, WriteSide};
 use crate::core::transport::Transport;
-use crate::core::waiting::{Held, Waiting};
+use crate::core::waiting::{HeldBytes, Waiting};
 use crate::intercept::Inside;
 use crate::request::progress::Progress;
 use bytes::BytesMut;
@@ -38,11 +38,11 @@ pub(crate) enum ReadEnd {
 
 /// A timer that is armed anew only when it fires: re-arming for each read would cost more than the
 /// read's parsing.
-pub(crate) struct Patience {
+pub(crate) struct ReadTimer {
     sleep: Pin<Box<Sleep>>,
 }
 
-impl Patience {
+impl ReadTimer {
     pub(crate) fn new() -> Self {
         Self { sleep: Box::pin(sleep_until(Instant::now() + Duration::from_secs(1))) }
     }
@@ -71,9 +71,9 @@ pub(crate) struct ClientConnection {
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
     /// The room that a large head takes.
-    room: Option<Held>,
+    room: Option<HeldBytes>,
     limits: Limits,
-    patience: Patience,
+    patience: ReadTimer,
     /// How far the answer in progress has come.
     pub(crate) progress: Rc<Progress>,
 }
@@ -83,15 +83,15 @@ pub(crate) struct Http1Receiver<'a> {
     half: ReadSide<'a>,
     decoder: &'a mut RequestDecoder,
     buffer: &'a mut BytesMut,
-    room: &'a mut Option<Held>,
+    room: &'a mut Option<HeldBytes>,
     limits: Limits,
-    patience: &'a mut Patience,
+    patience: &'a mut ReadTimer,
 }
 
 impl ClientConnection {
     pub(crate) fn new(stream: Transport, limits: Limits) -> Self {
         let decoder = RequestDecoder::new(limits);
-        let (buffer, patience, progress) = (BytesMut::new(), Patience::new(), Rc::default());
+        let (buffer, patience, progress) = (BytesMut::new(), ReadTimer::new(), Rc::default());
         Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
     }
 

@@ -7,7 +7,7 @@ use crate::request::answer_options::AnswerOptions;
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::Opening;
 use crate::request::sent::After;
-use crate::request::sent::{Taken, WriteEnd};
+use crate::request::sent::{ClientTook, WriteEnd};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Sender<'_> {
         &mut self,
         part: &mut Bytes,
         patience: impl Fn() -> Duration,
-    ) -> Result<Taken, WriteEnd> {
+    ) -> Result<ClientTook, WriteEnd> {
         match self {
             Self::Http1(sender) => sender.part(part, patience).await,
             Self::Http2(sender) => sender.part(part, patience).await,

@@ -20,7 +20,7 @@ struct Budget {
 
 /// Bytes taken from the budget; dropping gives them back.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldBytes {
     budget: Arc<Budget>,
     bytes: usize,
 }
@@ -32,15 +32,15 @@ impl Waiting {
     }
 
     /// Takes `bytes`, if they are free.
-    pub(crate) fn take(&self, bytes: usize) -> Option<Held> {
+    pub(crate) fn take(&self, bytes: usize) -> Option<HeldBytes> {
         let fits = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= self.0.limit);
         self.0.taken.fetch_update(Relaxed, Relaxed, fits).ok()?;
-        Some(Held { budget: Arc::clone(&self.0), bytes })
+        Some(HeldBytes { budget: Arc::clone(&self.0), bytes })
     }
 
     /// Takes `bytes` for a holder that has `own` bytes already, if they are within its share of
     /// what is free.
-    pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<Held> {
+    pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<HeldBytes> {
         (own + bytes <= self.free() / SHARE).then(|| self.take(bytes)).flatten()
     }
 
@@ -55,14 +55,14 @@ impl Waiting {
     }
 }
 
-impl Held {
+impl HeldBytes {
     /// Bytes held.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.budget.taken.fetch_sub(self.bytes, Relaxed);
     }
@@ -89,15 +89,15 @@ mod tests {
     #[test]
     fn greedy_holders_leave_a_share_to_a_modest_one() {
         let waiting = Waiting::new(1 << 20);
-        let mut greedy: Vec<Vec<Held>> = (0..15).map(|_| Vec::new()).collect();
+        let mut greedy: Vec<Vec<HeldBytes>> = (0..15).map(|_| Vec::new()).collect();
         for _ in 0..1000 {
             for holder in &mut greedy {
-                let own = holder.iter().map(Held::bytes).sum();
+                let own = holder.iter().map(HeldBytes::bytes).sum();
                 holder.extend(waiting.take_share(own, 1 << 10));
             }
         }
         assert!(waiting.free() > (1 << 20) / 3, "{} bytes are free", waiting.free());
-        let modest: Vec<Held> =
+        let modest: Vec<HeldBytes> =
             (0..20).filter_map(|count| waiting.take_share(count << 10, 1 << 10)).collect();
         assert_eq!(modest.len(), 20);
     }

@@ -30,7 +30,7 @@ const QUICK_ABORT: u64 = 64 << 10;
 const RESUMES: u32 = 3;
 
 /// What became of the rest of a body that broke off.
-enum Rest {
+enum RestOfBody {
     /// It is on its way.
     Comes(Box<UpstreamExchange>),
     /// The origin gave no answer.
@@ -41,7 +41,7 @@ enum Rest {
 
 /// A body that is coming.
 #[derive(Clone, Copy)]
-pub(crate) struct Incoming<'a> {
+pub(crate) struct IncomingBody<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) flight: &'a Flight,
     pub(crate) fill: &'a FillRequest,
@@ -51,7 +51,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) length: Option<u64>,
 }
 
-impl Incoming<'_> {
+impl IncomingBody<'_> {
     /// Carries the body to the readers and the writer. Should the writer keep it no longer,
     /// `refused` is told. `whole` is told before readers get the last byte of a body whose length
     /// is known. The writer comes back also of a body that broke off.
@@ -110,22 +110,25 @@ impl Incoming<'_> {
             };
             breaks = if received - last_break < PART as u64 { breaks + 1 } else { 1 };
             last_break = received;
-            match if breaks <= RESUMES { Box::pin(self.rest(received)).await } else { Rest::NotNow }
-            {
-                Rest::Comes(rest) => exchange = *rest,
-                Rest::NotNow => return (Err(error), writer),
-                Rest::Never => return (Err(error), None),
+            match if breaks <= RESUMES {
+                Box::pin(self.rest(received)).await
+            } else {
+                RestOfBody::NotNow
+            } {
+                RestOfBody::Comes(rest) => exchange = *rest,
+                RestOfBody::NotNow => return (Err(error), writer),
+                RestOfBody::Never => return (Err(error), None),
             }
         }
     }
 
     /// Asks for the bytes from `received` on.
-    async fn rest(self, received: u64) -> Rest {
+    async fn rest(self, received: u64) -> RestOfBody {
         let Self { worker, flight, fill, head, length } = self;
         let complete = length.filter(|length| head.status == 200 && received < *length);
         let Some(complete) = complete.filter(|_| strong_validator(&View(&head.headers)).is_some())
         else {
-            return Rest::Never;
+            return RestOfBody::Never;
         };
         let span = Span { first: received, last: complete - 1 };
         let request =
@@ -133,7 +136,7 @@ impl Incoming<'_> {
         worker.counters.add(Counter::Forwarded, 1);
         let mut exchange = worker.upstream.exchange(request);
         let Ok((answer, length)) = final_head(worker, flight, &mut exchange).await else {
-            return Rest::NotNow;
+            return RestOfBody::NotNow;
         };
         let (known, fields) = (View(&head.headers), View(&answer.headers));
         let found = slice_answer(
@@ -144,10 +147,10 @@ impl Incoming<'_> {
             Some((&known, complete)),
         );
         if !matches!(found, SliceAnswer::Slice(_)) {
-            return Rest::Never;
+            return RestOfBody::Never;
         }
         worker.counters.add(Counter::Resumed, 1);
-        Rest::Comes(Box::new(exchange))
+        RestOfBody::Comes(Box::new(exchange))
     }
 
     /// Leaves what the store has of a body that broke off as slices of its object, for those who

@@ -17,7 +17,7 @@ pub(crate) mod update_stored;
 use crate::cache::refusals::{NotKept, Refused};
 use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::core::fields::View;
-use crate::fill::body::Incoming;
+use crate::fill::body::IncomingBody;
 use crate::fill::body_writer::BodyWriter;
 use crate::fill::request::{
     Ending, FillRequest, final_head, finish, known_length, placed, prepare,
@@ -30,7 +30,7 @@ use crate::fill::supersede::{
 use crate::fill::times::Times;
 use crate::flight::keeping::Keeping;
 use crate::flight::keeping::Needed;
-use crate::flight::{Flight, FlightHead, Outcome};
+use crate::flight::{Flight, FlightHead, FlightOutcome};
 use crate::upstream::UpstreamExchange;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     let requested = clock::steady();
     match final_head(&worker, &flight, &mut exchange).await {
         Err(error) => {
-            flight.publish(Outcome::Failed(error));
+            flight.publish(FlightOutcome::Failed(error));
             finish(&worker, &flight, &fill.base, Err(error));
         }
         Ok((head, length)) => {
@@ -120,8 +120,8 @@ pub(crate) async fn answered(
             .map(|writer| Keeping::confirmed(writer.confirmed_so_far()))
             .unwrap_or_default(),
     );
-    flight.publish(Outcome::Response(Arc::new(shown)));
-    let body = Incoming { worker, flight, fill: &fill, head: &head, length };
+    flight.publish(FlightOutcome::Response(Arc::new(shown)));
+    let body = IncomingBody { worker, flight, fill: &fill, head: &head, length };
     let (new_list, is_gone) =
         (list.as_ref().is_some_and(|(_, new)| *new), Cell::new(expected.is_none()));
     let outdated = Outdated { worker, fill: &fill, key: &key, new_list, status, is_gone };
@@ -152,19 +152,19 @@ fn validated(
     stale: &Stale,
     head: &ResponseHead,
     times: Times,
-) -> Outcome {
+) -> FlightOutcome {
     if !is_about(&View(&head.headers), &View(&stale.stored.head.headers)) {
         // The origin has something else by now; the next request is not to ask about this again.
         worker.shared.cache.forget(&stale.key);
-        return Outcome::Unconfirmed;
+        return FlightOutcome::Unconfirmed;
     }
     match stale.clone().described(fill.base.clone(), fill.watch.clone()) {
         Some(described) => {
             let (fresh, not_stored) =
                 described.confirmed(worker, &fill.request.headers, head, times);
-            Outcome::Revalidated(fresh, not_stored)
+            FlightOutcome::Revalidated(fresh, not_stored)
         }
-        None => Outcome::Unconfirmed,
+        None => FlightOutcome::Unconfirmed,
     }
 }
 

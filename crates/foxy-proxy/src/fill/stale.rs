@@ -6,9 +6,9 @@ use crate::cache::watch::Watch;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
 use crate::core::hit_source::HitSource;
-use crate::core::waiting::{Held, Waiting};
+use crate::core::waiting::{HeldBytes, Waiting};
 use crate::fill::update_stored::Described;
-use crate::flight::event::Outcome;
+use crate::flight::event::FlightOutcome;
 use crate::request::cache_status::How;
 use bytes::Bytes;
 use foxy_base::{WallTime, clock};
@@ -25,7 +25,7 @@ pub(crate) struct Stale {
     /// Whether the request to the origin carries its validators.
     pub(crate) validate: bool,
     /// The room its body takes; `None` if there was none, so that the body was dropped.
-    held: Option<Arc<Held>>,
+    held: Option<Arc<HeldBytes>>,
 }
 
 impl Stale {
@@ -104,14 +104,16 @@ impl Miss {
     pub(crate) fn as_hit_after(
         &self,
         request: &Headers,
-        outcome: &Outcome,
+        outcome: &FlightOutcome,
     ) -> Option<(&Arc<Stored>, How)> {
         let (failure, status) = match outcome {
-            Outcome::Failed(error) if error.is_the_origins() => (Failure::Unreachable, None),
-            Outcome::Response(flight) => {
+            FlightOutcome::Failed(error) if error.is_the_origins() => (Failure::Unreachable, None),
+            FlightOutcome::Response(flight) => {
                 (Failure::Status(flight.head.status), Some(flight.head.status))
             }
-            Outcome::Failed(_) | Outcome::Revalidated(..) | Outcome::Unconfirmed => return None,
+            FlightOutcome::Failed(_)
+            | FlightOutcome::Revalidated(..)
+            | FlightOutcome::Unconfirmed => return None,
         };
         let stale = self.stale.as_ref()?;
         let (by, permit) = stale.permit_after(failure, request, clock::steady())?;

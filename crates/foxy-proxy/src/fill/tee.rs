@@ -32,11 +32,11 @@ pub(crate) struct Tee {
     /// Bytes of the body that have not come, where its length is known.
     missing: Option<u64>,
     /// Whether it is the whole of a response or a part.
-    kind: Kind,
+    kind: TeeKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TeeKind {
     Whole,
     Part,
 }
@@ -56,8 +56,8 @@ impl Tee {
         watch: Watch,
     ) -> Option<Self> {
         let fields = View(&head.headers);
-        let kind = if head.status == 206 { Kind::Part } else { Kind::Whole };
-        if kind == Kind::Part {
+        let kind = if head.status == 206 { TeeKind::Part } else { TeeKind::Whole };
+        if kind == TeeKind::Part {
             let part = Part::of(&fields)?;
             let small = part.length() <= PART as u64;
             if !small || length != Some(part.length()) || head.headers.contains("vary") {
@@ -65,7 +65,7 @@ impl Tee {
             }
         }
         let asked = (request.method.as_str(), &request.headers);
-        let status = if kind == Kind::Part { 200 } else { head.status };
+        let status = if kind == TeeKind::Part { 200 } else { head.status };
         if why_not_storable(worker, base, asked, (status, &head.headers), times.civil).is_some() {
             return None;
         }
@@ -74,8 +74,8 @@ impl Tee {
         strip(&mut head.headers);
         let cache = &worker.shared.cache;
         let (key, list) = match kind {
-            Kind::Whole => placed(cache, base, None, &head, &request.headers),
-            Kind::Part => (base.part(), None),
+            TeeKind::Whole => placed(cache, base, None, &head, &request.headers),
+            TeeKind::Part => (base.part(), None),
         };
         let writer = Some(BodyWriter::new(worker, base, &key, length));
         Some(Self {
@@ -113,8 +113,8 @@ impl Tee {
             Stored::new(self.key.text.clone(), &self.head, policy, self.times, length, body);
         let cache = &worker.shared.cache;
         let (key, stored) = match self.kind {
-            Kind::Whole => (self.key.clone(), stored),
-            Kind::Part => {
+            TeeKind::Whole => (self.key.clone(), stored),
+            TeeKind::Part => {
                 let before = cache.part(&self.base, &worker.counters).await;
                 let before = before.as_ref().map(|(stored, _)| &**stored);
                 let same = |before: &&Stored| {

@@ -4,7 +4,7 @@
 use crate::cache::stored::{CacheKey, Stored};
 use crate::cache::watch::Watch;
 use crate::core::fields::View;
-use crate::core::waiting::Held;
+use crate::core::waiting::HeldBytes;
 use crate::fill::storability::why_not_storable;
 use crate::fill::times::Times;
 use crate::upstream::UpstreamError;
@@ -27,7 +27,7 @@ pub(crate) struct Described {
     pub(crate) key: CacheKey,
     pub(crate) watch: Watch,
     /// The room its body takes.
-    pub(crate) _held: Arc<Held>,
+    pub(crate) _held: Arc<HeldBytes>,
 }
 
 impl Described {

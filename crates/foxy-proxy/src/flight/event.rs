@@ -40,7 +40,7 @@ impl FlightHead {
 
 /// What a flight came to, as far as its head.
 #[derive(Clone, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum FlightOutcome {
     /// A response is coming.
     Response(Arc<FlightHead>),
     /// What was stored is still good; here it is with its new head, and why that head is for the
@@ -53,7 +53,7 @@ pub(crate) enum Outcome {
     Failed(UpstreamError),
 }
 
-impl Outcome {
+impl FlightOutcome {
     /// Whether it may answer a request with this control for which the origin was not asked: as if
     /// it were stored, and only while fresh.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
@@ -74,7 +74,7 @@ pub(crate) enum FlightEvent {
     /// A 1xx to pass on. Only the leader gets these.
     Interim(ResponseHead),
     /// The outcome.
-    Outcome(Outcome),
+    Outcome(FlightOutcome),
 }
 
 /// How a body ended, or why this reader gets no more of it.

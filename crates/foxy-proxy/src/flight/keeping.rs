@@ -1,7 +1,7 @@
 //! What of the body of a response in flight can be read back.
 
 use crate::cache::stored::Stored;
-use crate::core::waiting::Held;
+use crate::core::waiting::HeldBytes;
 use std::sync::Arc;
 
 /// What of a flight's body can be read back.
@@ -19,7 +19,7 @@ pub(crate) enum Keeping {
         /// It.
         stored: Arc<Stored>,
         /// The room it takes.
-        _room: Arc<Held>,
+        _room: Arc<HeldBytes>,
     },
     /// It is not kept.
     #[default]

@@ -13,11 +13,11 @@ pub(crate) mod memory_budget;
 pub(crate) mod state;
 
 use crate::cache::epoch::Epoch;
-pub(crate) use crate::flight::event::{FlightEvent, FlightHead, Outcome, Piece};
+pub(crate) use crate::flight::event::{FlightEvent, FlightHead, FlightOutcome, Piece};
 use crate::flight::keeping::Keeping;
 use crate::flight::keeping::Needed;
 use crate::flight::memory_budget::MemoryBudget;
-use crate::flight::state::State;
+use crate::flight::state::FlightState;
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use foxy_base::WallTime;
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A flight.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    state: Mutex<State>,
+    state: Mutex<FlightState>,
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
@@ -60,12 +60,12 @@ impl Flight {
         Arc::new(Self { state, progress, room, epoch, keeping, kept, memory_budget })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FlightState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes what is held, and counts that among all flights.
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
         let result = change(&mut state);
@@ -123,7 +123,7 @@ impl Flight {
         self.progress.notify_waiters();
     }
 
-    pub(crate) fn publish(&self, outcome: Outcome) {
+    pub(crate) fn publish(&self, outcome: FlightOutcome) {
         self.state().outcome = Some(outcome);
         self.progress.notify_waiters();
     }
@@ -166,7 +166,7 @@ impl Flight {
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
         if let (Err(error), None) = (&result, &state.outcome) {
-            state.outcome = Some(Outcome::Failed(*error));
+            state.outcome = Some(FlightOutcome::Failed(*error));
         }
         state.ended.get_or_insert(result);
         drop(state);

@@ -1,7 +1,7 @@
 //! What a flight holds of its body, and where its readers are in it. Only data: who waits for whom
 //! is in the parent module.
 
-use crate::flight::event::{Outcome, Piece};
+use crate::flight::event::{FlightOutcome, Piece};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
@@ -20,7 +20,7 @@ enum Behind {
 
 /// Where a reader is.
 #[derive(Debug)]
-struct Place {
+struct ReaderPosition {
     reader: u64,
     /// The chunk it reads next, counted from the body's first.
     next: u64,
@@ -30,9 +30,9 @@ struct Place {
 
 /// The state of a flight.
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct FlightState {
     pub(crate) interim: VecDeque<ResponseHead>,
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<FlightOutcome>,
     pub(crate) ended: Option<Result<Headers, UpstreamError>>,
     chunks: VecDeque<Bytes>,
     /// The number of the first chunk held.
@@ -40,12 +40,12 @@ pub(crate) struct State {
     /// Bytes before that.
     gone: u64,
     received: u64,
-    places: Vec<Place>,
+    places: Vec<ReaderPosition>,
     behind: Vec<(u64, Behind)>,
     joined: u64,
 }
 
-impl State {
+impl FlightState {
     /// A place for one more reader, at the first byte or behind it if that can be read back; gives
     /// its number.
     pub(crate) fn join(&mut self, can_be_read_back: bool) -> Option<u64> {
@@ -54,7 +54,7 @@ impl State {
         }
         self.joined += 1;
         if self.first == 0 {
-            self.places.push(Place { reader: self.joined, next: 0, skip: 0 });
+            self.places.push(ReaderPosition { reader: self.joined, next: 0, skip: 0 });
         } else {
             self.behind.push((self.joined, Behind::Late));
         }
@@ -97,7 +97,7 @@ impl State {
         }
         let Ok(skip) = usize::try_from(at - begin) else { return false };
         self.leave(reader);
-        self.places.push(Place { reader, next, skip });
+        self.places.push(ReaderPosition { reader, next, skip });
         true
     }
 

@@ -233,7 +233,10 @@ async fn a_flight_that_ends_without_a_head_tells_its_readers() {
     flight.end(Err(UpstreamError::NoResponse));
     let event = now(reader.event(false));
     assert!(
-        matches!(event, Some(FlightEvent::Outcome(Outcome::Failed(UpstreamError::NoResponse)))),
+        matches!(
+            event,
+            Some(FlightEvent::Outcome(FlightOutcome::Failed(UpstreamError::NoResponse)))
+        ),
         "a reader would wait for ever: {event:?}"
     );
 }

@@ -28,11 +28,11 @@ use std::sync::Arc;
 /// For whom TLS is ended here, and with whose certificates. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Interception {
-    shared: Arc<Shared>,
+    shared: Arc<InterceptCore>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct InterceptCore {
     certificates: Certificates,
     hosts: Vec<HostPattern>,
 }
@@ -43,13 +43,15 @@ impl Interception {
     /// # Errors
     /// [`AuthorityError::Signing`], when the system gives no randomness for a key.
     pub fn new(authority: Authority, hosts: Vec<HostPattern>) -> Result<Self, AuthorityError> {
-        Ok(Self { shared: Arc::new(Shared { certificates: Certificates::new(authority)?, hosts }) })
+        Ok(Self {
+            shared: Arc::new(InterceptCore { certificates: Certificates::new(authority)?, hosts }),
+        })
     }
 
     /// Whether a CONNECT to this host is intercepted `now`.
     #[must_use]
     pub fn wants(&self, host: &str, now: WallTime) -> bool {
-        let Shared { certificates, hosts } = &*self.shared;
+        let InterceptCore { certificates, hosts } = &*self.shared;
         HostName::parse(host).is_some_and(|host| {
             hosts.iter().any(|pattern| pattern.matches(host)) && certificates.vouch_for(host, now)
         })

@@ -9,7 +9,7 @@ use crate::cache::refusals::NotKept;
 use crate::core::fields::View;
 use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
-use crate::flight::{FlightHead, Outcome, Piece, Reader};
+use crate::flight::{FlightHead, FlightOutcome, Piece, Reader};
 use crate::lookup::result::LookupResult;
 use crate::lookup::serve_stored::serve_stored;
 use crate::request::cache_status::CacheStatus;
@@ -25,7 +25,7 @@ pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
     reader: &Reader,
-    outcome: Outcome,
+    outcome: FlightOutcome,
     collapsed: bool,
 ) -> Result<Option<LookupResult>, Aborted> {
     let wanted = transaction.wanted;
@@ -41,9 +41,9 @@ pub(crate) async fn answer_from_flight(
         return Ok(Some(LookupResult::Answered(after, sent)));
     }
     let (after, sent) = match outcome {
-        Outcome::Unconfirmed => return Ok(None),
-        Outcome::Failed(error) => transaction.error(ErrorReason::Upstream(error)).await?,
-        Outcome::Revalidated(stored, _) => {
+        FlightOutcome::Unconfirmed => return Ok(None),
+        FlightOutcome::Failed(error) => transaction.error(ErrorReason::Upstream(error)).await?,
+        FlightOutcome::Revalidated(stored, _) => {
             let now = clock::steady();
             let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
                 - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
@@ -53,7 +53,7 @@ pub(crate) async fn answer_from_flight(
                 None => return Ok(None),
             }
         }
-        Outcome::Response(head) => {
+        FlightOutcome::Response(head) => {
             let outcome = CacheStatus::Forwarded {
                 reason: miss.reason,
                 status: Some(head.head.status),

@@ -4,7 +4,7 @@
 use crate::answer::transaction::Transaction;
 use crate::core::fields::View;
 use crate::fill::stale::Miss;
-use crate::flight::{FlightEvent, Outcome, Reader};
+use crate::flight::{FlightEvent, FlightOutcome, Reader};
 use crate::lookup::answer_from_flight::answer_from_flight;
 use crate::lookup::result::LookupResult;
 use crate::request::sent::Aborted;
@@ -47,18 +47,18 @@ pub(crate) async fn follow(
 }
 
 /// Whether what a flight came to is for a request that did not begin it.
-fn brings(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &Outcome) -> bool {
+fn brings(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome) -> bool {
     let wanted = transaction.wanted;
     match outcome {
-        Outcome::Response(head) if head.not_stored.is_some() => false,
-        Outcome::Response(head) => head.list.as_ref().is_none_or(|list| {
+        FlightOutcome::Response(head) if head.not_stored.is_some() => false,
+        FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
         // The leader may have asked about another variant.
-        Outcome::Revalidated(stored, None) => {
+        FlightOutcome::Revalidated(stored, None) => {
             miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
         }
-        Outcome::Revalidated(_, Some(_)) | Outcome::Unconfirmed => false,
-        Outcome::Failed(_) => true,
+        FlightOutcome::Revalidated(_, Some(_)) | FlightOutcome::Unconfirmed => false,
+        FlightOutcome::Failed(_) => true,
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T
 
 /// Whether a client has taken all that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum ClientTook {
     All,
     Partly,
 }
@@ -71,12 +71,12 @@ pub(crate) enum Short {
     /// The store no longer has the body, and nothing was sent yet.
     Gone,
     /// The store no longer has the rest of the body.
-    Rest(Rest),
+    Rest(UnsentRest),
 }
 
 /// What is still to be sent of a stored response whose body is partly gone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct UnsentRest {
     /// The first byte of the body that was not sent.
     pub(crate) at: u64,
     /// One past the last byte to send.

@@ -19,7 +19,7 @@ use crate::server::dispatch::request;
 use crate::server::ended::Ended;
 use crate::server::http2;
 use crate::server::intercepting;
-use crate::server::log_request::{Read, RequestLog};
+use crate::server::log_request::{ReadRequest, RequestLog};
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
@@ -52,9 +52,9 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAdd
         doing.idle.set(connection.buffer.is_empty());
         doing.activity.waits(Instant::now());
         match spoken(&worker, &mut connection).await {
-            Spoken::Nothing => return connection.stream.say_goodbye(),
-            Spoken::Http1 => {}
-            Spoken::Http2 => {
+            ClientProtocol::Nothing => return connection.stream.say_goodbye(),
+            ClientProtocol::Http1 => {}
+            ClientProtocol::Http2 => {
                 doing.idle.set(false);
                 return http2::serve(&worker, &mut connection, peer, &doing.activity).await;
             }
@@ -94,7 +94,7 @@ async fn requests(
 }
 
 /// What a client begins to speak.
-enum Spoken {
+enum ClientProtocol {
     Http1,
     Http2,
     /// It closed, or kept silent for too long.
@@ -103,10 +103,10 @@ enum Spoken {
 
 /// Whether a client speaks HTTP/2: as agreed on with TLS, else by its first bytes (RFC 9113 §3.3,
 /// §3.4).
-async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> Spoken {
+async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
     match connection.stream.agreed_protocol().as_deref() {
-        Some(b"h2") => return Spoken::Http2,
-        Some(_) => return Spoken::Http1,
+        Some(b"h2") => return ClientProtocol::Http2,
+        Some(_) => return ClientProtocol::Http1,
         None => {}
     }
     let mut deadline = Instant::now() + worker.settings().client_idle;
@@ -114,13 +114,17 @@ async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> Spoken {
         let begun = &connection.buffer[..];
         match begun.len() {
             0 => {}
-            _ if begun.starts_with(PREFACE) => return Spoken::Http2,
-            _ if !PREFACE.starts_with(begun) => return Spoken::Http1,
+            _ if begun.starts_with(PREFACE) => return ClientProtocol::Http2,
+            _ if !PREFACE.starts_with(begun) => return ClientProtocol::Http1,
             _ => deadline = deadline.min(Instant::now() + worker.settings().client_head),
         }
         let (mut receiver, _) = connection.split(LINGER);
         if receiver.read(deadline).await.is_err() {
-            return if connection.buffer.is_empty() { Spoken::Nothing } else { Spoken::Http1 };
+            return if connection.buffer.is_empty() {
+                ClientProtocol::Nothing
+            } else {
+                ClientProtocol::Http1
+            };
         }
     }
 }
@@ -137,7 +141,7 @@ pub(crate) async fn turn_away(
     let progress = Rc::clone(&connection.progress);
     let (_, sender) = connection.split(LINGER);
     let mut sender = Sender::Http1(sender);
-    let log = RequestLog::begin(&worker, peer, clock::monotonic(), Read::NOTHING, &progress);
+    let log = RequestLog::begin(&worker, peer, clock::monotonic(), ReadRequest::NOTHING, &progress);
     let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
     let ended = result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
     log.end(&ended, sender.sent(), false);
@@ -173,7 +177,7 @@ async fn one(
                 _ => ErrorReason::RequestTimeout,
             };
             let (started, mut sender) = (clock::monotonic(), Sender::Http1(sender));
-            let read = Read::words(receiver.unread());
+            let read = ReadRequest::words(receiver.unread());
             let log = RequestLog::begin(worker, peer, started, read, &progress);
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
             let ended =
@@ -190,8 +194,9 @@ async fn one(
     if let Some(inside) = &connection.inside {
         (head, refusal) = inside.judge(head);
     }
-    let mut log = RequestLog::begin(worker, peer, started, Read::Head(head, over), &progress);
-    let Read::Head(head, _) = &mut log.read else { return Then::Close };
+    let mut log =
+        RequestLog::begin(worker, peer, started, ReadRequest::Head(head, over), &progress);
+    let ReadRequest::Head(head, _) = &mut log.read else { return Then::Close };
     let (ended, bytes) =
         request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
     log.end(&ended, bytes, is_error(&ended) && connection.has_been_left());

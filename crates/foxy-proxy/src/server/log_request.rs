@@ -16,14 +16,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// What was read of a request.
-pub(crate) enum Read {
+pub(crate) enum ReadRequest {
     /// Its head, and what it came over.
     Head(RequestHead, Scheme),
     /// No head that is accepted, but its first words.
     Words { method: Vec<u8>, url: Vec<u8> },
 }
 
-impl Read {
+impl ReadRequest {
     /// Nothing.
     pub(crate) const NOTHING: Self = Self::Words { method: Vec::new(), url: Vec::new() };
 
@@ -53,10 +53,10 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(read: &'a Read, mode: &Mode) -> Self {
+    fn of(read: &'a ReadRequest, mode: &Mode) -> Self {
         let (head, over) = match read {
-            Read::Head(head, over) => (head, over),
-            Read::Words { method, url } => return Self { method, url, ..Self::default() },
+            ReadRequest::Head(head, over) => (head, over),
+            ReadRequest::Words { method, url } => return Self { method, url, ..Self::default() },
         };
         let is_whole = !matches!(head.target.form(), TargetForm::Origin(_) | TargetForm::Asterisk);
         let host = head.authority().filter(|_| !is_whole && *mode != Mode::Forward);
@@ -78,7 +78,7 @@ pub(crate) struct RequestLog<'a> {
     client: SocketAddr,
     started: Instant,
     /// What was read of it; whoever answers it may change the head.
-    pub(crate) read: Read,
+    pub(crate) read: ReadRequest,
     progress: Rc<Progress>,
     is_over: bool,
 }
@@ -88,7 +88,7 @@ impl<'a> RequestLog<'a> {
         worker: &'a Worker,
         client: SocketAddr,
         started: Instant,
-        read: Read,
+        read: ReadRequest,
         progress: &Rc<Progress>,
     ) -> Self {
         progress.restart();
@@ -182,7 +182,7 @@ mod tests {
             (&long, b"GET", &[b'u'; 2048]),
         ];
         for (read, method, url) in cases {
-            let words = Read::words(read);
+            let words = ReadRequest::words(read);
             let line = Line::of(&words, &Mode::Forward);
             assert_eq!((line.method, line.url), (method, url), "{}", read.escape_ascii());
         }

@@ -15,7 +15,7 @@ use crate::fill::stale::Stale;
 use crate::fill::storability::why_not_storable;
 use crate::fill::times::Times;
 use crate::flight::memory_budget::Collected;
-use crate::flight::{Flight, FlightHead, Outcome};
+use crate::flight::{Flight, FlightHead, FlightOutcome};
 use crate::upstream::{BodyEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -50,7 +50,7 @@ pub(crate) struct SliceRequest {
 
 /// How a slice is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FillKind {
     /// It is the whole object, and stored as that.
     Whole,
     /// With others of the same strong validator.
@@ -76,7 +76,7 @@ pub(crate) async fn run(
         match crate::fill::request::final_head(&worker, &flight, &mut exchange).await {
             Ok(found) => found,
             Err(error) => {
-                flight.publish(Outcome::Failed(error));
+                flight.publish(FlightOutcome::Failed(error));
                 return finish(&worker, &flight, &slice.name, Err(error));
             }
         };
@@ -91,13 +91,13 @@ pub(crate) async fn run(
         }
         SliceAnswer::Changed => {
             worker.shared.cache.forget(&slice.base.part());
-            flight.publish(Outcome::Unconfirmed);
+            flight.publish(FlightOutcome::Unconfirmed);
         }
         SliceAnswer::Unusable(_) => {
             let refused =
                 Refused { status: head.status, at: times.received, why: NotKept::NoSlices };
             worker.shared.refusals.remember(&slice.base, refused);
-            flight.publish(Outcome::Unconfirmed);
+            flight.publish(FlightOutcome::Unconfirmed);
         }
         SliceAnswer::Unsatisfiable | SliceAnswer::Other => {
             other(&worker, &flight, slice, exchange, (head, length), times).await;
@@ -142,11 +142,11 @@ async fn take(
     let fields = View(&head.headers);
     let why = why_not_kept(worker, slice, &head, times.civil);
     let kind = match strong_validator(&fields) {
-        _ if part.is_whole() => Kind::Whole,
-        Some(_) => Kind::Slice,
-        None => Kind::Part,
+        _ if part.is_whole() => FillKind::Whole,
+        Some(_) => FillKind::Slice,
+        None => FillKind::Part,
     };
-    let not_again = why.or((kind == Kind::Part).then_some(NotKept::NoSlices));
+    let not_again = why.or((kind == FillKind::Part).then_some(NotKept::NoSlices));
     if let Some(why) = not_again {
         worker
             .shared
@@ -170,7 +170,7 @@ async fn take(
     };
     match why {
         Some(_) => worker.shared.flights.land(slice.name.hash, flight),
-        None if kind == Kind::Slice && begun => {
+        None if kind == FillKind::Slice && begun => {
             cache.add(
                 &slice.base,
                 &slice.base.part(),
@@ -182,17 +182,19 @@ async fn take(
         }
         None => {}
     }
-    flight.publish(Outcome::Response(Arc::new(shown)));
+    flight.publish(FlightOutcome::Response(Arc::new(shown)));
     let held = why.is_none().then(|| worker.shared.flights.collected());
     let (result, bytes) = carry(worker, flight, exchange, part.length(), held).await;
     let base = &slice.base;
     match (bytes, kind) {
         (None, _) => {}
-        (Some(bytes), Kind::Slice) => put(worker, slice, &set, part, bytes),
-        (Some(bytes), Kind::Whole) => {
+        (Some(bytes), FillKind::Slice) => put(worker, slice, &set, part, bytes),
+        (Some(bytes), FillKind::Whole) => {
             add_alone(worker, slice, base.clone(), (&set.head, initial), bytes);
         }
-        (Some(bytes), Kind::Part) => add_alone(worker, slice, base.part(), (&head, initial), bytes),
+        (Some(bytes), FillKind::Part) => {
+            add_alone(worker, slice, base.part(), (&head, initial), bytes)
+        }
     }
     finish(worker, flight, &slice.name, result);
 }

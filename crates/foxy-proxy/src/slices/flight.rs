@@ -10,7 +10,7 @@ use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
 use crate::fill::outgoing;
 use crate::flight::flights::Boarding;
-use crate::flight::{Flight, FlightEvent, Outcome, Reader};
+use crate::flight::{Flight, FlightEvent, FlightOutcome, Reader};
 use crate::request::cache_status::CacheStatus;
 use crate::slices::fill::{self, SliceRequest};
 use foxy_base::clock;
@@ -67,7 +67,7 @@ pub(crate) enum Sliced {
     /// What is known of the object is still good.
     Confirmed(Arc<Stored>),
     /// Another response, or none; and whether another request's fetch brought it.
-    Other(Reader, Outcome, bool),
+    Other(Reader, FlightOutcome, bool),
     /// Nothing that can be used.
     Not,
 }
@@ -145,18 +145,18 @@ fn start(transaction: &Transaction<'_, '_>, watch: &Watch, ask: Ask<'_>, flight:
 }
 
 /// Whether what a flight brings may answer a request that did not begin it.
-fn may_follow(outcome: &Outcome) -> bool {
+fn may_follow(outcome: &FlightOutcome) -> bool {
     match outcome {
-        Outcome::Response(head) => head.not_stored.is_none() && head.list.is_none(),
-        Outcome::Revalidated(_, not_stored) => not_stored.is_none(),
-        Outcome::Unconfirmed | Outcome::Failed(_) => true,
+        FlightOutcome::Response(head) => head.not_stored.is_none() && head.list.is_none(),
+        FlightOutcome::Revalidated(_, not_stored) => not_stored.is_none(),
+        FlightOutcome::Unconfirmed | FlightOutcome::Failed(_) => true,
     }
 }
 
 async fn outcome(reader: Reader, ask: Ask<'_>, collapsed: bool) -> Sliced {
     let FlightEvent::Outcome(outcome) = reader.event(false).await else { return Sliced::Not };
     match outcome {
-        Outcome::Response(head) => match &head.set {
+        FlightOutcome::Response(head) => match &head.set {
             Some(set) => {
                 let fits = |known: &&Arc<Stored>| {
                     let fields = (View(&known.head.headers), View(&set.head.headers));
@@ -176,10 +176,12 @@ async fn outcome(reader: Reader, ask: Ask<'_>, collapsed: bool) -> Sliced {
                     collapsed,
                 })
             }
-            None => Sliced::Other(reader, Outcome::Response(head), collapsed),
+            None => Sliced::Other(reader, FlightOutcome::Response(head), collapsed),
         },
-        Outcome::Revalidated(set, _) => Sliced::Confirmed(set),
-        Outcome::Unconfirmed => Sliced::Not,
-        Outcome::Failed(error) => Sliced::Other(reader, Outcome::Failed(error), collapsed),
+        FlightOutcome::Revalidated(set, _) => Sliced::Confirmed(set),
+        FlightOutcome::Unconfirmed => Sliced::Not,
+        FlightOutcome::Failed(error) => {
+            Sliced::Other(reader, FlightOutcome::Failed(error), collapsed)
+        }
     }
 }

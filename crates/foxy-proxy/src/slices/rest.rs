@@ -8,7 +8,7 @@ use crate::cache::watch::Watch;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
 use crate::fill::stale::Miss;
-use crate::request::sent::{Aborted, After, Rest, Sent};
+use crate::request::sent::{Aborted, After, Sent, UnsentRest};
 use crate::slices::send::SentSlices;
 use crate::slices::send::{Start, send};
 use crate::worker::Worker;
@@ -63,7 +63,7 @@ pub(crate) async fn rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,
     set: Arc<Stored>,
-    rest: Rest,
+    rest: UnsentRest,
 ) -> Result<(After, Sent), Aborted> {
     let wanted = transaction.wanted;
     let is_to_the_end = rest.end == set.length;

@@ -13,12 +13,12 @@ use crate::core::forward_reason::ForwardReason;
 use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
 use crate::flight::Piece;
-use crate::flight::{Outcome, Reader};
+use crate::flight::{FlightOutcome, Reader};
 use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
 use crate::request::sent::After;
-use crate::request::sent::{Aborted, Rest, Sent, Short};
+use crate::request::sent::{Aborted, Sent, Short, UnsentRest};
 use crate::slices::flight::{Ask, Fetched, Sliced, fetch};
 use bytes::Bytes;
 use foxy_base::clock;
@@ -37,11 +37,11 @@ pub(crate) enum Start {
     /// A fetch that is on its way.
     Fetched(Fetched, ForwardReason),
     /// Nothing: an answer of which this is left.
-    Begun(Rest),
+    Begun(UnsentRest),
 }
 
 /// How far a fetch brought an answer.
-enum Read {
+enum FetchProgress {
     /// As far as was wanted of it.
     Done,
     /// It broke off.
@@ -56,7 +56,7 @@ fn begin(
     set: &Stored,
     span: Option<Span>,
     (age, outcome): (u64, CacheStatus),
-) -> Rest {
+) -> UnsentRest {
     let Span { first, last } = span.unwrap_or(Span { first: 0, last: set.length - 1 });
     let length = last + 1 - first;
     let mut opening = Opening {
@@ -82,7 +82,7 @@ fn begin(
     let after = transaction.sender.begin(transaction.wanted.options, opening);
     let media_type = MediaType::of(set.head.headers.get("content-type"));
     let sent = Sent { outcome, status: opening.status, body_bytes: length, media_type };
-    Rest { at: first, end: last + 1, opened: false, answered: (after, sent) }
+    UnsentRest { at: first, end: last + 1, opened: false, answered: (after, sent) }
 }
 
 /// What came of sending slices.
@@ -91,7 +91,7 @@ pub(crate) enum SentSlices {
     Answered(After, Sent),
     /// Nothing was sent, since the origin gave another response, or none; and whether another
     /// request's fetch brought it.
-    Other(Reader, Outcome, bool),
+    Other(Reader, FlightOutcome, bool),
     /// Nothing was sent, since the origin's first answer was no use.
     Nothing,
 }
@@ -124,12 +124,12 @@ pub(crate) async fn send(
         if let Some(fetched) = under_way.take() {
             rest.opened = true;
             match read(transaction.sender, &fetched, &mut rest.at, last).await? {
-                Read::Done => alone = false,
-                Read::LeftBehind if fetched.lasting => alone = true,
-                Read::Broken if fetched.lasting && broken < BROKEN_FETCHES => {
+                FetchProgress::Done => alone = false,
+                FetchProgress::LeftBehind if fetched.lasting => alone = true,
+                FetchProgress::Broken if fetched.lasting && broken < BROKEN_FETCHES => {
                     (alone, broken) = (true, broken + 1)
                 }
-                Read::LeftBehind | Read::Broken => return cut(transaction).await,
+                FetchProgress::LeftBehind | FetchProgress::Broken => return cut(transaction).await,
             }
             continue;
         }
@@ -176,15 +176,15 @@ async fn read(
     fetched: &Fetched,
     at: &mut u64,
     last: u64,
-) -> Result<Read, Aborted> {
+) -> Result<FetchProgress, Aborted> {
     let mut passed = fetched.asked.first;
     while *at <= last.min(fetched.asked.last) {
         let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {
             Piece::Data(data) => data,
-            Piece::LeftBehind => return Ok(Read::LeftBehind),
+            Piece::LeftBehind => return Ok(FetchProgress::LeftBehind),
             // The object's last slice ends before its place does.
-            Piece::End(_) if *at >= fetched.set.length => return Ok(Read::Done),
-            Piece::End(_) | Piece::Broken => return Ok(Read::Broken),
+            Piece::End(_) if *at >= fetched.set.length => return Ok(FetchProgress::Done),
+            Piece::End(_) | Piece::Broken => return Ok(FetchProgress::Broken),
         };
         let wanted = wanted_of(&data, passed, *at, last);
         passed += data.len() as u64;
@@ -193,7 +193,7 @@ async fn read(
             sender.body(wanted).await?;
         }
     }
-    Ok(Read::Done)
+    Ok(FetchProgress::Done)
 }
 
 /// What of `data`, whose first byte is at `passed`, is wanted from `at` to `last`.

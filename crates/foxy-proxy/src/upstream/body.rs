@@ -32,7 +32,7 @@ pub type BodySender = mpsc::Sender<BodyPiece>;
 #[derive(Debug)]
 pub struct RequestBody {
     length: BodyLength,
-    left: Left,
+    left: BodyLeft,
     pieces: Option<mpsc::Receiver<BodyPiece>>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Accepted {
 
 /// What is still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+enum BodyLeft {
     Bytes(u64),
     Chunks,
 }
@@ -58,7 +58,7 @@ impl RequestBody {
     /// No body, and no header about one.
     #[must_use]
     pub fn none() -> Self {
-        Self { length: BodyLength::None, left: Left::Bytes(0), pieces: None }
+        Self { length: BodyLength::None, left: BodyLeft::Bytes(0), pieces: None }
     }
 
     /// A body of this length whose pieces come through the sender. One of [`BodyLength::None`] or
@@ -67,11 +67,11 @@ impl RequestBody {
     pub fn channel(length: BodyLength) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(PIECES);
         let left = match length {
-            BodyLength::Chunked => Left::Chunks,
-            BodyLength::Length(bytes) => Left::Bytes(bytes),
-            BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel => Left::Bytes(0),
+            BodyLength::Chunked => BodyLeft::Chunks,
+            BodyLength::Length(bytes) => BodyLeft::Bytes(bytes),
+            BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel => BodyLeft::Bytes(0),
         };
-        let pieces = (left != Left::Bytes(0)).then_some(receiver);
+        let pieces = (left != BodyLeft::Bytes(0)).then_some(receiver);
         (sender, Self { length, left, pieces })
     }
 
@@ -83,7 +83,7 @@ impl RequestBody {
 
     /// Whether nothing more is to come. One that is so from the start can be sent a second time.
     pub(crate) fn is_complete(&self) -> bool {
-        self.pieces.is_none() || self.left == Left::Bytes(0)
+        self.pieces.is_none() || self.left == BodyLeft::Bytes(0)
     }
 
     /// Takes no more pieces; the sender learns it.
@@ -103,17 +103,19 @@ impl RequestBody {
     /// Judges a piece; `None` is a client that left.
     pub(crate) fn accept(&mut self, piece: Option<BodyPiece>) -> Result<Accepted, UpstreamError> {
         match (piece, self.left) {
-            (Some(BodyPiece::Data(data)), Left::Chunks) => Ok(Accepted::Data { data, last: false }),
-            (Some(BodyPiece::End(trailers)), Left::Chunks) => {
+            (Some(BodyPiece::Data(data)), BodyLeft::Chunks) => {
+                Ok(Accepted::Data { data, last: false })
+            }
+            (Some(BodyPiece::End(trailers)), BodyLeft::Chunks) => {
                 self.pieces = None;
                 Ok(Accepted::End(trailers))
             }
-            (Some(BodyPiece::Data(data)), Left::Bytes(left)) if data.len() as u64 <= left => {
+            (Some(BodyPiece::Data(data)), BodyLeft::Bytes(left)) if data.len() as u64 <= left => {
                 let left = left - data.len() as u64;
-                self.left = Left::Bytes(left);
+                self.left = BodyLeft::Bytes(left);
                 Ok(Accepted::Data { data, last: left == 0 })
             }
-            (Some(BodyPiece::End(_)), Left::Bytes(0)) => Ok(Accepted::Nothing),
+            (Some(BodyPiece::End(_)), BodyLeft::Bytes(0)) => Ok(Accepted::Nothing),
             _ => Err(UpstreamError::RequestBodyBroken),
         }
     }
@@ -122,10 +124,10 @@ impl RequestBody {
     pub(crate) fn frame(
         &mut self,
         piece: Option<BodyPiece>,
-        out: &mut Outgoing,
+        out: &mut OutgoingBody,
     ) -> Result<(), UpstreamError> {
         match self.accept(piece)? {
-            Accepted::Data { data, .. } if self.left != Left::Chunks => out.push(data),
+            Accepted::Data { data, .. } if self.left != BodyLeft::Chunks => out.push(data),
             Accepted::Data { data, .. } if data.is_empty() => {}
             Accepted::Data { data, .. } => {
                 out.push(Bytes::copy_from_slice(encode::ChunkHeader::new(data.len()).as_bytes()));
@@ -145,11 +147,11 @@ impl RequestBody {
 
 /// Bytes on their way to the wire.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingBody {
     queue: VecDeque<Bytes>,
 }
 
-impl Outgoing {
+impl OutgoingBody {
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -194,7 +196,7 @@ mod tests {
 
     fn wire(length: BodyLength, pieces: Vec<Option<BodyPiece>>) -> Result<Vec<u8>, UpstreamError> {
         let (_sender, mut body) = RequestBody::channel(length);
-        let mut out = Outgoing::default();
+        let mut out = OutgoingBody::default();
         for piece in pieces {
             body.frame(piece, &mut out)?;
         }
@@ -240,7 +242,7 @@ mod tests {
 
     #[test]
     fn partial_writes_leave_the_rest() {
-        let mut out = Outgoing::default();
+        let mut out = OutgoingBody::default();
         out.push(Bytes::from_static(b"abc"));
         out.push(Bytes::from_static(b"def"));
         out.written(4);

@@ -5,10 +5,10 @@ use crate::core::client_block::ClientBlock;
 use crate::upstream::address::destination::DestinationPolicy;
 use crate::upstream::address::resolve::{LookupLimits, Lookups, Resolve};
 use crate::upstream::body::RequestBody;
-use crate::upstream::dial::{Dialer, Dialled, Origin, Spoken};
+use crate::upstream::dial::{DialedProtocol, Dialer, Dialled, Origin};
 use crate::upstream::error::ConnectError;
 use crate::upstream::exchange::UpstreamExchange;
-use crate::upstream::http2::{Line, Lines};
+use crate::upstream::http2::{Lines, OriginConnections};
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
@@ -56,10 +56,10 @@ pub struct UpstreamCounts {
 /// runtime.
 #[derive(Clone)]
 pub struct UpstreamClient {
-    shared: Rc<Shared>,
+    shared: Rc<UpstreamCore>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct UpstreamCore {
     pub(crate) settings: UpstreamSettings,
     dialer: Dialer,
     pool: RefCell<Pool>,
@@ -87,7 +87,7 @@ impl UpstreamClient {
             total: settings.idle_total,
             idle: settings.idle_timeout,
         };
-        let shared = Rc::new(Shared {
+        let shared = Rc::new(UpstreamCore {
             dialer: Dialer::new(lookups, policy, settings.tls.clone(), settings.connect_timeout),
             pool: RefCell::new(Pool::new(limits)),
             lines: RefCell::default(),
@@ -148,20 +148,20 @@ impl UpstreamClient {
     }
 }
 
-impl Shared {
+impl UpstreamCore {
     /// A new connection. What that takes lies apart, so that exchanges on kept ones do not carry
     /// room for it.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
-        offered: Spoken,
+        offered: DialedProtocol,
         client: Option<ClientBlock>,
     ) -> Result<Dialled, ConnectError> {
         self.counted(Box::pin(self.dialer.dial(origin, offered, client)).await)
     }
 
     /// What is known of the HTTP/2 connections to `origin`.
-    pub(crate) fn line(&self, origin: &Origin) -> Rc<Line> {
+    pub(crate) fn line(&self, origin: &Origin) -> Rc<OriginConnections> {
         self.lines.borrow_mut().line(origin)
     }
 
@@ -193,7 +193,7 @@ impl Shared {
 }
 
 /// Closes old connections until the client is gone.
-async fn sweep(shared: Weak<Shared>, limits: PoolLimits) {
+async fn sweep(shared: Weak<UpstreamCore>, limits: PoolLimits) {
     let pause = (limits.idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(5));
     loop {
         tokio::time::sleep(pause).await;

@@ -48,7 +48,7 @@ impl Origin {
 
 /// Which HTTP goes over a connection, or may go over one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spoken {
+pub(crate) enum DialedProtocol {
     Http1,
     Http2,
 }
@@ -56,7 +56,7 @@ pub(crate) enum Spoken {
 /// A new connection, and what is spoken on it.
 pub(crate) struct Dialled {
     pub(crate) stream: Transport,
-    pub(crate) spoken: Spoken,
+    pub(crate) spoken: DialedProtocol,
 }
 
 /// Connects to origins.
@@ -87,7 +87,7 @@ impl Dialer {
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
-        offered: Spoken,
+        offered: DialedProtocol,
         client: Option<ClientBlock>,
     ) -> Result<Dialled, ConnectError> {
         let (stream, deadline) = self.dial_tcp(origin, client).await?;

@@ -56,11 +56,11 @@ async fn a_name_that_turns_to_loopback_is_refused_by_the_address_dialled() {
     let dialer = dialer(&[&["127.0.0.1"], &["10.0.0.1"]], &[]);
     let refused = |reason| Err(ConnectError::Forbidden(reason));
     assert_eq!(
-        dialer.dial(&named(port), Spoken::Http1, None).await.map(drop),
+        dialer.dial(&named(port), DialedProtocol::Http1, None).await.map(drop),
         refused(DestinationRefusal::Loopback)
     );
     assert_eq!(
-        dialer.dial(&named(port), Spoken::Http1, None).await.map(drop),
+        dialer.dial(&named(port), DialedProtocol::Http1, None).await.map(drop),
         refused(DestinationRefusal::Private)
     );
 }
@@ -85,7 +85,11 @@ async fn literals_pass_the_same_policy() {
     for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::1]", "::1"] {
         let origin = Origin::new(Scheme::Http, host, port, ChosenBy::Client);
         let expected = Err(ConnectError::Forbidden(DestinationRefusal::Loopback));
-        assert_eq!(dialer.dial(&origin, Spoken::Http1, None).await.map(drop), expected, "{host}");
+        assert_eq!(
+            dialer.dial(&origin, DialedProtocol::Http1, None).await.map(drop),
+            expected,
+            "{host}"
+        );
     }
 }
 
@@ -93,8 +97,10 @@ async fn literals_pass_the_same_policy() {
 async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["::1", "10.0.0.1", "127.0.0.1"]], &["127.0.0.0/8"]);
-    let dialled =
-        dialer.dial(&named(port), Spoken::Http1, None).await.expect("the allowed address answers");
+    let dialled = dialer
+        .dial(&named(port), DialedProtocol::Http1, None)
+        .await
+        .expect("the allowed address answers");
     assert_eq!(
         dialled.stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
         "127.0.0.1".parse::<IpAddr>().expect("address")
@@ -106,8 +112,10 @@ async fn forbidden_addresses_of_a_name_are_left_out_and_others_dialled() {
 async fn an_address_that_refuses_gives_way_to_the_next() {
     let (_listener, port) = listening().await;
     let dialer = dialer(&[&["127.0.0.2", "127.0.0.3", "127.0.0.1"]], &["127.0.0.0/8"]);
-    let dialled =
-        dialer.dial(&named(port), Spoken::Http1, None).await.expect("the last address answers");
+    let dialled = dialer
+        .dial(&named(port), DialedProtocol::Http1, None)
+        .await
+        .expect("the last address answers");
     assert_eq!(
         dialled.stream.with_socket(TcpStream::peer_addr).expect("its peer").ip(),
         "127.0.0.1".parse::<IpAddr>().expect("address")
@@ -120,7 +128,7 @@ async fn a_port_where_nothing_listens_is_named_refused() {
     drop(listener);
     let dialer = dialer(&[&["127.0.0.1"]], &["127.0.0.0/8"]);
     assert_eq!(
-        dialer.dial(&named(port), Spoken::Http1, None).await.map(drop),
+        dialer.dial(&named(port), DialedProtocol::Http1, None).await.map(drop),
         Err(ConnectError::ConnectionRefused)
     );
 }
@@ -136,5 +144,5 @@ async fn a_proxy_that_listens_everywhere_does_not_dial_itself() {
         Dialer::new(lookups, Rc::new(policy), OriginTls::default(), Duration::from_secs(5));
     let origin = Origin::new(Scheme::Http, "127.0.0.1", port, ChosenBy::Client);
     let expected = Err(ConnectError::Forbidden(DestinationRefusal::OwnAddress));
-    assert_eq!(dialer.dial(&origin, Spoken::Http1, None).await.map(drop), expected);
+    assert_eq!(dialer.dial(&origin, DialedProtocol::Http1, None).await.map(drop), expected);
 }

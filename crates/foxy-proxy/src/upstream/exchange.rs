@@ -4,13 +4,13 @@
 
 use crate::core::client_block::ClientBlock;
 use crate::core::transport::Transport;
-use crate::upstream::client::{Shared, UpstreamRequest};
+use crate::upstream::client::{UpstreamCore, UpstreamRequest};
 use crate::upstream::dial::Origin;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::http1::Http1Link;
-use crate::upstream::http2::{self, Http2Error, Http2Stream};
-use crate::upstream::reach::{Reached, Wanted};
-use crate::upstream::sending::{Again, Sending, Stage, Turn};
+use crate::upstream::http2::{self, Http2Error, Http2Exchange};
+use crate::upstream::reach::{ReachOptions, Reached};
+use crate::upstream::sending::{Again, Sending, Stage, WaitEnd};
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
@@ -45,7 +45,7 @@ pub enum BodyEvent {
 /// An exchange with an origin. Dropping it before its end closes the connection of HTTP/1.1, or
 /// resets the stream of HTTP/2.
 pub struct UpstreamExchange {
-    shared: Rc<Shared>,
+    shared: Rc<UpstreamCore>,
     origin: Origin,
     client: Option<ClientBlock>,
     request: Sending,
@@ -58,11 +58,11 @@ pub struct UpstreamExchange {
 /// What the exchange goes over.
 enum Link {
     Http1(Box<Http1Link>),
-    Http2(Box<Http2Stream>),
+    Http2(Box<Http2Exchange>),
 }
 
 impl UpstreamExchange {
-    pub(crate) fn new(shared: Rc<Shared>, request: UpstreamRequest) -> Self {
+    pub(crate) fn new(shared: Rc<UpstreamCore>, request: UpstreamRequest) -> Self {
         let UpstreamRequest { origin, method, target, headers, body } = request;
         let upgrade = headers.contains("upgrade");
         let waits_for_continue = !body.is_complete() && headers.has_token("expect", "100-continue");
@@ -102,23 +102,25 @@ impl UpstreamExchange {
         loop {
             self.connect().await?;
             match self.turn().await? {
-                Turn::Again(why) => self.again(why)?,
-                Turn::ContinueTimeout => {
+                WaitEnd::Again(why) => self.again(why)?,
+                WaitEnd::ContinueTimeout => {
                     self.request.waits_for_continue = false;
                     return Ok(HeadEvent::Continue);
                 }
-                Turn::Event(ResponseEvent::Interim(head))
+                WaitEnd::Event(ResponseEvent::Interim(head))
                     if head.status == 100 && self.request.waits_for_continue =>
                 {
                     self.request.waits_for_continue = false;
                     return Ok(HeadEvent::Continue);
                 }
-                Turn::Event(ResponseEvent::Interim(head)) => return Ok(HeadEvent::Interim(head)),
-                Turn::Event(ResponseEvent::Head(head, length)) => {
+                WaitEnd::Event(ResponseEvent::Interim(head)) => {
+                    return Ok(HeadEvent::Interim(head));
+                }
+                WaitEnd::Event(ResponseEvent::Head(head, length)) => {
                     self.stage = Stage::Body;
                     return Ok(HeadEvent::Final(head, length));
                 }
-                Turn::Event(_) => unreachable!("heads come first"),
+                WaitEnd::Event(_) => unreachable!("heads come first"),
             }
         }
     }
@@ -141,15 +143,15 @@ impl UpstreamExchange {
             None => {}
         }
         match self.turn().await? {
-            Turn::Event(ResponseEvent::Body(bytes)) => Ok(BodyEvent::Data(bytes)),
-            Turn::Event(ResponseEvent::Trailers(trailers)) => Ok(BodyEvent::Trailers(trailers)),
-            Turn::Event(ResponseEvent::End) => {
+            WaitEnd::Event(ResponseEvent::Body(bytes)) => Ok(BodyEvent::Data(bytes)),
+            WaitEnd::Event(ResponseEvent::Trailers(trailers)) => Ok(BodyEvent::Trailers(trailers)),
+            WaitEnd::Event(ResponseEvent::End) => {
                 self.finish();
                 Ok(BodyEvent::End)
             }
-            Turn::Event(ResponseEvent::Interim(_) | ResponseEvent::Head(..))
-            | Turn::ContinueTimeout
-            | Turn::Again(_) => unreachable!("heads come first"),
+            WaitEnd::Event(ResponseEvent::Interim(_) | ResponseEvent::Head(..))
+            | WaitEnd::ContinueTimeout
+            | WaitEnd::Again(_) => unreachable!("heads come first"),
         }
     }
 
@@ -174,14 +176,14 @@ impl UpstreamExchange {
             let head = (!self.over_http1 && self.shared.may_share(&self.origin))
                 .then(|| http2::request(&self.origin, method, target, headers, body.length()));
             let head = head.flatten();
-            let wanted = Wanted {
+            let wanted = ReachOptions {
                 http2: head.is_some(),
                 kept: method.is_idempotent() && body.is_complete() && !self.request.upgrade,
                 client: self.client,
             };
             self.link = match (self.shared.reach(&self.origin, wanted).await?, head) {
                 (Reached::Http2(lease), Some(head)) => {
-                    let stream = Http2Stream::open(lease, head, body.is_complete());
+                    let stream = Http2Exchange::open(lease, head, body.is_complete());
                     stream.map(|stream| Link::Http2(Box::new(stream)))
                 }
                 (Reached::Http2(_), None) => None,
@@ -196,7 +198,7 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    async fn turn(&mut self) -> Result<Turn, UpstreamError> {
+    async fn turn(&mut self) -> Result<WaitEnd, UpstreamError> {
         let (request, settings) = (&mut self.request, &self.shared.settings);
         match &mut self.link {
             Some(Link::Http1(link)) => link.turn(request, self.stage, settings).await,

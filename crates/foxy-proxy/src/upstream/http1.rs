@@ -2,10 +2,10 @@
 //! go on at the same time. It opens no connection and keeps none.
 
 use crate::core::transport::Transport;
-use crate::upstream::body::Outgoing;
+use crate::upstream::body::OutgoingBody;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::pool::Connection;
-use crate::upstream::sending::{Again, Sending, Stage, Turn, at};
+use crate::upstream::sending::{Again, Sending, Stage, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{encode, framing};
@@ -26,7 +26,7 @@ const REST_OF_LINE: usize = "  HTTP/1.1\r\n\r\n".len();
 /// A connection in use.
 pub(crate) struct Http1Link {
     connection: Connection,
-    out: Outgoing,
+    out: OutgoingBody,
     /// Whether it served another request before.
     kept: bool,
     /// Whether any byte of a response arrived.
@@ -40,7 +40,7 @@ pub(crate) struct Http1Link {
 }
 
 /// What a connection did.
-enum Moved {
+enum Http1Progress {
     /// It gave so many bytes.
     Read(io::Result<usize>),
     /// It took some of what is to be sent.
@@ -63,7 +63,7 @@ impl Http1Link {
         let line = request.method.as_str().len() + request.target.len() + REST_OF_LINE;
         let mut head = BytesMut::with_capacity(line + headers.wire_length());
         encode::request_head(&request.method, &request.target, &headers, &mut head);
-        let mut out = Outgoing::default();
+        let mut out = OutgoingBody::default();
         out.push(head.freeze());
         Self {
             connection,
@@ -87,25 +87,25 @@ impl Http1Link {
         request: &mut Sending,
         stage: Stage,
         settings: &UpstreamSettings,
-    ) -> Result<Turn, UpstreamError> {
+    ) -> Result<WaitEnd, UpstreamError> {
         loop {
             let sending = !self.out.is_empty() || !self.flushed;
             let wants_piece = !sending && request.wants_piece();
             let deadline = request.wait(stage, sending, settings).map(|wait| self.active + wait);
             let Connection { decoder, buffer, .. } = &mut self.connection;
             if let Some(event) = decoder.next(buffer)? {
-                return Ok(Turn::Event(event));
+                return Ok(WaitEnd::Event(event));
             }
             tokio::select! {
                 biased;
                 moved = poll_fn(|context| self.poll(context, sending)) => match moved {
-                    Moved::Read(read) => {
+                    Http1Progress::Read(read) => {
                         if let Some(turn) = self.read(read, stage)? {
                             return Ok(turn);
                         }
                     }
-                    Moved::Wrote(Ok(())) => self.active = Instant::now(),
-                    Moved::Wrote(Err(_)) => {
+                    Http1Progress::Wrote(Ok(())) => self.active = Instant::now(),
+                    Http1Progress::Wrote(Err(_)) => {
                         (self.deaf, self.flushed) = (true, true);
                         self.out.clear();
                         request.body.refuse();
@@ -134,15 +134,15 @@ impl Http1Link {
     }
 
     /// Reads before it writes, so that an early answer is seen.
-    fn poll(&mut self, context: &mut Context<'_>, sending: bool) -> Poll<Moved> {
+    fn poll(&mut self, context: &mut Context<'_>, sending: bool) -> Poll<Http1Progress> {
         let Connection { stream, buffer, .. } = &mut self.connection;
         if buffer.capacity() - buffer.len() < READ / 8 {
             buffer.reserve(READ);
         }
         if let Poll::Ready(read) = pin!(stream.read_buf(buffer)).poll(context) {
-            return Poll::Ready(Moved::Read(read));
+            return Poll::Ready(Http1Progress::Read(read));
         }
-        if sending { self.poll_write(context).map(Moved::Wrote) } else { Poll::Pending }
+        if sending { self.poll_write(context).map(Http1Progress::Wrote) } else { Poll::Pending }
     }
 
     /// Writes what fits, and sends what TLS holds once all is written.
@@ -170,9 +170,9 @@ impl Http1Link {
         &mut self,
         read: io::Result<usize>,
         stage: Stage,
-    ) -> Result<Option<Turn>, UpstreamError> {
+    ) -> Result<Option<WaitEnd>, UpstreamError> {
         match read {
-            Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(Turn::Event)),
+            Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(WaitEnd::Event)),
             Ok(0) => self.unanswered(),
             Ok(_) => {
                 self.answered = true;
@@ -186,7 +186,11 @@ impl Http1Link {
         }
     }
 
-    fn unanswered(&self) -> Result<Option<Turn>, UpstreamError> {
-        if self.kept { Ok(Some(Turn::Again(Again::Lost))) } else { Err(UpstreamError::NoResponse) }
+    fn unanswered(&self) -> Result<Option<WaitEnd>, UpstreamError> {
+        if self.kept {
+            Ok(Some(WaitEnd::Again(Again::Lost)))
+        } else {
+            Err(UpstreamError::NoResponse)
+        }
     }
 }

@@ -4,10 +4,12 @@
 use crate::core::client_block::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::Scheme;
-use crate::upstream::client::Shared;
-use crate::upstream::dial::{Dialled, Origin, Spoken};
+use crate::upstream::client::UpstreamCore;
+use crate::upstream::dial::{DialedProtocol, Dialled, Origin};
 use crate::upstream::error::{ConnectError, UpstreamError};
-use crate::upstream::http2::{self, Http2Error, Lease, Line, OriginHttp2, Outcome};
+use crate::upstream::http2::{
+    self, DialOutcome, Http2Error, Lease, OriginConnections, OriginHttp2,
+};
 use crate::upstream::pool::Connection;
 use std::cell::Cell;
 use std::pin::pin;
@@ -21,7 +23,7 @@ const HARDLY_KEPT: Duration = Duration::from_millis(100);
 
 /// What an exchange can use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct ReachOptions {
     /// Whether it can go over HTTP/2, and may.
     pub(crate) http2: bool,
     /// Whether a kept connection of HTTP/1.1 will do.
@@ -38,7 +40,7 @@ pub(crate) enum Reached {
     Http2(Lease),
 }
 
-impl Shared {
+impl UpstreamCore {
     /// A connection to `origin`.
     ///
     /// # Errors
@@ -46,13 +48,14 @@ impl Shared {
     pub(crate) async fn reach(
         self: &Rc<Self>,
         origin: &Origin,
-        wanted: Wanted,
+        wanted: ReachOptions,
     ) -> Result<Reached, UpstreamError> {
         if !wanted.http2 {
             if let Some(connection) = self.kept(origin, wanted) {
                 return Ok(connection);
             }
-            return Ok(self.unshared(self.dial(origin, Spoken::Http1, wanted.client).await?.stream));
+            return Ok(self
+                .unshared(self.dial(origin, DialedProtocol::Http1, wanted.client).await?.stream));
         }
         let line = self.line(origin);
         let mut limit = None;
@@ -65,10 +68,10 @@ impl Shared {
             }
             if line.chose_http1() {
                 let Dialled { stream, spoken } =
-                    self.dial(origin, Spoken::Http2, wanted.client).await?;
+                    self.dial(origin, DialedProtocol::Http2, wanted.client).await?;
                 match spoken {
-                    Spoken::Http1 => return Ok(self.unshared(stream)),
-                    Spoken::Http2 => Box::pin(self.share(&line, stream)).await?,
+                    DialedProtocol::Http1 => return Ok(self.unshared(stream)),
+                    DialedProtocol::Http2 => Box::pin(self.share(&line, stream)).await?,
                 }
             } else {
                 let limit =
@@ -91,12 +94,12 @@ impl Shared {
         }
     }
 
-    fn kept(&self, origin: &Origin, wanted: Wanted) -> Option<Reached> {
+    fn kept(&self, origin: &Origin, wanted: ReachOptions) -> Option<Reached> {
         let connection = wanted.kept.then(|| self.take_idle(origin)).flatten()?;
         Some(Reached::Http1(Box::new(connection), true))
     }
 
-    fn leased(&self, line: &Line) -> Option<Reached> {
+    fn leased(&self, line: &OriginConnections) -> Option<Reached> {
         let lease = line.lease()?;
         self.count(|counts| {
             counts.reused += u64::from(lease.kept());
@@ -115,7 +118,7 @@ impl Shared {
     async fn wait(
         self: &Rc<Self>,
         (origin, client): (&Origin, Option<ClientBlock>),
-        line: &Rc<Line>,
+        line: &Rc<OriginConnections>,
         limit: Instant,
     ) -> Result<Option<Reached>, UpstreamError> {
         let attempt = line.attempt().or_else(|| {
@@ -144,11 +147,13 @@ impl Shared {
                 None if line.has_room_for_another() => return Ok(None),
                 None => timeout_at(limit, changed).await.map_err(|_| UpstreamError::HeadTimeout)?,
                 Some(Some(outcome)) => match &*outcome {
-                    Outcome::Http1(stream) => {
+                    DialOutcome::Http1(stream) => {
                         return Ok(stream.take().map(|stream| self.unshared(stream)));
                     }
-                    Outcome::Failed(error) if !line.is_connected() => return Err((*error).into()),
-                    Outcome::Joined | Outcome::Failed(_) => return Ok(None),
+                    DialOutcome::Failed(error) if !line.is_connected() => {
+                        return Err((*error).into());
+                    }
+                    DialOutcome::Joined | DialOutcome::Failed(_) => return Ok(None),
                 },
             }
         }
@@ -157,7 +162,7 @@ impl Shared {
     /// Begins HTTP/2 on a new connection and puts it among the others of its origin.
     async fn share(
         self: &Rc<Self>,
-        line: &Rc<Line>,
+        line: &Rc<OriginConnections>,
         stream: Transport,
     ) -> Result<(), ConnectError> {
         let settings = &self.settings;
@@ -179,17 +184,17 @@ impl Shared {
 
 /// An attempt to connect. However it ends, those who wait for it learn it.
 struct Attempting {
-    shared: Weak<Shared>,
+    shared: Weak<UpstreamCore>,
     origin: Origin,
     client: Option<ClientBlock>,
-    line: Rc<Line>,
+    line: Rc<OriginConnections>,
     attempt: Rc<http2::Attempt>,
 }
 
 impl Drop for Attempting {
     fn drop(&mut self) {
         if self.attempt.outcome().is_none() {
-            self.line.end(&self.attempt, Outcome::Failed(ConnectError::Failed));
+            self.line.end(&self.attempt, DialOutcome::Failed(ConnectError::Failed));
         }
     }
 }
@@ -197,13 +202,18 @@ impl Drop for Attempting {
 async fn try_once(attempting: Attempting) {
     let Some(shared) = attempting.shared.upgrade() else { return };
     let line = &attempting.line;
-    let outcome = match shared.dial(&attempting.origin, Spoken::Http2, attempting.client).await {
-        Err(error) => Outcome::Failed(error),
-        Ok(Dialled { stream, spoken: Spoken::Http1 }) => Outcome::Http1(Cell::new(Some(stream))),
-        Ok(Dialled { stream, spoken: Spoken::Http2 }) => match shared.share(line, stream).await {
-            Ok(()) => Outcome::Joined,
-            Err(error) => Outcome::Failed(error),
-        },
-    };
+    let outcome =
+        match shared.dial(&attempting.origin, DialedProtocol::Http2, attempting.client).await {
+            Err(error) => DialOutcome::Failed(error),
+            Ok(Dialled { stream, spoken: DialedProtocol::Http1 }) => {
+                DialOutcome::Http1(Cell::new(Some(stream)))
+            }
+            Ok(Dialled { stream, spoken: DialedProtocol::Http2 }) => {
+                match shared.share(line, stream).await {
+                    Ok(()) => DialOutcome::Joined,
+                    Err(error) => DialOutcome::Failed(error),
+                }
+            }
+        };
     line.end(&attempting.attempt, outcome);
 }

@@ -30,7 +30,7 @@ pub(crate) enum Stage {
 }
 
 /// What ended a wait for the origin.
-pub(crate) enum Turn {
+pub(crate) enum WaitEnd {
     Event(ResponseEvent),
     ContinueTimeout,
     /// There is no answer, and perhaps the request may be sent again.
@@ -71,9 +71,9 @@ impl Sending {
 
     /// What it means that the origin did nothing for so long. `sent` says that nothing is left to
     /// be sent for now.
-    pub(crate) fn timed_out(&self, stage: Stage, sent: bool) -> Result<Turn, UpstreamError> {
+    pub(crate) fn timed_out(&self, stage: Stage, sent: bool) -> Result<WaitEnd, UpstreamError> {
         match stage {
-            Stage::Head if self.waits_for_continue && sent => Ok(Turn::ContinueTimeout),
+            Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),
             Stage::Head => Err(UpstreamError::HeadTimeout),
             Stage::Body | Stage::Done => Err(UpstreamError::BodyTimeout),
         }

@@ -3,7 +3,7 @@
 
 use crate::core::crypto::provider;
 use crate::core::transport::Transport;
-use crate::upstream::dial::{Dialled, Spoken};
+use crate::upstream::dial::{DialedProtocol, Dialled};
 use crate::upstream::error::TlsError;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -116,19 +116,19 @@ impl OriginTls {
         &self,
         host: &str,
         stream: TcpStream,
-        offered: Spoken,
+        offered: DialedProtocol,
     ) -> Result<Dialled, TlsError> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let name = ServerName::try_from(bare.trim_end_matches('.').to_owned());
         let name = name.map_err(|_| TlsError::WrongName)?;
         let config = match offered {
-            Spoken::Http1 => &self.http1,
-            Spoken::Http2 => &self.both,
+            DialedProtocol::Http1 => &self.http1,
+            DialedProtocol::Http2 => &self.both,
         };
         let connector = TlsConnector::from(Arc::clone(config));
         let stream = connector.connect(name, stream).await.map_err(|error| failure(&error))?;
         let chose_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
-        let spoken = if chose_http2 { Spoken::Http2 } else { Spoken::Http1 };
+        let spoken = if chose_http2 { DialedProtocol::Http2 } else { DialedProtocol::Http1 };
         Ok(Dialled { stream: Transport::tls(stream), spoken })
     }
 }

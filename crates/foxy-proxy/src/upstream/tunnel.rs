@@ -50,7 +50,7 @@ pub struct TunnelReport {
 }
 
 /// What both directions know of each other.
-struct Activity {
+struct TunnelActivity {
     last: Cell<Instant>,
 }
 
@@ -63,7 +63,7 @@ where
     /// side that closes its sending half has that passed on, and may still receive.
     pub async fn run(self, idle: Duration) -> TunnelReport {
         let Self { client, from_client, mut origin, from_origin } = self;
-        let activity = Activity { last: Cell::new(Instant::now()) };
+        let activity = TunnelActivity { last: Cell::new(Instant::now()) };
         let mut to_origin = Direction::new(from_client, &activity);
         let mut to_client = Direction::new(from_origin, &activity);
         let carried = poll_fn(|context| {
@@ -82,7 +82,7 @@ where
     }
 }
 
-impl Activity {
+impl TunnelActivity {
     async fn silent_for(&self, idle: Duration) {
         loop {
             let deadline = self.last.get() + idle;
@@ -96,7 +96,7 @@ impl Activity {
 
 /// How far one direction has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum RelayStage {
     Open,
     /// The sender has closed; the receiver is to learn it.
     Closing,
@@ -107,14 +107,14 @@ enum Stage {
 struct Direction<'a> {
     pending: Bytes,
     flushed: bool,
-    stage: Stage,
-    activity: &'a Activity,
+    stage: RelayStage,
+    activity: &'a TunnelActivity,
     count: u64,
 }
 
 impl<'a> Direction<'a> {
-    fn new(first: Bytes, activity: &'a Activity) -> Self {
-        Self { pending: first, flushed: true, stage: Stage::Open, activity, count: 0 }
+    fn new(first: Bytes, activity: &'a TunnelActivity) -> Self {
+        Self { pending: first, flushed: true, stage: RelayStage::Open, activity, count: 0 }
     }
 
     /// Carries on; ready once the end was passed on.
@@ -132,12 +132,12 @@ impl<'a> Direction<'a> {
             }
             self.pending = Bytes::new();
             match self.stage {
-                Stage::Open => ready!(self.poll_more(context, from, to))?,
-                Stage::Closing => {
+                RelayStage::Open => ready!(self.poll_more(context, from, to))?,
+                RelayStage::Closing => {
                     ready!(Pin::new(&mut *to).poll_shutdown(context))?;
-                    self.stage = Stage::Closed;
+                    self.stage = RelayStage::Closed;
                 }
-                Stage::Closed => return Poll::Ready(Ok(())),
+                RelayStage::Closed => return Poll::Ready(Ok(())),
             }
         }
     }
@@ -161,7 +161,7 @@ impl<'a> Direction<'a> {
         }
         let mut bytes = read.filled();
         if bytes.is_empty() {
-            self.stage = Stage::Closing;
+            self.stage = RelayStage::Closing;
         }
         while !bytes.is_empty() {
             let Poll::Ready(written) = Pin::new(&mut *to).poll_write(context, bytes)? else {

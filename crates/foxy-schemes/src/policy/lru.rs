@@ -5,12 +5,12 @@ use crate::lru::{Links, Lru as Order};
 
 /// The policy.
 #[derive(Default)]
-pub(super) struct Lru {
+pub(super) struct LruPolicy {
     links: Vec<Links>,
     order: Order,
 }
 
-impl Policy for Lru {
+impl Policy for LruPolicy {
     fn insert(&mut self, entry: u32, _key_hash: u64, _size: u64) {
         place(&mut self.links, entry);
         self.order.push(&mut self.links, entry);

@@ -1,18 +1,18 @@
 //! LRU-TH (R49): least recently used, and nothing above a threshold comes in. The threshold is the
 //! object limit.
 
-use super::lru::Lru;
+use super::lru::LruPolicy;
 use super::{Policy, PolicySettings};
 
 /// The policy.
 pub(super) struct LruThreshold {
-    lru: Lru,
+    lru: LruPolicy,
     limit: u64,
 }
 
 impl LruThreshold {
     pub(super) fn new(settings: &PolicySettings) -> Self {
-        Self { lru: Lru::default(), limit: settings.object_limit }
+        Self { lru: LruPolicy::default(), limit: settings.object_limit }
     }
 }
 

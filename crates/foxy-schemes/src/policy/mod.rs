@@ -99,7 +99,7 @@ pub const POLICIES: &[PolicyRow] = &[
         name: PolicyName::Lru,
         text: "lru",
         summary: "the entry unused for longest goes",
-        make: |_| Box::new(lru::Lru::default()),
+        make: |_| Box::new(lru::LruPolicy::default()),
     },
     PolicyRow {
         name: PolicyName::LruThreshold,

@@ -19,7 +19,7 @@ pub(super) struct Use {
 }
 
 #[derive(Clone, Default)]
-struct Slot {
+struct RankedSlot {
     size: u64,
     frequency: u32,
 }
@@ -28,7 +28,7 @@ struct Slot {
 pub(super) struct Ranked {
     key: fn(&Use) -> f64,
     heap: Heap,
-    slots: Vec<Slot>,
+    slots: Vec<RankedSlot>,
     age: f64,
     uses: u64,
 }
@@ -40,7 +40,7 @@ impl Ranked {
 
     fn node(&mut self, entry: u32) -> Node {
         self.uses += 1;
-        let Slot { size, frequency } = self.slots[entry as usize];
+        let RankedSlot { size, frequency } = self.slots[entry as usize];
         let key =
             (self.key)(&Use { frequency, size: size.max(1), age: self.age, number: self.uses });
         Node { key, used: self.uses, entry }
@@ -49,7 +49,7 @@ impl Ranked {
 
 impl Policy for Ranked {
     fn insert(&mut self, entry: u32, _key_hash: u64, size: u64) {
-        *place(&mut self.slots, entry) = Slot { size, frequency: 1 };
+        *place(&mut self.slots, entry) = RankedSlot { size, frequency: 1 };
         let node = self.node(entry);
         self.heap.insert(node);
     }
@@ -76,6 +76,6 @@ impl Policy for Ranked {
     }
 
     fn memory(&self) -> usize {
-        self.heap.memory() + self.slots.capacity() * size_of::<Slot>()
+        self.heap.memory() + self.slots.capacity() * size_of::<RankedSlot>()
     }
 }

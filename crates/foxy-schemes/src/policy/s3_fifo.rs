@@ -15,7 +15,7 @@ const FREQUENCY_LIMIT: u8 = 3;
 const PROMOTED_ABOVE: u8 = 1;
 
 #[derive(Clone, Default)]
-struct Slot {
+struct FifoSlot {
     key_hash: u64,
     size: u64,
     frequency: u8,
@@ -25,7 +25,7 @@ struct Slot {
 /// The policy.
 pub(super) struct S3Fifo {
     links: Vec<Links>,
-    slots: Vec<Slot>,
+    slots: Vec<FifoSlot>,
     small: Order,
     main: Order,
     small_bytes: u64,
@@ -82,7 +82,7 @@ impl S3Fifo {
 impl Policy for S3Fifo {
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64) {
         let is_main = self.ghost.take(key_hash);
-        *place(&mut self.slots, entry) = Slot { key_hash, size, frequency: 0, is_main };
+        *place(&mut self.slots, entry) = FifoSlot { key_hash, size, frequency: 0, is_main };
         place(&mut self.links, entry);
         self.entries += 1;
         self.push(entry);
@@ -96,7 +96,7 @@ impl Policy for S3Fifo {
     fn victim(&mut self) -> Option<u32> {
         loop {
             let oldest = self.oldest()?;
-            let Slot { is_main, frequency, .. } = self.slots[oldest as usize];
+            let FifoSlot { is_main, frequency, .. } = self.slots[oldest as usize];
             if frequency <= if is_main { 0 } else { PROMOTED_ABOVE } {
                 self.named = Some(oldest);
                 return self.named;
@@ -127,7 +127,7 @@ impl Policy for S3Fifo {
 
     fn memory(&self) -> usize {
         self.links.capacity() * size_of::<Links>()
-            + self.slots.capacity() * size_of::<Slot>()
+            + self.slots.capacity() * size_of::<FifoSlot>()
             + self.ghost.memory()
     }
 }

@@ -22,7 +22,7 @@ enum Segment {
 }
 
 #[derive(Clone, Default)]
-struct Slot {
+struct LfuSlot {
     key_hash: u64,
     size: u64,
     segment: Segment,
@@ -37,7 +37,7 @@ struct Queue {
 /// The policy.
 pub(super) struct WTinyLfu {
     links: Vec<Links>,
-    slots: Vec<Slot>,
+    slots: Vec<LfuSlot>,
     /// By [`Segment`].
     queues: [Queue; 4],
     window_target: u64,
@@ -111,13 +111,13 @@ impl Policy for WTinyLfu {
         self.sketch.fit(self.entries);
         self.sketch.add(key_hash);
         place(&mut self.links, entry);
-        *place(&mut self.slots, entry) = Slot { key_hash, size, segment: Segment::Window };
+        *place(&mut self.slots, entry) = LfuSlot { key_hash, size, segment: Segment::Window };
         self.push(entry, Segment::Window);
         self.overflow(Segment::Window, self.window_target, Segment::Candidate);
     }
 
     fn touch(&mut self, entry: u32) {
-        let Slot { key_hash, segment, .. } = self.slots[entry as usize];
+        let LfuSlot { key_hash, segment, .. } = self.slots[entry as usize];
         self.sketch.add(key_hash);
         let to = if segment == Segment::Window { Segment::Window } else { Segment::Protected };
         self.shift(entry, to);
@@ -155,7 +155,7 @@ impl Policy for WTinyLfu {
 
     fn memory(&self) -> usize {
         self.links.capacity() * size_of::<Links>()
-            + self.slots.capacity() * size_of::<Slot>()
+            + self.slots.capacity() * size_of::<LfuSlot>()
             + self.sketch.memory()
     }
 }

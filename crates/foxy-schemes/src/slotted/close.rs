@@ -2,7 +2,7 @@
 //! is it believed.
 
 use super::files::Access;
-use super::image::{self, Listed};
+use super::image::{self, ListedSlot};
 use super::work::Job;
 use super::{CONTROL, Phase, SUPERBLOCKS, Slotted, index_bytes};
 use foxy_base::Instant;
@@ -98,11 +98,11 @@ impl Slotted {
     /// All records, as far as the index has room; the coldest are left out first.
     fn image(&mut self) -> Vec<u8> {
         let all = self.entries.coldest_first();
-        let listed: Vec<Listed> = all
+        let listed: Vec<ListedSlot> = all
             .into_iter()
             .map(|id| self.entries.get(id))
             .filter(|entry| entry.held.is_none())
-            .map(|entry| Listed {
+            .map(|entry| ListedSlot {
                 key: entry.key,
                 site: entry.site,
                 sequence: entry.sequence,

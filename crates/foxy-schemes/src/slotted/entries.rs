@@ -16,7 +16,7 @@ pub type Pieces = SmallVec<[Piece; 1]>;
 
 /// A record on disk, or on its way there.
 #[derive(Debug)]
-pub struct Entry {
+pub struct SlotEntry {
     /// Whose.
     pub key: Key,
     /// Whose it is in turn: its origin server.
@@ -37,7 +37,7 @@ pub struct Entry {
     links: Links,
 }
 
-impl Entry {
+impl SlotEntry {
     /// Slots it takes.
     #[must_use]
     pub const fn slots(&self) -> u32 {
@@ -48,19 +48,19 @@ impl Entry {
 /// What is known of a record from the start.
 #[derive(Debug)]
 pub struct New {
-    /// [`Entry::key`].
+    /// [`SlotEntry::key`].
     pub key: Key,
-    /// [`Entry::site`].
+    /// [`SlotEntry::site`].
     pub site: Site,
-    /// [`Entry::sequence`].
+    /// [`SlotEntry::sequence`].
     pub sequence: u64,
-    /// [`Entry::content`].
+    /// [`SlotEntry::content`].
     pub content: u32,
-    /// [`Entry::held`].
+    /// [`SlotEntry::held`].
     pub held: Option<Record>,
 }
 
-struct Slab(Vec<Entry>);
+struct Slab(Vec<SlotEntry>);
 
 impl LinkStore for Slab {
     fn links(&mut self, index: u32) -> &mut Links {
@@ -103,18 +103,18 @@ impl Entries {
 
     /// An entry.
     #[must_use]
-    pub fn get(&self, id: EntryId) -> &Entry {
+    pub fn get(&self, id: EntryId) -> &SlotEntry {
         &self.slab.0[id as usize]
     }
 
     /// An entry, to change what it holds or where it lies.
-    pub fn get_mut(&mut self, id: EntryId) -> &mut Entry {
+    pub fn get_mut(&mut self, id: EntryId) -> &mut SlotEntry {
         &mut self.slab.0[id as usize]
     }
 
     /// Adds a live entry, the hottest of all. Its key must have none.
     pub fn insert(&mut self, New { key, site, sequence, content, held }: New) -> EntryId {
-        let entry = Entry {
+        let entry = SlotEntry {
             key,
             site,
             sequence,
@@ -214,7 +214,7 @@ impl Entries {
     /// Memory taken, in bytes, as far as it is known.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.slab.0.capacity() * size_of::<Entry>()
+        self.slab.0.capacity() * size_of::<SlotEntry>()
             + self.vacant.capacity() * size_of::<EntryId>()
             + self.by_key.capacity() * (size_of::<EntryId>() + 1)
     }

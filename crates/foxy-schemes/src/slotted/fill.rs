@@ -2,7 +2,7 @@
 //! it is on disk.
 
 use super::Slotted;
-use super::entries::{Entry, EntryId, New, Pieces};
+use super::entries::{EntryId, New, Pieces, SlotEntry};
 use super::files::Access;
 use super::gather::Batch;
 use super::layout::{FileKind, Piece, Placement};
@@ -239,7 +239,7 @@ impl Slotted {
     /// Writes a record that was read again at the head, as coss does.
     pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
         if self.waiting + record.len() <= self.settings.store.waiting_bytes {
-            let Entry { key, site, .. } = *self.entries.get(id);
+            let SlotEntry { key, site, .. } = *self.entries.get(id);
             self.drop_live(id, out);
             let id = self.insert(key, site, record.clone());
             self.place_all(&[id], now, out);

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 /// A record as it was when it was asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct WantedHit {
     /// Whose.
     pub key: Key,
     /// Its place in the order of puts.
@@ -29,20 +29,20 @@ pub struct Wanted {
 #[derive(Debug)]
 struct Reading {
     ticket: Ticket,
-    wanted: Wanted,
+    wanted: WantedHit,
     parts: SmallVec<[Option<IoBuffer>; 1]>,
     left: usize,
     error: Option<IoError>,
     neighbours: Vec<Neighbour>,
     /// Gets of the neighbours.
-    also: Vec<(Ticket, Wanted)>,
+    also: Vec<(Ticket, WantedHit)>,
 }
 
 /// Gets under way.
 #[derive(Debug)]
 pub struct Hits {
     order: ReadOrder,
-    waiting: Vec<(Ticket, Wanted)>,
+    waiting: Vec<(Ticket, WantedHit)>,
     since: Instant,
     reading: HashMap<u64, Reading>,
     /// Records that come along with a read under way, and which.
@@ -78,7 +78,7 @@ impl Hits {
     }
 
     /// Has a get wait for a read that the record comes along with; false when there is none.
-    fn join(&mut self, ticket: Ticket, wanted: Wanted) -> bool {
+    fn join(&mut self, ticket: Ticket, wanted: WantedHit) -> bool {
         let reading =
             self.coming.get(&wanted.entry).and_then(|number| self.reading.get_mut(number));
         let Some(reading) = reading else { return false };
@@ -117,7 +117,7 @@ impl Slotted {
         if self.hits.count() >= self.settings.store.waiting_reads {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
-        let wanted = Wanted { key, sequence: self.entries.get(id).sequence, entry: id };
+        let wanted = WantedHit { key, sequence: self.entries.get(id).sequence, entry: id };
         if self.hits.join(ticket, wanted) {
             return;
         }
@@ -147,12 +147,12 @@ impl Slotted {
     }
 
     /// Whether a record is still the one that was asked for.
-    pub(super) fn still_there(&self, wanted: &Wanted) -> bool {
+    pub(super) fn still_there(&self, wanted: &WantedHit) -> bool {
         let entry = self.entries.get(wanted.entry);
         entry.live && entry.key == wanted.key && entry.sequence == wanted.sequence
     }
 
-    fn read(&mut self, ticket: Ticket, wanted: Wanted, out: &mut Outbox) {
+    fn read(&mut self, ticket: Ticket, wanted: WantedHit, out: &mut Outbox) {
         if !self.still_there(&wanted) {
             return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         }
@@ -169,7 +169,7 @@ impl Slotted {
     fn read_with(
         &mut self,
         ticket: Ticket,
-        wanted: Wanted,
+        wanted: WantedHit,
         neighbours: Vec<Neighbour>,
         out: &mut Outbox,
     ) {
@@ -214,7 +214,11 @@ impl Slotted {
     }
 
     /// What was read, if it is sound.
-    pub(super) fn decode(&self, bytes: IoBuffer, wanted: &Wanted) -> Result<Record, AbsentReason> {
+    pub(super) fn decode(
+        &self,
+        bytes: IoBuffer,
+        wanted: &WantedHit,
+    ) -> Result<Record, AbsentReason> {
         record::decode(bytes, 0, wanted.key, wanted.sequence, &self.secret)
             .map_err(AbsentReason::from)
     }
@@ -250,7 +254,7 @@ impl Slotted {
     fn answer_read(
         &mut self,
         ticket: Ticket,
-        wanted: Wanted,
+        wanted: WantedHit,
         record: Result<Record, AbsentReason>,
         now: Instant,
         out: &mut Outbox,

@@ -16,7 +16,7 @@ const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 
 /// A record as the image lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSlot {
     /// Whose.
     pub key: Key,
     /// Its origin server.
@@ -29,7 +29,7 @@ pub struct Listed {
     pub pieces: Pieces,
 }
 
-impl Listed {
+impl ListedSlot {
     /// Bytes it takes in an image.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -39,8 +39,8 @@ impl Listed {
 
 /// The image of these records, padded to whole pages. It belongs to one generation of the store.
 #[must_use]
-pub fn encode(records: &[Listed], generation: u64, secret: &Secret) -> Vec<u8> {
-    let length: usize = records.iter().map(Listed::bytes).sum();
+pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u8> {
+    let length: usize = records.iter().map(ListedSlot::bytes).sum();
     let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
     image.resize(HEAD, 0);
     for record in records {
@@ -81,7 +81,7 @@ pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
 
 /// The records of an image; `None` when anything is wrong with it.
 #[must_use]
-pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<Listed>> {
+pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedSlot>> {
     let length = usize::try_from(length(image, generation, secret)?).ok()?;
     let content = image.get(HEAD..HEAD.checked_add(length)?)?;
     if number(&image[24..32])? != secret.checksum(content) {
@@ -97,7 +97,7 @@ pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<List
             let part = |at: usize| Some(u32::from_le_bytes(piece[at..at + 4].try_into().ok()?));
             Some(Piece { file: number(&piece[..8])?, first: part(8)?, slots: part(12)? })
         });
-        records.push(Listed {
+        records.push(ListedSlot {
             key: Key(fixed[..16].try_into().ok()?),
             site: Site(number(&fixed[16..24])?),
             sequence: number(&fixed[24..32])?,
@@ -118,9 +118,9 @@ mod tests {
     use super::*;
     use smallvec::smallvec;
 
-    fn records(count: u8) -> Vec<Listed> {
+    fn records(count: u8) -> Vec<ListedSlot> {
         let piece = |file| Piece { file, first: 7, slots: 3 };
-        let listed = |number: u8| Listed {
+        let listed = |number: u8| ListedSlot {
             key: Key([number; 16]),
             site: Site(u64::from(number) << 17),
             sequence: u64::from(number) << 33,
@@ -150,7 +150,7 @@ mod tests {
     fn a_damaged_or_short_image_is_none() {
         let secret = Secret::new(4);
         let image = encode(&records(5), 9, &secret);
-        let used = HEAD + records(5).iter().map(Listed::bytes).sum::<usize>();
+        let used = HEAD + records(5).iter().map(ListedSlot::bytes).sum::<usize>();
         for bit in 0..used * 8 {
             let mut damaged = image.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);

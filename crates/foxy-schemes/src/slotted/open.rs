@@ -2,7 +2,7 @@
 //! is claimed durably.
 
 use super::entries::New;
-use super::image::{self, Listed};
+use super::image::{self, ListedSlot};
 use super::work::{Job, filled};
 use super::{CONTROL, Phase, Slotted, slots_of};
 use foxy_base::Random;
@@ -45,12 +45,12 @@ pub enum Opening {
     /// So many files that are no record's any more are being removed.
     Removing(usize),
     /// These steps make the claim durable, at the try of this number.
-    Claiming(VecDeque<Step>, u32),
+    Claiming(VecDeque<OpenStep>, u32),
 }
 
 /// A step of the claim.
 #[derive(Debug)]
-pub enum Step {
+pub enum OpenStep {
     /// Writes the superblock's copy of this number.
     Write(usize),
     /// Makes it durable.
@@ -210,7 +210,7 @@ impl Slotted {
         }
     }
 
-    fn adopt(&mut self, listed: Vec<Listed>, out: &mut Outbox) {
+    fn adopt(&mut self, listed: Vec<ListedSlot>, out: &mut Outbox) {
         self.observer.begins(Beginning::Kept);
         for record in listed {
             let slots: u64 = record.pieces.iter().map(|piece| u64::from(piece.slots)).sum();
@@ -221,7 +221,7 @@ impl Slotted {
                 for piece in &record.pieces {
                     self.files.adopt(piece.file);
                 }
-                let Listed { key, site, sequence, content, .. } = record;
+                let ListedSlot { key, site, sequence, content, .. } = record;
                 let id = self.entries.insert(New { key, site, sequence, content, held: None });
                 self.note_begin(id, &record.pieces);
                 self.entries.get_mut(id).pieces = record.pieces;
@@ -297,18 +297,18 @@ impl Slotted {
     /// Writes both copies of the superblock from the first on: what a failed write or sync left is
     /// overwritten.
     fn claim_durably(&mut self, number: u32, out: &mut Outbox) {
-        let steps = [Step::Write(0), Step::Sync, Step::Write(1), Step::Sync];
+        let steps = [OpenStep::Write(0), OpenStep::Sync, OpenStep::Write(1), OpenStep::Sync];
         self.claim_next(steps.into(), number, out);
     }
 
-    fn claim_next(&mut self, mut steps: VecDeque<Step>, number: u32, out: &mut Outbox) {
+    fn claim_next(&mut self, mut steps: VecDeque<OpenStep>, number: u32, out: &mut Outbox) {
         let op = match steps.pop_front() {
-            Some(Step::Write(copy)) => IoOp::Write {
+            Some(OpenStep::Write(copy)) => IoOp::Write {
                 file: CONTROL,
                 offset: (copy * PAGE) as u64,
                 buffer: IoBuffer::copy_of(&self.superblock.encode()),
             },
-            Some(Step::Sync) => IoOp::Sync { file: CONTROL },
+            Some(OpenStep::Sync) => IoOp::Sync { file: CONTROL },
             None => {
                 assert!(
                     u64::from(slots_of(self.settings.store.size)) >= self.layout.capacity(),

@@ -4,7 +4,7 @@
 
 use super::Slotted;
 use super::entries::EntryId;
-use super::hits::Wanted;
+use super::hits::WantedHit;
 use foxy_device::IoBuffer;
 use foxy_store::contract::Record;
 use foxy_store::layout::SLOT;
@@ -79,7 +79,7 @@ impl Prefetch {
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbour {
     /// Which.
-    pub wanted: Wanted,
+    pub wanted: WantedHit,
     /// How many slots.
     slots: u32,
 }
@@ -113,7 +113,7 @@ impl Slotted {
             if !fits || self.prefetch.kept.contains_key(&next) || self.hits.is_coming(next) {
                 break;
             }
-            let wanted = Wanted { key: other.key, sequence: other.sequence, entry: next };
+            let wanted = WantedHit { key: other.key, sequence: other.sequence, entry: next };
             found.push(Neighbour { wanted, slots });
             end += slots;
             left -= slots as usize;

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Someone waits for a fact to be durable.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct WantedForget {
     /// Whose request it is.
     pub ticket: Ticket,
     /// Whose records are to be forgotten.
@@ -39,7 +39,7 @@ pub struct Forgetting {
     /// Facts that some leftover on disk still makes necessary.
     pub(super) facts: HashMap<Key, u64>,
     /// Who waits for the next commit.
-    pub(super) queue: VecDeque<Wanted>,
+    pub(super) queue: VecDeque<WantedForget>,
     /// How many wait for each key, those being committed included.
     pub(super) waiting: HashMap<Key, u32>,
     /// The sequence numbers of puts that wait.

@@ -3,7 +3,7 @@
 use super::StreamPacketizer;
 use super::pending::LaneName;
 use super::pending::Pending;
-use super::script::{After, Step};
+use super::script::{After, IoStep};
 use super::state::Phase;
 use foxy_base::Instant;
 use foxy_device::IoOp;
@@ -40,7 +40,7 @@ impl StreamPacketizer {
             return;
         }
         if !self.close_synced {
-            return self.run(LaneName::Checkpoint, vec![Step::Sync], After::CloseSynced, out);
+            return self.run(LaneName::Checkpoint, vec![IoStep::Sync], After::CloseSynced, out);
         }
         let begun = !self.complete_checkpoint_tried && self.begin_complete_checkpoint(out);
         self.complete_checkpoint_tried = true;

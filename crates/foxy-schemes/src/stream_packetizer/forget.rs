@@ -3,9 +3,9 @@
 //! wait (group commit).
 
 use super::StreamPacketizer;
-use super::facts::{Wanted, Work};
+use super::facts::{WantedForget, Work};
 use super::pending::LaneName;
-use super::script::{After, Step};
+use super::script::{After, IoStep};
 use super::state::Phase;
 use crate::index::EntryState;
 use foxy_base::Instant;
@@ -26,7 +26,7 @@ impl StreamPacketizer {
             return out.reply(ticket, Answer::Removed);
         }
         let up_to = self.next_sequence();
-        let wanted = Wanted { ticket, key, up_to, work: Work::Remove };
+        let wanted = WantedForget { ticket, key, up_to, work: Work::Remove };
         if let Err(reason) = self.enqueue(wanted) {
             out.reply(ticket, Answer::Refused(reason));
         }
@@ -45,7 +45,7 @@ impl StreamPacketizer {
         record: Record,
     ) -> Result<(), RefusedReason> {
         let sequence = self.next_sequence();
-        self.enqueue(Wanted {
+        self.enqueue(WantedForget {
             ticket,
             key,
             up_to: sequence - 1,
@@ -53,7 +53,7 @@ impl StreamPacketizer {
         })
     }
 
-    fn enqueue(&mut self, wanted: Wanted) -> Result<(), RefusedReason> {
+    fn enqueue(&mut self, wanted: WantedForget) -> Result<(), RefusedReason> {
         if let Some(error) = self.forgetting.broken {
             return Err(RefusedReason::DeviceFailed(error));
         }
@@ -88,7 +88,7 @@ impl StreamPacketizer {
         let buffer = journal::encode(&facts, block, stamp, &self.secret);
         let half = self.layout.journal[self.superblock.journal_half as usize];
         let offset = half.offset() + u64::from(block) * BLOCK_BYTES as u64;
-        let steps = vec![Step::Write(offset, buffer), Step::Sync];
+        let steps = vec![IoStep::Write(offset, buffer), IoStep::Sync];
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
     }
 
@@ -135,7 +135,7 @@ impl StreamPacketizer {
     /// commit.
     pub(super) fn committed(
         &mut self,
-        batch: Vec<Wanted>,
+        batch: Vec<WantedForget>,
         result: Result<(), IoError>,
         now: Instant,
         out: &mut Outbox,
@@ -147,7 +147,7 @@ impl StreamPacketizer {
         self.changed = true;
         self.observer.statistics.forgets.add(batch.len() as u64);
         for wanted in batch {
-            let Wanted { ticket, key, up_to, work } = wanted;
+            let WantedForget { ticket, key, up_to, work } = wanted;
             self.forgetting.arrived(key);
             self.forget_records(key, up_to);
             let answer = match work {
@@ -179,7 +179,7 @@ impl StreamPacketizer {
         }
     }
 
-    fn refuse(&mut self, batch: Vec<Wanted>, reason: RefusedReason, out: &mut Outbox) {
+    fn refuse(&mut self, batch: Vec<WantedForget>, reason: RefusedReason, out: &mut Outbox) {
         for wanted in batch {
             self.forgetting.arrived(wanted.key);
             if let Work::Put { record, sequence } = &wanted.work {

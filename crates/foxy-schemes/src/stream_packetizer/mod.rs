@@ -35,7 +35,7 @@ use foxy_store::contract::{
 };
 use foxy_store::layout::{Layout, SLOT, SLOTS_PER_PAGE};
 use foxy_store::observe::Observer;
-use foxy_store::opening::{FirstSync, Opening, Place};
+use foxy_store::opening::{FirstSync, MediumWish, Opening};
 use foxy_store::record::Secret;
 use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
 use foxy_store::superblock::Superblock;
@@ -102,7 +102,7 @@ impl StreamPacketizer {
                 &settings.store,
                 &observer,
                 FirstSync::Now,
-                Place::File,
+                MediumWish::File,
             ),
             observer,
             phase: Phase::New,

@@ -5,7 +5,7 @@ use super::StreamPacketizer;
 use super::load::Loading;
 use super::pending::LaneName;
 use super::pending::Pending;
-use super::script::{After, Step};
+use super::script::{After, IoStep};
 use super::state::Phase;
 use crate::index::Index;
 use crate::pages::Pages;
@@ -15,7 +15,7 @@ use foxy_store::beginning::{AnewReason, Beginning};
 use foxy_store::contract::Outbox;
 use foxy_store::journal::{self, BlockStamp, Forget};
 use foxy_store::layout::{Layout, MOST_BYTES, PAGE};
-use foxy_store::opening::Turn;
+use foxy_store::opening::OpeningTurn;
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::status::OpenStoreError;
 use foxy_store::superblock::Superblock;
@@ -48,19 +48,19 @@ impl StreamPacketizer {
         self.follow(turn, out);
     }
 
-    fn follow(&mut self, turn: Turn, out: &mut Outbox) {
+    fn follow(&mut self, turn: OpeningTurn, out: &mut Outbox) {
         self.file = self.opening.file();
         match turn {
-            Turn::Next(op) => {
+            OpeningTurn::Next(op) => {
                 self.submit(op, Pending::Opening, out);
             }
-            Turn::Anew { close, create } => {
+            OpeningTurn::Anew { close, create } => {
                 self.submit(close, Pending::CloseFile, out);
                 self.submit(create, Pending::Opening, out);
             }
-            Turn::Created(size) => self.format(size, out),
-            Turn::Found(superblock) => self.found_ours(superblock, out),
-            Turn::Failed(error) => self.fail(error, out),
+            OpeningTurn::Created(size) => self.format(size, out),
+            OpeningTurn::Found(superblock) => self.found_ours(superblock, out),
+            OpeningTurn::Failed(error) => self.fail(error, out),
         }
     }
 
@@ -79,10 +79,10 @@ impl StreamPacketizer {
         let half = Layout::of(superblock.size).journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
         let block = journal::encode(&[], 0, stamp, &superblock.secret());
-        let steps = [Step::Sync]
+        let steps = [IoStep::Sync]
             .into_iter()
             .chain(Self::superblock_steps(&superblock))
-            .chain([Step::Write(half.offset(), block), Step::Sync])
+            .chain([IoStep::Write(half.offset(), block), IoStep::Sync])
             .collect();
         self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
     }
@@ -185,12 +185,16 @@ impl StreamPacketizer {
     }
 
     /// Steps that write the facts to the half that will count.
-    pub(super) fn compaction_steps(&self, superblock: &Superblock, facts: &[Forget]) -> Vec<Step> {
+    pub(super) fn compaction_steps(
+        &self,
+        superblock: &Superblock,
+        facts: &[Forget],
+    ) -> Vec<IoStep> {
         let half = self.layout.journal[superblock.journal_half as usize];
         let stamp =
             BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
         let blocks = journal::encode(facts, 0, stamp, &self.secret);
-        vec![Step::Write(half.offset(), blocks), Step::Sync]
+        vec![IoStep::Write(half.offset(), blocks), IoStep::Sync]
     }
 
     pub(super) fn switched(

@@ -6,7 +6,7 @@
 use super::StreamPacketizer;
 use super::pending::LaneName;
 use super::pending::Pending;
-use super::script::{After, Step};
+use super::script::{After, IoStep};
 use crate::checkpoint::Listed;
 use crate::index::{Entry, EntryId, EntryState};
 use crate::pages::Run;
@@ -200,7 +200,7 @@ impl StreamPacketizer {
         match result.ok().filter(|buffer| buffer.len() == run.pages as usize * PAGE) {
             Some(buffer) => {
                 let steps =
-                    vec![Step::Write(self.layout.data_offset(run.first), buffer), Step::Sync];
+                    vec![IoStep::Write(self.layout.data_offset(run.first), buffer), IoStep::Sync];
                 self.run(LaneName::Checkpoint, steps, After::Settled(run), out);
             }
             None => self.settled(run, Err(IoError::Device), now, out),

@@ -1,7 +1,7 @@
 //! Scripts of writes and syncs that must follow each other, and what a durable sync frees.
 
 use super::StreamPacketizer;
-use super::facts::Wanted;
+use super::facts::WantedForget;
 use super::pending::{LaneName, Pending, Synced};
 use super::state::Phase;
 use super::window::{Flight, Window};
@@ -19,7 +19,7 @@ pub struct Lane {
 }
 
 /// One step of a script.
-pub enum Step {
+pub enum IoStep {
     /// Writes a buffer at a byte offset.
     Write(u64, IoBuffer),
     /// Makes completed writes durable.
@@ -27,7 +27,7 @@ pub enum Step {
 }
 
 struct Script {
-    steps: VecDeque<Step>,
+    steps: VecDeque<IoStep>,
     after: After,
 }
 
@@ -38,7 +38,7 @@ pub enum After {
     /// This opening is durable.
     Switched(Superblock),
     /// These facts are durable.
-    Committed(Vec<Wanted>),
+    Committed(Vec<WantedForget>),
     /// The journal has moved to its other half, whose first blocks are taken.
     Rotated(Superblock, u32),
     /// A piece of a checkpoint is written.
@@ -63,7 +63,13 @@ impl StreamPacketizer {
     }
 
     /// Starts a script in an idle lane.
-    pub(super) fn run(&mut self, lane: LaneName, steps: Vec<Step>, after: After, out: &mut Outbox) {
+    pub(super) fn run(
+        &mut self,
+        lane: LaneName,
+        steps: Vec<IoStep>,
+        after: After,
+        out: &mut Outbox,
+    ) {
         assert!(self.idle(lane), "{lane:?} runs a script already");
         self.lanes[lane as usize].running = Some(Script { steps: steps.into(), after });
         self.next_step(lane, out);
@@ -74,10 +80,10 @@ impl StreamPacketizer {
             self.lanes[lane as usize].running.as_mut().expect("called while a script runs");
         let file = self.file;
         match script.steps.pop_front() {
-            Some(Step::Write(offset, buffer)) => {
+            Some(IoStep::Write(offset, buffer)) => {
                 self.submit(IoOp::Write { file, offset, buffer }, Pending::Script(lane, None), out);
             }
-            Some(Step::Sync) => {
+            Some(IoStep::Sync) => {
                 let synced = Synced {
                     overwritten: std::mem::take(&mut self.overwritten),
                     durable: self.written_up_to(),
@@ -90,10 +96,10 @@ impl StreamPacketizer {
     }
 
     /// The two copies of a superblock, one durable before the other is touched.
-    pub(super) fn superblock_steps(superblock: &Superblock) -> [Step; 4] {
+    pub(super) fn superblock_steps(superblock: &Superblock) -> [IoStep; 4] {
         let page = superblock.encode();
-        let copy = |place: u64| Step::Write(place * page.len() as u64, IoBuffer::copy_of(&page));
-        [copy(0), Step::Sync, copy(1), Step::Sync]
+        let copy = |place: u64| IoStep::Write(place * page.len() as u64, IoBuffer::copy_of(&page));
+        [copy(0), IoStep::Sync, copy(1), IoStep::Sync]
     }
 
     pub(super) fn script_step_done(
@@ -206,7 +212,7 @@ impl StreamPacketizer {
         let urgent = (self.forgetting.crowded || self.blind()) && !self.overwritten.is_empty();
         let due = self.overwritten.len() >= SWEEP_AT || urgent;
         if self.phase == Phase::Serving && due && self.idle(LaneName::Checkpoint) {
-            self.run(LaneName::Checkpoint, vec![Step::Sync], After::Swept, out);
+            self.run(LaneName::Checkpoint, vec![IoStep::Sync], After::Swept, out);
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
-use super::script::{After, Step};
+use super::script::{After, IoStep};
 use crate::checkpoint::{CheckpointHead, Listed, PAGE_ENTRIES, encode_page};
 use crate::index::{Entry, EntryId, EntryState};
 use foxy_base::Instant;
@@ -96,7 +96,7 @@ impl StreamPacketizer {
         self.snapshot = Some(snapshot);
         self.run(
             LaneName::Checkpoint,
-            vec![Step::Write(offset, buffer)],
+            vec![IoStep::Write(offset, buffer)],
             After::CheckpointPiece,
             out,
         );
@@ -129,7 +129,7 @@ impl StreamPacketizer {
         let head = CheckpointHead { number, opens, pages, complete, durable };
         let page = IoBuffer::copy_of(&head.encode(&self.secret));
         self.snapshot = Some(snapshot);
-        let steps = vec![Step::Write(area.offset(), page), Step::Sync];
+        let steps = vec![IoStep::Write(area.offset(), page), IoStep::Sync];
         self.run(LaneName::Checkpoint, steps, After::CheckpointDone, out);
     }
 

@@ -4,7 +4,7 @@
 
 use super::mapping::Spot;
 use super::shelf::{State, disk_bytes, file_bytes};
-use super::{Job, Ufs};
+use super::{Ufs, UfsJob};
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput};
 use foxy_store::contract::{
     Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Site, Ticket,
@@ -173,7 +173,7 @@ impl Ufs {
 
     fn create(&mut self, fill: Fill, out: &mut Outbox) {
         let (file, path) = (fill.file, fill.spot.path());
-        self.submit(IoOp::Create { file, path, size: 0 }, Job::FillCreate(fill), out);
+        self.submit(IoOp::Create { file, path, size: 0 }, UfsJob::FillCreate(fill), out);
     }
 
     pub(super) fn fill_created(&mut self, mut fill: Fill, done: &IoDone, out: &mut Outbox) {
@@ -189,7 +189,7 @@ impl Ufs {
                 );
                 self.submit(
                     IoOp::Write { file: fill.file, offset: 0, buffer },
-                    Job::FillWrite(fill),
+                    UfsJob::FillWrite(fill),
                     out,
                 );
             }
@@ -208,7 +208,7 @@ impl Ufs {
     fn make_directory(&mut self, fill: Fill, out: &mut Outbox) {
         let next = fill.spot.directory.chain().into_iter().nth(fill.made.unwrap_or(0));
         match next {
-            Some(path) => self.submit(IoOp::MakeDir { path }, Job::FillDirectory(fill), out),
+            Some(path) => self.submit(IoOp::MakeDir { path }, UfsJob::FillDirectory(fill), out),
             None => self.create(fill, out),
         }
     }

@@ -2,8 +2,8 @@
 //! snapshot (R69), and one with a ledger commits it. Files are not synced: a get believes nothing
 //! that has not the checksum it should.
 
-use super::snapshot::{self, Listed};
-use super::{Job, Phase, SNAPSHOT, SNAPSHOT_NAME, Ufs};
+use super::snapshot::{self, ListedFile};
+use super::{SNAPSHOT, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};
 use foxy_device::{IoBuffer, IoDone, IoOp, IoOutput, StorePath};
 use foxy_store::contract::{Answer, Outbox, RefusedReason, Ticket};
 use foxy_store::settings::Recovery;
@@ -24,19 +24,19 @@ pub(super) enum Saving {
 impl Ufs {
     pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
         match self.phase {
-            Phase::Closing(_) | Phase::Saving(_) | Phase::Closed => {
+            UfsPhase::Closing(_) | UfsPhase::Saving(_) | UfsPhase::Closed => {
                 out.reply(ticket, Answer::Refused(RefusedReason::Closed));
             }
-            Phase::Serving => {
+            UfsPhase::Serving => {
                 if self.sweeping() {
                     self.refuse_waiting(RefusedReason::Closed, out);
                     self.scan = None;
                 }
-                self.phase = Phase::Closing(ticket);
+                self.phase = UfsPhase::Closing(ticket);
                 self.finish_closing(out);
             }
             _ => {
-                self.phase = Phase::Closed;
+                self.phase = UfsPhase::Closed;
                 out.reply(ticket, Answer::Closed);
             }
         }
@@ -44,7 +44,7 @@ impl Ufs {
 
     /// Goes on with closing once nothing is under way any more.
     pub(super) fn finish_closing(&mut self, out: &mut Outbox) {
-        let Phase::Closing(ticket) = self.phase else { return };
+        let UfsPhase::Closing(ticket) = self.phase else { return };
         if !self.jobs.is_empty() || !self.busy.is_empty() {
             return;
         }
@@ -58,10 +58,10 @@ impl Ufs {
     }
 
     fn begin_saving(&mut self, ticket: Ticket, out: &mut Outbox) {
-        self.phase = Phase::Saving(ticket);
+        self.phase = UfsPhase::Saving(ticket);
         let listed = self.shelf.coldest_first().into_iter().map(|number| {
             let slot = self.shelf.slot(number);
-            Listed {
+            ListedFile {
                 key: slot.key,
                 sequence: slot.sequence,
                 place: slot.place,
@@ -73,14 +73,14 @@ impl Ufs {
         let path = StorePath::new(SNAPSHOT_NAME);
         self.submit(
             IoOp::Create { file: SNAPSHOT, path, size: 0 },
-            Job::Save(Saving::Created(image)),
+            UfsJob::Save(Saving::Created(image)),
             out,
         );
     }
 
     /// A snapshot that cannot be written whole is not believed: the store will begin empty.
     pub(super) fn saving(&mut self, saving: Saving, done: &IoDone, out: &mut Outbox) {
-        let Phase::Saving(ticket) = self.phase else { return };
+        let UfsPhase::Saving(ticket) = self.phase else { return };
         match (saving, &done.result) {
             (Saving::Created(image), Ok(_)) => self.save_more(image, 0, out),
             (Saving::Written(image, at, length), Ok(IoOutput::Moved { count }))
@@ -99,15 +99,15 @@ impl Ufs {
     fn save_more(&mut self, image: Vec<u8>, at: usize, out: &mut Outbox) {
         let length = (image.len() - at).min(WRITE_AT_ONCE);
         if length == 0 {
-            return self.submit(IoOp::Sync { file: SNAPSHOT }, Job::Save(Saving::Synced), out);
+            return self.submit(IoOp::Sync { file: SNAPSHOT }, UfsJob::Save(Saving::Synced), out);
         }
         let buffer = IoBuffer::copy_of(&image[at..at + length]);
         let op = IoOp::Write { file: SNAPSHOT, offset: at as u64, buffer };
-        self.submit(op, Job::Save(Saving::Written(image, at, length)), out);
+        self.submit(op, UfsJob::Save(Saving::Written(image, at, length)), out);
     }
 
     fn closed(&mut self, ticket: Ticket, out: &mut Outbox) {
-        self.phase = Phase::Closed;
+        self.phase = UfsPhase::Closed;
         self.observer.status.set(StoreStatus::Closed);
         out.reply(ticket, Answer::Closed);
     }

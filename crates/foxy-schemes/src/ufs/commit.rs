@@ -2,7 +2,7 @@
 //! Changes that must be durable before their answer wait for the commit that covers them; the
 //! others are committed after a while.
 
-use super::{Job, LEDGER, Phase, TRIES, Ufs};
+use super::{LEDGER, TRIES, Ufs, UfsJob, UfsPhase};
 use foxy_device::{IoDone, IoError, IoOp, IoOutput};
 use foxy_store::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
 use foxy_store::status::{OpenStoreError, StoreStatus};
@@ -65,7 +65,7 @@ impl Ufs {
     pub(super) fn begin_commit(&mut self, out: &mut Outbox) {
         if self.commit.running
             || !self.ledger.has_changed()
-            || matches!(self.phase, Phase::Closed | Phase::Saving(_))
+            || matches!(self.phase, UfsPhase::Closed | UfsPhase::Saving(_))
         {
             return;
         }
@@ -83,7 +83,7 @@ impl Ufs {
         {
             let (offset, buffer) = self.ledger.page_of(block, &self.secret);
             self.commit.writing += 1;
-            self.submit(IoOp::Write { file: LEDGER, offset, buffer }, Job::CommitWrite, out);
+            self.submit(IoOp::Write { file: LEDGER, offset, buffer }, UfsJob::CommitWrite, out);
         }
     }
 
@@ -104,7 +104,7 @@ impl Ufs {
         }
         match self.commit.failed {
             Some(error) => self.commit_synced(Some(error), out),
-            None => self.submit(IoOp::Sync { file: LEDGER }, Job::CommitSync, out),
+            None => self.submit(IoOp::Sync { file: LEDGER }, UfsJob::CommitSync, out),
         }
     }
 
@@ -161,7 +161,7 @@ impl Ufs {
 
     /// Serving begins when what the scan left in doubt is durably forgotten.
     fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Settling) {
+        if !matches!(self.phase, UfsPhase::Settling) {
             return;
         }
         match failed {
@@ -175,7 +175,7 @@ impl Ufs {
 
     /// Everything found is sound: requests are welcome.
     pub(super) fn serve(&mut self) {
-        self.phase = Phase::Serving;
+        self.phase = UfsPhase::Serving;
         self.observer.status.set(StoreStatus::Serving);
         self.gauge();
     }

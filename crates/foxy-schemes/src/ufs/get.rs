@@ -2,7 +2,7 @@
 //! checksum are right.
 
 use super::shelf::file_bytes;
-use super::{Job, Ufs};
+use super::{Ufs, UfsJob};
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput};
 use foxy_store::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
 use foxy_store::record::{self, RecordError};
@@ -33,7 +33,7 @@ impl Ufs {
         let get = Get { ticket, key, number, sequence: slot.sequence, content: slot.content, file };
         self.submit(
             IoOp::Open { file, path: self.mapping.spot(number, slot.place).path() },
-            Job::GetOpen(get),
+            UfsJob::GetOpen(get),
             out,
         );
     }
@@ -44,7 +44,7 @@ impl Ufs {
             return self.miss(&get, AbsentReason::DeviceFailed(error), out);
         }
         let buffer = IoBuffer::zeroed(file_bytes(get.content as usize));
-        self.submit(IoOp::Read { file: get.file, offset: 0, buffer }, Job::GetRead(get), out);
+        self.submit(IoOp::Read { file: get.file, offset: 0, buffer }, UfsJob::GetRead(get), out);
     }
 
     pub(super) fn get_read(&mut self, get: Get, done: IoDone, out: &mut Outbox) {

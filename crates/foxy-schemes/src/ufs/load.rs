@@ -4,8 +4,8 @@
 
 use super::scan::PUT_BITS;
 use super::shelf::disk_bytes;
-use super::snapshot::{self, Listed};
-use super::{Job, LEDGER, Phase, SNAPSHOT, SNAPSHOT_NAME, Ufs};
+use super::snapshot::{self, ListedFile};
+use super::{LEDGER, SNAPSHOT, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};
 use foxy_device::{IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 use foxy_store::beginning::{AnewReason, Beginning};
 use foxy_store::contract::Outbox;
@@ -17,7 +17,7 @@ const READ_AT_ONCE: usize = 1 << 20;
 
 /// What is awaited.
 #[derive(Debug)]
-pub(super) enum Loading {
+pub(super) enum LedgerLoading {
     Opened,
     /// More of an image that has `size` bytes in all.
     Read {
@@ -32,47 +32,47 @@ pub(super) enum Loading {
 
 /// A step, and how often opening was begun.
 #[derive(Debug)]
-pub(super) struct Step {
-    loading: Loading,
+pub(super) struct LoadStep {
+    loading: LedgerLoading,
     tries: u8,
 }
 
 impl Ufs {
-    fn load(&mut self, tries: u8, loading: Loading, op: IoOp, out: &mut Outbox) {
-        self.submit(op, Job::Load(Step { loading, tries }), out);
+    fn load(&mut self, tries: u8, loading: LedgerLoading, op: IoOp, out: &mut Outbox) {
+        self.submit(op, UfsJob::Load(LoadStep { loading, tries }), out);
     }
 
     pub(super) fn begin_loading(&mut self, tries: u8, out: &mut Outbox) {
         let path = StorePath::new(SNAPSHOT_NAME);
-        self.load(tries, Loading::Opened, IoOp::Open { file: SNAPSHOT, path }, out);
+        self.load(tries, LedgerLoading::Opened, IoOp::Open { file: SNAPSHOT, path }, out);
     }
 
-    pub(super) fn loading(&mut self, step: Step, done: IoDone, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Opening) {
+    pub(super) fn loading(&mut self, step: LoadStep, done: IoDone, out: &mut Outbox) {
+        if !matches!(self.phase, UfsPhase::Opening) {
             return;
         }
         let tries = step.tries;
         match (step.loading, done.result) {
-            (Loading::Opened, Ok(IoOutput::Opened { size })) => {
+            (LedgerLoading::Opened, Ok(IoOutput::Opened { size })) => {
                 let size = usize::try_from(
                     size.min(snapshot::bytes_for(self.settings.store.record_limit) + 1),
                 );
                 self.read_more(tries, size.unwrap_or(0), Vec::new(), out);
             }
-            (Loading::Opened, Err(_)) => {
+            (LedgerLoading::Opened, Err(_)) => {
                 self.observer.begins(Beginning::Anew(AnewReason::IndexLost));
                 self.begin_anew(tries, out);
             }
-            (Loading::Read { size, mut image }, result) => match (result, done.buffer) {
+            (LedgerLoading::Read { size, mut image }, result) => match (result, done.buffer) {
                 (Ok(IoOutput::Moved { count }), Some(buffer)) if count == buffer.len() => {
                     image.extend_from_slice(buffer.as_ref());
                     self.read_more(tries, size, image, out);
                 }
                 _ => self.read_more(tries, 0, Vec::new(), out),
             },
-            (Loading::Closed, _) if self.shelf.numbers() == 0 => self.begin_anew(tries, out),
-            (Loading::Closed, _) => self.claim(tries, out),
-            (Loading::Claimed(at), Ok(IoOutput::Moved { count: PAGE } | IoOutput::Done)) => {
+            (LedgerLoading::Closed, _) if self.shelf.numbers() == 0 => self.begin_anew(tries, out),
+            (LedgerLoading::Closed, _) => self.claim(tries, out),
+            (LedgerLoading::Claimed(at), Ok(IoOutput::Moved { count: PAGE } | IoOutput::Done)) => {
                 self.claim_next(tries, at + 1, out);
             }
             (_, result) => self.open_again(tries, result.err().unwrap_or(IoError::Device), out),
@@ -83,17 +83,17 @@ impl Ufs {
         if image.len() < size {
             let (offset, length) = (image.len() as u64, (size - image.len()).min(READ_AT_ONCE));
             let op = IoOp::Read { file: SNAPSHOT, offset, buffer: IoBuffer::zeroed(length) };
-            return self.load(tries, Loading::Read { size, image }, op, out);
+            return self.load(tries, LedgerLoading::Read { size, image }, op, out);
         }
         let listed = snapshot::decode(&image, self.superblock.generation, &self.secret);
         let lost = Beginning::Anew(AnewReason::IndexLost);
         self.observer.begins(if listed.is_some() { Beginning::Kept } else { lost });
         self.adopt(listed.unwrap_or_default());
-        self.load(tries, Loading::Closed, IoOp::Close { file: SNAPSHOT }, out);
+        self.load(tries, LedgerLoading::Closed, IoOp::Close { file: SNAPSHOT }, out);
     }
 
     /// Puts what the snapshot lists on the shelf, as far as it makes sense.
-    fn adopt(&mut self, listed: Vec<Listed>) {
+    fn adopt(&mut self, listed: Vec<ListedFile>) {
         for record in listed {
             let fits = record.content as usize <= RECORD_BODY_LIMIT + RECORD_HEAD_LIMIT
                 && self.shelf.used() + disk_bytes(record.content as usize) <= self.capacity()
@@ -101,7 +101,7 @@ impl Ufs {
                 && self.shelf.is_free(record.number)
                 && self.shelf.find(record.key).is_none();
             if fits {
-                let Listed { key, sequence, place, number, content } = record;
+                let ListedFile { key, sequence, place, number, content } = record;
                 self.shelf.occupy(number, key, sequence, content, place);
                 self.shelf.enliven(number);
             }
@@ -138,6 +138,6 @@ impl Ufs {
                 return self.begin_scan(out);
             }
         };
-        self.load(tries, Loading::Claimed(step), op, out);
+        self.load(tries, LedgerLoading::Claimed(step), op, out);
     }
 }

@@ -10,7 +10,7 @@
 //! old files are strangers to it.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
-use super::{Job, LEDGER, LEDGER_NAME, Phase, SNAPSHOT_NAME, TRIES, Ufs, mapping};
+use super::{LEDGER, LEDGER_NAME, SNAPSHOT_NAME, TRIES, Ufs, UfsJob, UfsPhase, mapping};
 use foxy_base::Random;
 use foxy_device::{IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 use foxy_store::beginning::{AnewReason, Beginning};
@@ -25,7 +25,7 @@ const CHUNK: usize = 128 * BLOCK_BYTES;
 
 /// What is awaited while the store opens, and which try it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct UfsOpenStep {
     awaited: Awaited,
     tries: u8,
 }
@@ -55,7 +55,7 @@ enum Awaited {
     Closed,
 }
 
-impl Step {
+impl UfsOpenStep {
     const fn next(self, awaited: Awaited) -> Self {
         Self { awaited, tries: self.tries }
     }
@@ -64,16 +64,16 @@ impl Step {
 impl Ufs {
     pub(super) fn begin_opening(&mut self, tries: u8, out: &mut Outbox) {
         self.shelf = super::Shelf::new(&self.settings);
-        let step = Step { awaited: Awaited::Opened, tries };
+        let step = UfsOpenStep { awaited: Awaited::Opened, tries };
         self.submit(
             IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) },
-            Job::Open(step),
+            UfsJob::Open(step),
             out,
         );
     }
 
-    pub(super) fn opening(&mut self, step: Step, done: IoDone, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Opening) {
+    pub(super) fn opening(&mut self, step: UfsOpenStep, done: IoDone, out: &mut Outbox) {
+        if !matches!(self.phase, UfsPhase::Opening) {
             return;
         }
         match (step.awaited, done.result) {
@@ -87,7 +87,7 @@ impl Ufs {
             }
             (Awaited::Opened, Err(IoError::NotFound)) => {
                 let path = StorePath::root();
-                self.submit(IoOp::List { path }, Job::Open(step.next(Awaited::Folder)), out);
+                self.submit(IoOp::List { path }, UfsJob::Open(step.next(Awaited::Folder)), out);
             }
             (Awaited::Superblock { size }, Ok(IoOutput::Moved { count })) => {
                 self.superblock_read(step, size, count, done.buffer, out);
@@ -106,7 +106,11 @@ impl Ufs {
                 self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
             }
             (Awaited::Created, Ok(_)) => {
-                self.submit(IoOp::Sync { file: LEDGER }, Job::Open(step.next(Awaited::Kept)), out);
+                self.submit(
+                    IoOp::Sync { file: LEDGER },
+                    UfsJob::Open(step.next(Awaited::Kept)),
+                    out,
+                );
             }
             (Awaited::Kept, Ok(_)) => match self.settings.store.recovery {
                 Recovery::AfterCrash => self.write_superblock(step, out),
@@ -115,7 +119,7 @@ impl Ufs {
             (Awaited::Written, Ok(IoOutput::Moved { count })) if count == 2 * PAGE => {
                 self.submit(
                     IoOp::Sync { file: LEDGER },
-                    Job::Open(step.next(Awaited::Synced)),
+                    UfsJob::Open(step.next(Awaited::Synced)),
                     out,
                 );
             }
@@ -125,7 +129,7 @@ impl Ufs {
                 self.write_again(step, block, out);
             }
             (Awaited::Synced, Ok(_)) => {
-                self.phase = Phase::Scanning;
+                self.phase = UfsPhase::Scanning;
                 self.begin_scan(out);
             }
             (_, Err(error)) => self.try_again(step, error, out),
@@ -133,11 +137,11 @@ impl Ufs {
         }
     }
 
-    fn read_ledger(&mut self, offset: u64, buffer: IoBuffer, step: Step, out: &mut Outbox) {
-        self.submit(IoOp::Read { file: LEDGER, offset, buffer }, Job::Open(step), out);
+    fn read_ledger(&mut self, offset: u64, buffer: IoBuffer, step: UfsOpenStep, out: &mut Outbox) {
+        self.submit(IoOp::Read { file: LEDGER, offset, buffer }, UfsJob::Open(step), out);
     }
 
-    fn try_again(&mut self, step: Step, error: IoError, out: &mut Outbox) {
+    fn try_again(&mut self, step: UfsOpenStep, error: IoError, out: &mut Outbox) {
         self.open_again(step.tries, error, out);
     }
 
@@ -146,13 +150,13 @@ impl Ufs {
         if tries >= TRIES {
             return self.fail_for_good(OpenStoreError::Device(error));
         }
-        let again = Step { awaited: Awaited::Closed, tries: tries + 1 };
-        self.submit(IoOp::Close { file: LEDGER }, Job::Open(again), out);
+        let again = UfsOpenStep { awaited: Awaited::Closed, tries: tries + 1 };
+        self.submit(IoOp::Close { file: LEDGER }, UfsJob::Open(again), out);
     }
 
     fn superblock_read(
         &mut self,
-        step: Step,
+        step: UfsOpenStep,
         size: u64,
         count: usize,
         buffer: Option<IoBuffer>,
@@ -183,12 +187,12 @@ impl Ufs {
         }
     }
 
-    fn read_blocks(&mut self, step: Step, size: u64, offset: u64, out: &mut Outbox) {
+    fn read_blocks(&mut self, step: UfsOpenStep, size: u64, offset: u64, out: &mut Outbox) {
         if offset >= size {
             let buffer = self.superblock();
             let awaited = Awaited::Again { block: 0, length: buffer.len() };
             let op = IoOp::Write { file: LEDGER, offset: 0, buffer };
-            return self.submit(op, Job::Open(step.next(awaited)), out);
+            return self.submit(op, UfsJob::Open(step.next(awaited)), out);
         }
         let length = usize::try_from(size - offset).map_or(CHUNK, |rest| rest.min(CHUNK));
         self.read_ledger(
@@ -201,7 +205,7 @@ impl Ufs {
 
     fn blocks_read(
         &mut self,
-        step: Step,
+        step: UfsOpenStep,
         size: u64,
         offset: u64,
         count: usize,
@@ -215,32 +219,32 @@ impl Ufs {
         self.read_blocks(step, size, offset + count as u64, out);
     }
 
-    fn create_ledger(&mut self, step: Step, beginning: Beginning, out: &mut Outbox) {
+    fn create_ledger(&mut self, step: UfsOpenStep, beginning: Beginning, out: &mut Outbox) {
         self.observer.begins(beginning);
         let path = StorePath::new(LEDGER_NAME);
         let step = step.next(Awaited::Created);
-        self.submit(IoOp::Create { file: LEDGER, path, size: BLOCKS_AT }, Job::Open(step), out);
+        self.submit(IoOp::Create { file: LEDGER, path, size: BLOCKS_AT }, UfsJob::Open(step), out);
     }
 
     /// Writes the next block that was read again, or syncs when there is none.
-    fn write_again(&mut self, step: Step, block: u32, out: &mut Outbox) {
+    fn write_again(&mut self, step: UfsOpenStep, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
             return self.submit(
                 IoOp::Sync { file: LEDGER },
-                Job::Open(step.next(Awaited::Synced)),
+                UfsJob::Open(step.next(Awaited::Synced)),
                 out,
             );
         };
         let awaited = Awaited::Again { block: block + 1, length: buffer.len() };
         self.submit(
             IoOp::Write { file: LEDGER, offset, buffer },
-            Job::Open(step.next(awaited)),
+            UfsJob::Open(step.next(awaited)),
             out,
         );
     }
 
     /// Reads what the last process left, if it kept its books as this one does.
-    fn go_on_with(&mut self, step: Step, size: u64, out: &mut Outbox) {
+    fn go_on_with(&mut self, step: UfsOpenStep, size: u64, out: &mut Outbox) {
         match (self.settings.store.recovery, self.superblock.opens) {
             (Recovery::AfterCrash, 0) => {
                 self.observer.begins(Beginning::Kept);
@@ -249,7 +253,7 @@ impl Ufs {
             (Recovery::AfterCrash, _) => {
                 let path = StorePath::new(SNAPSHOT_NAME);
                 let step = step.next(Awaited::SnapshotRemoved);
-                self.submit(IoOp::Remove { path }, Job::Open(step), out);
+                self.submit(IoOp::Remove { path }, UfsJob::Open(step), out);
             }
             (Recovery::AfterCleanStop, 0) => {
                 self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
@@ -272,11 +276,11 @@ impl Ufs {
         self.secret = self.superblock.secret();
     }
 
-    fn write_superblock(&mut self, step: Step, out: &mut Outbox) {
+    fn write_superblock(&mut self, step: UfsOpenStep, out: &mut Outbox) {
         self.ledger = super::Ledger::default();
         self.renew();
         let op = IoOp::Write { file: LEDGER, offset: 0, buffer: self.superblock() };
-        self.submit(op, Job::Open(step.next(Awaited::Written)), out);
+        self.submit(op, UfsJob::Open(step.next(Awaited::Written)), out);
     }
 
     /// Both copies of the superblock, which stays the same as long as there is a ledger.

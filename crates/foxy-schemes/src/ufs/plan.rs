@@ -5,7 +5,7 @@ use crate::SchemeSettings;
 
 /// What decides in which directory a file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum FilePlacement {
     /// There is one only (R17).
     SingleDirectory,
     /// Its number, in two levels, by [`SchemeSettings::ufs_mapping`] (R18).
@@ -16,7 +16,7 @@ pub enum Placement {
     HashedSites,
 }
 
-impl Placement {
+impl FilePlacement {
     pub(super) const fn mapping(self, settings: &SchemeSettings) -> Mapping {
         match self {
             Self::SingleDirectory => Mapping::Single,
@@ -51,28 +51,30 @@ impl Opens {
 
 /// One of these schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct UfsPlan {
     /// Where files lie.
-    pub placement: Placement,
+    pub placement: FilePlacement,
     /// While how much is under way files are opened.
     pub opens: Opens,
 }
 
-impl Plan {
-    const fn placed(placement: Placement) -> Self {
+impl UfsPlan {
+    const fn placed(placement: FilePlacement) -> Self {
         Self { placement, opens: Opens::Freely }
     }
 }
 
 /// All files in one directory (R17).
-pub const SINGLE_DIRECTORY: Plan = Plan::placed(Placement::SingleDirectory);
+pub const SINGLE_DIRECTORY: UfsPlan = UfsPlan::placed(FilePlacement::SingleDirectory);
 /// Squid's ufs (R58).
-pub const UFS: Plan = Plan::placed(Placement::TwoLevels);
+pub const UFS: UfsPlan = UfsPlan::placed(FilePlacement::TwoLevels);
 /// A directory for each origin server (R19).
-pub const MULTIPLE_DIRS: Plan = Plan::placed(Placement::DirectoryASite);
+pub const MULTIPLE_DIRS: UfsPlan = UfsPlan::placed(FilePlacement::DirectoryASite);
 /// Two levels, where files of one origin server share a directory (R37).
-pub const SQUIDL: Plan = Plan::placed(Placement::HashedSites);
+pub const SQUIDL: UfsPlan = UfsPlan::placed(FilePlacement::HashedSites);
 /// Squid's aufs, on a device of threads (R59, R63).
-pub const AUFS: Plan = Plan { placement: Placement::TwoLevels, opens: Opens::WithinAufsQueue };
+pub const AUFS: UfsPlan =
+    UfsPlan { placement: FilePlacement::TwoLevels, opens: Opens::WithinAufsQueue };
 /// Squid's diskd, on a device in a process of its own (R60, R64).
-pub const DISKD: Plan = Plan { placement: Placement::TwoLevels, opens: Opens::WithinDiskdQ1 };
+pub const DISKD: UfsPlan =
+    UfsPlan { placement: FilePlacement::TwoLevels, opens: Opens::WithinDiskdQ1 };

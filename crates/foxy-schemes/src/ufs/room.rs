@@ -1,7 +1,7 @@
 //! Making room in ufs: which fill level evicts how many records, at once or second by second as
 //! Squid does (R50, R70). Who goes is the policy's choice; its file is unlinked.
 
-use super::{Job, Phase, Ufs};
+use super::{Ufs, UfsJob, UfsPhase};
 use crate::UfsReclaim;
 use foxy_base::Instant;
 use foxy_device::{IoError, IoOp};
@@ -68,7 +68,7 @@ impl Ufs {
     /// Does what is due.
     pub(super) fn keep_time(&mut self, out: &mut Outbox) {
         if self.maintain_by.take_if(|due| *due <= self.now).is_some()
-            && matches!(self.phase, Phase::Serving)
+            && matches!(self.phase, UfsPhase::Serving)
         {
             self.maintain(out);
         }
@@ -88,7 +88,7 @@ impl Ufs {
         {
             self.unlinking += 1;
             let path = self.mapping.spot(number, self.shelf.slot(number).place).path();
-            self.submit(IoOp::Remove { path }, Job::Unlink(number), out);
+            self.submit(IoOp::Remove { path }, UfsJob::Unlink(number), out);
         }
     }
 

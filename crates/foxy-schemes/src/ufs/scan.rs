@@ -9,7 +9,7 @@
 
 use super::mapping::{self, Branch, Directory, Spot, Top};
 use super::shelf::{State, file_bytes};
-use super::{Job, LEDGER_NAME, Phase, SNAPSHOT_NAME, TRIES, Ufs};
+use super::{LEDGER_NAME, SNAPSHOT_NAME, TRIES, Ufs, UfsJob, UfsPhase};
 use foxy_device::{DirectoryEntry, FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 use foxy_store::contract::{Key, Outbox};
 use foxy_store::layout::SLOT;
@@ -35,7 +35,7 @@ enum Place {
 
 /// What is awaited.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum ScanStep {
     Listed(Try),
     Opened(Try, FileId),
     Read(Try, FileId, u64),
@@ -51,7 +51,7 @@ pub(super) struct Try {
 
 /// A scan under way.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct DirectoryScan {
     todo: VecDeque<Try>,
     running: usize,
     found: Vec<(Spot, Header)>,
@@ -61,7 +61,7 @@ pub(super) struct Scan {
     foreign: u64,
 }
 
-impl Scan {
+impl DirectoryScan {
     pub(super) fn new() -> Self {
         let root = Try { place: Place::Root, tries: 1 };
         Self {
@@ -103,7 +103,7 @@ impl Scan {
 
 impl Ufs {
     pub(super) fn begin_scan(&mut self, out: &mut Outbox) {
-        self.scan = Some(Scan::new());
+        self.scan = Some(DirectoryScan::new());
         self.scan_more(out);
     }
 
@@ -131,31 +131,37 @@ impl Ufs {
     }
 
     fn look_at(&mut self, next: Try, out: &mut Outbox) {
-        let list = |path| (IoOp::List { path }, Job::Scan(Step::Listed(next)));
+        let list = |path| (IoOp::List { path }, UfsJob::Scan(ScanStep::Listed(next)));
         let (op, job) = match next.place {
             Place::Root => list(StorePath::root()),
             Place::Branch(branch) => list(branch.path()),
             Place::Leaf(directory) => list(directory.path()),
             Place::File(spot) => {
                 let file = self.take_file();
-                (IoOp::Open { file, path: spot.path() }, Job::Scan(Step::Opened(next, file)))
+                (IoOp::Open { file, path: spot.path() }, UfsJob::Scan(ScanStep::Opened(next, file)))
             }
             Place::Stray(spot) => {
-                (IoOp::Remove { path: spot.path() }, Job::Scan(Step::Removed(next)))
+                (IoOp::Remove { path: spot.path() }, UfsJob::Scan(ScanStep::Removed(next)))
             }
         };
         self.submit(op, job, out);
     }
 
-    pub(super) fn scanned(&mut self, step: Step, done: IoDone, out: &mut Outbox) {
+    pub(super) fn scanned(&mut self, step: ScanStep, done: IoDone, out: &mut Outbox) {
         match (step, done.result) {
-            (Step::Listed(at), Ok(IoOutput::Listing(entries))) => self.listed(at.place, entries),
-            (Step::Opened(at, file), Ok(IoOutput::Opened { size })) => {
-                let step = Step::Read(at, file, size);
-                let buffer = IoBuffer::zeroed(SLOT);
-                return self.submit(IoOp::Read { file, offset: 0, buffer }, Job::Scan(step), out);
+            (ScanStep::Listed(at), Ok(IoOutput::Listing(entries))) => {
+                self.listed(at.place, entries)
             }
-            (Step::Read(at, file, size), Ok(IoOutput::Moved { count })) => {
+            (ScanStep::Opened(at, file), Ok(IoOutput::Opened { size })) => {
+                let step = ScanStep::Read(at, file, size);
+                let buffer = IoBuffer::zeroed(SLOT);
+                return self.submit(
+                    IoOp::Read { file, offset: 0, buffer },
+                    UfsJob::Scan(step),
+                    out,
+                );
+            }
+            (ScanStep::Read(at, file, size), Ok(IoOutput::Moved { count })) => {
                 self.close_file(file, out);
                 let buffer = done.buffer.filter(|_| count as u64 == size.min(SLOT as u64));
                 match (at.place, buffer) {
@@ -163,16 +169,16 @@ impl Ufs {
                     _ => self.scan_failed(at, IoError::Device, out),
                 }
             }
-            (Step::Removed(_), Ok(_)) => {}
-            (Step::Opened(at, file), result) => {
+            (ScanStep::Removed(_), Ok(_)) => {}
+            (ScanStep::Opened(at, file), result) => {
                 self.files.push(file.0);
                 self.scan_failed(at, result.err().unwrap_or(IoError::Device), out);
             }
-            (Step::Read(at, file, _), result) => {
+            (ScanStep::Read(at, file, _), result) => {
                 self.close_file(file, out);
                 self.scan_failed(at, result.err().unwrap_or(IoError::Device), out);
             }
-            (Step::Listed(at) | Step::Removed(at), result) => {
+            (ScanStep::Listed(at) | ScanStep::Removed(at), result) => {
                 self.scan_failed(at, result.err().unwrap_or(IoError::Device), out);
             }
         }
@@ -197,7 +203,7 @@ impl Ufs {
     /// What lies on the disk cannot be told, so neither can how much may be added.
     fn scan_gives_up(&mut self, error: IoError, out: &mut Outbox) {
         self.scan = None;
-        if matches!(self.phase, Phase::Scanning | Phase::Serving) {
+        if matches!(self.phase, UfsPhase::Scanning | UfsPhase::Serving) {
             self.fail_for_good(OpenStoreError::Device(error));
             self.refuse_waiting(foxy_store::contract::RefusedReason::DeviceFailed(error), out);
         }
@@ -205,7 +211,7 @@ impl Ufs {
 
     fn listed(&mut self, place: Place, entries: Vec<DirectoryEntry>) {
         let (mapping, limit) = (self.mapping, self.settings.store.record_limit);
-        let reads = matches!(self.phase, Phase::Scanning);
+        let reads = matches!(self.phase, UfsPhase::Scanning);
         let Some(scan) = &mut self.scan else { return };
         for entry in entries {
             let name = entry.name.as_str();
@@ -276,11 +282,11 @@ impl Ufs {
             self.shelf.condemn(spot.number);
             self.unlink(spot.number, out);
         }
-        if !matches!(self.phase, Phase::Scanning) {
+        if !matches!(self.phase, UfsPhase::Scanning) {
             self.gauge();
             return self.retry_waiting(out);
         }
-        self.phase = Phase::Settling;
+        self.phase = UfsPhase::Settling;
         let highest = scan.highest.max(self.ledger.highest_mentioned());
         self.sequence = ((highest >> PUT_BITS) + 1) << PUT_BITS;
         self.observer.statistics.recovered.set(self.shelf.records() as u64);

@@ -12,7 +12,7 @@ const ENTRY: usize = 40;
 
 /// A record and its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedFile {
     pub(super) key: Key,
     pub(super) sequence: u64,
     /// What the mapping knows of it.
@@ -29,7 +29,7 @@ pub(super) const fn bytes_for(records: u32) -> u64 {
 
 /// The image of these records; it belongs to one generation of the store.
 pub(super) fn encode(
-    records: impl Iterator<Item = Listed>,
+    records: impl Iterator<Item = ListedFile>,
     generation: u64,
     secret: &Secret,
 ) -> Vec<u8> {
@@ -51,7 +51,7 @@ pub(super) fn encode(
 }
 
 /// The records of an image; `None` when anything is wrong with it.
-pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<Listed>> {
+pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedFile>> {
     let entries = image.get(HEAD..)?;
     let sound = number(&image[..8])? == secret.checksum(&image[8..])
         && image[8..16] == *MAGIC
@@ -64,8 +64,8 @@ pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<V
     entries.chunks_exact(ENTRY).map(listed).collect()
 }
 
-fn listed(entry: &[u8]) -> Option<Listed> {
-    Some(Listed {
+fn listed(entry: &[u8]) -> Option<ListedFile> {
+    Some(ListedFile {
         key: Key(entry[..16].try_into().ok()?),
         sequence: number(&entry[16..24])?,
         place: number(&entry[24..32])?,
@@ -82,8 +82,8 @@ fn number(bytes: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn records(count: u32) -> Vec<Listed> {
-        let listed = |number: u32| Listed {
+    fn records(count: u32) -> Vec<ListedFile> {
+        let listed = |number: u32| ListedFile {
             key: Key([number.to_le_bytes()[0]; 16]),
             sequence: u64::from(number) << 33,
             place: u64::MAX - u64::from(number),

@@ -26,7 +26,7 @@ pub use format::geometry::MOST_BYTES;
 
 use crate::contract::{Answer, Key, Lookup, Outbox, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
-use crate::opening::{FirstSync, Opening, Place};
+use crate::opening::{FirstSync, MediumWish, Opening};
 use crate::record::Secret;
 use crate::settings::StoreSettings;
 use crate::status::OpenStoreError;
@@ -43,7 +43,7 @@ use reclaim::copy::Copies;
 use reclaim::ghost::Ghost;
 use reclaim::uses::Uses;
 use recovery::bad_slots::BadSlots;
-use recovery::head::Finding;
+use recovery::head::HeadFinding;
 use recovery::phase::Phase;
 use recovery::rebuild::Rebuild;
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ pub struct Webcosm {
     sync_failures: u32,
     /// After a failure nothing that nobody waits for is tried again before this.
     retry_at: Instant,
-    finding: Finding,
+    finding: HeadFinding,
     rebuild: Rebuild,
     next_io: u64,
     pending: BTreeMap<u64, Pending>,
@@ -114,7 +114,7 @@ impl Webcosm {
                 settings,
                 &observer,
                 FirstSync::Later,
-                Place::FileOrBlockDevice,
+                MediumWish::FileOrBlockDevice,
             ),
             observer,
             phase: Phase::New,
@@ -135,7 +135,7 @@ impl Webcosm {
             script: None,
             sync_failures: 0,
             retry_at: Instant::ZERO,
-            finding: Finding::default(),
+            finding: HeadFinding::default(),
             rebuild: Rebuild::default(),
             next_io: 0,
             pending: BTreeMap::new(),

@@ -18,7 +18,7 @@ const FILE: FileId = FileId(1);
 
 /// Where the current request stands.
 #[derive(Debug)]
-enum Work {
+enum SlotWork {
     Opening,
     Creating,
     Idle,
@@ -33,7 +33,7 @@ enum Work {
 #[derive(Debug)]
 pub struct Slots {
     flaw: Flaw,
-    work: Work,
+    work: SlotWork,
     operations: u64,
     waiting: VecDeque<StoreRequest>,
     /// Slots whose last write failed: nobody knows what is in them.
@@ -51,7 +51,7 @@ impl Slots {
     pub fn new(flaw: Flaw) -> Self {
         Self {
             flaw,
-            work: Work::Opening,
+            work: SlotWork::Opening,
             operations: 0,
             waiting: VecDeque::new(),
             doubted: HashSet::new(),
@@ -67,7 +67,7 @@ impl Slots {
 
     /// Starts waiting requests until one needs the disk.
     fn next(&mut self, out: &mut Outbox) {
-        while matches!(self.work, Work::Idle | Work::Broken(_) | Work::Closed) {
+        while matches!(self.work, SlotWork::Idle | SlotWork::Broken(_) | SlotWork::Closed) {
             let Some(request) = self.waiting.pop_front() else { return };
             self.begin(request, out);
         }
@@ -76,15 +76,15 @@ impl Slots {
     fn begin(&mut self, request: StoreRequest, out: &mut Outbox) {
         let ticket = request.ticket();
         let unable = match self.work {
-            Work::Broken(error) => {
+            SlotWork::Broken(error) => {
                 Some((AbsentReason::DeviceFailed(error), RefusedReason::DeviceFailed(error)))
             }
-            Work::Closed => Some((AbsentReason::Closed, RefusedReason::Closed)),
+            SlotWork::Closed => Some((AbsentReason::Closed, RefusedReason::Closed)),
             _ => None,
         };
         match (request, unable) {
             (StoreRequest::Close { .. }, _) => {
-                self.work = Work::Closed;
+                self.work = SlotWork::Closed;
                 out.reply(ticket, Answer::Closed);
             }
             (StoreRequest::Get { .. }, Some((absent, _))) => {
@@ -112,7 +112,7 @@ impl Slots {
         if self.doubted.contains(&slot_of(key)) {
             return out.reply(ticket, Answer::Absent(AbsentReason::ChecksumMismatch));
         }
-        self.work = Work::Reading(ticket, key);
+        self.work = SlotWork::Reading(ticket, key);
         let buffer = IoBuffer::zeroed(SLOT);
         self.submit(IoOp::Read { file: FILE, offset: offset_of(key), buffer }, out);
     }
@@ -125,22 +125,22 @@ impl Slots {
         answer: Answer,
         out: &mut Outbox,
     ) {
-        self.work = Work::Writing(ticket, key, answer);
+        self.work = SlotWork::Writing(ticket, key, answer);
         self.submit(IoOp::Write { file: FILE, offset: offset_of(key), buffer }, out);
     }
 
     fn opened(&mut self, done: &IoDone, out: &mut Outbox) {
-        let creating = matches!(self.work, Work::Creating);
+        let creating = matches!(self.work, SlotWork::Creating);
         self.work = match &done.result {
-            Ok(IoOutput::Opened { size }) if *size >= Self::CAPACITY => Work::Idle,
-            Ok(IoOutput::Done) => Work::Idle,
+            Ok(IoOutput::Opened { size }) if *size >= Self::CAPACITY => SlotWork::Idle,
+            Ok(IoOutput::Done) => SlotWork::Idle,
             Ok(_) | Err(IoError::NotFound) if !creating => {
                 let path = StorePath::new("slots");
                 self.submit(IoOp::Create { file: FILE, path, size: Self::CAPACITY }, out);
-                Work::Creating
+                SlotWork::Creating
             }
-            Ok(_) => Work::Broken(IoError::Device),
-            Err(error) => Work::Broken(*error),
+            Ok(_) => SlotWork::Broken(IoError::Device),
+            Err(error) => SlotWork::Broken(*error),
         };
     }
 
@@ -175,7 +175,7 @@ impl Slots {
                 if self.flaw == Flaw::RemovesWithoutSync && answer == Answer::Removed {
                     return self.finish(ticket, key, answer, out);
                 }
-                self.work = Work::Syncing(ticket, key, answer);
+                self.work = SlotWork::Syncing(ticket, key, answer);
                 self.submit(IoOp::Sync { file: FILE }, out);
             }
             result => self.fail(ticket, key, result.as_ref().err().copied(), out),
@@ -220,14 +220,14 @@ impl Scheme for Slots {
     }
 
     fn on_io_done(&mut self, done: IoDone, _now: Instant, out: &mut Outbox) {
-        match std::mem::replace(&mut self.work, Work::Idle) {
-            opening @ (Work::Opening | Work::Creating) => {
+        match std::mem::replace(&mut self.work, SlotWork::Idle) {
+            opening @ (SlotWork::Opening | SlotWork::Creating) => {
                 self.work = opening;
                 self.opened(&done, out);
             }
-            Work::Reading(ticket, key) => self.read(ticket, key, done, out),
-            Work::Writing(ticket, key, answer) => self.written(ticket, key, answer, &done, out),
-            Work::Syncing(ticket, key, answer) => match done.result {
+            SlotWork::Reading(ticket, key) => self.read(ticket, key, done, out),
+            SlotWork::Writing(ticket, key, answer) => self.written(ticket, key, answer, &done, out),
+            SlotWork::Syncing(ticket, key, answer) => match done.result {
                 Ok(_) => self.finish(ticket, key, answer, out),
                 Err(error) => self.fail(ticket, key, Some(error), out),
             },

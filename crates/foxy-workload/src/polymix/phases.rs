@@ -20,7 +20,7 @@ pub enum Goal {
 
 /// A part of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Phase {
+pub struct PolymixPhase {
     /// Its name.
     pub name: &'static str,
     /// What ends it.
@@ -31,7 +31,7 @@ pub struct Phase {
     pub to: f64,
 }
 
-impl Phase {
+impl PolymixPhase {
     /// The share of the peak `elapsed` after its beginning; ramps are linear.
     #[must_use]
     pub fn share_at(&self, elapsed: Duration) -> f64 {
@@ -47,11 +47,11 @@ impl Phase {
 impl PolyMix4 {
     /// The phases, their durations divided by the time scale.
     #[must_use]
-    pub fn phases(&self) -> Vec<Phase> {
+    pub fn phases(&self) -> Vec<PolymixPhase> {
         let scaled = |time: Duration| Goal::After(time / self.time_scale);
         let fill = (self.fill_rate / self.peak_rate).min(1.0);
         let (ramp, top) = (scaled(RAMP), scaled(TOP));
-        let phase = |name, goal, from, to| Phase { name, goal, from, to };
+        let phase = |name, goal, from, to| PolymixPhase { name, goal, from, to };
         vec![
             phase("framp", ramp, LEAST.min(fill), fill),
             phase("fill", Goal::Filled, fill, fill),

@@ -5,7 +5,7 @@ use super::targets::Target;
 
 /// What a trace is like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Model {
+pub struct TraceModel {
     /// Its name.
     pub name: &'static str,
     /// Gets of the trace that it stands for.
@@ -42,7 +42,7 @@ pub struct Model {
     pub targets: &'static [Target],
 }
 
-impl Model {
+impl TraceModel {
     /// How many different URLs a trace of so many gets has; none where chance decides.
     #[must_use]
     pub fn urls_of(&self, gets: usize) -> Option<u64> {
@@ -54,7 +54,7 @@ impl Model {
 }
 
 /// Digital's proxy in the week from 29 August 1996.
-pub const DEC: Model = Model {
+pub const DEC: TraceModel = TraceModel {
     name: "dec",
     gets: 3_543_968,
     urls: None,
@@ -74,7 +74,7 @@ pub const DEC: Model = Model {
 
 /// A slice of it, as the paper's Table 1 has it: 32 % of the gets are hits in 512 MB of memory, 4 %
 /// are reads of a 2 GB disk, 64 % are writes of 10.55 KB in the mean.
-pub const TABLE1: Model = Model {
+pub const TABLE1: TraceModel = TraceModel {
     name: "table1",
     gets: 1_058_206,
     repeats: 0.38,
@@ -92,7 +92,7 @@ pub const TABLE1: Model = Model {
 /// Boston University's clients, November 1994 to February 1995, browser caches removed. Fitted to
 /// the curve of LRU caches with pages in bursts; the rule alone, get by get, has .647, .85 and .5
 /// for the first three.
-pub const BU95: Model = Model {
+pub const BU95: TraceModel = TraceModel {
     name: "bu95",
     gets: 135_382,
     urls: Some(50_237),
@@ -120,7 +120,7 @@ pub const BU95: Model = Model {
 
 /// IRCache, 2004, as LEAP replayed it (SEEDS §1.3); its curve was not published, so there is
 /// nothing to meet but its counts.
-pub const IRCACHE: Model = Model {
+pub const IRCACHE: TraceModel = TraceModel {
     name: "ircache",
     gets: 97_462,
     urls: Some(57_685),
@@ -135,4 +135,4 @@ pub const IRCACHE: Model = Model {
 };
 
 /// The models there are.
-pub const MODELS: &[Model] = &[TABLE1, DEC, BU95, IRCACHE];
+pub const MODELS: &[TraceModel] = &[TABLE1, DEC, BU95, IRCACHE];

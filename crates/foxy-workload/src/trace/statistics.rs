@@ -23,7 +23,7 @@ pub struct Statistics {
     /// Share of the URLs that are asked for once.
     pub once: f64,
     /// How popularity falls.
-    pub zipf: Option<Zipf>,
+    pub zipf: Option<ZipfFit>,
     /// Sizes of the answers.
     pub answers: Spread,
     /// Sizes of the URLs, each as large as it was last.
@@ -45,7 +45,7 @@ pub struct Repeats {
 
 /// The power law that gets by popularity rank follow: gets ∝ rank^-alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Zipf {
+pub struct ZipfFit {
     /// The exponent, a least squares fit of the logarithms, each rank one point.
     pub alpha: f64,
     /// The fit's coefficient of determination.
@@ -139,7 +139,7 @@ impl Spread {
 
 /// Fits a power law to how often each URL is asked for. None when fewer than three are asked for
 /// twice.
-fn zipf(mut counts: Vec<u64>) -> Option<Zipf> {
+fn zipf(mut counts: Vec<u64>) -> Option<ZipfFit> {
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let to = counts.partition_point(|&count| count > 1);
     if to < 3 {
@@ -154,7 +154,7 @@ fn zipf(mut counts: Vec<u64>) -> Option<Zipf> {
     let yy: f64 = points().map(|(_, y)| (y - mean_y).powi(2)).sum();
     let xy: f64 = points().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     let fit = if yy == 0.0 { 1.0 } else { xy * xy / (xx * yy) };
-    Some(Zipf { alpha: -xy / xx, fit, from: 1, to })
+    Some(ZipfFit { alpha: -xy / xx, fit, from: 1, to })
 }
 
 fn total(values: impl Iterator<Item = u64>) -> u64 {

@@ -4,7 +4,7 @@
 //! caches alike. Interleaved clients, lognormal sizes with a Pareto tail, everything from the seed.
 //! Never to be shown without the label "synthetic".
 
-pub use super::models::{BU95, DEC, IRCACHE, MODELS, Model, TABLE1};
+pub use super::models::{BU95, DEC, IRCACHE, MODELS, TABLE1, TraceModel};
 use super::{Get, Names, Trace};
 use foxy_base::Random;
 
@@ -42,8 +42,8 @@ struct Left {
     firsts: u64,
 }
 
-struct Generator<'a> {
-    model: &'a Model,
+struct SyntheticGenerator<'a> {
+    model: &'a TraceModel,
     random: Random,
     left: Option<Left>,
     pages: Vec<Page>,
@@ -58,8 +58,8 @@ struct Generator<'a> {
 
 /// Makes a trace of so many gets.
 #[must_use]
-pub fn generate(model: &Model, gets: usize, seed: u64) -> Trace {
-    let mut generator = Generator {
+pub fn generate(model: &TraceModel, gets: usize, seed: u64) -> Trace {
+    let mut generator = SyntheticGenerator {
         model,
         random: Random::new(seed),
         left: model.urls_of(gets).map(|firsts| Left { gets: gets as u64, firsts }),
@@ -113,7 +113,7 @@ impl Left {
     }
 }
 
-impl Generator<'_> {
+impl SyntheticGenerator<'_> {
     /// What a client does next; none when all gets are given.
     fn visit(&mut self) -> Option<Visit> {
         if self.left.as_ref().is_some_and(|left| left.gets == 0) {
@@ -194,13 +194,13 @@ impl Generator<'_> {
 }
 
 /// Mean size of what is not fetched again, so that all gets have the model's mean.
-fn mean_once(model: &Model) -> f64 {
+fn mean_once(model: &TraceModel) -> f64 {
     let once = (1.0 - model.repeats) * model.once;
     model.mean_size / (once + (1.0 - once) / model.once_larger)
 }
 
 /// The median of the body that gives all sizes together this mean.
-fn median_for(mean: f64, model: &Model) -> f64 {
+fn median_for(mean: f64, model: &TraceModel) -> f64 {
     let (exponent, begin) = TAIL;
     let body = (SPREAD * SPREAD / 2.0).exp();
     let tail = |median: f64| {
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_shorter_trace_has_as_many_urls_in_proportion() {
-        let of = |model: &Model, gets| model.urls_of(gets).expect("published");
+        let of = |model: &TraceModel, gets| model.urls_of(gets).expect("published");
         assert_eq!(
             [0, 1, 4000, 97_462, 974_620].map(|gets| of(&IRCACHE, gets)),
             [0, 1, 2367, 57_685, 576_850]

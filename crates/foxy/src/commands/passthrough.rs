@@ -10,7 +10,7 @@ use crate::terminal;
 use clap::{ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_lab::leap::{
-    self, Connections, Front, LeapRun, Outgoing, PASSTHROUGH, Refusal, passing_through,
+    self, Connections, Front, FrontRefusal, LeapRun, Outgoing, PASSTHROUGH, passing_through,
 };
 use std::net::{SocketAddr, TcpListener};
 
@@ -75,7 +75,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         path.failed()
     ));
     let refused = report.clients.as_ref().map(|clients| clients.refused).unwrap_or_default();
-    for reason in Refusal::ALL.into_iter().filter(|&reason| refused[reason as usize] > 0) {
+    for reason in FrontRefusal::ALL.into_iter().filter(|&reason| refused[reason as usize] > 0) {
         let count = refused[reason as usize];
         terminal::print(&format!("refused {}: {count}: {}", reason.name(), reason.description()));
     }

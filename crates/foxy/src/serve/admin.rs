@@ -4,7 +4,7 @@
 
 use super::admin_access::{self, Claims};
 use super::admin_explain::{self, Asked};
-use super::admin_purge::{self, Wanted};
+use super::admin_purge::{self, PurgeTarget};
 use foxy_proxy::cache::purge::NotPurged;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
@@ -53,7 +53,7 @@ pub trait Facts {
     /// What a request that acts must carry, if anything does.
     fn token(&self) -> Option<&Token>;
     /// Purges; gives the number of the last purge.
-    fn purge(&self, wanted: Wanted) -> Later<Result<u64, NotPurged>>;
+    fn purge(&self, wanted: PurgeTarget) -> Later<Result<u64, NotPurged>>;
     /// Explains what would become of a request.
     fn explain(&self, asked: &Asked) -> Later<Explanation>;
 }

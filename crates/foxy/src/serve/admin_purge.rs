@@ -9,7 +9,7 @@ const AT_MOST: usize = 4096;
 
 /// What is to be purged.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PurgeTarget {
     /// Which responses.
     pub scopes: Vec<Scope>,
     /// How.
@@ -17,12 +17,12 @@ pub struct Wanted {
 }
 
 /// Reads a request: the query if there is one, else the body. A refusal says what would be right.
-pub fn read(query: Option<&str>, body: &[u8]) -> Result<Wanted, String> {
+pub fn read(query: Option<&str>, body: &[u8]) -> Result<PurgeTarget, String> {
     let pairs = match query {
         Some(query) => query::pairs(query)?,
         None => from_json(body)?,
     };
-    let mut wanted = Wanted { scopes: Vec::new(), strength: Strength::Soft };
+    let mut wanted = PurgeTarget { scopes: Vec::new(), strength: Strength::Soft };
     for (name, value) in &pairs {
         let named = match &**name {
             "url" => Named::Url,
@@ -96,7 +96,7 @@ mod tests {
             names.iter().flat_map(|(named, name)| named.scopes(name).expect("a name")).collect();
         assert_eq!(
             read(query, body.as_bytes()),
-            Ok(Wanted { scopes, strength }),
+            Ok(PurgeTarget { scopes, strength }),
             "{query:?} {body}"
         );
     }
@@ -114,7 +114,7 @@ mod tests {
             &several,
             Strength::Hard,
         );
-        let all = Wanted { scopes: vec![Scope::All], strength: Strength::Soft };
+        let all = PurgeTarget { scopes: vec![Scope::All], strength: Strength::Soft };
         assert_eq!(read(Some("all=1"), b""), Ok(all));
     }
 

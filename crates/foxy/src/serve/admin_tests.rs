@@ -28,7 +28,7 @@ impl Facts for Fixed {
         self.token.as_ref()
     }
 
-    fn purge(&self, _wanted: Wanted) -> Later<Result<u64, NotPurged>> {
+    fn purge(&self, _wanted: PurgeTarget) -> Later<Result<u64, NotPurged>> {
         Box::pin(std::future::ready(self.purge))
     }
 

@@ -3,7 +3,7 @@
 
 use super::admin::{Facts, Later};
 use super::admin_explain::Asked;
-use super::admin_purge::Wanted;
+use super::admin_purge::PurgeTarget;
 use super::disk_health::{DiskHealth, is_silent};
 use super::exposition::{Exposition, FamilyKind};
 use super::file_watch::FileWatch;
@@ -217,7 +217,7 @@ impl Facts for RunningFacts {
         self.token.as_ref()
     }
 
-    fn purge(&self, wanted: Wanted) -> Later<Result<u64, NotPurged>> {
+    fn purge(&self, wanted: PurgeTarget) -> Later<Result<u64, NotPurged>> {
         let purger = self.purger.clone();
         Box::pin(async move { purger.purge(&wanted.scopes, wanted.strength).await })
     }

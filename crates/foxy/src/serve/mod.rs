@@ -39,12 +39,12 @@ mod wear;
 mod welcome;
 
 pub use interception::of as interception_of;
-pub use opening::{Extra, Running, open};
+pub use opening::{Extra, RunningProxy, open};
 pub use welcome::OpenStore;
 
 use crate::failure::Failure;
 use crate::settings::{Loaded, Settings};
-use crate::signals::{self, Signals, Wish};
+use crate::signals::{self, SignalWish, Signals};
 use crate::terminal::{self, Level};
 use admin::Facts;
 use certificates::Reloadable;
@@ -60,7 +60,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stores::RunningStore;
 use tokio::task::LocalSet;
-use welcome::Opened;
+use welcome::WelcomeFacts;
 
 /// How often troubles are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -86,13 +86,13 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
 
 async fn operate(
     loaded: &Loaded,
-    running: Running,
+    running: RunningProxy,
     admin: Option<TcpListener>,
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     let mut signals = Signals::listen().map_err(failed)?;
     let stores: Vec<OpenStore> = running.stores.iter().map(|store| store.facts.clone()).collect();
-    let opened = Opened {
+    let opened = WelcomeFacts {
         settings: &loaded.settings,
         file: loaded.file.as_deref(),
         listen: running.proxy.addresses().first().copied().unwrap_or(loaded.settings.listen),
@@ -112,9 +112,9 @@ async fn operate(
     process::notify("READY=1");
     loop {
         match signals.next().await {
-            Wish::Stop => break,
-            Wish::ReopenLogs => reopen_log(&running, "SIGUSR1"),
-            Wish::Reopen => {
+            SignalWish::Stop => break,
+            SignalWish::ReopenLogs => reopen_log(&running, "SIGUSR1"),
+            SignalWish::Reopen => {
                 reopen_log(&running, "SIGHUP");
                 reload_certificates(&running);
             }
@@ -127,14 +127,14 @@ async fn operate(
     Ok(())
 }
 
-fn reopen_log(running: &Running, signal: &str) {
+fn reopen_log(running: &RunningProxy, signal: &str) {
     if let Some(log) = &running.log {
         log.writer.reopen();
         terminal::report(Level::Info, &format!("foxy: opening the access log anew ({signal})"));
     }
 }
 
-fn reload_certificates(running: &Running) {
+fn reload_certificates(running: &RunningProxy) {
     match running.certificates.as_ref().map(Reloadable::reload) {
         Some(Ok(())) => terminal::report(Level::Info, "foxy: certificates read anew (SIGHUP)"),
         Some(Err(why)) => {
@@ -145,7 +145,7 @@ fn reload_certificates(running: &Running) {
     }
 }
 
-fn facts(running: &Running, settings: &Settings) -> std::io::Result<RunningFacts> {
+fn facts(running: &RunningProxy, settings: &Settings) -> std::io::Result<RunningFacts> {
     let store = |store: &RunningStore| {
         StoreFacts::new(store.facts.folder.display().to_string(), store.shard.handle())
     };

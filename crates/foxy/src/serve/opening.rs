@@ -6,8 +6,8 @@ use super::certificates::Reloadable;
 use super::kept_clock::KeptClock;
 use super::listeners::cannot_listen;
 use super::proxy_settings::proxy_settings;
-use super::purge_journal::{Beside, Lists};
-use super::purge_series::{Fresh, Place};
+use super::purge_journal::{BesideStore, Lists};
+use super::purge_series::{Fresh, SeriesPlace};
 use super::refused_destinations::RefusedDestinations;
 use super::store_set::{self, Selection, StoreSet};
 use super::stores::{self, RunningStore};
@@ -34,7 +34,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Everything that runs, in the order in which it is closed.
-pub struct Running {
+pub struct RunningProxy {
     pub(super) proxy: Proxy,
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<Reloadable>,
@@ -47,7 +47,7 @@ pub struct Running {
     pub(super) refused: Arc<RefusedDestinations>,
 }
 
-impl Running {
+impl RunningProxy {
     /// Where clients connect.
     pub fn address(&self) -> SocketAddr {
         self.proxy.addresses()[0]
@@ -137,7 +137,7 @@ pub fn open(
     settings: &Settings,
     admin: Option<SocketAddr>,
     extra: Extra,
-) -> Result<Running, Failure> {
+) -> Result<RunningProxy, Failure> {
     let open_files = process::raise_open_files();
     let log = access_log::open(settings)?;
     let tls = authorities::origin_tls(&settings.origin_ca)?;
@@ -183,21 +183,21 @@ pub fn open(
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let proxy = start(proxy_settings, set.clone(), purges, resolver, sinks)?;
-    Ok(Running { proxy, token, certificates, stores, set, lists, clock, log, refused })
+    Ok(RunningProxy { proxy, token, certificates, stores, set, lists, clock, log, refused })
 }
 
 /// Each store with its place among the others: stores in whose places others were meanwhile may
 /// hold what was replaced there.
-fn beside(stores: &[RunningStore], selection: Selection) -> Vec<Beside> {
+fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let way = if store_set::by_key(&members, selection) { "by key" } else { "anywhere" };
     let description = |number: usize, store: &RunningStore| {
         let file = store.facts.scheme.row().control.unwrap_or_default();
         format!("{file}, {number} of {}, {way}", stores.len())
     };
-    let beside = |(number, store): (usize, &RunningStore)| Beside {
+    let beside = |(number, store): (usize, &RunningStore)| BesideStore {
         folder: store.facts.folder.clone(),
-        place: Place {
+        place: SeriesPlace {
             whole: place(&description(number, store)),
             bereft: place(&format!("{}, another out of use", description(number, store))),
         },

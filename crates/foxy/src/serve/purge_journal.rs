@@ -4,8 +4,8 @@
 //! goes on in `purge_series`.
 
 use super::listeners::patiently;
-use super::purge_list::{self, Found, List, NAME, Unwritten};
-use super::purge_series::{Forgotten, Fresh, Going, Place, Seen, judge};
+use super::purge_list::{self, FoundList, List, NAME, Unwritten};
+use super::purge_series::{Forgotten, Fresh, Going, Seen, SeriesPlace, judge};
 use crate::failure::Failure;
 use crate::terminal::{self, Level};
 use foxy_base::random::split_mix;
@@ -25,11 +25,11 @@ const WAITING: usize = 1024;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A store beside which a list is kept.
-pub struct Beside {
+pub struct BesideStore {
     /// Its folder.
     pub folder: PathBuf,
     /// What it is among the others.
-    pub place: Place,
+    pub place: SeriesPlace,
     /// How it came to be open.
     pub beginning: Option<Beginning>,
 }
@@ -62,11 +62,11 @@ impl ListHealth {
 /// # Errors
 /// Another process has one, one that must not be believed any more can be neither written nor
 /// removed, or the lists' thread cannot be started.
-pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, Lists), Failure> {
+pub fn open(stores: &[BesideStore], fresh: Fresh) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
         return Ok((Purges::in_memory(), Lists::default()));
     }
-    let read = |store: &Beside| {
+    let read = |store: &BesideStore| {
         let found = patiently(|_| true, || purge_list::read(&store.folder));
         let holds = store.beginning.is_some_and(Beginning::may_hold_something);
         found
@@ -79,7 +79,7 @@ pub fn open(stores: &[Beside], fresh: Fresh) -> Result<(Purges, Lists), Failure>
     let Going { journal, .. } = going;
     let Series { era, set, .. } = journal.series;
     let book = Arc::new(PurgeBook::new(era, journal.latest, &journal.rules));
-    let list = |store: &Beside| {
+    let list = |store: &BesideStore| {
         List::new(store.folder.clone(), Series { era, set, place: store.place.whole })
     };
     let lists = stores.iter().map(list).collect();
@@ -125,7 +125,7 @@ fn refusal(folder: &Path, why: Unwritten) -> Failure {
 }
 
 /// Says what the lists cost, if they do.
-fn report(stores: &[Beside], found: &[Seen], going: &Going) {
+fn report(stores: &[BesideStore], found: &[Seen], going: &Going) {
     let say = |text: String| terminal::report(Level::Warning, &text);
     for (store, Seen { found, holds: kept, .. }) in stores.iter().zip(found) {
         let (folder, kept) = (store.folder.display(), *kept);
@@ -134,12 +134,12 @@ fn report(stores: &[Beside], found: &[Seen], going: &Going) {
             (Some(why), _) => say(format!(
                 "foxy: store {folder}: {why}; what is stored there is forgotten, as purges and changes of it may be missing"
             )),
-            (None, Found::Unsound(why)) => {
+            (None, FoundList::Unsound(why)) => {
                 say(format!(
                     "foxy: store {folder}: its list of purges is written anew from another store's: {why}"
                 ));
             }
-            (None, Found::Nothing) if kept => say(format!(
+            (None, FoundList::Nothing) if kept => say(format!(
                 "foxy: store {folder}: its list of purges is not there, and written anew from another store's"
             )),
             (None, _) => {}
@@ -148,30 +148,30 @@ fn report(stores: &[Beside], found: &[Seen], going: &Going) {
 }
 
 /// A wish that waits for the disk.
-struct Wish {
+struct PurgeWish {
     orders: Vec<Order>,
     reply: PurgeReply,
 }
 
 /// What the lists' thread is asked.
-enum Task {
-    Purge(Wish),
+enum ListTask {
+    Purge(PurgeWish),
     TakeOut(Vec<usize>, Kept),
 }
 
 /// Called once the lists say it durably.
 type Kept = Box<dyn FnOnce() + Send>;
 
-struct Keeper(SyncSender<Task>);
+struct Keeper(SyncSender<ListTask>);
 
 impl PurgeKeeper for Keeper {
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply) {
-        let (task, why) = match self.0.try_send(Task::Purge(Wish { orders, reply })) {
+        let (task, why) = match self.0.try_send(ListTask::Purge(PurgeWish { orders, reply })) {
             Ok(()) => return,
             Err(TrySendError::Full(task)) => (task, NotPurged::Busy),
             Err(TrySendError::Disconnected(task)) => (task, NotPurged::Stopping),
         };
-        if let Task::Purge(wish) = task {
+        if let ListTask::Purge(wish) = task {
             (wish.reply)(Err(why));
         }
     }
@@ -197,7 +197,7 @@ impl Lists {
     pub fn take_out(&self, stores: Vec<usize>, kept: Kept) {
         if let Some(keeper) = self.keeper.upgrade() {
             // Where it is not taken, it is asked for again.
-            drop(keeper.0.try_send(Task::TakeOut(stores, kept)));
+            drop(keeper.0.try_send(ListTask::TakeOut(stores, kept)));
         }
     }
 }
@@ -205,7 +205,7 @@ impl Lists {
 struct Writer {
     book: Arc<PurgeBook>,
     lists: Vec<List>,
-    places: Vec<Place>,
+    places: Vec<SeriesPlace>,
     /// Whose lists stay as they are.
     out: Vec<bool>,
     /// Theirs who are in use; each has its own place.
@@ -215,15 +215,15 @@ struct Writer {
 
 impl Writer {
     /// Carries out wishes until nobody can have any more. All that wait are made durable together.
-    fn run(mut self, tasks: &Receiver<Task>) {
+    fn run(mut self, tasks: &Receiver<ListTask>) {
         loop {
             match tasks.recv_timeout(LOOK_EVERY) {
                 Ok(first) => {
                     let mut wishes = Vec::new();
                     for task in std::iter::once(first).chain(tasks.try_iter().take(WAITING)) {
                         match task {
-                            Task::Purge(wish) => wishes.push(wish),
-                            Task::TakeOut(stores, kept) => self.take_out(&stores, kept),
+                            ListTask::Purge(wish) => wishes.push(wish),
+                            ListTask::TakeOut(stores, kept) => self.take_out(&stores, kept),
                         }
                     }
                     self.carry_out(wishes);
@@ -281,7 +281,7 @@ impl Writer {
         kept
     }
 
-    fn carry_out(&mut self, wishes: Vec<Wish>) {
+    fn carry_out(&mut self, wishes: Vec<PurgeWish>) {
         let before = self.book.latest();
         let orders: Vec<Order> =
             wishes.iter().flat_map(|wish| wish.orders.iter().copied()).collect();
@@ -293,7 +293,7 @@ impl Writer {
             self.book.apply(&rules);
         }
         let mut moment = before;
-        for Wish { orders, reply } in wishes {
+        for PurgeWish { orders, reply } in wishes {
             moment += orders.len() as u64;
             reply(if durable { Ok(moment) } else { Err(NotPurged::NotDurable) });
         }

@@ -17,10 +17,10 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
 }
 
 /// Stores that hold something, in these folders.
-fn beside(paths: &[PathBuf]) -> Vec<Beside> {
-    let beside = |(number, folder): (usize, &PathBuf)| Beside {
+fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
+    let beside = |(number, folder): (usize, &PathBuf)| BesideStore {
         folder: folder.clone(),
-        place: Place {
+        place: SeriesPlace {
             whole: place(&format!("{number} of {}", paths.len())),
             bereft: place(&format!("{number} of {}, bereft", paths.len())),
         },
@@ -251,7 +251,7 @@ fn stores_without_the_one_that_was_out_of_use_go_on_only_when_that_is_empty() {
     };
     let opened_with = |beginning, era| {
         let beside = beside(&paths).into_iter().enumerate().map(|(number, store)| match number {
-            1 => Beside { beginning: Some(beginning), ..store },
+            1 => BesideStore { beginning: Some(beginning), ..store },
             _ => store,
         });
         open(&beside.collect::<Vec<_>>(), Fresh { era, set: era })

@@ -22,7 +22,7 @@ const PRIVATE: u32 = 0o600;
 
 /// What is in a folder.
 #[derive(Debug)]
-pub enum Found {
+pub enum FoundList {
     /// No list.
     Nothing,
     /// One that cannot be relied on.
@@ -80,7 +80,7 @@ impl fmt::Display for Cause {
     }
 }
 
-impl Found {
+impl FoundList {
     /// The list, if it is one.
     pub const fn sound(&self) -> Option<&Journal> {
         if let Self::Sound(journal) = self { Some(journal) } else { None }
@@ -125,22 +125,22 @@ impl From<io::Error> for Unwritten {
 ///
 /// # Errors
 /// [`Unwritten::InUse`]: another process has it.
-pub fn read(folder: &Path) -> Result<Found, Unwritten> {
+pub fn read(folder: &Path) -> Result<FoundList, Unwritten> {
     let path = folder.join(NAME);
-    let unreadable = |error: &io::Error| Found::Unsound(Unsound::Unreadable(Cause::of(error)));
+    let unreadable = |error: &io::Error| FoundList::Unsound(Unsound::Unreadable(Cause::of(error)));
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FoundList::Nothing),
         Err(error) => return Ok(unreadable(&error)),
     };
     if !metadata.is_file() || metadata.len() > SIZE_LIMIT {
-        return Ok(Found::Unsound(Unsound::NotOurs));
+        return Ok(FoundList::Unsound(Unsound::NotOurs));
     }
     refuse_another(&path)?;
     Ok(match fs::read(&path) {
         Err(error) => unreadable(&error),
         Ok(bytes) => journal::read(&bytes)
-            .map_or_else(|why| Found::Unsound(Unsound::Unreliable(why)), Found::Sound),
+            .map_or_else(|why| FoundList::Unsound(Unsound::Unreliable(why)), FoundList::Sound),
     })
 }
 

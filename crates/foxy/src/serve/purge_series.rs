@@ -6,7 +6,7 @@
 //! a list says beside which stores it lay, and in which place. Those of stores that went on without
 //! another, which was taken out of use, have places of their own.
 
-use super::purge_list::{Found, Unsound};
+use super::purge_list::{FoundList, Unsound};
 use foxy_proxy::cache::purge::journal::{Journal, Series};
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl fmt::Display for Forgotten {
 
 /// What a store is among the others, as `foxy_proxy::cache::purge::journal::place` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SeriesPlace {
     /// With all of them in use.
     pub whole: u64,
     /// With another one out of use.
@@ -65,11 +65,11 @@ pub struct Place {
 #[derive(Debug)]
 pub struct Seen {
     /// Its place now.
-    pub place: Place,
+    pub place: SeriesPlace,
     /// Whether it may hold what was stored before.
     pub holds: bool,
     /// Its list.
-    pub found: Found,
+    pub found: FoundList,
 }
 
 impl Seen {
@@ -145,17 +145,22 @@ mod tests {
     const BEREFT: u64 = 100;
     const DAMAGED: Unsound = Unsound::Unreliable(Unreliable::Damaged);
 
-    fn list(era: u64, set: u64, place: u64) -> Found {
-        Found::Sound(Journal {
+    fn list(era: u64, set: u64, place: u64) -> FoundList {
+        FoundList::Sound(Journal {
             series: Series { era, set, place },
             latest: place,
             rules: Vec::new(),
         })
     }
 
-    fn check_stores(found: Vec<(Found, bool)>, era: u64, set: u64, forgotten: Option<Forgotten>) {
+    fn check_stores(
+        found: Vec<(FoundList, bool)>,
+        era: u64,
+        set: u64,
+        forgotten: Option<Forgotten>,
+    ) {
         let seen = |(number, (found, holds))| Seen {
-            place: Place { whole: number, bereft: number + BEREFT },
+            place: SeriesPlace { whole: number, bereft: number + BEREFT },
             holds,
             found,
         };
@@ -165,7 +170,7 @@ mod tests {
         assert_eq!((has, has_set, going.forgotten), (era, set, forgotten), "{stores:?}");
     }
 
-    fn check(found: Vec<Found>, era: u64, set: u64, forgotten: Option<Forgotten>) {
+    fn check(found: Vec<FoundList>, era: u64, set: u64, forgotten: Option<Forgotten>) {
         check_stores(found.into_iter().map(|found| (found, true)).collect(), era, set, forgotten);
     }
 
@@ -182,12 +187,12 @@ mod tests {
 
     #[test]
     fn a_list_that_is_missing_or_damaged_makes_another_set_of_the_same_series() {
-        check(vec![list(5, 6, 1), Found::Nothing, list(5, 6, 3)], 5, 91, None);
-        check(vec![Found::Unsound(DAMAGED), list(5, 6, 2), list(5, 6, 3)], 5, 91, None);
-        check_stores(vec![(list(5, 6, 1), false), (Found::Nothing, true)], 5, 91, None);
-        check(vec![Found::Nothing, Found::Nothing], 90, 91, Some(Forgotten::NoList));
+        check(vec![list(5, 6, 1), FoundList::Nothing, list(5, 6, 3)], 5, 91, None);
+        check(vec![FoundList::Unsound(DAMAGED), list(5, 6, 2), list(5, 6, 3)], 5, 91, None);
+        check_stores(vec![(list(5, 6, 1), false), (FoundList::Nothing, true)], 5, 91, None);
+        check(vec![FoundList::Nothing, FoundList::Nothing], 90, 91, Some(Forgotten::NoList));
         check(
-            vec![Found::Nothing, Found::Unsound(DAMAGED)],
+            vec![FoundList::Nothing, FoundList::Unsound(DAMAGED)],
             90,
             91,
             Some(Forgotten::Unsound(DAMAGED)),
@@ -197,33 +202,37 @@ mod tests {
     #[test]
     fn what_is_stored_is_not_believed_where_half_of_the_lists_are_missing() {
         let forgotten = Some(Forgotten::NoWitness);
-        check(vec![list(5, 6, 1), Found::Nothing], 90, 91, forgotten);
-        check(vec![Found::Unsound(DAMAGED), list(5, 6, 2)], 90, 91, forgotten);
+        check(vec![list(5, 6, 1), FoundList::Nothing], 90, 91, forgotten);
+        check(vec![FoundList::Unsound(DAMAGED), list(5, 6, 2)], 90, 91, forgotten);
         check(
-            vec![list(5, 6, 1), list(5, 6, 2), Found::Nothing, Found::Nothing],
+            vec![list(5, 6, 1), list(5, 6, 2), FoundList::Nothing, FoundList::Nothing],
             90,
             91,
             forgotten,
         );
-        check_stores(vec![(list(5, 6, 1), true), (Found::Nothing, false)], 90, 91, forgotten);
+        check_stores(vec![(list(5, 6, 1), true), (FoundList::Nothing, false)], 90, 91, forgotten);
     }
 
     #[test]
     fn what_a_store_holds_that_was_out_of_use_is_never_believed() {
         let (one, two) = (BEREFT + 1, BEREFT + 2);
         let forgotten = Some(Forgotten::OutOfUse);
-        for outdated in [list(5, 6, 3), Found::Nothing, Found::Unsound(DAMAGED), list(7, 8, 3)] {
+        for outdated in
+            [list(5, 6, 3), FoundList::Nothing, FoundList::Unsound(DAMAGED), list(7, 8, 3)]
+        {
             check(vec![list(5, 7, one), list(5, 7, two), outdated], 90, 91, forgotten);
         }
         check(vec![list(5, 7, one), list(5, 6, 2)], 90, 91, forgotten);
-        check(vec![list(5, 7, one), list(5, 8, two), Found::Nothing], 90, 91, forgotten);
+        check(vec![list(5, 7, one), list(5, 8, two), FoundList::Nothing], 90, 91, forgotten);
         check(vec![list(5, 7, two)], 90, 91, Some(Forgotten::OtherStores));
     }
 
     #[test]
     fn a_series_goes_on_when_the_store_that_was_out_of_use_is_empty() {
         let (one, two) = (BEREFT + 1, BEREFT + 2);
-        for emptied in [list(5, 6, 3), Found::Nothing, Found::Unsound(DAMAGED), list(7, 8, 3)] {
+        for emptied in
+            [list(5, 6, 3), FoundList::Nothing, FoundList::Unsound(DAMAGED), list(7, 8, 3)]
+        {
             let others = [(list(5, 7, one), true), (list(5, 7, two), true)];
             check_stores(others.into_iter().chain([(emptied, false)]).collect(), 5, 91, None);
         }

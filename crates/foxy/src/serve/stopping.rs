@@ -2,8 +2,8 @@
 //! ending but its own patience.
 
 use super::facts::RunningFacts;
-use super::opening::{Running, keep_doubts};
-use crate::signals::{Signals, Wish};
+use super::opening::{RunningProxy, keep_doubts};
+use crate::signals::{SignalWish, Signals};
 use crate::terminal::{self, Level};
 use foxy_base::clock;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const PATIENCE_FOR_LISTS: Duration = Duration::from_secs(5);
 /// once, and so does a disk that hangs once the requests have had their time: it costs what was not
 /// written, as the stores survive any end.
 pub async fn stop(
-    running: Running,
+    running: RunningProxy,
     signals: &mut Signals,
     facts: &RunningFacts,
     stop_after: Duration,
@@ -29,7 +29,7 @@ pub async fn stop(
         "foxy: stopping when requests in progress have ended; again to stop at once",
     );
     let Some(ended) = in_a_thread("stop", move || running.close()) else { return };
-    let again = async { while signals.next().await != Wish::Stop {} };
+    let again = async { while signals.next().await != SignalWish::Stop {} };
     tokio::select! {
         _ = ended => terminal::report(Level::Info, "foxy: stopped"),
         () = again => terminal::report(Level::Warning, "foxy: stopped at once"),

@@ -97,11 +97,11 @@ impl Drop for Waiting {
 
 /// What is to be done to a key, and who wants to know.
 struct Change {
-    wish: Wish,
+    wish: StoreWish,
     reply: Reply,
 }
 
-enum Wish {
+enum StoreWish {
     Put(Record, PlacementHint),
     Remove,
 }
@@ -249,8 +249,8 @@ impl Inner {
             reply(answer);
         });
         match wish {
-            Wish::Put(record, hint) => self.place(key, record, hint, reply),
-            Wish::Remove => self.clear(self.may_have(self.known(key)), key, reply),
+            StoreWish::Put(record, hint) => self.place(key, record, hint, reply),
+            StoreWish::Remove => self.clear(self.may_have(self.known(key)), key, reply),
         }
     }
 }
@@ -286,7 +286,7 @@ impl ObjectStore for StoreSet {
         };
         match &inner.directory {
             Some(directory) => {
-                inner.change(directory, key, Change { wish: Wish::Put(record, hint), reply });
+                inner.change(directory, key, Change { wish: StoreWish::Put(record, hint), reply });
             }
             None if inner.takes(home, hint.size) => {
                 let (store, key) = inner.out.place(key, home);
@@ -302,7 +302,9 @@ impl ObjectStore for StoreSet {
             return reply(Answer::Removed);
         };
         match &inner.directory {
-            Some(directory) => inner.change(directory, key, Change { wish: Wish::Remove, reply }),
+            Some(directory) => {
+                inner.change(directory, key, Change { wish: StoreWish::Remove, reply })
+            }
             None => {
                 let (store, key) = inner.out.place(key, home);
                 inner.members[store].store.remove(key, reply);

@@ -92,7 +92,7 @@ pub fn open(
 }
 
 /// A store's locked folder, and what is to come into it.
-struct Place<'a> {
+struct StorePlace<'a> {
     store: &'a StoreChoice,
     scheme: SchemeName,
     root: Root,
@@ -105,7 +105,7 @@ fn place<'a>(
     settings: &Settings,
     store: &'a StoreChoice,
     locked: &[Root],
-) -> Result<Place<'a>, Failure> {
+) -> Result<StorePlace<'a>, Failure> {
     let folder = store.folder.as_path();
     let scheme = store.scheme.unwrap_or(settings.scheme);
     if let Some(advice) = block_device::instead_of_folder(folder) {
@@ -128,12 +128,13 @@ fn place<'a>(
         (None, None, Some(device)) => Wish::Device(block_device::whole(device, scheme)),
         _ => Wish::of(asked, existing, scheme.row().grows()),
     };
-    Ok(Place { store, scheme, root, held, wish })
+    Ok(StorePlace { store, scheme, root, held, wish })
 }
 
 /// How large each store becomes, by what its disk has room for.
-fn sizes(places: &[Place<'_>]) -> Result<Vec<ByteSize>, Failure> {
-    let claim = |place: &Place<'_>| match place.held.as_ref().and_then(HeldFile::block_device) {
+fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
+    let claim = |place: &StorePlace<'_>| match place.held.as_ref().and_then(HeldFile::block_device)
+    {
         Some(device) => Claim { wish: place.wish, file_system: device.number, free: device.bytes },
         None => Claim {
             wish: place.wish,
@@ -143,22 +144,22 @@ fn sizes(places: &[Place<'_>]) -> Result<Vec<ByteSize>, Failure> {
     };
     let claims: Vec<_> = places.iter().map(claim).collect();
     let taken = |store: usize, enough| {
-        let Place { root, scheme, .. } = &places[store];
+        let StorePlace { root, scheme, .. } = &places[store];
         root.taken_bytes(|name| scheme.row().owns(name), enough)
     };
     room::sizes(&claims, taken).map_err(|NoRoom { store, available }| {
-        let Place { root, wish, .. } = &places[store];
+        let StorePlace { root, wish, .. } = &places[store];
         room::refusal(root.path(), *wish, available)
     })
 }
 
 fn start(
     settings: &Settings,
-    place: Place<'_>,
+    place: StorePlace<'_>,
     size: ByteSize,
     seed: u64,
 ) -> Result<RunningStore, Failure> {
-    let Place { store, scheme: name, root, held, wish } = place;
+    let StorePlace { store, scheme: name, root, held, wish } = place;
     let folder = store.folder.as_path();
     let refuse = |reason: &dyn std::fmt::Display| {
         Failure::Unusable(format!("store {}: {reason}", folder.display()))

@@ -22,7 +22,7 @@ pub struct OpenStore {
 }
 
 /// What is known once everything is open.
-pub struct Opened<'a> {
+pub struct WelcomeFacts<'a> {
     /// The settings in force.
     pub settings: &'a Settings,
     /// The configuration file, if one was read.
@@ -37,7 +37,7 @@ pub struct Opened<'a> {
     pub stores: &'a [OpenStore],
 }
 
-impl Opened<'_> {
+impl WelcomeFacts<'_> {
     /// The message.
     pub fn message(&self) -> String {
         let mut text = format!("foxy {} is ready\n", env!("CARGO_PKG_VERSION"));
@@ -151,7 +151,7 @@ mod tests {
             scheme: SchemeName::StreamPacketizer,
             device: "io_uring".into(),
         };
-        let opened = Opened {
+        let opened = WelcomeFacts {
             settings: &loaded.settings,
             file: Some(Path::new("/etc/foxy/foxy.toml")),
             listen: "127.0.0.1:4000".parse().expect("an address"),

@@ -11,7 +11,7 @@ pub enum Source {
     /// On the command line, as this flag (without the dashes).
     Flag(&'static str),
     /// In the configuration file.
-    File(Place),
+    File(LinePlace),
 }
 
 impl fmt::Display for Source {
@@ -25,7 +25,7 @@ impl fmt::Display for Source {
 
 /// A stretch of one line in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LinePlace {
     path: PathBuf,
     line: usize,
     column: usize,
@@ -33,7 +33,7 @@ pub struct Place {
     text: String,
 }
 
-impl Place {
+impl LinePlace {
     /// The place of the bytes `span` of `content`; a span over several lines counts to the end of
     /// its first.
     pub fn new(path: &Path, content: &str, span: Range<usize>) -> Self {
@@ -56,7 +56,7 @@ fn floor_boundary(content: &str, at: usize) -> usize {
     (0..=at).rev().find(|&index| content.is_char_boundary(index)).unwrap_or(0)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LinePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
     }
@@ -123,7 +123,7 @@ mod tests {
     fn a_complaint_points_at_its_place() {
         let content = "listen = \"127.0.0.1:1\"\n\tsise = \"10G\"\n";
         let start = content.find("sise").expect("there");
-        let place = Place::new(Path::new("foxy.toml"), content, start..start + 4);
+        let place = LinePlace::new(Path::new("foxy.toml"), content, start..start + 4);
         let complaint =
             Complaint { message: "no such setting".into(), source: Some(Source::File(place)) };
         assert_eq!(
@@ -136,7 +136,7 @@ mod tests {
     fn a_span_past_the_end_or_inside_a_character_is_harmless() {
         let content = "é";
         for span in [0..99, 1..2, 99..120] {
-            assert!(Place::new(Path::new("f"), content, span).to_string().starts_with("f:1:"));
+            assert!(LinePlace::new(Path::new("f"), content, span).to_string().starts_with("f:1:"));
         }
     }
 

@@ -1,7 +1,7 @@
 //! From the text of a TOML file to settings as written. Every mistake is reported with its place,
 //! not only the first.
 
-use super::complaint::{Complaint, Complaints, Place, Source, nearest};
+use super::complaint::{Complaint, Complaints, LinePlace, Source, nearest};
 use super::kind::Setting;
 use super::parse;
 use super::table::SETTINGS;
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 
     fn source(&self, span: Range<usize>) -> Source {
-        Source::File(Place::new(self.path, self.content, span))
+        Source::File(LinePlace::new(self.path, self.content, span))
     }
 
     fn table(&mut self, prefix: &str, table: &DeTable<'_>) {

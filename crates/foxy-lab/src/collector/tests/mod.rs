@@ -178,7 +178,7 @@ pub fn all_at_once(collector: &Collector, ask: impl Fn(SocketAddr) -> Got + Sync
 }
 
 /// The lines that a Collector logs.
-pub fn logged(options: &mut CollectorOptions) -> Arc<Mutex<Vec<Line>>> {
+pub fn logged(options: &mut CollectorOptions) -> Arc<Mutex<Vec<CollectorLine>>> {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&lines);
     options.log = Some(Box::new(move |line| kept.lock().expect("not poisoned").push(line.clone())));

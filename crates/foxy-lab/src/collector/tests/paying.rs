@@ -171,7 +171,7 @@ fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
         tokio::task::spawn_local(async move { alarmed.alarm.run().await });
         let head = key::tests::head(&format!("GET {} HTTP/1.1\nHost: x", origin.url("/")));
         let to = key::Destination::of(&head, crate::Scheme::Http).expect("http");
-        let (asked, url) = (key::Asked::new(&head, &to, 0), to.url(&head));
+        let (asked, url) = (key::AskedRequest::new(&head, &to, 0), to.url(&head));
         let request = request::Request {
             head,
             has_body: false,
@@ -184,10 +184,10 @@ fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
         let request = Rc::new(request);
         let (mut older, mut kept) = (None, Vec::new());
         for _ in 0..2 {
-            let answer = Rc::new(answer::Answer::new(&spool));
+            let answer = Rc::new(answer::SharedAnswer::new(&spool));
             let make = || Rc::clone(&answer);
             let unlike =
-                key::Asked { key: older.is_some().into(), conditional: None, reload: true };
+                key::AskedRequest { key: older.is_some().into(), conditional: None, reload: true };
             let decision = shared.table.borrow_mut().find(
                 &unlike,
                 &request.head.headers,

@@ -1,6 +1,6 @@
 //! Which requests are put to the proxies, and as what. Pure but for what the hall knows.
 
-use super::{Hall, Refusal};
+use super::{FrontRefusal, Hall};
 use crate::REQUEST_ID;
 use crate::Scheme;
 use crate::collector::key::Destination;
@@ -20,14 +20,14 @@ pub async fn admit(
     head: &RequestHead,
     client: IpAddr,
     within: &Within,
-) -> Result<Asked, Refusal> {
+) -> Result<Asked, FrontRefusal> {
     let asked = read(hall, head, client, within)?;
     if !direct_leads_to(hall, &asked) && !is_collector(hall).await {
-        return Err(Refusal::NotTheOrigin);
+        return Err(FrontRefusal::NotTheOrigin);
     }
     // Asking that took its time, and others may have come meanwhile.
     if hall.in_flight.get() >= hall.means.run.most_in_flight {
-        return Err(Refusal::TooManyRequests);
+        return Err(FrontRefusal::TooManyRequests);
     }
     Ok(asked)
 }
@@ -38,37 +38,37 @@ fn read(
     head: &RequestHead,
     client: IpAddr,
     within: &Within,
-) -> Result<Asked, Refusal> {
+) -> Result<Asked, FrontRefusal> {
     if hall.over.get() {
-        return Err(Refusal::Over);
+        return Err(FrontRefusal::Over);
     }
     match (head.hops_left(), &head.method) {
-        (Some(0), Method::Trace) => return Err(Refusal::TraceHere),
-        (Some(0), _) => return Err(Refusal::OptionsHere),
+        (Some(0), Method::Trace) => return Err(FrontRefusal::TraceHere),
+        (Some(0), _) => return Err(FrontRefusal::OptionsHere),
         _ => {}
     }
     match head.target.form() {
-        TargetForm::Asterisk => return Err(Refusal::OtherScheme),
+        TargetForm::Asterisk => return Err(FrontRefusal::OtherScheme),
         TargetForm::Absolute { scheme, .. } if Scheme::named(scheme).is_none() => {
-            return Err(Refusal::OtherScheme);
+            return Err(FrontRefusal::OtherScheme);
         }
         TargetForm::Absolute { .. } | TargetForm::Authority(_) | TargetForm::Origin(_) => {}
     }
     let named = Destination::of(head, within.scheme());
     if named.as_ref().is_some_and(|named| !within.takes(named)) {
-        return Err(Refusal::Misdirected);
+        return Err(FrontRefusal::Misdirected);
     }
     if head.authority().is_some_and(|authority| !authority.is_empty()) && named.is_none() {
-        return Err(Refusal::NotHttp);
+        return Err(FrontRefusal::NotHttp);
     }
     let path = head.origin_form().and_then(|path| String::from_utf8(path.into_owned()).ok());
-    let path = path.filter(|path| path.starts_with('/')).ok_or(Refusal::OtherScheme)?;
+    let path = path.filter(|path| path.starts_with('/')).ok_or(FrontRefusal::OtherScheme)?;
     let been_here = |via: &[u8]| via.ends_with(hall.via.as_bytes());
     if head.headers.tokens("via").any(been_here) {
-        return Err(Refusal::Loop);
+        return Err(FrontRefusal::Loop);
     }
     let (scheme, authority) = server(hall, head, named)?;
-    hall.front.reach.allows(&head.method).map_err(|_| Refusal::MethodNotAllowed)?;
+    hall.front.reach.allows(&head.method).map_err(|_| FrontRefusal::MethodNotAllowed)?;
     let message = Arc::new(message(hall, head, client));
     Ok(Asked { scheme, authority: authority.into(), path, message, at: Duration::ZERO })
 }
@@ -79,9 +79,10 @@ fn server(
     hall: &Hall,
     head: &RequestHead,
     named: Option<Destination>,
-) -> Result<(Scheme, String), Refusal> {
+) -> Result<(Scheme, String), FrontRefusal> {
     let Some(named) = named.filter(|named| !named.is_at(&hall.own)) else {
-        let missing = if head.authority().is_some() { Refusal::Loop } else { Refusal::NoHost };
+        let missing =
+            if head.authority().is_some() { FrontRefusal::Loop } else { FrontRefusal::NoHost };
         return hall
             .front
             .authority
@@ -93,7 +94,7 @@ fn server(
         && !hall.front.any_host
         && !matches!(Reach::Offline.literal(&named.host), Some(Ok(_)));
     if far {
-        return Err(Refusal::FarHost);
+        return Err(FrontRefusal::FarHost);
     }
     Ok((named.scheme, named.authority()))
 }

@@ -2,8 +2,8 @@
 //! and answered.
 
 use super::admission::{self, admit};
-use super::send::{self, Client, Next};
-use super::{Hall, Held, Refusal, stream};
+use super::send::{self, AfterAnswer, AnswerTarget};
+use super::{FrontRefusal, Hall, Held, stream};
 use crate::REQUEST_ID;
 use crate::collector::key::Destination;
 use crate::leap::relay::{Piece, tap};
@@ -38,7 +38,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// A request that has come whole, and its place among those under way.
 pub struct Taken<P> {
     pub asked: Asked,
-    pub client: Client,
+    pub client: AnswerTarget,
     pub place: P,
 }
 
@@ -66,7 +66,7 @@ impl House for Guest {
     }
 
     fn no_authority(&self) {
-        self.hall.refuse(Refusal::NoAuthority);
+        self.hall.refuse(FrontRefusal::NoAuthority);
     }
 
     fn not_entered(&self, reason: NotEntered) {
@@ -113,27 +113,27 @@ async fn requests(
         let next = send::answer(hall, Out::Text(stream), &client, pieces).await;
         drop(answering);
         match next {
-            Next::Request => {}
-            Next::Close => return stream.shutdown().await.map(|()| After::Over),
+            AfterAnswer::Request => {}
+            AfterAnswer::Close => return stream.shutdown().await.map(|()| After::Over),
             // What ends with the connection would look whole if that ended as usual.
-            Next::Reset => return inbound::reset(stream).map(|()| After::Over),
+            AfterAnswer::Reset => return inbound::reset(stream).map(|()| After::Over),
         }
     }
 }
 
 /// Waits until live servers may be asked for more.
-pub async fn turn(hall: &Hall) -> Result<(), Refusal> {
+pub async fn turn(hall: &Hall) -> Result<(), FrontRefusal> {
     let turn = hall.pacer.borrow_mut().turn(hall.front.reach, clock::monotonic());
     match turn {
         Ok(wait) if !wait.is_zero() => sleep(wait).await,
         Ok(_) => {}
-        Err(_) => return Err(Refusal::RateLimited),
+        Err(_) => return Err(FrontRefusal::RateLimited),
     }
     Ok(())
 }
 
 /// Has a request asked on every path; what comes of it for its client comes out of the receiver.
-pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (Client, Receiver<Piece>) {
+pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (AnswerTarget, Receiver<Piece>) {
     let Taken { asked, mut client, place } = taken;
     let (tap, pieces) = tap(hall.means.run.time_limit);
     let number = hall.begun.get();
@@ -158,20 +158,20 @@ async fn read<P>(
     (peer, within): (IpAddr, &Within),
     (decoder, input): (&mut RequestDecoder, &mut BytesMut),
     place: impl Fn(&Rc<Hall>) -> P,
-) -> io::Result<Option<Result<Came<P>, Refusal>>> {
+) -> io::Result<Option<Result<Came<P>, FrontRefusal>>> {
     let (mut begun, mut body): (Option<(Taken<P>, bool)>, _) = (None, BytesMut::new());
     let mut patience = Patience::new(IDLE, IDLE.min(hall.means.run.time_limit));
     loop {
         match decoder.next(input) {
-            Err(_) => return Ok(Some(Err(Refusal::NotHttp))),
+            Err(_) => return Ok(Some(Err(FrontRefusal::NotHttp))),
             Ok(Some(RequestEvent::Head(head, _))) if head.method == Method::Connect => {
                 let to = entrance::tunnel(hall.front.certificates.as_ref(), &head, within);
-                return Ok(Some(to.map(Came::Connect).map_err(Refusal::from)));
+                return Ok(Some(to.map(Came::Connect).map_err(FrontRefusal::from)));
             }
             Ok(Some(RequestEvent::Head(_, BodyLength::Length(length))))
                 if length > LARGEST_BODY as u64 =>
             {
-                return Ok(Some(Err(Refusal::BodyTooLarge)));
+                return Ok(Some(Err(FrontRefusal::BodyTooLarge)));
             }
             Ok(Some(RequestEvent::Head(head, length))) => {
                 let asked = match admit(hall, &head, peer, within).await {
@@ -187,7 +187,7 @@ async fn read<P>(
             }
             Ok(Some(RequestEvent::Body(data))) => {
                 if body.len() + data.len() > LARGEST_BODY {
-                    return Ok(Some(Err(Refusal::BodyTooLarge)));
+                    return Ok(Some(Err(FrontRefusal::BodyTooLarge)));
                 }
                 body.extend_from_slice(&data);
             }
@@ -208,8 +208,8 @@ async fn read<P>(
 }
 
 /// What of a request says how it is answered.
-pub fn client(head: &RequestHead) -> Client {
-    Client {
+pub fn client(head: &RequestHead) -> AnswerTarget {
+    AnswerTarget {
         version: head.version,
         persistent: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive,
         number: head.headers.get(REQUEST_ID).map(Bytes::copy_from_slice),
@@ -218,7 +218,7 @@ pub fn client(head: &RequestHead) -> Client {
 }
 
 /// Says why a request is refused, and ends the connection.
-async fn refuse(hall: &Hall, stream: &mut Inbound, reason: Refusal) -> io::Result<After> {
+async fn refuse(hall: &Hall, stream: &mut Inbound, reason: FrontRefusal) -> io::Result<After> {
     hall.refuse(reason);
     timeout(hall.means.run.time_limit, stream.write_all(&send::refusal(reason))).await??;
     stream.shutdown().await?;

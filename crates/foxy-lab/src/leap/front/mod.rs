@@ -10,7 +10,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::group::Group;
+use super::group::RequestGroup;
 use super::judging::Judging;
 use super::line::Line;
 use super::means::Means;
@@ -23,7 +23,7 @@ use crate::collector::reach::{Pacer, is_near};
 use crate::tls::{Certificates, NotEntered, entrance};
 use connection::Guest;
 use foxy_base::clock;
-pub use reasons::Refusal;
+pub use reasons::FrontRefusal;
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -95,8 +95,8 @@ impl Front {
 pub struct ClientReport {
     /// Connections that were accepted.
     pub connections: u64,
-    /// Requests and connections that were refused, by [`Refusal`].
-    pub refused: [u64; Refusal::ALL.len()],
+    /// Requests and connections that were refused, by [`FrontRefusal`].
+    pub refused: [u64; FrontRefusal::ALL.len()],
     /// Handshakes of clients that did not come about, by [`NotEntered`].
     pub not_entered: [u64; NotEntered::ALL.len()],
     /// Clients that went away, or took nothing for too long, before they had their answer.
@@ -108,7 +108,7 @@ pub struct ClientReport {
 impl ClientReport {
     /// Requests and connections that were refused for this reason.
     #[must_use]
-    pub const fn refused(&self, reason: Refusal) -> u64 {
+    pub const fn refused(&self, reason: FrontRefusal) -> u64 {
         self.refused[reason as usize]
     }
 }
@@ -117,7 +117,7 @@ impl ClientReport {
 struct Hall {
     means: Rc<Means>,
     front: Front,
-    ends: UnboundedSender<Group>,
+    ends: UnboundedSender<RequestGroup>,
     /// Whose copy the client gets: the origin's own, else the first proxy's.
     path: usize,
     /// This address as a request names it.
@@ -139,7 +139,7 @@ impl Hall {
         means: Rc<Means>,
         front: Front,
         address: SocketAddr,
-        ends: UnboundedSender<Group>,
+        ends: UnboundedSender<RequestGroup>,
     ) -> Self {
         Self {
             path: super::group::direct(&means.run.paths).unwrap_or(0),
@@ -163,7 +163,7 @@ impl Hall {
         act(&mut self.counts.borrow_mut());
     }
 
-    fn refuse(&self, reason: Refusal) {
+    fn refuse(&self, reason: FrontRefusal) {
         self.count(|counts| counts.refused[reason as usize] += 1);
     }
 }
@@ -234,8 +234,8 @@ pub fn serve(
         }
         let counts = hall.counts.borrow().clone();
         let mut report = judging.finish();
-        report.refused =
-            counts.refused(Refusal::TooManyRequests) + counts.refused(Refusal::TooManyConnections);
+        report.refused = counts.refused(FrontRefusal::TooManyRequests)
+            + counts.refused(FrontRefusal::TooManyConnections);
         report.clients = Some(counts);
         Ok(report)
     })
@@ -249,9 +249,9 @@ async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
         };
         let address = peer.ip().to_canonical();
         if !is_near(address) {
-            turn_away(&hall, &client, Refusal::Stranger);
+            turn_away(&hall, &client, FrontRefusal::Stranger);
         } else if hall.connections.get() >= hall.front.most_connections {
-            turn_away(&hall, &client, Refusal::TooManyConnections);
+            turn_away(&hall, &client, FrontRefusal::TooManyConnections);
         } else {
             hall.count(|counts| counts.connections += 1);
             let held = Held::new(&hall, |hall| &hall.connections);
@@ -266,7 +266,7 @@ async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
 }
 
 /// Says why, as far as the connection takes it at once, and closes it.
-fn turn_away(hall: &Hall, client: &TcpStream, reason: Refusal) {
+fn turn_away(hall: &Hall, client: &TcpStream, reason: FrontRefusal) {
     hall.refuse(reason);
     // A client that does not read what it is told loses nothing but that.
     let _ = client.try_write(&send::refusal(reason));

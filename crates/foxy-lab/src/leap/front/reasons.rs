@@ -5,7 +5,7 @@ use crate::tls::entrance::NoTunnel;
 
 /// The reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum FrontRefusal {
     /// More connections than allowed are open.
     TooManyConnections,
     /// More requests than allowed are under way.
@@ -47,7 +47,7 @@ pub enum Refusal {
     TraceHere,
 }
 
-impl Refusal {
+impl FrontRefusal {
     /// Every reason, in the order of a report's counts.
     pub const ALL: [Self; 19] = [
         Self::TooManyConnections,
@@ -154,7 +154,7 @@ impl Refusal {
     }
 }
 
-impl From<NoTunnel> for Refusal {
+impl From<NoTunnel> for FrontRefusal {
     fn from(reason: NoTunnel) -> Self {
         match reason {
             NoTunnel::Within => Self::TunnelWithin,
@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn every_reason_has_its_place_and_a_name_of_its_own() {
-        assert!(Refusal::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
+        assert!(FrontRefusal::ALL.iter().enumerate().all(|(at, &reason)| reason as usize == at));
         let names: std::collections::BTreeSet<_> =
-            Refusal::ALL.iter().map(|reason| reason.name()).collect();
-        assert_eq!(names.len(), Refusal::ALL.len());
+            FrontRefusal::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), FrontRefusal::ALL.len());
     }
 }

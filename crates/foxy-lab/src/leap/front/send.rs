@@ -1,8 +1,8 @@
 //! Sends one answer to its client as it comes on its path, and what is said in place of one.
 
-use super::{Hall, Refusal, admission};
+use super::{FrontRefusal, Hall, admission};
 use crate::REQUEST_ID;
-use crate::leap::Failure;
+use crate::leap::PathFailure;
 use crate::leap::relay::Piece;
 use crate::out::{self, Out};
 use bytes::{Bytes, BytesMut};
@@ -17,7 +17,7 @@ const SENT: usize = 64 << 10;
 
 /// How a client is answered.
 #[derive(Debug)]
-pub struct Client {
+pub struct AnswerTarget {
     /// The version that it speaks.
     pub version: Version,
     /// Whether it keeps its connection.
@@ -30,7 +30,7 @@ pub struct Client {
 
 /// What comes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum AfterAnswer {
     /// Another request.
     Request,
     /// The end of the connection.
@@ -43,14 +43,14 @@ pub enum Next {
 pub async fn answer(
     hall: &Hall,
     out: Out<'_>,
-    client: &Client,
+    client: &AnswerTarget,
     mut pieces: Receiver<Piece>,
-) -> Next {
-    let mut out = Sending { out, hall };
+) -> AfterAnswer {
+    let mut out = SendingAnswer { out, hall };
     let (head, length) = match pieces.recv().await {
         Some(Piece::Head(head, length)) => (head, length),
         Some(Piece::Failed(failure)) => return fail(out, failure).await,
-        Some(Piece::Body(_) | Piece::End) | None => return Next::Close,
+        Some(Piece::Body(_) | Piece::End) | None => return AfterAnswer::Close,
     };
     let (text, old) = (client.version != Version::Http2, client.version == Version::Http10);
     let unframed =
@@ -60,7 +60,7 @@ pub async fn answer(
         client.persistent && !unframed && length != BodyLength::Tunnel && !hall.over.get();
     let mut output = BytesMut::new();
     if out.head(&dressed(hall, client, head, (chunked, persistent)), &mut output).is_err() {
-        return Next::Close;
+        return AfterAnswer::Close;
     }
     loop {
         let piece = match pieces.try_recv() {
@@ -68,7 +68,7 @@ pub async fn answer(
             Err(TryRecvError::Disconnected) => None,
             Err(TryRecvError::Empty) => {
                 if out.send(&mut output).await.is_err() {
-                    return Next::Close;
+                    return AfterAnswer::Close;
                 }
                 pieces.recv().await
             }
@@ -81,28 +81,28 @@ pub async fn answer(
                 hall.count(|counts| counts.broken += 1);
                 // Bytes that cannot be sent any more are lost either way.
                 let _ = out.send(&mut output).await;
-                return if unframed { Next::Reset } else { Next::Close };
+                return if unframed { AfterAnswer::Reset } else { AfterAnswer::Close };
             }
         }
         if output.len() >= SENT && out.send(&mut output).await.is_err() {
-            return Next::Close;
+            return AfterAnswer::Close;
         }
     }
     if chunked {
         encode::last_chunk(&Headers::new(), &mut output);
     }
     match out.finish(&mut output).await {
-        Ok(()) if persistent => Next::Request,
-        _ => Next::Close,
+        Ok(()) if persistent => AfterAnswer::Request,
+        _ => AfterAnswer::Close,
     }
 }
 
-struct Sending<'a> {
+struct SendingAnswer<'a> {
     out: Out<'a>,
     hall: &'a Hall,
 }
 
-impl Sending<'_> {
+impl SendingAnswer<'_> {
     fn head(&mut self, head: &ResponseHead, output: &mut BytesMut) -> io::Result<()> {
         let begun = self.out.head(head, output);
         begun.map(drop).inspect_err(|_| self.hall.count(|counts| counts.gone += 1))
@@ -139,7 +139,7 @@ impl Sending<'_> {
 /// The head as this client gets it.
 fn dressed(
     hall: &Hall,
-    client: &Client,
+    client: &AnswerTarget,
     mut head: ResponseHead,
     (chunked, persistent): (bool, bool),
 ) -> ResponseHead {
@@ -167,17 +167,19 @@ fn dressed(
 }
 
 /// Says that the path has no answer.
-async fn fail(mut sending: Sending<'_>, failure: Failure) -> Next {
+async fn fail(mut sending: SendingAnswer<'_>, failure: PathFailure) -> AfterAnswer {
     let (status, known) = match failure {
-        Failure::Timeout => (504, "http_response_timeout"),
-        Failure::NoConnection | Failure::NoTunnel => (502, "connection_refused"),
-        Failure::Certificate => (502, "tls_certificate_error"),
-        Failure::Handshake => (502, "tls_protocol_error"),
-        Failure::Unanswered => (502, "connection_terminated"),
-        Failure::Closed | Failure::ConnectionReset | Failure::Reset => {
+        PathFailure::Timeout => (504, "http_response_timeout"),
+        PathFailure::NoConnection | PathFailure::NoTunnel => (502, "connection_refused"),
+        PathFailure::Certificate => (502, "tls_certificate_error"),
+        PathFailure::Handshake => (502, "tls_protocol_error"),
+        PathFailure::Unanswered => (502, "connection_terminated"),
+        PathFailure::Closed | PathFailure::ConnectionReset | PathFailure::Reset => {
             (502, "http_response_incomplete")
         }
-        Failure::NotHttp | Failure::Surplus | Failure::BodyToHead => (502, "http_protocol_error"),
+        PathFailure::NotHttp | PathFailure::Surplus | PathFailure::BodyToHead => {
+            (502, "http_protocol_error")
+        }
     };
     let name = &sending.hall.means.run.paths[sending.hall.path].name;
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
@@ -185,22 +187,22 @@ async fn fail(mut sending: Sending<'_>, failure: Failure) -> Next {
     head.headers.append("Proxy-Status", format!("foxy-leap; error={known}"));
     // A client that does not take even that is counted there.
     let _ = sending.whole(&head, &text).await;
-    Next::Close
+    AfterAnswer::Close
 }
 
 /// Says on a stream why a request is refused.
-pub async fn refuse(hall: &Hall, out: Out<'_>, reason: Refusal) {
+pub async fn refuse(hall: &Hall, out: Out<'_>, reason: FrontRefusal) {
     let (head, text) = refused(reason);
     // A client that does not take even that is counted there.
-    let _ = Sending { out, hall }.whole(&head, &text).await;
+    let _ = SendingAnswer { out, hall }.whole(&head, &text).await;
 }
 
 /// The text that says why a request is refused.
-pub fn refusal(reason: Refusal) -> BytesMut {
+pub fn refusal(reason: FrontRefusal) -> BytesMut {
     out::as_text(&refused(reason))
 }
 
-fn refused(reason: Refusal) -> (ResponseHead, String) {
+fn refused(reason: FrontRefusal) -> (ResponseHead, String) {
     let text = format!("foxy leap: {}\n", reason.description());
     (out::own(reason.status(), &text), text)
 }

@@ -2,7 +2,7 @@
 
 use super::admission::{admit, with_body};
 use super::connection::{Guest, LARGEST_BODY, Taken, begin, client, turn};
-use super::{Hall, Held, Refusal, send};
+use super::{FrontRefusal, Hall, Held, send};
 use crate::out::Out;
 use crate::streams::{self, Frames, NotWhole};
 use crate::tls::entrance::Within;
@@ -45,17 +45,17 @@ async fn take<P>(
     request: http::Request<RecvStream>,
     within: &Within,
     place: impl Fn(&Rc<Hall>) -> P,
-) -> Result<Taken<P>, Refusal> {
-    let (head, length) = streams::head_of(&request).map_err(|_| Refusal::NotHttp)?;
+) -> Result<Taken<P>, FrontRefusal> {
+    let (head, length) = streams::head_of(&request).map_err(|_| FrontRefusal::NotHttp)?;
     if head.method == Method::Connect {
-        return Err(Refusal::TunnelWithin);
+        return Err(FrontRefusal::TunnelWithin);
     }
     let asked = admit(hall, &head, *peer, within).await?;
     let taken = Taken { asked, client: client(&head), place: place(hall) };
     let body = streams::whole(request.into_body(), LARGEST_BODY, hall.means.run.time_limit).await;
     let body = body.map_err(|reason| match reason {
-        NotWhole::TooLarge => Refusal::BodyTooLarge,
-        NotWhole::Broken => Refusal::NotHttp,
+        NotWhole::TooLarge => FrontRefusal::BodyTooLarge,
+        NotWhole::Broken => FrontRefusal::NotHttp,
     })?;
     let body = (length != BodyLength::None).then_some(body);
     Ok(Taken { asked: with_body(taken.asked, body), ..taken })

@@ -180,7 +180,7 @@ fn an_answer_that_breaks_off_breaks_off_for_the_client() {
 #[test]
 fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
     let live = Reach::Live { any_method: false, rate: 1000.0 };
-    let check = |front: Front, most: usize, text: &str, reason: Refusal| {
+    let check = |front: Front, most: usize, text: &str, reason: FrontRefusal| {
         let running = start(LeapRun { most_in_flight: most, ..two(honest(), honest()) }, front);
         let answer = running.ask(text);
         assert!(answer.starts_with(&format!("HTTP/1.1 {} ", reason.status())), "{answer}");
@@ -192,18 +192,18 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
             "{text}"
         );
     };
-    check(front(), 8, "what?\r\n\r\n", Refusal::NotHttp);
+    check(front(), 8, "what?\r\n\r\n", FrontRefusal::NotHttp);
     check(
         front(),
         8,
         "CONNECT o.test:443 HTTP/1.1\r\nHost: o.test:443\r\n\r\n",
-        Refusal::NoAuthority,
+        FrontRefusal::NoAuthority,
     );
-    check(front(), 8, &format!("GET ftp://o.test/ HTTP/1.1\r\n{LAST}"), Refusal::OtherScheme);
+    check(front(), 8, &format!("GET ftp://o.test/ HTTP/1.1\r\n{LAST}"), FrontRefusal::OtherScheme);
     for (method, target, reason) in [
-        ("OPTIONS", "*", Refusal::OptionsHere),
-        ("OPTIONS", "/a", Refusal::OptionsHere),
-        ("TRACE", "/a", Refusal::TraceHere),
+        ("OPTIONS", "*", FrontRefusal::OptionsHere),
+        ("OPTIONS", "/a", FrontRefusal::OptionsHere),
+        ("TRACE", "/a", FrontRefusal::TraceHere),
     ] {
         check(
             front(),
@@ -212,29 +212,29 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
             reason,
         );
     }
-    check(front(), 0, &format!("GET /a HTTP/1.1\r\n{LAST}"), Refusal::TooManyRequests);
-    check(Front { most_connections: 0, ..front() }, 8, "", Refusal::TooManyConnections);
+    check(front(), 0, &format!("GET /a HTTP/1.1\r\n{LAST}"), FrontRefusal::TooManyRequests);
+    check(Front { most_connections: 0, ..front() }, 8, "", FrontRefusal::TooManyConnections);
     check(
         Front { any_host: false, ..front() },
         8,
         &format!("GET / HTTP/1.1\r\n{LAST}"),
-        Refusal::FarHost,
+        FrontRefusal::FarHost,
     );
     check(
         Front { reach: live, ..front() },
         8,
         &format!("HEAD / HTTP/1.1\r\n{LAST}"),
-        Refusal::MethodNotAllowed,
+        FrontRefusal::MethodNotAllowed,
     );
-    check(Front { authority: None, ..front() }, 8, "GET / HTTP/1.0\r\n\r\n", Refusal::NoHost);
+    check(Front { authority: None, ..front() }, 8, "GET / HTTP/1.0\r\n\r\n", FrontRefusal::NoHost);
     let long = (1 << 20) + 1;
     let chunk = format!("{long:x}\r\n{}", "x".repeat(long));
     let chunked = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{LAST}{chunk}");
-    check(front(), 8, &chunked, Refusal::BodyTooLarge);
+    check(front(), 8, &chunked, FrontRefusal::BodyTooLarge);
     // What says so beforehand is not waited for.
     let said =
         format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
-    check(front(), 8, &said, Refusal::BodyTooLarge);
+    check(front(), 8, &said, FrontRefusal::BodyTooLarge);
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn where_the_direct_path_leads_to_one_server_no_other_is_asked_for() {
         let running = start(run, here);
         let answer = running.ask(&format!("GET {url} HTTP/1.1\r\n{LAST}"));
         let clients = running.stop().0.clients.expect("clients");
-        (answer[..12].to_owned(), clients.refused(Refusal::NotTheOrigin))
+        (answer[..12].to_owned(), clients.refused(FrontRefusal::NotTheOrigin))
     };
     let port = origin.port();
     for url in [format!("http://{origin}/a"), format!("http://localhost:{port}/a")] {
@@ -270,7 +270,10 @@ fn a_request_that_comes_round_again_is_a_loop() {
     let running = start(two(address, address), own);
     let answer = running.ask(&format!("GET /a HTTP/1.1\r\n{LAST}"));
     assert!(answer.starts_with("HTTP/1.1 508 "), "{answer}");
-    assert_eq!(running.stop().0.clients.map(|clients| clients.refused(Refusal::Loop)), Some(2));
+    assert_eq!(
+        running.stop().0.clients.map(|clients| clients.refused(FrontRefusal::Loop)),
+        Some(2)
+    );
 }
 
 #[test]

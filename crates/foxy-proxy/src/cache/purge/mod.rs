@@ -9,7 +9,7 @@ mod rule;
 mod table;
 
 pub use rule::{BadName, NAME_LIMIT, Named, Order, Rule, Scope, Strength, key_of};
-pub use table::{Limits, Table, Verdict};
+pub use table::{Limits, PurgeTable, Verdict};
 
 pub(crate) use rule::{site_of, tags, url_of};
 
@@ -46,14 +46,14 @@ impl Clone for Cleared {
 pub struct PurgeBook {
     era: u64,
     latest: AtomicU64,
-    table: RwLock<Table>,
+    table: RwLock<PurgeTable>,
 }
 
 impl PurgeBook {
     /// A book of this series, with the rules that are known and the number of the last purge.
     #[must_use]
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
-        let mut table = Table::default();
+        let mut table = PurgeTable::default();
         rules.iter().for_each(|rule| table.add(rule));
         let newest = rules.iter().map(|rule| rule.moment).max().unwrap_or(0);
         Self {

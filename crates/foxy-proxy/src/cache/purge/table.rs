@@ -90,7 +90,7 @@ impl Marks {
 
 /// The rules.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct PurgeTable {
     limits: Limits,
     urls: HashMap<Key, (Site, Marks)>,
     tags: HashMap<u128, Marks>,
@@ -100,7 +100,7 @@ pub struct Table {
     newest_tag: u64,
 }
 
-impl Table {
+impl PurgeTable {
     /// An empty one with these limits.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {

@@ -15,13 +15,13 @@ fn rule(named: Option<Named>, name: &str, strength: Strength, moment: u64) -> Ve
         .collect()
 }
 
-fn table(limits: Limits, rules: &[Vec<Rule>]) -> Table {
-    let mut table = Table::with_limits(limits);
+fn table(limits: Limits, rules: &[Vec<Rule>]) -> PurgeTable {
+    let mut table = PurgeTable::with_limits(limits);
     rules.iter().flatten().for_each(|rule| table.add(rule));
     table
 }
 
-fn judge(table: &Table, url: &str, begun: u64) -> Verdict {
+fn judge(table: &PurgeTable, url: &str, begun: u64) -> Verdict {
     let mut headers = Headers::new();
     headers.append("Surrogate-Key", "shoes red");
     table.judge(url.as_bytes(), tags(&headers), begun)
@@ -121,7 +121,7 @@ fn however_many_rules_there_are_none_is_forgotten_and_the_table_stays_small() {
     const SEED: u64 = 11;
     let limits = Limits { urls: 16, tags: 8, prefixes: 8, sites: 4 };
     let mut random = Random::new(SEED);
-    let (mut bounded, mut whole) = (Table::with_limits(limits), Table::default());
+    let (mut bounded, mut whole) = (PurgeTable::with_limits(limits), PurgeTable::default());
     for moment in 1..=400 {
         let strength =
             if random.next_u64().is_multiple_of(2) { Strength::Soft } else { Strength::Hard };

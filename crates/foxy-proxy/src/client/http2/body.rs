@@ -20,12 +20,12 @@ pub(crate) struct Http2Body {
     wire: Rc<Wire>,
     /// Bytes handed out that the client does not know to be taken yet.
     held: usize,
-    place: Place,
+    place: BodyPhase,
 }
 
 /// How far it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum BodyPhase {
     Data,
     Trailers,
     End,
@@ -33,7 +33,7 @@ enum Place {
 
 impl Http2Body {
     pub(crate) fn new(stream: RecvStream, limits: Limits, wire: Rc<Wire>) -> Self {
-        Self { stream, limits, wire, held: 0, place: Place::Data }
+        Self { stream, limits, wire, held: 0, place: BodyPhase::Data }
     }
 
     /// The next part; it may take `limit` to come.
@@ -42,15 +42,15 @@ impl Http2Body {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<RequestEvent, ReadEnd>> {
-        if self.place == Place::Data {
+        if self.place == BodyPhase::Data {
             if let Some(data) = ready!(self.poll_data(context)?) {
                 return Poll::Ready(Ok(RequestEvent::Body(data)));
             }
-            self.place = Place::Trailers;
+            self.place = BodyPhase::Trailers;
         }
-        if self.place == Place::Trailers {
+        if self.place == BodyPhase::Trailers {
             let found = ready!(self.stream.poll_trailers(context)).map_err(|_| ReadEnd::Broken)?;
-            self.place = Place::End;
+            self.place = BodyPhase::End;
             if let Some(found) = found {
                 if self.wire.has_malformed_trailers(self.stream.stream_id().as_u32()) {
                     return Poll::Ready(Err(ReadEnd::Malformed(DecodeError::InvalidHeaderName)));

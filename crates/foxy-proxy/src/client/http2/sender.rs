@@ -7,7 +7,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::opening::{Framing, Opening};
 use crate::request::progress::Progress;
 use crate::request::sent::After;
-use crate::request::sent::{Taken, WriteEnd, within};
+use crate::request::sent::{ClientTook, WriteEnd, within};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use h2::server::SendResponse;
@@ -206,20 +206,20 @@ impl<'a> Http2Sender<'a> {
         &mut self,
         part: &mut Bytes,
         patience: impl Fn() -> Duration,
-    ) -> Result<Taken, WriteEnd> {
+    ) -> Result<ClientTook, WriteEnd> {
         self.open(false).await?;
         while !part.is_empty() {
             let room = within(patience(), self.room(part.len().min(PIECE))).await;
             let Some(room) = room else {
                 self.out.borrow_mut().want_nothing();
-                return Ok(Taken::Partly);
+                return Ok(ClientTook::Partly);
             };
             let piece = Bytes::copy_from_slice(&part.split_to(room?));
             self.body_sent += piece.len() as u64;
             let last = self.framing == Framing::Length(self.body_sent);
             self.out.borrow_mut().data(piece, last)?;
         }
-        Ok(Taken::All)
+        Ok(ClientTook::All)
     }
 
     pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {

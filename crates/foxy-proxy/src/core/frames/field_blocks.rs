@@ -54,7 +54,7 @@ enum Number {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum BlockStep {
     Field,
     Length(Text),
     More(Number),
@@ -66,7 +66,7 @@ enum Step {
 pub(crate) struct FieldBlocks {
     /// Which entries of the dynamic table are pseudo-fields, the newest first.
     recent: VecDeque<bool>,
-    step: Step,
+    step: BlockStep,
     form: Form,
     /// The number that is read, or what is left of a string.
     number: usize,
@@ -85,7 +85,7 @@ impl FieldBlocks {
     pub(crate) const fn new() -> Self {
         Self {
             recent: VecDeque::new(),
-            step: Step::Field,
+            step: BlockStep::Field,
             form: Form::Indexed,
             number: 0,
             shift: 0,
@@ -104,7 +104,7 @@ impl FieldBlocks {
         if is_continued {
             (self.padded, self.skip) = (false, 0);
         } else {
-            (self.step, self.first) = (Step::Field, None);
+            (self.step, self.first) = (BlockStep::Field, None);
             self.padded = frame.has(flag::PADDED);
             self.skip = if frame.has(flag::PRIORITY) { 5 } else { 0 };
         }
@@ -138,7 +138,7 @@ impl FieldBlocks {
         while let [byte, rest @ ..] = bytes {
             let byte = *byte;
             match self.step {
-                Step::Text(text) => {
+                BlockStep::Text(text) => {
                     if text == Text::Name && !self.begun {
                         self.pseudo =
                             if self.huffman { byte >> 1 == HUFFMAN_COLON } else { byte == b':' };
@@ -152,7 +152,7 @@ impl FieldBlocks {
                     }
                     continue;
                 }
-                Step::Field => {
+                BlockStep::Field => {
                     let (form, bits) = match byte {
                         0x80.. => (Form::Indexed, 7),
                         0x40.. => (Form::Added, 6),
@@ -162,11 +162,11 @@ impl FieldBlocks {
                     self.form = form;
                     self.begin_number(byte, bits, Number::Index);
                 }
-                Step::Length(text) => {
+                BlockStep::Length(text) => {
                     self.huffman = byte & 0x80 != 0;
                     self.begin_number(byte, 7, Number::Length(text));
                 }
-                Step::More(number) => {
+                BlockStep::More(number) => {
                     // What has more digits than the library takes ends the connection.
                     if self.shift < 28 {
                         self.number += usize::from(byte & 0x7f) << self.shift;
@@ -187,7 +187,7 @@ impl FieldBlocks {
         self.number = usize::from(byte & most);
         self.shift = 0;
         if byte & most == most {
-            self.step = Step::More(number);
+            self.step = BlockStep::More(number);
         } else {
             self.has(number);
         }
@@ -196,21 +196,21 @@ impl FieldBlocks {
     /// A number has been read.
     fn has(&mut self, number: Number) {
         match (number, self.form) {
-            (Number::Index, Form::NewSize) => self.step = Step::Field,
+            (Number::Index, Form::NewSize) => self.step = BlockStep::Field,
             (Number::Index, Form::Indexed) => {
                 self.pseudo = self.is_pseudo(self.number);
                 self.field();
             }
             (Number::Index, Form::Added | Form::NotAdded) if self.number == 0 => {
-                self.step = Step::Length(Text::Name);
+                self.step = BlockStep::Length(Text::Name);
             }
             (Number::Index, Form::Added | Form::NotAdded) => {
                 self.pseudo = self.is_pseudo(self.number);
-                self.step = Step::Length(Text::Value);
+                self.step = BlockStep::Length(Text::Value);
             }
             (Number::Length(text), _) => {
                 self.begun = false;
-                self.step = Step::Text(text);
+                self.step = BlockStep::Text(text);
                 if self.number == 0 {
                     self.pseudo &= text == Text::Value;
                     self.ends(text);
@@ -222,7 +222,7 @@ impl FieldBlocks {
     /// A string has been read.
     fn ends(&mut self, text: Text) {
         match text {
-            Text::Name => self.step = Step::Length(Text::Value),
+            Text::Name => self.step = BlockStep::Length(Text::Value),
             Text::Value => {
                 if self.form == Form::Added {
                     self.recent.truncate(ENTRIES - 1);
@@ -236,7 +236,7 @@ impl FieldBlocks {
     /// A field has been read.
     fn field(&mut self) {
         self.first.get_or_insert(self.pseudo);
-        self.step = Step::Field;
+        self.step = BlockStep::Field;
     }
 
     fn is_pseudo(&self, index: usize) -> bool {

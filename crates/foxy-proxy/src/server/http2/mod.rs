@@ -11,12 +11,12 @@ use crate::client::http2::fields::fields;
 use crate::client::http2::io::{Stalled, WatchedIo};
 use crate::client::http2::sender::SEND_BUFFER;
 use crate::client::http2::wire::Wire;
-use crate::client::io::{ClientConnection, Patience};
+use crate::client::io::{ClientConnection, ReadTimer};
 use crate::client::linger::linger;
 use crate::core::counters::Counter;
 use crate::core::places::Activity;
-use crate::core::waiting::{Held, Waiting};
-use crate::server::http2::resets::{Resets, Verdict};
+use crate::core::waiting::{HeldBytes, Waiting};
+use crate::server::http2::resets::{ResetVerdict, Resets};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::Limits;
@@ -63,7 +63,7 @@ const BROKEN_STREAMS: usize = 100;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How a connection ended.
-enum End {
+enum ConnectionEnd {
     /// Both sides know.
     Closed,
     /// The client broke a rule, and was told so.
@@ -123,7 +123,7 @@ pub(crate) struct Open {
     streams: Rc<Streams>,
     stream: u32,
     head: usize,
-    held: Held,
+    held: HeldBytes,
 }
 
 impl Open {
@@ -134,7 +134,7 @@ impl Open {
 
     /// Notes that the client gave it up.
     pub(crate) fn given_up(&self) {
-        if self.streams.resets.borrow_mut().one(Instant::now()) == Verdict::TooMany {
+        if self.streams.resets.borrow_mut().one(Instant::now()) == ResetVerdict::TooMany {
             self.wire().calm.notify_one();
         }
     }
@@ -184,13 +184,13 @@ pub(crate) async fn serve(
             })
             .await
         }
-        Ok(Err(_)) => End::Broken,
-        Err(_) => End::Stalled,
+        Ok(Err(_)) => ConnectionEnd::Broken,
+        Err(_) => ConnectionEnd::Stalled,
     };
     match end {
-        End::Closed => {}
-        End::Broken => linger(connection).await,
-        End::Stalled => {
+        ConnectionEnd::Closed => {}
+        ConnectionEnd::Broken => linger(connection).await,
+        ConnectionEnd::Stalled => {
             // Should the system not make a reset of the coming close, what the client does not take
             // is sent for a while.
             let _ = connection.stream.with_socket(tokio::net::TcpStream::set_zero_linger);
@@ -218,10 +218,10 @@ async fn drive(
     mut frames: Connection<WatchedIo<'_>, Bytes>,
     (stalled, streams): (&Stalled, Rc<Streams>),
     start: impl Fn(http::Request<RecvStream>, Respond, Open),
-) -> End {
+) -> ConnectionEnd {
     let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);
     let mut stop = worker.stop.clone();
-    let mut patience = Patience::new();
+    let mut patience = ReadTimer::new();
     let mut leaving: Option<Instant> = None;
     let (mut calmed, mut wide) = (false, None);
     loop {
@@ -232,8 +232,8 @@ async fn drive(
             None => streams.since.get() + idle,
         });
         match (stalled_until, quiet_until) {
-            (Some(until), _) if until <= now => return End::Stalled,
-            (_, Some(until)) if until <= now && leaving.is_some() => return End::Closed,
+            (Some(until), _) if until <= now => return ConnectionEnd::Stalled,
+            (_, Some(until)) if until <= now && leaving.is_some() => return ConnectionEnd::Closed,
             (_, Some(until)) if until <= now => {
                 frames.graceful_shutdown();
                 leaving = Some(now);
@@ -259,11 +259,11 @@ async fn drive(
                         None => respond.send_reset(Reason::REFUSED_STREAM),
                     }
                 }
-                Some(Err(_)) => return End::Broken,
+                Some(Err(_)) => return ConnectionEnd::Broken,
                 // What the client has sent beyond would reset the connection, and the farewell with
                 // it.
-                None if calmed => return End::Broken,
-                None => return End::Closed,
+                None if calmed => return ConnectionEnd::Broken,
+                None => return ConnectionEnd::Closed,
             },
             () = streams.wire.calm.notified(), if !calmed => {
                 calmed = true;

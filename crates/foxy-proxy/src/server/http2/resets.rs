@@ -20,7 +20,7 @@ pub(crate) struct Resets {
 
 /// Whether a client may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ResetVerdict {
     Fine,
     TooMany,
 }
@@ -31,7 +31,7 @@ impl Resets {
     }
 
     /// Takes one.
-    pub(crate) fn one(&mut self, now: Instant) -> Verdict {
+    pub(crate) fn one(&mut self, now: Instant) -> ResetVerdict {
         let regained = now.saturating_duration_since(self.at).as_millis() / EACH.as_millis();
         let regained = u32::try_from(regained).unwrap_or(u32::MAX);
         if regained >= AT_ONCE - self.left {
@@ -43,9 +43,9 @@ impl Resets {
         match self.left.checked_sub(1) {
             Some(left) => {
                 self.left = left;
-                Verdict::Fine
+                ResetVerdict::Fine
             }
-            None => Verdict::TooMany,
+            None => ResetVerdict::TooMany,
         }
     }
 }
@@ -59,7 +59,7 @@ mod tests {
         let start = Instant::now();
         let mut resets = Resets::new(start);
         let mut taken = |count: u32, at: Instant| {
-            (0..count).filter(|_| resets.one(at) == Verdict::Fine).count()
+            (0..count).filter(|_| resets.one(at) == ResetVerdict::Fine).count()
         };
         assert_eq!(taken(AT_ONCE + 10, start), AT_ONCE as usize);
         assert_eq!(taken(10, start + EACH * 3), 3);

@@ -17,7 +17,7 @@ use crate::request::sent::Aborted;
 use crate::server::dispatch::request;
 use crate::server::ended::Ended;
 use crate::server::http2::Open;
-use crate::server::log_request::{Read, RequestLog};
+use crate::server::log_request::{ReadRequest, RequestLog};
 use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -57,15 +57,15 @@ pub(crate) async fn serve(
     });
     let progress = Rc::clone(&out.borrow().progress);
     let (read, found) = match found {
-        Ok((head, length, refusal)) => (Read::Head(head, scheme), Ok((length, refusal))),
+        Ok((head, length, refusal)) => (ReadRequest::Head(head, scheme), Ok((length, refusal))),
         Err(error) => {
             let (method, url) = (parts.method.as_str().into(), parts.uri.to_string().into());
-            (Read::Words { method, url }, Err(error))
+            (ReadRequest::Words { method, url }, Err(error))
         }
     };
     let mut log = RequestLog::begin(&worker, peer, started, read, &progress);
     let (ended, bytes) = match (&mut log.read, &found) {
-        (Read::Head(head, _), Ok((length, refusal))) => {
+        (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
             let mut client = Client::Http2(Http2Stream { out: &out, body: &mut body, scheme });
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
@@ -77,7 +77,7 @@ pub(crate) async fn serve(
                 }
             }
         }
-        (Read::Words { .. }, Ok(_)) => unreachable!("what is accepted has a head"),
+        (ReadRequest::Words { .. }, Ok(_)) => unreachable!("what is accepted has a head"),
         (_, Err(error)) => {
             let head_only = parts.method == http::Method::HEAD;
             let options =

@@ -24,7 +24,7 @@ const WAITING: usize = 8192;
 const ORIGINS: usize = 4096;
 
 /// How an attempt to connect ended, for all who waited for it.
-pub(crate) enum Outcome {
+pub(crate) enum DialOutcome {
     /// There is one more HTTP/2 connection.
     Joined,
     /// The origin chose HTTP/1.1; the connection is for whoever takes it first.
@@ -36,11 +36,11 @@ pub(crate) enum Outcome {
 /// An attempt to connect that may be waited for.
 #[derive(Default)]
 pub(crate) struct Attempt {
-    outcome: RefCell<Option<Rc<Outcome>>>,
+    outcome: RefCell<Option<Rc<DialOutcome>>>,
 }
 
 /// What is known of one origin.
-pub(crate) struct Line {
+pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,
     chose_http1: Cell<bool>,
@@ -52,21 +52,21 @@ pub(crate) struct Line {
 }
 
 /// A place among those who wait for room.
-pub(crate) struct Waiting<'a>(&'a Line);
+pub(crate) struct WaitingForRoom<'a>(&'a OriginConnections);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingForRoom<'_> {
     fn drop(&mut self) {
         self.0.waiting.set(self.0.waiting.get() - 1);
     }
 }
 
 impl Attempt {
-    pub(crate) fn outcome(&self) -> Option<Rc<Outcome>> {
+    pub(crate) fn outcome(&self) -> Option<Rc<DialOutcome>> {
         self.outcome.borrow().clone()
     }
 }
 
-impl Line {
+impl OriginConnections {
     fn new() -> Self {
         Self {
             connections: RefCell::default(),
@@ -118,11 +118,11 @@ impl Line {
 
     /// Ends it. An origin that has connections and refuses another is not asked for more until the
     /// next sweep.
-    pub(crate) fn end(&self, attempt: &Attempt, outcome: Outcome) {
+    pub(crate) fn end(&self, attempt: &Attempt, outcome: DialOutcome) {
         match &outcome {
-            Outcome::Joined => self.chose_http1.set(false),
-            Outcome::Http1(_) => self.chose_http1.set(true),
-            Outcome::Failed(_) => self.most.set(self.usable().max(1)),
+            DialOutcome::Joined => self.chose_http1.set(false),
+            DialOutcome::Http1(_) => self.chose_http1.set(true),
+            DialOutcome::Failed(_) => self.most.set(self.usable().max(1)),
         }
         *attempt.outcome.borrow_mut() = Some(Rc::new(outcome));
         self.attempt.take();
@@ -130,12 +130,12 @@ impl Line {
     }
 
     /// A place to wait in, unless too many wait.
-    pub(crate) fn wait(&self) -> Option<Waiting<'_>> {
+    pub(crate) fn wait(&self) -> Option<WaitingForRoom<'_>> {
         if self.waiting.get() >= WAITING {
             return None;
         }
         self.waiting.set(self.waiting.get() + 1);
-        Some(Waiting(self))
+        Some(WaitingForRoom(self))
     }
 
     /// Whether there is any connection that takes further requests.
@@ -168,7 +168,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for OriginConnections {
     fn drop(&mut self) {
         self.connections.get_mut().iter().for_each(|connection| connection.retire());
     }
@@ -177,19 +177,19 @@ impl Drop for Line {
 /// All of a worker's lines.
 #[derive(Default)]
 pub(crate) struct Lines {
-    lines: HashMap<Origin, Rc<Line>>,
+    lines: HashMap<Origin, Rc<OriginConnections>>,
 }
 
 impl Lines {
     /// The line of an origin.
-    pub(crate) fn line(&mut self, origin: &Origin) -> Rc<Line> {
+    pub(crate) fn line(&mut self, origin: &Origin) -> Rc<OriginConnections> {
         if let Some(line) = self.lines.get(origin) {
             return Rc::clone(line);
         }
         if self.lines.len() >= ORIGINS {
             self.lines.retain(|_, line| Rc::strong_count(line) > 1 || line.is_connected());
         }
-        let line = Rc::new(Line::new());
+        let line = Rc::new(OriginConnections::new());
         self.lines.insert(origin.clone(), Rc::clone(&line));
         line
     }

@@ -12,9 +12,9 @@ mod stream;
 
 pub(crate) use connection::{Lease, begin};
 pub use error::Http2Error;
-pub(crate) use lines::{Attempt, Line, Lines, Outcome};
+pub(crate) use lines::{Attempt, DialOutcome, Lines, OriginConnections};
 pub(crate) use message::request;
-pub(crate) use stream::Http2Stream;
+pub(crate) use stream::Http2Exchange;
 
 /// Whether HTTP/2 is spoken with origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

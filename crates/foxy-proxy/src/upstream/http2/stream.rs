@@ -7,7 +7,7 @@ use crate::upstream::error::UpstreamError;
 use crate::upstream::http2::connection::Lease;
 use crate::upstream::http2::error::Http2Error;
 use crate::upstream::http2::message;
-use crate::upstream::sending::{Again, Sending, Stage, Turn, at};
+use crate::upstream::sending::{Again, Sending, Stage, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseEvent};
@@ -25,14 +25,14 @@ use tokio::time::Instant;
 const READ_WHOLE: u64 = 16 << 10;
 
 /// A request and its response.
-pub(crate) struct Http2Stream {
+pub(crate) struct Http2Exchange {
     // Dropped before the lease, so that the connection knows of the end before anyone is told that
     // there is room.
     reading: Reading,
     sender: SendStream<Bytes>,
     lease: Lease,
     out: Bytes,
-    end: End,
+    end: RequestEnd,
     interim: usize,
     /// A head and what came of its body, until that is whole.
     held: Holding,
@@ -57,7 +57,7 @@ struct Holding {
 }
 
 /// How the request ends.
-enum End {
+enum RequestEnd {
     /// More is to come from the client.
     Open,
     /// With the last byte of what is on its way.
@@ -69,7 +69,7 @@ enum End {
 }
 
 /// What moved.
-enum Moved {
+enum Http2Progress {
     Read(Result<ResponseEvent, Failure>),
     Sent(Result<(), h2::Error>),
 }
@@ -80,7 +80,7 @@ enum Failure {
     Ours(UpstreamError),
 }
 
-impl Http2Stream {
+impl Http2Exchange {
     /// Sends the head of a request; `None` if the connection takes no further one.
     pub(crate) fn open(
         mut lease: Lease,
@@ -93,7 +93,7 @@ impl Http2Stream {
             sender,
             lease,
             out: Bytes::new(),
-            end: if body_is_complete { End::Sent } else { End::Open },
+            end: if body_is_complete { RequestEnd::Sent } else { RequestEnd::Open },
             interim: 0,
             held: Holding::default(),
             answered: false,
@@ -112,23 +112,24 @@ impl Http2Stream {
         request: &mut Sending,
         stage: Stage,
         settings: &UpstreamSettings,
-    ) -> Result<Turn, UpstreamError> {
+    ) -> Result<WaitEnd, UpstreamError> {
         loop {
-            let sending = !self.out.is_empty() || matches!(self.end, End::Data | End::Trailers(_));
+            let sending = !self.out.is_empty()
+                || matches!(self.end, RequestEnd::Data | RequestEnd::Trailers(_));
             let wants_piece = !sending && request.wants_piece();
             let deadline = request.wait(stage, sending, settings).map(|wait| self.active + wait);
             let Sending { method, body, .. } = request;
             tokio::select! {
                 biased;
                 moved = poll_fn(|context| self.poll(context, method, &settings.limits, sending)) => match moved {
-                    Moved::Read(Ok(event)) => {
+                    Http2Progress::Read(Ok(event)) => {
                         self.answered = true;
-                        return Ok(Turn::Event(event));
+                        return Ok(WaitEnd::Event(event));
                     }
-                    Moved::Read(Err(failure)) => return self.failed(failure),
-                    Moved::Sent(Ok(())) => self.active = Instant::now(),
-                    Moved::Sent(Err(_)) => {
-                        (self.out, self.end) = (Bytes::new(), End::Sent);
+                    Http2Progress::Read(Err(failure)) => return self.failed(failure),
+                    Http2Progress::Sent(Ok(())) => self.active = Instant::now(),
+                    Http2Progress::Sent(Err(_)) => {
+                        (self.out, self.end) = (Bytes::new(), RequestEnd::Sent);
                         body.refuse();
                     }
                 },
@@ -152,12 +153,12 @@ impl Http2Stream {
             Accepted::Data { data, last } => {
                 self.out = data;
                 if last {
-                    self.end = End::Data;
+                    self.end = RequestEnd::Data;
                 }
             }
-            Accepted::End(trailers) if trailers.is_empty() => self.end = End::Data,
+            Accepted::End(trailers) if trailers.is_empty() => self.end = RequestEnd::Data,
             Accepted::End(trailers) => {
-                self.end = End::Trailers(message::request_trailers(&trailers))
+                self.end = RequestEnd::Trailers(message::request_trailers(&trailers))
             }
             Accepted::Nothing => {}
         }
@@ -170,11 +171,11 @@ impl Http2Stream {
         method: &Method,
         limits: &Limits,
         sending: bool,
-    ) -> Poll<Moved> {
+    ) -> Poll<Http2Progress> {
         if let Poll::Ready(read) = self.poll_read(context, method, limits) {
-            return Poll::Ready(Moved::Read(read));
+            return Poll::Ready(Http2Progress::Read(read));
         }
-        if sending { self.poll_send(context).map(Moved::Sent) } else { Poll::Pending }
+        if sending { self.poll_send(context).map(Http2Progress::Sent) } else { Poll::Pending }
     }
 
     fn poll_read(
@@ -282,24 +283,24 @@ impl Http2Stream {
                 };
             }
             let data = self.out.split_to(room.min(self.out.len()));
-            let last = self.out.is_empty() && matches!(self.end, End::Data);
+            let last = self.out.is_empty() && matches!(self.end, RequestEnd::Data);
             self.sender.send_data(data, last)?;
             if last {
-                self.end = End::Sent;
+                self.end = RequestEnd::Sent;
             }
             return Poll::Ready(Ok(()));
         }
-        match std::mem::replace(&mut self.end, End::Sent) {
-            End::Data => self.sender.send_data(Bytes::new(), true)?,
-            End::Trailers(trailers) => self.sender.send_trailers(trailers)?,
-            End::Open | End::Sent => {}
+        match std::mem::replace(&mut self.end, RequestEnd::Sent) {
+            RequestEnd::Data => self.sender.send_data(Bytes::new(), true)?,
+            RequestEnd::Trailers(trailers) => self.sender.send_trailers(trailers)?,
+            RequestEnd::Open | RequestEnd::Sent => {}
         }
         Poll::Ready(Ok(()))
     }
 
     /// What a failure means for the exchange. A stream that GOAWAY ends, and one that was refused,
     /// was not processed (RFC 9113 §8.7).
-    fn failed(&self, failure: Failure) -> Result<Turn, UpstreamError> {
+    fn failed(&self, failure: Failure) -> Result<WaitEnd, UpstreamError> {
         let error = match failure {
             Failure::Ours(error) => return Err(error),
             Failure::Library(error) => error,
@@ -316,7 +317,7 @@ impl Http2Stream {
             _ => None,
         };
         match again {
-            Some(again) => Ok(Turn::Again(again)),
+            Some(again) => Ok(WaitEnd::Again(again)),
             None if error.is_library() => Err(Http2Error::Protocol.into()),
             None if error.is_reset() => Err(Http2Error::StreamReset.into()),
             None if self.answered => Err(UpstreamError::Reset),

@@ -11,7 +11,7 @@ use crate::webcosm::format::summary::Fact;
 
 /// What a page of the journal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Copy {
+enum JournalCopy {
     /// The block that belongs there.
     Sound,
     /// Nothing, or what an earlier turn of the half left.
@@ -56,14 +56,16 @@ impl Walk<'_> {
             bytes.chunks_exact(BLOCK_BYTES).map(|pair| pair.split_at(PAGE)).collect();
         let states: Vec<_> =
             (0..).zip(&blocks).map(|(n, (one, two))| [one, two].map(|p| self.copy(p, n))).collect();
-        let sound = |pair: &[Copy; 2]| pair.contains(&Copy::Sound);
+        let sound = |pair: &[JournalCopy; 2]| pair.contains(&JournalCopy::Sound);
         let written = states.iter().rposition(sound).map_or(0, |last| last + 1);
         report.blocks = written as u64;
         for (number, pair) in states.iter().enumerate() {
             let at = half.offset() + (number * BLOCK_BYTES) as u64;
             let last = number + 1 >= written;
             self.judge_block(at, *pair, number, written);
-            let Some(copy) = pair.iter().position(|copy| *copy == Copy::Sound) else { continue };
+            let Some(copy) = pair.iter().position(|copy| *copy == JournalCopy::Sound) else {
+                continue;
+            };
             debug_assert!(last || number < written, "sound blocks are written ones");
             let page = if copy == 0 { blocks[number].0 } else { blocks[number].1 };
             self.adopt_block(page, number as u32, &mut report);
@@ -72,30 +74,30 @@ impl Walk<'_> {
         report
     }
 
-    fn copy(&self, page: &[u8], number: u32) -> Copy {
+    fn copy(&self, page: &[u8], number: u32) -> JournalCopy {
         let generation = self.superblock.journal_generation;
         if journal::decode_block(page, number, generation, &self.secret).is_some() {
-            return Copy::Sound;
+            return JournalCopy::Sound;
         }
         let whole = page[..8] == self.secret.checksum(&page[8..]).to_le_bytes();
         let blank = page.iter().all(|&byte| byte == 0);
-        if whole || blank { Copy::Stale } else { Copy::Damaged }
+        if whole || blank { JournalCopy::Stale } else { JournalCopy::Damaged }
     }
 
     /// The last block written may have been cut off, and so may the one after it; all before must
     /// be whole, and so must the first, without which nothing was stored yet.
-    fn judge_block(&mut self, at: u64, pair: [Copy; 2], number: usize, written: usize) {
+    fn judge_block(&mut self, at: u64, pair: [JournalCopy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
-        if pair.contains(&Copy::Sound) {
+        if pair.contains(&JournalCopy::Sound) {
             for (copy, state) in (0..).zip(pair) {
                 let level = if may_be_torn { Level::Normal } else { Level::Damage };
-                if state != Copy::Sound {
+                if state != JournalCopy::Sound {
                     self.find(at + copy * PAGE as u64, PAGE, Reason::JournalCopyDamaged, level);
                 }
             }
         } else if number < written || number == 0 {
             self.find(at, BLOCK_BYTES, Reason::JournalDamaged, Level::Damage);
-        } else if number == written && pair.contains(&Copy::Damaged) {
+        } else if number == written && pair.contains(&JournalCopy::Damaged) {
             self.find(at, BLOCK_BYTES, Reason::JournalTorn, Level::Normal);
         }
     }

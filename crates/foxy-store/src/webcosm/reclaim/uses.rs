@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How far the knowledge of uses is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum UsesStage {
     /// Not read yet; nothing is written over it.
     #[default]
     Unread,
@@ -38,7 +38,7 @@ enum Stage {
 /// What is under way.
 #[derive(Debug)]
 pub struct Uses {
-    stage: Stage,
+    stage: UsesStage,
     moving: bool,
     /// Uses were counted since the last round began.
     pub changed: bool,
@@ -49,16 +49,22 @@ pub struct Uses {
 
 impl Default for Uses {
     fn default() -> Self {
-        Self { stage: Stage::Unread, moving: false, changed: false, least: 1, next: Instant::ZERO }
+        Self {
+            stage: UsesStage::Unread,
+            moving: false,
+            changed: false,
+            least: 1,
+            next: Instant::ZERO,
+        }
     }
 }
 
 impl Uses {
     const fn wants_round(&self) -> bool {
         match self.stage {
-            Stage::Unread => false,
-            Stage::Idle => self.changed,
-            Stage::Round(..) => true,
+            UsesStage::Unread => false,
+            UsesStage::Idle => self.changed,
+            UsesStage::Round(..) => true,
         }
     }
 
@@ -76,7 +82,7 @@ impl Uses {
 
     /// No more is read; what was not read is not written over.
     pub const fn stop_reading(&mut self) {
-        if matches!(self.stage, Stage::Unread) {
+        if matches!(self.stage, UsesStage::Unread) {
             self.moving = false;
         }
     }
@@ -85,7 +91,7 @@ impl Uses {
 impl Webcosm {
     /// What was written is known; the next round begins when its time has come.
     pub(crate) fn begin_uses(&mut self, now: Instant) {
-        self.uses.stage = Stage::Idle;
+        self.uses.stage = UsesStage::Idle;
         self.uses.next = now + self.settings.checkpoint_interval;
     }
 
@@ -132,7 +138,7 @@ impl Webcosm {
         }
         let region = self.geometry.uses();
         let (tag, page) = match self.uses.stage {
-            Stage::Round(tag, page) => (tag, page),
+            UsesStage::Round(tag, page) => (tag, page),
             _ => {
                 self.uses.changed = false;
                 self.index.let_looks_count(false);
@@ -151,15 +157,18 @@ impl Webcosm {
         let mut bytes = pages.finish(&self.secret);
         let written = page + (bytes.len() / PAGE) as u32;
         self.uses.stage = match next.filter(|_| !full) {
-            Some(tag) => Stage::Round(tag, written),
+            Some(tag) => UsesStage::Round(tag, written),
             None => {
                 bytes.extend_from_slice(&Pages::new(1).end(&self.secret));
                 self.uses.least = least_after(self.uses.least, full, written, region.pages);
-                Stage::Idle
+                UsesStage::Idle
             }
         };
-        let pause =
-            if self.uses.stage == Stage::Idle { self.settings.checkpoint_interval } else { PAUSE };
+        let pause = if self.uses.stage == UsesStage::Idle {
+            self.settings.checkpoint_interval
+        } else {
+            PAUSE
+        };
         self.uses.next = now + pause;
         if !bytes.is_empty() {
             self.uses.moving = true;

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What is found out while opening.
 #[derive(Debug, Default)]
-pub struct Finding {
+pub struct HeadFinding {
     /// The size that the store is to have from now on, if it is another.
     pub resizing: Option<u64>,
     /// How often the journal was read.

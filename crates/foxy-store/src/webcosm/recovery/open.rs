@@ -3,7 +3,7 @@
 use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;
 use crate::journal::{self, BlockStamp, JournalContent};
-use crate::opening::Turn;
+use crate::opening::OpeningTurn;
 use crate::status::OpenStoreError;
 use crate::superblock::Superblock;
 use crate::webcosm::Webcosm;
@@ -11,7 +11,7 @@ use crate::webcosm::format::geometry::{Geometry, LogName};
 use crate::webcosm::format::summary::Fact;
 use crate::webcosm::io::Pending;
 use crate::webcosm::reclaim::ghost::Ghost;
-use crate::webcosm::recovery::head::Finding;
+use crate::webcosm::recovery::head::HeadFinding;
 use crate::webcosm::recovery::phase::Phase;
 use crate::webcosm::recovery::resize;
 use crate::webcosm::tombstones::Forgetting;
@@ -32,19 +32,19 @@ impl Webcosm {
         self.follow(turn, out);
     }
 
-    fn follow(&mut self, turn: Turn, out: &mut Outbox) {
+    fn follow(&mut self, turn: OpeningTurn, out: &mut Outbox) {
         self.file = self.opening.file();
         match turn {
-            Turn::Next(op) => {
+            OpeningTurn::Next(op) => {
                 self.submit(op, Pending::Opening, out);
             }
-            Turn::Anew { close, create } => {
+            OpeningTurn::Anew { close, create } => {
                 self.submit(close, Pending::CloseFile, out);
                 self.submit(create, Pending::Opening, out);
             }
-            Turn::Created(size) => self.format(size, out),
-            Turn::Found(superblock) => self.found_ours(superblock, out),
-            Turn::Failed(error) => self.fail(error, out),
+            OpeningTurn::Created(size) => self.format(size, out),
+            OpeningTurn::Found(superblock) => self.found_ours(superblock, out),
+            OpeningTurn::Failed(error) => self.fail(error, out),
         }
     }
 
@@ -130,7 +130,7 @@ impl Webcosm {
 
     /// Gives up all that the store held, for one of the size that is wanted.
     pub(crate) fn begin_anew(&mut self, reason: AnewReason, out: &mut Outbox) {
-        self.finding = Finding::default();
+        self.finding = HeadFinding::default();
         let turn = self.opening.anew(reason);
         self.follow(turn, out);
     }

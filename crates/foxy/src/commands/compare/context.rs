@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// What is the same for all trials.
-pub struct Context {
+pub struct TrialContext {
     /// Where proxies get a folder each, for as long as they run.
     pub folder: PathBuf,
     /// The origin of all objects.
@@ -31,7 +31,7 @@ pub struct Context {
     pub said: AtomicBool,
 }
 
-impl Context {
+impl TrialContext {
     /// Whether a signal has come, which is said once: to remove what a proxy kept can take long.
     pub fn is_stopping(&self, name: &str) -> bool {
         let stopping = self.interrupted.load(Relaxed);

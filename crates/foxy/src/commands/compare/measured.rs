@@ -1,7 +1,7 @@
 //! What is measured of a proxy that is up: its answers, what it used for them, and what it left on
 //! the disk.
 
-use super::context::{Context, Trial};
+use super::context::{Trial, TrialContext};
 use crate::lab::fault::Staged;
 use crate::lab::peers::Holding;
 use crate::lab::peers::process::Running;
@@ -28,18 +28,18 @@ const POINTS: u64 = 50;
 const UNFINISHED: &str = "none was whole when the time was over; --seconds gives them longer";
 
 /// A proxy that is up, and what it is measured with.
-pub struct Measured<'a> {
+pub struct MeasuredProxy<'a> {
     /// Which trial.
     pub trial: &'a Trial<'a>,
     /// What is the same for all trials.
-    pub context: &'a Context,
+    pub context: &'a TrialContext,
     /// The load that it is put under.
     pub options: LoadOptions,
     /// Where what it stores on disk lies.
     pub cache: PathBuf,
 }
 
-impl Measured<'_> {
+impl MeasuredProxy<'_> {
     /// Warms it up, measures it, and gives the records.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Measured<'_> {
             let pace = Pace::Open { rate: f64::from(rate) };
             let stop = Stop::After(self.context.time);
             let options = LoadOptions { pace, stop, ..self.options.clone() };
-            let Loaded { report, used, .. } =
+            let LoadOutcome { report, used, .. } =
                 self.load(running, &options, &format!(" at {rate}/s"), None)?;
             let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.name);
             records.extend(
@@ -103,7 +103,7 @@ impl Measured<'_> {
         let staged = self.staged();
         let options =
             LoadOptions { fault: staged.as_ref().map(Staged::fault), ..self.options.clone() };
-        let Loaded { report, used, timeline, phases } =
+        let LoadOutcome { report, used, timeline, phases } =
             self.load(running, &options, "", staged.as_ref())?;
         drop(staged);
         if !report.knows_hits() {
@@ -164,7 +164,7 @@ impl Measured<'_> {
         options: &LoadOptions,
         label: &str,
         staged: Option<&Staged<'_>>,
-    ) -> Result<Loaded, String> {
+    ) -> Result<LoadOutcome, String> {
         let ended = || format!("{} ended before it was measured", self.trial.peer.name);
         let total = match options.stop {
             Stop::Requests(count) => Some(count),
@@ -198,7 +198,7 @@ impl Measured<'_> {
             resident: after.resident,
             written: after.written.saturating_sub(before.written),
         };
-        Ok(Loaded { report, used, timeline: curve.points, phases })
+        Ok(LoadOutcome { report, used, timeline: curve.points, phases })
     }
 
     /// System calls of the proxy for each answer of a run of their own; or why they cannot be
@@ -267,7 +267,7 @@ impl Measured<'_> {
 }
 
 /// What a load came to.
-struct Loaded {
+struct LoadOutcome {
     /// What its clients counted.
     report: LoadReport,
     /// What the proxy used meanwhile; its memory at the end.

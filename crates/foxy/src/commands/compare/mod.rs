@@ -18,7 +18,7 @@ use crate::lab::{origin, records, seed};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use context::{Context, Trial};
+use context::{Trial, TrialContext};
 use foxy_report::{Measurable, Record, comparison};
 use outputs::Records;
 use scenario::{SCENARIOS, Scenario};
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use trial::Found;
+use trial::TrialFindings;
 
 const LONG: &str = "Puts the same work on several proxies on this machine, each started fresh as a reverse proxy in front of \
 the verifying origin, in turn, repeat by repeat: CPU time per request, rates, latencies, hits, memory, and bytes on disk; every body \
@@ -146,11 +146,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 fn context(
     matches: &ArgMatches,
     interrupted: &Arc<AtomicBool>,
-) -> Result<(Temporary, Context), Failure> {
+) -> Result<(Temporary, TrialContext), Failure> {
     let folder = choice::folder(matches)?;
     let quick = matches.get_flag("quick");
     let seconds = matches.get_one::<u64>("seconds").copied().unwrap_or(if quick { 2 } else { 10 });
-    let context = Context {
+    let context = TrialContext {
         folder: folder.path().to_path_buf(),
         origin: origin::start("compare", 1)?,
         quick,
@@ -166,7 +166,7 @@ fn context(
 
 /// Runs all trials, and keeps what they find. False when a signal came before the end.
 fn all_trials(
-    context: &Context,
+    context: &TrialContext,
     peers: &[(Peer, PathBuf)],
     scenarios: &[Scenario],
     repeats: u32,
@@ -192,7 +192,11 @@ fn all_trials(
 }
 
 /// What is written of a trial; people who wait read a line of it.
-fn keep(trial: &Trial, context: &Context, result: Result<Found, String>) -> Vec<Record> {
+fn keep(
+    trial: &Trial,
+    context: &TrialContext,
+    result: Result<TrialFindings, String>,
+) -> Vec<Record> {
     let subject = trial.peer.name.to_owned();
     let found = match result {
         Ok(found) => found,

@@ -1,8 +1,8 @@
 //! One trial: one proxy, started fresh, under one workload, until it is gone again. What is
 //! measured of it meanwhile stands in `measured`.
 
-use super::context::{Context, Trial};
-use super::measured::Measured;
+use super::context::{Trial, TrialContext};
+use super::measured::MeasuredProxy;
 use super::wisconsin;
 use crate::lab::fault::FaultKind;
 use crate::lab::mounts::{FileSystem, LoopMount};
@@ -20,7 +20,7 @@ use std::path::Path;
 const ROOM_BESIDE: u64 = 256 << 20;
 
 /// What a trial found.
-pub struct Found {
+pub struct TrialFindings {
     /// Measures and curves.
     pub records: Vec<Record>,
     /// How the proxy was set up.
@@ -33,7 +33,7 @@ pub struct Found {
 ///
 /// # Errors
 /// Why it came to nothing, in one line.
-pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
+pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, String> {
     let disk = small_disk(trial, context)?;
     let base = disk.as_ref().map_or(&*context.folder, LoopMount::folder);
     let folder = Temporary::new(base.join(trial.peer.name));
@@ -56,7 +56,7 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
     let target = description.listen;
     let result = match load_options(trial, context, target) {
         Some(options) => {
-            let measured = Measured { trial, context, options, cache: description.cache() };
+            let measured = MeasuredProxy { trial, context, options, cache: description.cache() };
             measured.all(&mut running, &mut notes)
         }
         None => wisconsin::measure(trial, context, &mut running, target),
@@ -69,13 +69,13 @@ pub fn run(trial: &Trial, context: &Context) -> Result<Found, String> {
             trial.peer.name,
             running.last_words()
         )),
-        (Ok(records), None) => Ok(Found { records, plan, notes }),
+        (Ok(records), None) => Ok(TrialFindings { records, plan, notes }),
         (Err(error), None) => Err(error),
     }
 }
 
 /// A disk of its own with a little more room than the cache, where it is to be full for a while.
-fn small_disk(trial: &Trial, context: &Context) -> Result<Option<LoopMount>, String> {
+fn small_disk(trial: &Trial, context: &TrialContext) -> Result<Option<LoopMount>, String> {
     if trial.scenario.fault != Some(FaultKind::DiskFull) {
         return Ok(None);
     }
@@ -84,7 +84,7 @@ fn small_disk(trial: &Trial, context: &Context) -> Result<Option<LoopMount>, Str
     mount.map(Some).map_err(|reason| format!("{}: no disk to be full: {reason}", trial.peer.name))
 }
 
-fn describe(trial: &Trial, context: &Context, folder: &Path) -> Description {
+fn describe(trial: &Trial, context: &TrialContext, folder: &Path) -> Description {
     Description {
         folder: folder.to_path_buf(),
         beside: Vec::new(),
@@ -99,7 +99,7 @@ fn describe(trial: &Trial, context: &Context, folder: &Path) -> Description {
 }
 
 /// The load that the proxy is put under; none for what is no load.
-fn load_options(trial: &Trial, context: &Context, target: SocketAddr) -> Option<LoadOptions> {
+fn load_options(trial: &Trial, context: &TrialContext, target: SocketAddr) -> Option<LoadOptions> {
     let workload = trial.scenario.workload(context.quick)?;
     let stop = match workload.objects() {
         Some(Objects { popularity: Popularity::AllNew, objects, .. }) => Stop::Requests(*objects),

@@ -2,7 +2,7 @@
 //! follow each other, with everything beside it as `foxy wpb` has it. All points of a proxy are
 //! that command's.
 
-use super::context::{Context, Trial};
+use super::context::{Trial, TrialContext};
 use crate::lab::peers::process::Running;
 use crate::lab::progress::Progress;
 use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
@@ -35,7 +35,7 @@ const MEASURES: [&str; 11] = [
 
 /// A point.
 #[derive(Clone, Copy, Debug)]
-pub struct Point {
+pub struct ClientsPoint {
     /// Clients.
     pub clients: u32,
     /// Requests of each in each part.
@@ -43,8 +43,12 @@ pub struct Point {
 }
 
 /// The point of a full comparison, and of a quick one.
-pub const fn point(quick: bool) -> Point {
-    if quick { Point { clients: 32, requests: 40 } } else { Point { clients: 96, requests: 200 } }
+pub const fn point(quick: bool) -> ClientsPoint {
+    if quick {
+        ClientsPoint { clients: 32, requests: 40 }
+    } else {
+        ClientsPoint { clients: 96, requests: 200 }
+    }
 }
 
 /// The names of what a proxy may be measured by.
@@ -58,12 +62,12 @@ pub fn measurable(subject: &str) -> Measurable {
 /// Why it came to nothing, in one line.
 pub fn measure(
     trial: &Trial,
-    context: &Context,
+    context: &TrialContext,
     running: &mut Running,
     target: SocketAddr,
 ) -> Result<Vec<Record>, String> {
     let name = trial.peer.name;
-    let Point { clients, requests } = point(context.quick);
+    let ClientsPoint { clients, requests } = point(context.quick);
     let seed = context.seed.wrapping_add(u64::from(trial.repeat));
     let interrupted = Arc::new(AtomicBool::new(false));
     let run = WpbRun {

@@ -65,7 +65,7 @@ fn whom() -> Vec<Arg> {
         option("proxy", "NAME=ADDRESS:PORT", "A proxy; can be repeated")
             .required_unless_present_any(["check", "start"])
             .action(ArgAction::Append)
-            .value_parser(value_parser!(Named)),
+            .value_parser(value_parser!(NamedProxy)),
         switch("passthrough", "Add a proxy that stores nothing, started here, as the path passthrough")
             .conflicts_with("live"),
         switch("reverse", "Send origin-form requests, as to reverse proxies"),
@@ -145,12 +145,12 @@ fn how() -> Vec<Arg> {
 
 /// A proxy with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedProxy {
     pub name: String,
     pub address: SocketAddr,
 }
 
-impl FromStr for Named {
+impl FromStr for NamedProxy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -175,14 +175,16 @@ impl FromStr for Named {
 ///
 /// # Errors
 /// When two have the same name.
-pub fn proxies(matches: &ArgMatches, chosen: &[Chosen]) -> Result<Vec<Named>, Failure> {
-    let mut proxies: Vec<Named> = Vec::new();
+pub fn proxies(matches: &ArgMatches, chosen: &[Chosen]) -> Result<Vec<NamedProxy>, Failure> {
+    let mut proxies: Vec<NamedProxy> = Vec::new();
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    let started: Vec<Named> =
-        chosen.iter().map(|chosen| Named { name: chosen.name.clone(), address: nowhere }).collect();
-    let passthrough = Named { name: PASSTHROUGH.into(), address: nowhere };
+    let started: Vec<NamedProxy> = chosen
+        .iter()
+        .map(|chosen| NamedProxy { name: chosen.name.clone(), address: nowhere })
+        .collect();
+    let passthrough = NamedProxy { name: PASSTHROUGH.into(), address: nowhere };
     let passthrough = has_passthrough(matches).then_some(&passthrough);
-    let given = matches.get_many::<Named>("proxy").into_iter().flatten();
+    let given = matches.get_many::<NamedProxy>("proxy").into_iter().flatten();
     for proxy in given.chain(&started).chain(passthrough) {
         if proxies.iter().any(|known| known.name == proxy.name) {
             let name = &proxy.name;
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn proxies_have_a_name_and_an_address() {
-        let named = "squid-5.7=127.0.0.1:3128".parse::<Named>().expect("one");
+        let named = "squid-5.7=127.0.0.1:3128".parse::<NamedProxy>().expect("one");
         assert_eq!((named.name.as_str(), named.address.port()), ("squid-5.7", 3128));
         for wrong in [
             "127.0.0.1:1",
@@ -237,7 +239,7 @@ mod tests {
             "a=127.0.0.1",
             "",
         ] {
-            let text = wrong.parse::<Named>().expect_err(wrong);
+            let text = wrong.parse::<NamedProxy>().expect_err(wrong);
             assert!(text.contains("write NAME=ADDRESS:PORT") && !text.contains('\n'), "{text}");
         }
     }

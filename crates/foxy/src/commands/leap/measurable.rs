@@ -1,7 +1,7 @@
 //! The names of what `foxy leap` may measure with these arguments: what bars can be on. It measures
 //! nothing.
 
-use super::arguments::{Named, has_passthrough};
+use super::arguments::{NamedProxy, has_passthrough};
 use super::secure;
 use super::started::Chosen;
 use crate::lab::peers::up::MEASURES;
@@ -13,7 +13,7 @@ use foxy_report::Measurable;
 const DIRECT: &str = "direct";
 
 /// Of a run with these proxies, some of them started here.
-pub fn of(matches: &ArgMatches, proxies: &[Named], chosen: &[Chosen]) -> Vec<Measurable> {
+pub fn of(matches: &ArgMatches, proxies: &[NamedProxy], chosen: &[Chosen]) -> Vec<Measurable> {
     let is_direct = matches.contains_id("direct")
         || !(matches.contains_id("origin") || matches.get_flag("live"));
     let names = proxies.iter().map(|proxy| proxy.name.as_str());

@@ -21,7 +21,7 @@ use crate::lab::{origin, records, seed};
 use crate::serve::process::raise_open_files;
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
-use arguments::Named;
+use arguments::NamedProxy;
 pub use arguments::command;
 use bandwidth::Bandwidth;
 use clap::ArgMatches;
@@ -31,8 +31,8 @@ use foxy_lab::leap::{
 };
 use foxy_lab::tls::Certificates;
 use foxy_lab::{Origin, Wanted};
-use report::Outcome;
-use source::{Source, probe, stream};
+use report::ReplayOutcome;
+use source::{ReplaySource, probe, stream};
 use started::Started;
 use std::io;
 use std::net::SocketAddr;
@@ -55,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     clients::check(matches)?;
     secure::check(matches)?;
     let bars = Bars::of(matches, measurable::of(matches, &proxies, &chosen))?;
-    let source = Source::of(matches)?;
+    let source = ReplaySource::of(matches)?;
     let (own_origin, origin) = origin(matches)?;
     let interrupted = interrupted()?;
     let trust = secure::trust(matches, own_origin.as_ref(), authority.as_ref())?;
@@ -104,7 +104,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         (None, Some(origin)) => Bandwidth::of_origin(&report, &origin.tallied()),
         (None, None) => Bandwidth::default(),
     };
-    let outcome = Outcome {
+    let outcome = ReplayOutcome {
         bandwidth,
         report: &report,
         differences: &report.differences(),
@@ -121,7 +121,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 fn ask(
     matches: &ArgMatches,
     run: &LeapRun,
-    source: &Source,
+    source: &ReplaySource,
     (own, origin): (Option<&Origin>, Option<SocketAddr>),
 ) -> Result<LeapReport, Failure> {
     let mut log = Log::create(matches.get_one("log"))?;
@@ -150,7 +150,7 @@ fn ask(
 /// the Collector, else the origin.
 fn passthrough(
     matches: &ArgMatches,
-    proxies: &mut [Named],
+    proxies: &mut [NamedProxy],
     parent: Option<SocketAddr>,
     (certificates, outgoing): (Option<Certificates>, Outgoing),
 ) -> Result<Option<Multiplier>, Failure> {
@@ -194,7 +194,7 @@ fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), 
 
 fn replay_of(
     matches: &ArgMatches,
-    proxies: &[Named],
+    proxies: &[NamedProxy],
     origin: Option<SocketAddr>,
     interrupted: &Arc<AtomicBool>,
 ) -> LeapRun {
@@ -202,7 +202,7 @@ fn replay_of(
     let direct = origin.filter(|_| !matches.contains_id("origin"));
     let direct =
         direct.map(|address| Path { name: "direct".into(), address, manner: Manner::Direct });
-    let proxies = proxies.iter().map(|Named { name, address }| Path {
+    let proxies = proxies.iter().map(|NamedProxy { name, address }| Path {
         name: name.clone(),
         address: *address,
         manner,
@@ -232,7 +232,7 @@ fn replay_of(
 fn finish(
     matches: &ArgMatches,
     bars: &Bars<'_>,
-    outcome: &Outcome<'_>,
+    outcome: &ReplayOutcome<'_>,
     stopped: Option<&str>,
 ) -> Result<(), Failure> {
     let report = outcome.report;

@@ -1,6 +1,6 @@
 //! The Collector that `foxy leap` starts for its proxies.
 
-use super::arguments::Named;
+use super::arguments::NamedProxy;
 use crate::failure::Failure;
 use crate::lab::collector;
 use crate::serve::process::raise_open_files;
@@ -30,7 +30,7 @@ const FETCHES: usize = 1024;
 /// An origin that is not near, ports that cannot be listened on, and no room for bodies.
 pub fn start(
     matches: &ArgMatches,
-    proxies: &[Named],
+    proxies: &[NamedProxy],
     origin: Option<SocketAddr>,
     (certificates, trust): (Option<Certificates>, Trust),
     wanted: &Arc<Wanted>,

@@ -5,7 +5,7 @@ use super::started::Ended;
 use super::tables::milliseconds;
 use crate::lab::collector;
 use foxy_lab::collector::CollectorReport;
-use foxy_lab::leap::{LeapReport, PairedDifference, Refusal, noise_floor};
+use foxy_lab::leap::{FrontRefusal, LeapReport, PairedDifference, noise_floor};
 use foxy_lab::tls::NotEntered;
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
@@ -20,7 +20,7 @@ const KEPT: &str =
     "Requests by what their copies went out on; a kept connection costs nothing to connect";
 
 /// A replay that has ended.
-pub struct Outcome<'a> {
+pub struct ReplayOutcome<'a> {
     pub report: &'a LeapReport,
     /// What paths differ by over all requests.
     pub differences: &'a [PairedDifference],
@@ -36,7 +36,7 @@ pub struct Outcome<'a> {
     pub asked: Option<&'a str>,
 }
 
-impl Outcome<'_> {
+impl ReplayOutcome<'_> {
     /// By what answers were judged, and how much was asked.
     fn setting(&self) -> String {
         let report = self.report;
@@ -164,7 +164,7 @@ impl Outcome<'_> {
                 reason.description()
             ));
         }
-        let refused = Refusal::ALL.into_iter().filter(|&reason| clients.refused(reason) > 0);
+        let refused = FrontRefusal::ALL.into_iter().filter(|&reason| clients.refused(reason) > 0);
         lines.extend(refused.map(|reason| {
             let count = clients.refused(reason);
             format!("refused {}: {count}: {}", reason.name(), reason.description())
@@ -175,7 +175,7 @@ impl Outcome<'_> {
     /// What a reader must know before believing the figures.
     pub fn warnings(&self) -> Vec<String> {
         let (report, mut warnings) = (self.report, Vec::new());
-        let connections = Refusal::TooManyConnections;
+        let connections = FrontRefusal::TooManyConnections;
         let connections = report.clients.as_ref().map_or(0, |clients| clients.refused(connections));
         let refused = [
             (

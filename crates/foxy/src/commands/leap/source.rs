@@ -29,7 +29,7 @@ fn trace(matches: &ArgMatches) -> Result<Option<(Trace, ReadReport)>, Failure> {
 }
 
 /// Where the requests of a replay come from.
-pub struct Source {
+pub struct ReplaySource {
     /// A name for it.
     pub name: String,
     trace: Option<Trace>,
@@ -37,7 +37,7 @@ pub struct Source {
     pub text: Option<String>,
 }
 
-impl Source {
+impl ReplaySource {
     /// What the arguments name.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ pub struct Stream<'a> {
 /// A workload that cannot be used, and a trace without a URL that can.
 pub fn stream<'a>(
     matches: &ArgMatches,
-    source: &'a Source,
+    source: &'a ReplaySource,
     origin: Option<SocketAddr>,
 ) -> Result<Stream<'a>, Failure> {
     let limit = arguments::most(matches);

@@ -1,7 +1,7 @@
 //! The proxies that `foxy leap --start` starts: each with a place of its own at the Collector as
 //! its origin, all from one neutral description, and ended with what they started.
 
-use super::arguments::Named;
+use super::arguments::NamedProxy;
 use super::secure;
 use crate::failure::Failure;
 use crate::lab::arguments::{option, switch};
@@ -111,7 +111,7 @@ pub struct Started {
 }
 
 /// What all have alike.
-struct Ground<'a> {
+struct ReplayGround<'a> {
     folder: &'a Path,
     disk: ByteSize,
     memory: ByteSize,
@@ -131,14 +131,15 @@ impl Started {
         matches: &ArgMatches,
         (chosen, places): (&[Chosen], &[SocketAddr]),
         (host, workload): (SocketAddr, &str),
-        (proxies, wanted): (&mut Vec<Named>, &Wanted),
+        (proxies, wanted): (&mut Vec<NamedProxy>, &Wanted),
         interrupted: &AtomicBool,
     ) -> Result<Self, Failure> {
         let folder = choice::folder(matches)?;
         let size = |name| *matches.get_one::<ByteSize>(name).expect("has a default");
         let (disk, memory) = (size("disk"), size("memory"));
         wanted.note(&host.to_string(), &ready::probed());
-        let ground = Ground { folder: folder.path(), disk, memory, host, workload, interrupted };
+        let ground =
+            ReplayGround { folder: folder.path(), disk, memory, host, workload, interrupted };
         let (mut up, mut found, mut failed) = (Beside::default(), Vec::new(), Vec::new());
         for (one, &place) in chosen.iter().zip(places) {
             match ground.start(one, place) {
@@ -194,7 +195,7 @@ impl Started {
     }
 }
 
-impl Ground<'_> {
+impl ReplayGround<'_> {
     fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(Up, Record), String> {
         let Chosen { name, peer, program, papers } = chosen;
         let description = Description {

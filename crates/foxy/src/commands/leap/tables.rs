@@ -1,9 +1,10 @@
 //! The tables of what `foxy leap` found.
 
-use super::report::Outcome;
+use super::report::ReplayOutcome;
 use foxy_base::ByteSize;
 use foxy_lab::leap::{
-    Carriage, Class, Connections, Failure, PairedDifference, Verdict, noise_floor, noise_floor_of,
+    Carriage, Class, Connections, PairedDifference, PathFailure, Verdict, noise_floor,
+    noise_floor_of,
 };
 use foxy_report::number::readable;
 use foxy_report::{Interval, Latencies, Table};
@@ -12,7 +13,7 @@ pub fn milliseconds(microseconds: f64) -> String {
     readable(microseconds / 1000.0)
 }
 
-impl Outcome<'_> {
+impl ReplayOutcome<'_> {
     pub fn times(&self) -> Table {
         let heads = [
             "path",
@@ -74,7 +75,7 @@ impl Outcome<'_> {
         let mut any = false;
         for path in &self.report.paths {
             for (failure, count) in
-                Failure::ALL.iter().zip(path.failures).filter(|(_, count)| *count > 0)
+                PathFailure::ALL.iter().zip(path.failures).filter(|(_, count)| *count > 0)
             {
                 any = true;
                 table.row(&[path.name.clone(), failure.name().into(), count.to_string()]);

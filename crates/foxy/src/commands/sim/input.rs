@@ -5,7 +5,7 @@ use crate::lab::logs;
 use clap::ArgMatches;
 use foxy_workload::Trace;
 use foxy_workload::trace::ReadReport;
-use foxy_workload::trace::synthetic::{self, MODELS, Model, generate};
+use foxy_workload::trace::synthetic::{self, MODELS, TraceModel, generate};
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub enum Input {
     /// Those of a log, the same for every seed.
     Log(Trace),
     /// Those of a model, which every seed makes anew.
-    Model(&'static Model, usize),
+    Model(&'static TraceModel, usize),
 }
 
 impl Input {

@@ -10,7 +10,7 @@ use foxy_base::ByteSize;
 use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, open_device};
 use foxy_lab::sim::disk::paper_disk;
 use foxy_lab::sim::operation::Operations;
-use foxy_lab::sim::runs::{self, Place, Plan, RunError, RunResult, Watch};
+use foxy_lab::sim::runs::{self, Place, RunError, RunResult, SimulationPlan, Watch};
 use foxy_lab::sim::sizing;
 use foxy_schemes::DeviceWish;
 use std::fs::File;
@@ -93,7 +93,7 @@ impl Where {
     /// Why it came to nothing, in a few words.
     pub fn run(
         &self,
-        plan: &Plan,
+        plan: &SimulationPlan,
         operations: &Operations,
         watch: &Watch,
     ) -> Result<RunResult, String> {
@@ -109,7 +109,7 @@ impl Where {
 
 fn run_in(
     base: &Path,
-    plan: &Plan,
+    plan: &SimulationPlan,
     operations: &Operations,
     watch: &Watch,
 ) -> Result<RunResult, String> {

@@ -1,7 +1,7 @@
 //! What runs of schemes came to, as rows of a table and as records: means over seeds.
 
 use foxy_base::ByteSize;
-use foxy_lab::sim::runs::{Plan, RunResult};
+use foxy_lab::sim::runs::{RunResult, SimulationPlan};
 use foxy_lab::sim::sizing;
 use foxy_report::{Measure, Record, Table};
 
@@ -30,7 +30,7 @@ type Value = dyn Fn(&RunResult) -> Option<f64>;
 
 impl<'a> Row<'a> {
     /// The runs of all seeds of a plan.
-    pub fn new(plan: &Plan, results: &'a [Result<RunResult, String>]) -> Self {
+    pub fn new(plan: &SimulationPlan, results: &'a [Result<RunResult, String>]) -> Self {
         Self {
             scheme: plan.scheme.to_string(),
             utilization: sizing::has_utilization(plan.scheme).then_some(plan.utilization * 100.0),

@@ -12,7 +12,7 @@ use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::parallel::run_all;
-use foxy_lab::sim::runs::{Plan, RunResult, Watch};
+use foxy_lab::sim::runs::{RunResult, SimulationPlan, Watch};
 use foxy_lab::sim::sizing;
 use foxy_report::Record;
 use foxy_schemes::ufs::UfsMapping;
@@ -98,12 +98,12 @@ fn tasks(
     utilizations: &[f64],
     (prefetch, ufs_mapping): (usize, UfsMapping),
     seeds: &[u64],
-) -> Vec<Plan> {
+) -> Vec<SimulationPlan> {
     let mut tasks = Vec::new();
     for &scheme in schemes {
         let all = if sizing::has_utilization(scheme) { utilizations } else { &utilizations[..1] };
         for &utilization in all {
-            tasks.extend(seeds.iter().map(|&seed| Plan {
+            tasks.extend(seeds.iter().map(|&seed| SimulationPlan {
                 scheme,
                 utilization,
                 prefetch,
@@ -116,7 +116,7 @@ fn tasks(
 }
 
 fn run_tasks(
-    plans: &[Plan],
+    plans: &[SimulationPlan],
     streams: &[Operations],
     device: &Where,
     threads: usize,

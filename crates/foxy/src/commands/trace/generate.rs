@@ -10,7 +10,7 @@ use clap::{ArgMatches, Command, value_parser};
 use foxy_lab::sim::fit::{Fit, fit};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::Statistics;
-use foxy_workload::trace::synthetic::{self, MODELS, Model};
+use foxy_workload::trace::synthetic::{self, MODELS, TraceModel};
 use std::path::PathBuf;
 
 /// Its arguments.
@@ -53,7 +53,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     records::write(matches, records::setup(matches, seed), fits.iter().map(record).collect(), true)
 }
 
-fn text(model: &Model, found: &Statistics, fits: &[Fit]) -> String {
+fn text(model: &TraceModel, found: &Statistics, fits: &[Fit]) -> String {
     let Statistics { gets, urls, sites, clients, bytes, .. } = found;
     let mut text = format!(
         "synthetic, like {}: {gets} gets of {urls} URLs at {sites} origin servers by {clients} clients, {bytes} bytes\n",

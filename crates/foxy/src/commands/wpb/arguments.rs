@@ -93,7 +93,7 @@ fn outputs() -> Vec<Arg> {
 
 /// A run of the whole benchmark.
 #[derive(Debug)]
-pub struct Plan {
+pub struct WpbPlan {
     pub target: SocketAddr,
     pub origin: Option<SocketAddr>,
     pub reverse: bool,
@@ -124,14 +124,14 @@ pub fn plan(
     matches: &ArgMatches,
     clients: Vec<u32>,
     started: Option<(&Single, SocketAddr)>,
-) -> Plan {
+) -> WpbPlan {
     let quick = matches.get_flag("quick");
     let latency = matches.get_one("latency").copied();
     let latency = latency.unwrap_or(if quick { QUICK_LATENCY } else { foxy_lab::wpb::LATENCY });
     let defaults = Wpb::new(1);
     let requests = if quick { QUICK_REQUESTS } else { defaults.requests };
     let pareto = matches.get_one::<String>("sizes").is_some_and(|sizes| sizes == "pareto");
-    Plan {
+    WpbPlan {
         target: started.map_or_else(
             || *matches.get_one("proxy").expect("required"),
             |(single, _)| single.address(),

@@ -7,7 +7,7 @@ use foxy_lab::wpb::{Part, PartReport, PointReport};
 use foxy_report::{Measurable, Measure, Record};
 
 /// A point, and what was spent on it.
-pub struct Point {
+pub struct BusyPoint {
     /// What the clients counted.
     pub report: PointReport,
     /// What was spent on each part that is over; nothing of a proxy that runs already.
@@ -38,7 +38,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl Point {
+impl BusyPoint {
     fn of(&self, wanted: Part) -> Option<&Spent> {
         self.spent.iter().find(|(part, _)| *part == wanted).map(|(_, spent)| spent)
     }

@@ -15,8 +15,8 @@ use crate::lab::{descriptors, origin, records};
 use crate::signals::interrupted;
 use crate::terminal::{self, Level};
 pub use arguments::command;
-use arguments::{CACHE, Plan, plan};
-use busy::{Point, Watched};
+use arguments::{CACHE, WpbPlan, plan};
+use busy::{BusyPoint, Watched};
 use clap::ArgMatches;
 use foxy_base::random::split_mix;
 use foxy_lab::Origin;
@@ -98,11 +98,11 @@ fn start(
 /// Every point until one shows that no more make sense; why, if so. A proxy that was started here
 /// is looked at meanwhile.
 fn all_points(
-    plan: &Plan,
+    plan: &WpbPlan,
     route: &Route,
     mut started: Option<&mut Single>,
     interrupted: &Arc<AtomicBool>,
-) -> Result<(Vec<Point>, Option<String>), Failure> {
+) -> Result<(Vec<BusyPoint>, Option<String>), Failure> {
     let each = |clients: u32| u64::from(clients) * 3 * u64::from(plan.knobs.requests);
     let mut progress =
         Progress::new("wpb", Some(plan.clients.iter().map(|&clients| each(clients)).sum()));
@@ -116,7 +116,7 @@ fn all_points(
         let report = report.map_err(failed)?;
         done += each(clients);
         let silent = report.silent();
-        points.push(Point { report, spent: watched.spent });
+        points.push(BusyPoint { report, spent: watched.spent });
         if interrupted.load(Relaxed) {
             return Ok((points, Some(format!("stopped by a signal at {clients} clients"))));
         }
@@ -132,7 +132,7 @@ fn all_points(
 }
 
 /// Servers for the largest point, unless the arguments name one, and how requests name them.
-fn route(plan: &Plan) -> Result<(Option<Origin>, Route), Failure> {
+fn route(plan: &WpbPlan) -> Result<(Option<Origin>, Route), Failure> {
     match (&plan.origin, plan.reverse) {
         (Some(origin), true) => Ok((None, Route::Reverse { host: origin.to_string() })),
         (Some(origin), false) => Ok((None, Route::Forward { servers: vec![*origin] })),
@@ -148,7 +148,7 @@ fn route(plan: &Plan) -> Result<(Option<Origin>, Route), Failure> {
 
 /// The point of so many clients. Its files are its own, so that nothing that an earlier point left
 /// in the cache is a hit.
-fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
+fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
     let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
     let servers = match route {
         Route::Forward { servers } if plan.origin.is_some() => {
@@ -173,8 +173,8 @@ fn run_of(plan: &Plan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool
 fn finish(
     matches: &ArgMatches,
     bars: &Bars<'_>,
-    plan: &Plan,
-    points: Vec<Point>,
+    plan: &WpbPlan,
+    points: Vec<BusyPoint>,
     (more, stopped): (Vec<Record>, Option<String>),
 ) -> Result<(), Failure> {
     let outcome = Outcome { plan, points: &points };

@@ -1,8 +1,8 @@
 //! What `foxy wpb` found, for people: a table, the errors, warnings, and a page with the seed's
 //! figures (003, Figs 2–11).
 
-use super::arguments::Plan;
-use super::busy::Point;
+use super::arguments::WpbPlan;
+use super::busy::BusyPoint;
 use crate::lab::peers::spent::Spent;
 use crate::settings::units::show_duration;
 use foxy_base::ByteSize;
@@ -18,8 +18,8 @@ const TIMES: u64 = 4;
 
 /// The points of a run.
 pub struct Outcome<'a> {
-    pub plan: &'a Plan,
-    pub points: &'a [Point],
+    pub plan: &'a WpbPlan,
+    pub points: &'a [BusyPoint],
 }
 
 impl Outcome<'_> {
@@ -82,7 +82,7 @@ impl Outcome<'_> {
 
     /// What the proxy used in both phases; none of one that was not started here.
     fn used(&self) -> Option<Table> {
-        let found: Vec<(&Point, Spent)> =
+        let found: Vec<(&BusyPoint, Spent)> =
             self.points.iter().filter_map(|point| Some((point, point.both()?))).collect();
         let disks: Vec<String> = (1..=self.disks()).map(|number| self.disk(number)).collect();
         let disks = disks.iter().map(|name| format!("{name} busy")).collect::<Vec<_>>();

@@ -100,12 +100,12 @@ const AUFS: SchemeName = SchemeName::Aufs;
 const UFS: SchemeName = SchemeName::Ufs;
 
 /// The runs of one cell by seed, or why there are none.
-struct Outcome {
+struct CellOutcome {
     cell: Cell,
     runs: Result<Vec<Measured>, Missing>,
 }
 
-impl Outcome {
+impl CellOutcome {
     fn rates(&self) -> Result<Vec<f64>, &Missing> {
         self.runs.as_ref().map(|runs| runs.iter().map(|run| run.rate).collect())
     }
@@ -144,7 +144,7 @@ pub fn table_d1(context: &Context) -> Figure {
 
 /// All schemes on all mounts. The mounts are there at the same time and take turns, so that what
 /// else the machine does at a time is met by all.
-fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
+fn measure(context: &Context, lab: &Lab) -> Vec<CellOutcome> {
     let seeds = &lab.extent().seeds;
     let disk =
         seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER).operations.disk).max().unwrap_or(0);
@@ -157,16 +157,17 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
             .map_err(Missing::impossible)
     };
     let mounted: Vec<Result<LoopMount, Missing>> = MOUNTS.iter().map(mount).collect();
-    let mut outcomes: Vec<(&Result<LoopMount, Missing>, Outcome)> = Vec::new();
+    let mut outcomes: Vec<(&Result<LoopMount, Missing>, CellOutcome)> = Vec::new();
     for (mount, mounted) in MOUNTS.iter().zip(&mounted) {
         let none = || mounted.as_ref().map(|_| Vec::new()).map_err(Missing::clone);
         outcomes.extend(
-            SCHEMES.map(|scheme| (mounted, Outcome { cell: (scheme, mount.name), runs: none() })),
+            SCHEMES
+                .map(|scheme| (mounted, CellOutcome { cell: (scheme, mount.name), runs: none() })),
         );
     }
     for &seed in seeds {
         let stream = lab.stream(seed, Mix::PAPER);
-        for (mounted, Outcome { cell: (scheme, _), runs }) in &mut outcomes {
+        for (mounted, CellOutcome { cell: (scheme, _), runs }) in &mut outcomes {
             if let (Ok(mounted), Ok(done)) = (mounted, &mut *runs) {
                 let run =
                     Run::new(mounted.folder(), *scheme, seed, &stream.operations, context.watch)
@@ -181,12 +182,12 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn find(outcomes: &[Outcome], cell: Cell) -> Result<Vec<f64>, &Missing> {
+fn find(outcomes: &[CellOutcome], cell: Cell) -> Result<Vec<f64>, &Missing> {
     let found = outcomes.iter().find(|outcome| outcome.cell == cell);
     found.expect("the table's ratios name cells it has").rates()
 }
 
-fn compare(ratio: &Ratio, outcomes: &[Outcome], scale: f64) -> FigureRow {
+fn compare(ratio: &Ratio, outcomes: &[CellOutcome], scale: f64) -> FigureRow {
     let Ratio { name, quoted, .. } = *ratio;
     match (find(outcomes, ratio.above), find(outcomes, ratio.below)) {
         (Ok(above), Ok(below)) => {
@@ -200,7 +201,7 @@ fn compare(ratio: &Ratio, outcomes: &[Outcome], scale: f64) -> FigureRow {
     }
 }
 
-fn rate_row(outcome: &Outcome, scale: f64) -> FigureRow {
+fn rate_row(outcome: &CellOutcome, scale: f64) -> FigureRow {
     let name = format!("{} on {}", outcome.cell.0, outcome.cell.1);
     match &outcome.runs {
         Ok(runs) => {
@@ -217,7 +218,7 @@ fn rate_row(outcome: &Outcome, scale: f64) -> FigureRow {
 /// What a scheme asks of its device per URL-get, which no file system changes.
 fn count_rows(
     scheme: SchemeName,
-    outcomes: &[Outcome],
+    outcomes: &[CellOutcome],
     stream: &Operations,
     scale: f64,
 ) -> Vec<FigureRow> {

@@ -25,14 +25,14 @@ const KINDS: [FileSystem; 5] =
 const OPTIONS: [(&str, &str); 2] = [("", "noatime"), (" dirsync", "noatime,dirsync")];
 
 /// Milliseconds to create and to delete a file of so many KB.
-struct Point {
+struct FileTimes {
     kilobytes: usize,
     create: f64,
     delete: f64,
 }
 
 /// The smallest files first, which are empty.
-type Times = Vec<Point>;
+type Times = Vec<FileTimes>;
 
 /// Figure 2 on each file system, its lines beside the model's.
 pub fn figure_2(context: &Context) -> Figure {
@@ -57,7 +57,7 @@ pub fn figure_2(context: &Context) -> Figure {
 }
 
 fn lines(name: &str, times: &Times) -> [Series; 2] {
-    let line = |what: &str, of: fn(&Point) -> f64| Series {
+    let line = |what: &str, of: fn(&FileTimes) -> f64| Series {
         name: format!("{what}, {name}"),
         points: times.iter().map(|point| (point.kilobytes as f64, of(point))).collect(),
     };
@@ -86,7 +86,7 @@ fn measure(context: &Context, kind: FileSystem, options: &str) -> Result<Times, 
         .map_err(|reason| reason.to_string())?;
     let step = if context.lab.extent().scale < FULL { 5 } else { 1 };
     let one = |kilobytes: usize| {
-        times_in(context, mount.folder(), kilobytes << 10).map(|(create, delete)| Point {
+        times_in(context, mount.folder(), kilobytes << 10).map(|(create, delete)| FileTimes {
             kilobytes,
             create,
             delete,

@@ -9,7 +9,7 @@ use foxy_base::clock;
 use foxy_device::{BlockingDevice, DeviceSettings, OpKind, Preference, Root, Traced, open_device};
 use foxy_lab::sim::operation::Operations;
 use foxy_lab::sim::pages::left_on_disk;
-use foxy_lab::sim::runs::{self, DeviceCounts, Place, Plan, Watch};
+use foxy_lab::sim::runs::{self, DeviceCounts, Place, SimulationPlan, Watch};
 use foxy_lab::sim::sizing::FewerBuffers;
 use foxy_schemes::ufs::UfsMapping;
 use foxy_schemes::{DeviceWish, SchemeName};
@@ -52,7 +52,7 @@ pub struct ReadAgain {
 /// A scheme at 75 % utilization on the device it is meant for, in a new folder that is removed.
 pub struct Run<'a> {
     folder: Temporary,
-    plan: Plan,
+    plan: SimulationPlan,
     at_once: usize,
     operations: &'a Operations,
     watch: &'a Watch,
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
             DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
             DeviceWish::Any | DeviceWish::Blocking => 1,
         };
-        let plan = Plan {
+        let plan = SimulationPlan {
             scheme,
             utilization: 0.75,
             prefetch: 0,

@@ -32,7 +32,7 @@ const TECHNIQUES: [(&str, SchemeName, f64); 8] = [
 type Rates = Result<Vec<f64>, Missing>;
 
 /// A technique on this disk.
-struct Outcome {
+struct TechniqueOutcome {
     scheme: SchemeName,
     /// URL-gets a second.
     gets: Rates,
@@ -99,8 +99,8 @@ fn beside(model: &Modelled, fewer_buffers: Option<FewerBuffers>) -> String {
 }
 
 /// All techniques, taking turns: what else the machine does at a time is met by all.
-fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
-    let mut outcomes = TECHNIQUES.map(|(_, scheme, _)| Outcome {
+fn measure(context: &Context, lab: &Lab) -> Vec<TechniqueOutcome> {
+    let mut outcomes = TECHNIQUES.map(|(_, scheme, _)| TechniqueOutcome {
         scheme,
         gets: Ok(Vec::new()),
         reads: Ok(Vec::new()),
@@ -109,7 +109,7 @@ fn measure(context: &Context, lab: &Lab) -> Vec<Outcome> {
     });
     for &seed in &lab.extent().seeds {
         let stream = lab.stream(seed, Mix::PAPER);
-        for Outcome { scheme, gets, reads, lost, fewer_buffers } in &mut outcomes {
+        for TechniqueOutcome { scheme, gets, reads, lost, fewer_buffers } in &mut outcomes {
             let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch)
                 .with_mapping(UfsMapping::RoundRobin);
             let written = run.write();
@@ -132,13 +132,13 @@ fn add(rates: &mut Rates, next: Result<f64, Missing>) {
     }
 }
 
-fn pictures(outcomes: &[Outcome], models: &[Modelled]) -> Vec<Picture> {
+fn pictures(outcomes: &[TechniqueOutcome], models: &[Modelled]) -> Vec<Picture> {
     let bars = |name: &str, rates: &mut dyn Iterator<Item = Option<f64>>| {
         let points =
             (0..).map(f64::from).zip(rates).filter_map(|(place, rate)| Some((place, rate?)));
         Series { name: name.into(), points: points.collect() }
     };
-    let means = |of: fn(&Outcome) -> &Rates| {
+    let means = |of: fn(&TechniqueOutcome) -> &Rates| {
         outcomes.iter().map(move |outcome| of(outcome).as_ref().ok().map(|rates| mean(rates)))
     };
     let plot = |title: &str, y: &str, series| Picture::Plot {
@@ -160,8 +160,8 @@ fn pictures(outcomes: &[Outcome], models: &[Modelled]) -> Vec<Picture> {
 }
 
 /// What the table comes to: BUDDY and the last technique over SQUID.
-fn ratios(outcomes: &[Outcome], scale: f64) -> Vec<FigureRow> {
-    let over_squid = |scheme: SchemeName, of: fn(&Outcome) -> &Rates| -> Rates {
+fn ratios(outcomes: &[TechniqueOutcome], scale: f64) -> Vec<FigureRow> {
+    let over_squid = |scheme: SchemeName, of: fn(&TechniqueOutcome) -> &Rates| -> Rates {
         let find = |scheme: SchemeName| {
             of(outcomes.iter().find(|outcome| outcome.scheme == scheme).expect("one of the table"))
         };

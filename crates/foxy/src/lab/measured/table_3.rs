@@ -72,7 +72,7 @@ const SUBJECTS: [Subject; 6] = [
 ];
 
 /// One rate on one proxy.
-struct Point {
+struct RatePoint {
     /// Requests a second that were to begin.
     rate: f64,
     /// Answered a second, while requests began.
@@ -88,30 +88,34 @@ struct Point {
 }
 
 /// What a proxy came to, run by run; each run has a seed of its own.
-struct Measured {
+struct MeasuredRates {
     name: &'static str,
-    runs: Result<Vec<Vec<Point>>, String>,
+    runs: Result<Vec<Vec<RatePoint>>, String>,
 }
 
 /// All rows and pictures.
 pub fn figures(context: &Context) -> Figure {
     raise_open_files();
     let full = context.lab.extent().scale >= FULL;
-    let measured: Vec<Measured> = SUBJECTS
+    let measured: Vec<MeasuredRates> = SUBJECTS
         .iter()
         .filter(|subject| full || subject.quick)
-        .map(|subject| Measured { name: subject.name, runs: measure(context, subject, full) })
+        .map(|subject| MeasuredRates { name: subject.name, runs: measure(context, subject, full) })
         .collect();
     Figure { rows: rows::rows(&measured), pictures: rows::pictures(&measured) }
 }
 
-fn measure(context: &Context, subject: &Subject, full: bool) -> Result<Vec<Vec<Point>>, String> {
+fn measure(
+    context: &Context,
+    subject: &Subject,
+    full: bool,
+) -> Result<Vec<Vec<RatePoint>>, String> {
     let peer = Peer::find(subject.peer).expect("a proxy of the table");
     let program = peer.installed()?;
     let (rates, time) = if full { (&RATES[..], TIME) } else { (&SPOKEN_OF[..], TIME / 4) };
     let mut runs = Vec::new();
     for &seed in &context.lab.extent().seeds {
-        let mut points: Vec<Point> = Vec::new();
+        let mut points: Vec<RatePoint> = Vec::new();
         for &rate in rates {
             if context.watch.stop.load(Relaxed) {
                 return Err("stopped".into());
@@ -134,7 +138,7 @@ fn point(
     (subject, peer, program): (&Subject, &Peer, &Path),
     (rate, time): (f64, Duration),
     seed: u64,
-) -> Result<Point, String> {
+) -> Result<RatePoint, String> {
     let folder =
         Temporary::new(context.folder.join(format!("{PREFIX}{}-table-3", std::process::id())));
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -182,11 +186,11 @@ fn point(
     let report = load::run(&options, &mut |_| {}).map_err(|error| format!("no load: {error}"))?;
     match running.ended() {
         Some(status) => Err(format!("it ended in the middle ({status}): {}", running.last_words())),
-        None => Ok(Point::of(&report, sent().since(before), (rate, think))),
+        None => Ok(RatePoint::of(&report, sent().since(before), (rate, think))),
     }
 }
 
-impl Point {
+impl RatePoint {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn of(report: &LoadReport, origin: Tally, (rate, think): (f64, Duration)) -> Self {
         // The last request began so long before its answer ended, if the proxy kept up.

@@ -39,14 +39,14 @@ const CASES: [Case; 7] = [
 ];
 
 /// What one architecture came to, run by run; each run has a seed of its own.
-struct Measured {
+struct MeasuredWpb {
     name: &'static str,
     runs: Vec<Vec<PointReport>>,
 }
 
 /// All rows and pictures.
 pub fn figures(context: &Context) -> Figure {
-    let measured: Result<Vec<Measured>, String> =
+    let measured: Result<Vec<MeasuredWpb>, String> =
         CASES.iter().map(|case| measure(context, case)).collect();
     let rows = match &measured {
         Ok(all) => rows::rows(all),
@@ -61,7 +61,7 @@ pub fn figures(context: &Context) -> Figure {
     }
 }
 
-fn measure(context: &Context, &(name, arguments, clients): &Case) -> Result<Measured, String> {
+fn measure(context: &Context, &(name, arguments, clients): &Case) -> Result<MeasuredWpb, String> {
     let mut runs = Vec::new();
     for &seed in &context.lab.extent().seeds {
         let mut points = Vec::new();
@@ -74,7 +74,7 @@ fn measure(context: &Context, &(name, arguments, clients): &Case) -> Result<Meas
         }
         runs.push(points);
     }
-    Ok(Measured { name, runs })
+    Ok(MeasuredWpb { name, runs })
 }
 
 /// One number of clients on a proxy that was just started, with an empty cache.
@@ -143,7 +143,7 @@ impl Drop for Reference {
     }
 }
 
-impl Measured {
+impl MeasuredWpb {
     /// Something of each run.
     fn values(&self, of: impl Fn(&[PointReport]) -> Option<f64>) -> Vec<f64> {
         self.runs.iter().filter_map(|points| of(points)).collect()
@@ -169,7 +169,7 @@ fn at(points: &[PointReport], clients: u32) -> Option<&PointReport> {
 }
 
 /// The latencies of the first run.
-fn picture(measured: &Measured) -> Picture {
+fn picture(measured: &MeasuredWpb) -> Picture {
     let points = measured.runs.first().map_or(&[][..], Vec::as_slice);
     let series = |name: &str, part: Part| Series {
         name: name.into(),

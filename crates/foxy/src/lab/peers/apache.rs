@@ -2,7 +2,7 @@
 //! cache is its memory.
 
 use super::helper::Helper;
-use super::secured::{Files, NAME};
+use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};
 use std::fmt::Write as _;
 
@@ -84,7 +84,7 @@ fn origin(description: &Description) -> String {
 }
 
 /// What makes it speak TLS with its clients and with its origin.
-fn tls(Files { certificate, key, authority }: &Files) -> String {
+fn tls(TlsFiles { certificate, key, authority }: &TlsFiles) -> String {
     format!(
         "Protocols h2 http/1.1
 SSLEngine on

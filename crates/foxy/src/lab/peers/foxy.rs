@@ -1,6 +1,6 @@
 //! foxy itself, as a user would start it: on its defaults but for what the description says.
 
-use super::secured::Files;
+use super::secured::TlsFiles;
 use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
@@ -9,7 +9,7 @@ pub fn plan(description: &Description) -> Plan {
     let mut notes = Vec::new();
     match description.secured() {
         None => serve.extend(["--listen".to_owned(), listen.to_string()]),
-        Some(Files { certificate, key, authority }) => {
+        Some(TlsFiles { certificate, key, authority }) => {
             // It listens without TLS too, where nobody asks.
             let listen = ["--listen", "127.0.0.1:0", "--listen-tls", &listen.to_string()];
             let own =

@@ -25,7 +25,7 @@ mod varnish;
 
 use ::foxy_base::ByteSize;
 use helper::Helper;
-use secured::{Ends, Files, Papers};
+use secured::{Ends, Papers, TlsFiles};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,8 +80,8 @@ impl Description {
     }
 
     /// Where what it speaks TLS with lies, if it speaks any.
-    fn secured(&self) -> Option<Files> {
-        self.papers.as_ref().map(|_| Files::within(&self.folder))
+    fn secured(&self) -> Option<TlsFiles> {
+        self.papers.as_ref().map(|_| TlsFiles::within(&self.folder))
     }
 
     /// How it speaks with its origin.

@@ -1,7 +1,7 @@
 //! nginx with proxy_cache: a worker for each core, a file for each object; the page cache is its
 //! memory. Of several caches the URL says which.
 
-use super::secured::{Files, NAME};
+use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
@@ -69,7 +69,7 @@ http {{
 }
 
 /// What makes it speak TLS: behind where it listens, for its clients, and with its origin.
-fn tls(Files { certificate, key, authority }: &Files) -> (&'static str, String, String) {
+fn tls(TlsFiles { certificate, key, authority }: &TlsFiles) -> (&'static str, String, String) {
     let inward =
         format!("        ssl_certificate {certificate};\n        ssl_certificate_key {key};\n");
     let outward = format!(

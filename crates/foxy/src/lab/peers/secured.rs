@@ -72,7 +72,7 @@ impl Papers {
 
 /// The same where it lies, as a proxy's plan says it.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct TlsFiles {
     /// The certificate that it shows.
     pub certificate: String,
     /// The key of that.
@@ -81,7 +81,7 @@ pub struct Files {
     pub authority: String,
 }
 
-impl Files {
+impl TlsFiles {
     /// In this folder.
     pub fn within(folder: &Path) -> Self {
         let path = |name| folder.join(name).display().to_string();

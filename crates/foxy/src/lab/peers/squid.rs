@@ -1,6 +1,6 @@
 //! Squid: one process with the aufs store, its usual choice for a disk cache.
 
-use super::secured::Files;
+use super::secured::TlsFiles;
 use super::{Description, Plan};
 
 pub fn plan(description: &Description) -> Plan {
@@ -49,7 +49,10 @@ shutdown_lifetime 1 seconds
 }
 
 /// What makes it speak TLS: where it listens, with what, and with its origin.
-fn tls(listen: &str, Files { certificate, key, authority }: &Files) -> (String, String, String) {
+fn tls(
+    listen: &str,
+    TlsFiles { certificate, key, authority }: &TlsFiles,
+) -> (String, String, String) {
     (
         format!("https_port {listen}"),
         format!(" tls-cert={certificate} tls-key={key}"),

@@ -1,7 +1,7 @@
 //! Apache Traffic Server: its cyclone cache in one file on each disk, set up in a run root of its
 //! own.
 
-use super::secured::{Files, NAME};
+use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};
 
 /// Every configuration file that it looks for and that has nothing to say here.
@@ -86,7 +86,7 @@ CONFIG proxy.config.admin.user_id STRING #-1
 
 /// What makes it speak TLS: behind where it listens, what it shows, and with its origin, whose
 /// address it would not find in a certificate.
-fn tls(Files { certificate, key, authority }: &Files) -> (&'static str, String, String) {
+fn tls(TlsFiles { certificate, key, authority }: &TlsFiles) -> (&'static str, String, String) {
     let certificates = format!("dest_ip=* ssl_cert_name={certificate} ssl_key_name={key}\n");
     let outward = format!(
         "CONFIG proxy.config.ssl.server.cert.path STRING /

@@ -2,7 +2,7 @@
 //! that a file that takes its time stops everybody; and what is stored is known from an index in
 //! memory.
 
-use super::message::{Answer, BAD_GATEWAY, Incoming, Wanted};
+use super::message::{Answer, BAD_GATEWAY, Incoming, WantedUrl};
 use super::{Proxy, TIME_LIMIT};
 use foxy_base::clock;
 use std::cell::RefCell;
@@ -86,7 +86,7 @@ async fn serve(proxy: &Proxy, index: &Index, mut client: TcpStream) -> io::Resul
     Ok(())
 }
 
-async fn fetch(wanted: &Wanted) -> io::Result<Vec<u8>> {
+async fn fetch(wanted: &WantedUrl) -> io::Result<Vec<u8>> {
     let exchange = async {
         let mut server = TcpStream::connect(&wanted.authority).await?;
         server.write_all(&wanted.text).await?;

@@ -2,7 +2,7 @@
 //! as CERN httpd had it, in a folder for each server beside a text file with a line for each
 //! answer, which is read from its beginning. Nothing is ever evicted.
 
-use super::message::Wanted;
+use super::message::WantedUrl;
 use foxy_base::random::split_mix;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -43,7 +43,7 @@ impl Files {
 
     /// The stored answer, if there is one that may be used at `now`, in seconds since the Unix
     /// epoch.
-    pub fn find(&self, wanted: &Wanted, now: u64) -> Option<Vec<u8>> {
+    pub fn find(&self, wanted: &WantedUrl, now: u64) -> Option<Vec<u8>> {
         if self.scan && !self.is_listed(wanted, now) {
             return None;
         }
@@ -51,7 +51,7 @@ impl Files {
     }
 
     /// The stored answer, where its file is.
-    pub fn read(&self, wanted: &Wanted, now: u64) -> Option<Vec<u8>> {
+    pub fn read(&self, wanted: &WantedUrl, now: u64) -> Option<Vec<u8>> {
         let mut file = BufReader::new(File::open(self.place(wanted)).ok()?);
         let mut line = String::new();
         file.read_line(&mut line).ok()?;
@@ -68,7 +68,7 @@ impl Files {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep(&self, wanted: &Wanted, answer: &[u8], expires: u64) -> io::Result<()> {
+    pub fn keep(&self, wanted: &WantedUrl, answer: &[u8], expires: u64) -> io::Result<()> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
         fs::rename(temporary, &place)?;
@@ -82,7 +82,7 @@ impl Files {
     /// When it cannot be written or read.
     pub fn keep_in_two_phases(
         &self,
-        wanted: &Wanted,
+        wanted: &WantedUrl,
         answer: &[u8],
         expires: u64,
     ) -> io::Result<Vec<u8>> {
@@ -105,7 +105,7 @@ impl Files {
     fn write_temporary(
         &self,
         place: &Path,
-        wanted: &Wanted,
+        wanted: &WantedUrl,
         answer: &[u8],
         expires: u64,
     ) -> io::Result<PathBuf> {
@@ -120,7 +120,7 @@ impl Files {
         Ok(temporary)
     }
 
-    fn place(&self, wanted: &Wanted) -> PathBuf {
+    fn place(&self, wanted: &WantedUrl) -> PathBuf {
         let hash = hash(&wanted.url);
         if self.scan {
             self.servers(wanted).join(format!("{hash:016x}"))
@@ -134,7 +134,7 @@ impl Files {
     }
 
     /// The folder of a URL's server.
-    fn servers(&self, wanted: &Wanted) -> PathBuf {
+    fn servers(&self, wanted: &WantedUrl) -> PathBuf {
         let name: String = wanted
             .authority
             .chars()
@@ -144,7 +144,7 @@ impl Files {
     }
 
     /// Reads the text file of the URL's server from its beginning until the line of the URL.
-    fn is_listed(&self, wanted: &Wanted, now: u64) -> bool {
+    fn is_listed(&self, wanted: &WantedUrl, now: u64) -> bool {
         let Ok(file) = File::open(self.servers(wanted).join(LINES)) else { return false };
         BufReader::new(file).lines().map_while(Result::ok).any(|line| {
             let mut fields = line.split(' ');
@@ -154,7 +154,7 @@ impl Files {
     }
 
     /// Adds a line to that file; a line is one write, so that processes do not mix theirs.
-    fn list(&self, wanted: &Wanted, expires: u64) -> io::Result<()> {
+    fn list(&self, wanted: &WantedUrl, expires: u64) -> io::Result<()> {
         if !self.scan {
             return Ok(());
         }
@@ -176,8 +176,8 @@ fn hash(url: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn wanted(url: &str) -> Wanted {
-        Wanted { url: url.into(), authority: "a:80".into(), text: Vec::new(), reload: false }
+    fn wanted(url: &str) -> WantedUrl {
+        WantedUrl { url: url.into(), authority: "a:80".into(), text: Vec::new(), reload: false }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub const BAD_GATEWAY: &[u8] = b"HTTP/1.0 502 Bad Gateway\r\nContent-Length: 0\r
 
 /// What a client wants.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedUrl {
     /// The whole URL.
     pub url: String,
     /// The server.
@@ -40,7 +40,7 @@ impl Incoming {
     ///
     /// # Errors
     /// The answer to what cannot be served.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Wanted>, &'static [u8]> {
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Option<WantedUrl>, &'static [u8]> {
         self.input.extend_from_slice(bytes);
         let event = self.decoder.next(&mut self.input).map_err(|_| BAD_REQUEST)?;
         let Some(RequestEvent::Head(mut head, _)) = event else { return Ok(None) };
@@ -59,7 +59,7 @@ impl Incoming {
         encode::header_lines(&head.headers, &mut text);
         encode::end_of_head(&mut text);
         let authority = if authority.contains(':') { authority } else { format!("{authority}:80") };
-        Ok(Some(Wanted { url, authority, text, reload }))
+        Ok(Some(WantedUrl { url, authority, text, reload }))
     }
 }
 
@@ -106,7 +106,7 @@ fn lifetime(answer: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn take(text: &str) -> Result<Option<Wanted>, &'static [u8]> {
+    fn take(text: &str) -> Result<Option<WantedUrl>, &'static [u8]> {
         Incoming::default().take(text.replace('\n', "\r\n").as_bytes())
     }
 

@@ -11,7 +11,7 @@ mod process;
 
 use files::Files;
 use foxy_base::clock;
-use message::{Answer, Incoming, Wanted};
+use message::{Answer, Incoming, WantedUrl};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -185,7 +185,7 @@ impl Proxy {
 }
 
 /// The whole answer of a server, which ends with its connection.
-fn fetch(wanted: &Wanted) -> io::Result<Vec<u8>> {
+fn fetch(wanted: &WantedUrl) -> io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(&wanted.authority)?;
     server.set_read_timeout(Some(TIME_LIMIT))?;
     server.write_all(&wanted.text)?;

@@ -1,6 +1,6 @@
 //! Whether identical proxies measure alike (R125), and how often two of them are said to differ.
 
-use super::{Findings, Setting, failed};
+use super::{CheckSetting, Findings, failed};
 use crate::failure::Failure;
 use crate::lab::origin;
 use foxy_lab::leap::{LeapReport, Manner, Meaning, Multiplier, Pace, noise_floor, requests};
@@ -16,7 +16,7 @@ const NAMES: [&str; PROXIES] = ["proxy-1", "proxy-2", "proxy-3", "proxy-4"];
 const AGAIN: [&str; PROXIES] = ["proxy-1-again", "proxy-2-again", "proxy-3-again", "proxy-4-again"];
 
 /// What one run came to.
-struct Run {
+struct FairnessRun {
     /// The greatest median difference of two proxies, and the noise floor, in milliseconds.
     greatest: f64,
     floor: f64,
@@ -27,7 +27,7 @@ struct Run {
     alarms: [usize; 4],
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
+pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     let (count, rate) = (setting.count("requests", 500, 2_000), setting.rate(RATE));
     let repeats = setting.count("repeats", 5, 40);
     let origin = origin::start("leap", 1)?;
@@ -64,7 +64,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     Ok(findings)
 }
 
-fn judged(report: &LeapReport) -> Run {
+fn judged(report: &LeapReport) -> FairnessRun {
     let differences = report.differences();
     let floor = noise_floor(&differences);
     // All but the direct path are alike; pairs of one address are what the floor comes from.
@@ -75,7 +75,7 @@ fn judged(report: &LeapReport) -> Run {
     let count = |of: &dyn Fn(&foxy_lab::leap::PairedDifference) -> bool| {
         between.iter().filter(|pair| of(pair)).count()
     };
-    Run {
+    FairnessRun {
         greatest: greatest / 1000.0,
         floor: floor.map_or(0.0, |floor| floor.median) / 1000.0,
         pairs: between.len(),
@@ -89,7 +89,7 @@ fn judged(report: &LeapReport) -> Run {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of pairs are small")]
-fn conclude(findings: &mut Findings, runs: &[Run]) {
+fn conclude(findings: &mut Findings, runs: &[FairnessRun]) {
     let mut table = Table::new(&[
         "run",
         "greatest difference",
@@ -114,7 +114,7 @@ fn conclude(findings: &mut Findings, runs: &[Run]) {
         "identical proxies: median differences in ms, and how many pairs are said to differ",
         table,
     ));
-    let middle = |of: fn(&Run) -> f64| {
+    let middle = |of: fn(&FairnessRun) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]

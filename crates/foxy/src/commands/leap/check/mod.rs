@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// A check, by its name on the command line.
-type Check = fn(&Setting<'_>) -> Result<Findings, Failure>;
+type Check = fn(&CheckSetting<'_>) -> Result<Findings, Failure>;
 /// What a check may measure.
 type Measures = fn() -> Vec<Measurable>;
 const CHECKS: [(&str, Check, Measures); 3] = [
@@ -66,14 +66,14 @@ pub fn arguments() -> [Arg; 3] {
 }
 
 /// What a check is run with.
-struct Setting<'a> {
+struct CheckSetting<'a> {
     matches: &'a ArgMatches,
     interrupted: Arc<AtomicBool>,
     seed: u64,
     full: bool,
 }
 
-impl Setting<'_> {
+impl CheckSetting<'_> {
     /// The number that was given, or what is usual.
     fn count(&self, name: &str, quick: u64, full: u64) -> u64 {
         let given = self.matches.get_one::<u64>(name).copied();
@@ -208,7 +208,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let bars = Bars::of(matches, measurable())?;
     let seed = seed::of(matches);
     let setting =
-        Setting { matches, interrupted: interrupted()?, seed, full: matches.get_flag("full") };
+        CheckSetting { matches, interrupted: interrupted()?, seed, full: matches.get_flag("full") };
     let setup = records::setup(matches, seed);
     let found = check(&setting)?;
     terminal::print(found.text().trim_end());

@@ -1,7 +1,7 @@
 //! What LEAP adds (R123, R124): the direct path beside a tested one when both are the same thing,
 //! and LEAP within LEAP.
 
-use super::{Findings, Setting, failed};
+use super::{CheckSetting, Findings, failed};
 use crate::failure::Failure;
 use crate::lab::origin;
 use foxy_lab::leap::{Front, LeapReport, Manner, Multiplier, Pace, PairedDifference, requests};
@@ -18,7 +18,7 @@ type Quoted = [(&'static str, f64, f64); 2];
 const TABLE_2: Quoted = [("PT proxy direct", 550.0, 54.0), ("PT proxy tested", 551.0, 58.0)];
 const TABLE_3: Quoted = [("direct", 455.0, 55.0), ("inner LEAP", 470.0, 52.0)];
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
+pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     let (count, rate) = (setting.count("requests", 5_000, 60_000), setting.rate(RATE));
     let origin = origin::start("leap", 1)?;
     let to = origin.address();

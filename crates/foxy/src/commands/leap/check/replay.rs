@@ -4,7 +4,7 @@
 //! well, in the same minutes: by how much that differs is the machine's doing and the origin's, not
 //! the Collector's.
 
-use super::{Findings, Setting, failed};
+use super::{CheckSetting, Findings, failed};
 use crate::failure::Failure;
 use crate::lab::origin;
 use foxy_base::{Instant, Random, clock};
@@ -39,7 +39,7 @@ pub fn measurable() -> Vec<Measurable> {
 
 /// A case of conditions.
 #[derive(Clone, Copy, PartialEq)]
-enum Case {
+enum ReplayCase {
     Plain,
     /// No condition, and what is held is old: the origin confirms it.
     Confirmed,
@@ -49,7 +49,7 @@ enum Case {
     Unchanged,
 }
 
-impl Case {
+impl ReplayCase {
     const fn name(self) -> &'static str {
         match self {
             Self::Plain => "no condition, content",
@@ -62,7 +62,7 @@ impl Case {
 
 /// One line of the table: what is asked for, and how.
 struct Line {
-    case: Case,
+    case: ReplayCase,
     body: &'static str,
     second: &'static str,
     stagger: Duration,
@@ -77,7 +77,7 @@ impl Line {
     /// Asks for all of it at both places, and later of the origin twice.
     fn measure(
         &self,
-        setting: &Setting<'_>,
+        setting: &CheckSetting<'_>,
         (collector, origin): (&Collector, SocketAddr),
         label: &str,
     ) -> Result<LeapReport, Failure> {
@@ -107,7 +107,7 @@ impl Line {
     }
 }
 
-pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
+pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     let count = setting.count("requests", 24, 400);
     let origin = origin::start("leap", 1)?;
     let listen = |name: &str| Listen {
@@ -138,12 +138,12 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
     let (mut table, mut all, mut twice) = (Table::new(&heads), Vec::new(), Vec::new());
     let places = (&collector, origin.address());
     let lines = lines(setting, count, &origin.address().to_string());
-    for line in lines.iter().filter(|line| line.case == Case::Confirmed) {
+    for line in lines.iter().filter(|line| line.case == ReplayCase::Confirmed) {
         line.measure(setting, places, "replay, to be held")?;
     }
     let held = clock::monotonic();
     for line in &lines {
-        if line.case == Case::Confirmed {
+        if line.case == ReplayCase::Confirmed {
             grow_old(setting, held)?;
         }
         let report = line.measure(setting, places, &format!("replay, {}", line.name()))?;
@@ -163,7 +163,7 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
         "the origin itself, asked twice: {twice}; what hits differ by within that is not the Collector's doing"
     ));
     if !setting.full {
-        let (name, seconds) = (Case::Confirmed.name(), HELD.as_secs());
+        let (name, seconds) = (ReplayCase::Confirmed.name(), HELD.as_secs());
         findings
             .conclusions
             .push(format!("not run: {name}; it takes {seconds} s to grow old; --full does"));
@@ -173,10 +173,10 @@ pub fn run(setting: &Setting<'_>) -> Result<Findings, Failure> {
 }
 
 /// All lines of the table; the case that has to grow old is the last, and only in a full run.
-fn lines(setting: &Setting<'_>, count: u64, authority: &str) -> Vec<Line> {
+fn lines(setting: &CheckSetting<'_>, count: u64, authority: &str) -> Vec<Line> {
     let (mut random, mut first, mut lines) = (Random::new(setting.seed), 1, Vec::new());
-    let quick = [Case::Plain, Case::Changed, Case::Unchanged];
-    for case in quick.into_iter().chain(setting.full.then_some(Case::Confirmed)) {
+    let quick = [ReplayCase::Plain, ReplayCase::Changed, ReplayCase::Unchanged];
+    for case in quick.into_iter().chain(setting.full.then_some(ReplayCase::Confirmed)) {
         for (body, size) in SIZES {
             for (second, stagger) in [("at once", Duration::ZERO), ("later", LATER)] {
                 let asked = asked(case, (first, count), size, authority, &mut random);
@@ -189,7 +189,7 @@ fn lines(setting: &Setting<'_>, count: u64, authority: &str) -> Vec<Line> {
 }
 
 /// Waits until what has been held since then is asked about; a signal ends it.
-fn grow_old(setting: &Setting<'_>, since: Instant) -> Result<(), Failure> {
+fn grow_old(setting: &CheckSetting<'_>, since: Instant) -> Result<(), Failure> {
     while clock::monotonic().since(since) < HELD {
         if setting.interrupted.load(Relaxed) {
             return Err(failed("replay", "stopped by a signal"));
@@ -201,7 +201,7 @@ fn grow_old(setting: &Setting<'_>, since: Instant) -> Result<(), Failure> {
 
 /// Objects of a size that nothing else asks for, at an origin that takes 1 to 10 ms for each.
 fn asked(
-    case: Case,
+    case: ReplayCase,
     (first, count): (u64, u64),
     size: u64,
     authority: &str,
@@ -210,12 +210,12 @@ fn asked(
     let authority: Arc<str> = authority.into();
     let mut one = |id: u64| {
         let (delay, lifetime) =
-            (1 + random.below(10), if case == Case::Confirmed { 1 } else { 900 });
+            (1 + random.below(10), if case == ReplayCase::Confirmed { 1 } else { 900 });
         let path = format!("/o/{id}/{size}/1?delay={delay}&max-age={lifetime}");
         let tag = match case {
-            Case::Plain | Case::Confirmed => None,
-            Case::Changed => Some("\"other\"".to_owned()),
-            Case::Unchanged => Some(format!("\"{id}-1\"")),
+            ReplayCase::Plain | ReplayCase::Confirmed => None,
+            ReplayCase::Changed => Some("\"other\"".to_owned()),
+            ReplayCase::Unchanged => Some(format!("\"{id}-1\"")),
         };
         let fields = tag.iter().map(|tag| ("If-None-Match", tag.as_bytes())).collect();
         let plain = Asked::get(Arc::clone(&authority), path, Duration::ZERO);

@@ -2,7 +2,7 @@
 //! run and the same folder: the rate of a fill, and how long reads take while nothing else happens
 //! and while the store is filled as fast as it goes.
 
-use super::engine::{Bar, Row, finish};
+use super::engine::{MeasureBar, MeasureRow, finish};
 use super::ground::Ground;
 use crate::failure::Failure;
 use crate::lab::arguments::{path, switch};
@@ -12,7 +12,7 @@ use crate::serve::process;
 use clap::{ArgMatches, Command};
 use foxy_base::Random;
 use foxy_device::{BlockingDevice, DeviceSettings, DirectIo, IoError, Root, open_device};
-use foxy_lab::store_bench::disk::{Filled, Reads};
+use foxy_lab::store_bench::disk::{FilledStore, Reads};
 use foxy_lab::store_bench::raw::{Raw, Written};
 use foxy_report::{Latencies, Summary};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,7 +90,7 @@ fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
 /// Ends early when it is to stop.
 fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<Found, String> {
     let mut raw = Raw::new(device(root)?, scale.size).map_err(|error| error.to_string())?;
-    let store = Filled::new(device(root)?, scale.size, LENGTH)?;
+    let store = FilledStore::new(device(root)?, scale.size, LENGTH)?;
     let mut found = Found::default();
     let mut progress = Progress::new("disk", Some(u64::from(2 * TURNS)));
     fills(&mut raw, &store, (scale.size / 8, stop), &mut found, &mut progress)
@@ -110,7 +110,7 @@ fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<F
 
 fn fills(
     raw: &mut Raw,
-    store: &Filled,
+    store: &FilledStore,
     (bytes, stop): (u64, &AtomicBool),
     found: &mut Found,
     progress: &mut Progress,
@@ -128,7 +128,7 @@ fn fills(
 
 fn reads(
     raw: &mut Raw,
-    store: &Filled,
+    store: &FilledStore,
     scale: &Scale,
     random: &mut Random,
     found: &mut Found,
@@ -161,7 +161,7 @@ fn rate(all: &[Written]) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]
-fn rows(found: &Found) -> Vec<Row> {
+fn rows(found: &Found) -> Vec<MeasureRow> {
     let Found { raw, fills, processor, raw_reads, reads } = found;
     let shares = Summary::of(&shares(raw, fills)).expect("there are turns");
     let rates = format!(
@@ -187,33 +187,33 @@ fn rows(found: &Found) -> Vec<Row> {
     };
     let hits = filling.count() as f64 / (filling.count() + reads[1].misses).max(1) as f64;
     vec![
-        Row::new("fill_share_of_raw", shares.mean, "share", Bar::AtLeast(0.9), rates),
-        Row::new(
+        MeasureRow::new("fill_share_of_raw", shares.mean, "share", MeasureBar::AtLeast(0.9), rates),
+        MeasureRow::new(
             "fill_cores",
             cores,
             "cores",
-            Bar::AtMost(0.5),
+            MeasureBar::AtMost(0.5),
             "of the whole process, checksums on".into(),
         ),
-        Row::new(
+        MeasureRow::new(
             "read_p99_filled_by_idle",
             at(filling, 0.99) / at(idle, 0.99),
             "times",
-            Bar::AtMost(2.0),
+            MeasureBar::AtMost(2.0),
             note(0.99),
         ),
-        Row::new(
+        MeasureRow::new(
             "read_p999_filled_by_idle",
             at(filling, 0.999) / at(idle, 0.999),
             "times",
-            Bar::AtMost(4.0),
+            MeasureBar::AtMost(4.0),
             note(0.999),
         ),
-        Row::new(
+        MeasureRow::new(
             "read_hits_while_filled",
             hits,
             "share",
-            Bar::AtLeast(0.99),
+            MeasureBar::AtLeast(0.99),
             format!("{} reads", filling.count() + reads[1].misses),
         ),
     ]

@@ -36,34 +36,34 @@ pub fn command() -> Command {
 }
 
 /// What a value is held against.
-pub(super) enum Bar {
+pub(super) enum MeasureBar {
     AtMost(f64),
     AtLeast(f64),
 }
 
 /// A measure with its bar.
-pub(super) struct Row {
+pub(super) struct MeasureRow {
     measure: Measure,
-    bar: Bar,
+    bar: MeasureBar,
     note: String,
 }
 
-impl Row {
-    pub(super) fn new(name: &str, value: f64, unit: &str, bar: Bar, note: String) -> Self {
+impl MeasureRow {
+    pub(super) fn new(name: &str, value: f64, unit: &str, bar: MeasureBar, note: String) -> Self {
         Self { measure: Measure::once(name, "webcosm", value, unit), bar, note }
     }
 
     fn held(&self) -> bool {
         match self.bar {
-            Bar::AtMost(most) => self.measure.value <= most,
-            Bar::AtLeast(least) => self.measure.value >= least,
+            MeasureBar::AtMost(most) => self.measure.value <= most,
+            MeasureBar::AtLeast(least) => self.measure.value >= least,
         }
     }
 
     fn cells(&self) -> [String; 5] {
         let bar = match self.bar {
-            Bar::AtMost(most) => format!("<= {most}"),
-            Bar::AtLeast(least) => format!(">= {least}"),
+            MeasureBar::AtMost(most) => format!("<= {most}"),
+            MeasureBar::AtLeast(least) => format!(">= {least}"),
         };
         let Measure { name, value, unit, .. } = &self.measure;
         let held = if self.held() { "held" } else { "missed" };
@@ -87,7 +87,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 /// Prints all rows with their bars, and records them.
-pub(super) fn finish(matches: &ArgMatches, rows: Vec<Row>) -> Result<(), Failure> {
+pub(super) fn finish(matches: &ArgMatches, rows: Vec<MeasureRow>) -> Result<(), Failure> {
     let mut table = Table::new(&["measure", "value", "bar", "", "what was run"]);
     for row in &rows {
         table.row(&row.cells());
@@ -98,18 +98,18 @@ pub(super) fn finish(matches: &ArgMatches, rows: Vec<Row>) -> Result<(), Failure
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]
-fn memory_and_time(scale: u32) -> Result<Vec<Row>, StoreStatus> {
+fn memory_and_time(scale: u32) -> Result<Vec<MeasureRow>, StoreStatus> {
     let total = (2 << 30) >> scale;
     let mut progress = Progress::new("memory", Some(total));
     let before = process::resident_bytes();
     let (filled, store) = engine::fill_nothing(total, 250, &mut |done| progress.update(done))?;
     let resident = process::resident_bytes().saturating_sub(before) as f64 / filled.records as f64;
     drop((progress, store));
-    let mut rows = vec![Row::new(
+    let mut rows = vec![MeasureRow::new(
         "index_bytes_per_object",
         resident,
         "bytes",
-        Bar::AtMost(10.0),
+        MeasureBar::AtMost(10.0),
         format!(
             "resident memory after {} records; counted {:.2}",
             filled.records,
@@ -122,18 +122,18 @@ fn memory_and_time(scale: u32) -> Result<Vec<Row>, StoreStatus> {
     let (filled, _store) =
         engine::fill_nothing(total, 64 << 10, &mut |done| progress.update(done))?;
     let time = process::own_cpu_time().saturating_sub(before).as_secs_f64();
-    rows.push(Row::new(
+    rows.push(MeasureRow::new(
         "fill_null_gb_per_core_second",
         filled.admitted as f64 / 1e9 / time.max(1e-9),
         "GB",
-        Bar::AtLeast(3.0),
+        MeasureBar::AtLeast(3.0),
         format!("{} records of 64 KiB, checksums on", filled.records),
     ));
     Ok(rows)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]
-fn writes(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
+fn writes(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let size = (1 << 30) >> scale;
     let mut rows = Vec::new();
     let web: &dyn Fn(&mut foxy_base::Random) -> usize = &engine::web_length;
@@ -141,11 +141,11 @@ fn writes(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
         let mut progress = Progress::new("writes", Some(3 * size));
         let filled = engine::turn_over(size, 3, seed, length, &mut |done| progress.update(done))?;
         drop(progress);
-        rows.push(Row::new(
+        rows.push(MeasureRow::new(
             "written_per_admitted_byte",
             filled.written as f64 / filled.admitted as f64,
             "bytes",
-            Bar::AtMost(most),
+            MeasureBar::AtMost(most),
             format!("{name}, three turns, {} records", filled.records),
         ));
     }
@@ -153,7 +153,7 @@ fn writes(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
 }
 
 /// How long others wait for the engine's thread at most.
-fn stalls(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
+fn stalls(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let size = (512 << 20) >> scale;
     let mut rows = Vec::new();
     let web: &dyn Fn(&mut foxy_base::Random) -> usize = &engine::web_length;
@@ -163,11 +163,11 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
             progress.update(done);
         })?;
         drop(progress);
-        rows.push(Row::new(
+        rows.push(MeasureRow::new(
             "longest_step_ms",
             found.took.as_secs_f64() * 1e3,
             "ms",
-            Bar::AtMost(10.0),
+            MeasureBar::AtMost(10.0),
             format!(
                 "{name}, two turns, {} records; processor time of {} steps, of each the faster of two runs; {:.1} ms in one of them",
                 found.records,
@@ -182,7 +182,7 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
 /// Lengths below a page, mixed and one at a time. Where all are alike and no whole number of them
 /// fills a page, no way to lay them out holds both bars: some lie in two pages, or each page is
 /// left partly empty.
-fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
+fn small_records(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let count = 200_000 >> scale;
     let mixed =
         |random: &mut foxy_base::Random| 100 + usize::try_from(random.below(3_900)).expect("small");
@@ -197,10 +197,11 @@ fn small_records(scale: u32, seed: u64) -> Result<Vec<Row>, StoreStatus> {
     Ok(rows)
 }
 
-fn small_rows(records: &str, found: engine::SmallHits) -> Vec<Row> {
+fn small_rows(records: &str, found: engine::SmallHits) -> Vec<MeasureRow> {
     let note = format!("{records}; {} % of the gets are hits", found.hits * 100.0);
-    let row =
-        |name, value, unit, most| Row::new(name, value, unit, Bar::AtMost(most), note.clone());
+    let row = |name, value, unit, most| {
+        MeasureRow::new(name, value, unit, MeasureBar::AtMost(most), note.clone())
+    };
     vec![
         row("small_object_space_ratio", found.space, "bytes", 1.05),
         row("small_object_reads_per_hit", found.reads, "reads", 1.0),

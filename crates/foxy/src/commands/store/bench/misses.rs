@@ -10,7 +10,7 @@ use crate::terminal;
 use clap::{ArgAction, ArgMatches, Command};
 use foxy_lab::sim::parallel::run_all;
 use foxy_lab::store_bench::misses::{
-    self, CONTENDERS, Contender, ENGINES, SIZES, Tally, Trial, Workload, times,
+    self, CONTENDERS, Contender, ENGINES, MissTally, MissTrial, SIZES, Workload, times,
 };
 use foxy_report::{Measure, Record, Table};
 use std::path::PathBuf;
@@ -58,11 +58,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let threads = Machine::look().cores;
     let workloads = workloads(matches, seed, threads)?;
     let contenders = contenders(matches.get_flag("engine"));
-    let trials: Vec<Trial> =
+    let trials: Vec<MissTrial> =
         workloads.iter().flat_map(|workload| trials(workload, &contenders)).collect();
     let (done, total) = (AtomicU64::new(0), trials.len() as u64);
     let mut progress = Progress::new("runs", Some(total));
-    let one = |trial: &Trial| {
+    let one = |trial: &MissTrial| {
         let tally = misses::run(trial);
         done.fetch_add(1, Relaxed);
         tally
@@ -106,17 +106,17 @@ fn contenders(with_engine: bool) -> Vec<(Contender, &'static str)> {
 fn trials<'a>(
     workload: &'a Workload,
     contenders: &[(Contender, &str)],
-) -> impl Iterator<Item = Trial<'a>> {
+) -> impl Iterator<Item = MissTrial<'a>> {
     let of = move |percent| {
-        contenders.iter().map(move |&(contender, _)| Trial { workload, percent, contender })
+        contenders.iter().map(move |&(contender, _)| MissTrial { workload, percent, contender })
     };
     SIZES.into_iter().flat_map(of)
 }
 
 struct Cell<'a> {
-    trial: &'a Trial<'a>,
+    trial: &'a MissTrial<'a>,
     name: &'static str,
-    tally: Tally,
+    tally: MissTally,
 }
 
 /// All contenders in front of one disk, in the order of their table.
@@ -125,15 +125,15 @@ struct Disk<'a> {
 }
 
 impl Disk<'_> {
-    fn trial(&self) -> &Trial<'_> {
+    fn trial(&self) -> &MissTrial<'_> {
         self.cells[0].trial
     }
 
-    fn lru(&self) -> &Tally {
+    fn lru(&self) -> &MissTally {
         &self.cells[0].tally
     }
 
-    fn oracles(&self) -> Vec<Tally> {
+    fn oracles(&self) -> Vec<MissTally> {
         let oracles =
             self.cells.iter().filter(|cell| matches!(cell.trial.contender, Contender::Oracle(_)));
         oracles.map(|cell| cell.tally).collect()
@@ -180,7 +180,7 @@ fn row(name: &str, disks: &[Disk], cell: &dyn Fn(&Disk, usize) -> String) -> Vec
     std::iter::once(name.to_owned()).chain(cells).collect()
 }
 
-fn shares(tally: &Tally) -> String {
+fn shares(tally: &MissTally) -> String {
     format!("{:.3} / {:.3}", 1.0 - tally.counts.hit_ratio(), 1.0 - tally.counts.byte_hit_ratio())
 }
 
@@ -200,7 +200,7 @@ fn writes(disks: &[Disk], place: usize) -> Vec<String> {
 }
 
 /// Bytes written for each byte missed, and copied for each admitted.
-fn written(tally: &Tally) -> (f64, f64) {
+fn written(tally: &MissTally) -> (f64, f64) {
     (
         times(tally.admitted + tally.copied, tally.missed_bytes()),
         times(tally.copied, tally.admitted),
@@ -228,7 +228,7 @@ fn verdicts(disks: &[Disk]) -> String {
         let gap = misses::gap_closed(&own.tally, disk.lru(), &disk.oracles());
         let gap = gap
             .map_or_else(String::new, |gap| format!(", {:.0} % of the gap to Belady", gap * 100.0));
-        let Trial { workload, percent, .. } = disk.trial();
+        let MissTrial { workload, percent, .. } = disk.trial();
         text.push_str(&format!(
             "  {} at {percent} %: {misses:.3} / {bytes:.3}{gap}: {word}\n",
             workload.name
@@ -238,7 +238,7 @@ fn verdicts(disks: &[Disk]) -> String {
 }
 
 fn measures(disk: &Disk) -> Vec<Measure> {
-    let Trial { workload, percent, .. } = disk.trial();
+    let MissTrial { workload, percent, .. } = disk.trial();
     let mut list = Vec::new();
     for cell in disk.cells {
         let (contender, name) = (cell.trial.contender, cell.name);

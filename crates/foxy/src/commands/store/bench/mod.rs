@@ -10,15 +10,15 @@ use crate::failure::Failure;
 use clap::{ArgMatches, Command};
 
 /// A measure: its command, and what runs it.
-struct Entry {
+struct BenchEntry {
     command: fn() -> Command,
     run: fn(&ArgMatches) -> Result<(), Failure>,
 }
 
-const MEASURES: &[Entry] = &[
-    Entry { command: disk::command, run: disk::run },
-    Entry { command: engine::command, run: engine::run },
-    Entry { command: misses::command, run: misses::run },
+const MEASURES: &[BenchEntry] = &[
+    BenchEntry { command: disk::command, run: disk::run },
+    BenchEntry { command: engine::command, run: engine::run },
+    BenchEntry { command: misses::command, run: misses::run },
 ];
 
 /// Its commands.

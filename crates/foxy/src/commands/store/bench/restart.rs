@@ -2,7 +2,7 @@
 //! killed. One store is full of records; another is as large as a disk of a terabyte and keeps of
 //! most records only that they are there.
 
-use super::engine::{Bar, Row};
+use super::engine::{MeasureBar, MeasureRow};
 use super::ground::Ground;
 use crate::failure::Failure;
 use crate::lab::progress::Progress;
@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_device::{Blocking, DeviceSettings, DirectIo, Root, open_device};
 use foxy_lab::store_bench::engine::{self, Store};
-use foxy_lab::store_bench::restart::{self, Hollow, Patience, Restarted};
+use foxy_lab::store_bench::restart::{self, Hollow, RestartPatience, Restarted};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ struct Case {
 }
 
 /// Measures both.
-pub fn rows(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<Row>, Failure> {
+pub fn rows(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<MeasureRow>, Failure> {
     let full = Case { size: (4 << 30) >> scale.min(4), length: 16 << 10, hollow: false };
     let large = Case { size: (1 << 40) >> scale, length: 256 << 10, hollow: true };
     let lost = hits_lost(scale, seed)?;
@@ -43,7 +43,7 @@ pub fn rows(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<Row>, Fai
 }
 
 /// The hits that three kills cost, in virtual time.
-fn hits_lost(scale: u32, seed: u64) -> Result<Row, Failure> {
+fn hits_lost(scale: u32, seed: u64) -> Result<MeasureRow, Failure> {
     let refused = |status| Failure::Failed(format!("the store does not serve: {status:?}"));
     let (size, requests) = ((1 << 30) >> scale, 4_000_000 >> scale);
     let mut progress = Progress::new("hits", Some(2 * requests));
@@ -55,13 +55,19 @@ fn hits_lost(scale: u32, seed: u64) -> Result<Row, Failure> {
     drop(progress);
     let note =
         format!("{requests} requests to {} MiB, three kills; {never:.4} without", size >> 20);
-    Ok(Row::new("hit_ratio_lost_by_kills", never - often, "share", Bar::AtMost(0.001), note))
+    Ok(MeasureRow::new(
+        "hit_ratio_lost_by_kills",
+        never - often,
+        "share",
+        MeasureBar::AtMost(0.001),
+        note,
+    ))
 }
 
 /// Fills a store, leaves it as a killed process does, and opens it on the device that the proxy
 /// would use.
 #[expect(clippy::cast_precision_loss, reason = "measures")]
-fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> {
+fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Failure> {
     let failed = |text: &str| ground.failed(text);
     let folder = ground.folder();
     let count = case.size / 5 * 4 / case.length as u64;
@@ -73,7 +79,7 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> 
     let store =
         Restarted::start(case.size, seed, device).map_err(|error| failed(&error.to_string()))?;
     let newest = engine::record(count - 1, case.length);
-    let patience = Patience { most: PATIENCE, stop: ground.interrupted() };
+    let patience = RestartPatience { most: PATIENCE, stop: ground.interrupted() };
     let first = store.first_hit(count - 1, &newest, patience);
     let all = store.all_known(patience);
     let milliseconds =
@@ -85,11 +91,11 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> 
         case.length >> 10,
         milliseconds(all)
     );
-    let mut rows = vec![Row::new(
+    let mut rows = vec![MeasureRow::new(
         "first_hit_after_kill_ms",
         milliseconds(first),
         "ms",
-        Bar::AtMost(100.0),
+        MeasureBar::AtMost(100.0),
         note.clone(),
     )];
     let back = if case.hollow {
@@ -100,7 +106,13 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<Row>, Failure> 
         (0..count).take_while(goes_on).filter(holds).count() as u64
     };
     let share = back as f64 / count as f64;
-    rows.push(Row::new("objects_back_share", share, "share", Bar::AtLeast(0.999), note));
+    rows.push(MeasureRow::new(
+        "objects_back_share",
+        share,
+        "share",
+        MeasureBar::AtLeast(0.999),
+        note,
+    ));
     store.close();
     ground.whole(rows)
 }

@@ -2,7 +2,7 @@
 //! pictures.
 
 use super::super::judged_by_value;
-use super::{FOXY, Measured, Point, SQUID};
+use super::{FOXY, MeasuredRates, RatePoint, SQUID};
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_report::figure::{FigureRow, Place, within};
 
@@ -17,16 +17,18 @@ const COMPARED: f64 = 110.0;
 const QUOTED: [(&str, f64); 2] = [(SQUID, 90.0), (FOXY, HIGHEST)];
 
 /// All rows.
-pub fn rows(all: &[Measured]) -> Vec<FigureRow> {
-    let mut rows: Vec<FigureRow> = all.iter().flat_map(Measured::rows).collect();
+pub fn rows(all: &[MeasuredRates]) -> Vec<FigureRow> {
+    let mut rows: Vec<FigureRow> = all.iter().flat_map(MeasuredRates::rows).collect();
     let pair = |name: &str| {
         all.iter().find(|measured| measured.name == name).and_then(|found| found.runs.as_ref().ok())
     };
     if let (Some(squid), Some(foxy)) = (pair(SQUID), pair(FOXY)) {
-        let over =
-            |above: &[Vec<Point>], below: &[Vec<Point>], of: fn(&[Point]) -> f64| -> Vec<f64> {
-                above.iter().zip(below).map(|(above, below)| of(above) / of(below)).collect()
-            };
+        let over = |above: &[Vec<RatePoint>],
+                    below: &[Vec<RatePoint>],
+                    of: fn(&[RatePoint]) -> f64|
+         -> Vec<f64> {
+            above.iter().zip(below).map(|(above, below)| of(above) / of(below)).collect()
+        };
         let fetched =
             over(squid, foxy, |run| at(run, COMPARED).map_or(f64::NAN, |point| point.fetched));
         let fetched = row(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s", "times", &fetched);
@@ -50,20 +52,20 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
 }
 
 /// The most that was answered a second.
-fn best(run: &[Point]) -> f64 {
+fn best(run: &[RatePoint]) -> f64 {
     run.iter().map(|point| point.answered).fold(0.0, f64::max)
 }
 
 /// The highest rate that it was good to.
-fn good_to(run: &[Point]) -> f64 {
+fn good_to(run: &[RatePoint]) -> f64 {
     run.iter().filter(|point| point.good).map(|point| point.rate).fold(0.0, f64::max)
 }
 
-fn at(run: &[Point], rate: f64) -> Option<&Point> {
+fn at(run: &[RatePoint], rate: f64) -> Option<&RatePoint> {
     run.iter().find(|point| point.rate == rate)
 }
 
-impl Measured {
+impl MeasuredRates {
     fn rows(&self) -> Vec<FigureRow> {
         let quoted = QUOTED.iter().find(|(name, _)| *name == self.name).map(|&(_, rate)| rate);
         let runs = match &self.runs {
@@ -74,9 +76,10 @@ impl Measured {
             }
         };
         let values =
-            |of: &dyn Fn(&[Point]) -> f64| runs.iter().map(|run| of(run)).collect::<Vec<f64>>();
-        let at_rate =
-            |rate: f64, of: fn(&Point) -> f64| values(&|run| at(run, rate).map_or(f64::NAN, of));
+            |of: &dyn Fn(&[RatePoint]) -> f64| runs.iter().map(|run| of(run)).collect::<Vec<f64>>();
+        let at_rate = |rate: f64, of: fn(&RatePoint) -> f64| {
+            values(&|run| at(run, rate).map_or(f64::NAN, of))
+        };
         let most = row(THROUGHPUT, &format!("{}, at its best", self.name), "1/s", &values(&best));
         let most = match quoted {
             Some(quoted) => judged_by_value(most, quoted, within(quoted)),
@@ -117,7 +120,7 @@ impl Measured {
         }
     }
 
-    fn series(&self, of: fn(&Point) -> f64) -> Option<Series> {
+    fn series(&self, of: fn(&RatePoint) -> f64) -> Option<Series> {
         let run = self.runs.as_ref().ok()?.first()?;
         Some(Series {
             name: self.name.into(),
@@ -127,8 +130,8 @@ impl Measured {
 }
 
 /// The three figures, of the first run of each.
-pub fn pictures(all: &[Measured]) -> Vec<Picture> {
-    let picture = |title: &str, y: &str, of: fn(&Point) -> f64| Picture::Plot {
+pub fn pictures(all: &[MeasuredRates]) -> Vec<Picture> {
+    let picture = |title: &str, y: &str, of: fn(&RatePoint) -> f64| Picture::Plot {
         title: title.into(),
         x: "requests offered a second".into(),
         y: y.into(),
@@ -153,8 +156,8 @@ mod tests {
     use super::*;
     use foxy_report::figure::Verdict;
 
-    fn run(points: &[(f64, f64, bool)]) -> Vec<Point> {
-        let point = |&(rate, answered, good)| Point {
+    fn run(points: &[(f64, f64, bool)]) -> Vec<RatePoint> {
+        let point = |&(rate, answered, good)| RatePoint {
             rate,
             answered,
             good,
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_proxy_is_good_to_the_highest_rate_that_it_kept_up_with() {
-        let measured = Measured {
+        let measured = MeasuredRates {
             name: SQUID,
             runs: Ok(vec![run(&[
                 (110.0, 110.0, true),
@@ -183,9 +186,11 @@ mod tests {
 
     #[test]
     fn one_that_is_not_there_leaves_the_others_rows_standing() {
-        let missing = Measured { name: SQUID, runs: Err("not installed".into()) };
-        let rows =
-            rows(&[missing, Measured { name: FOXY, runs: Ok(vec![run(&[(340.0, 340.0, true)])]) }]);
+        let missing = MeasuredRates { name: SQUID, runs: Err("not installed".into()) };
+        let rows = rows(&[
+            missing,
+            MeasuredRates { name: FOXY, runs: Ok(vec![run(&[(340.0, 340.0, true)])]) },
+        ]);
         assert_eq!(rows[0].verdict, Verdict::NotPossibleHere);
         assert!(
             rows.iter().any(|row| row.row == format!("{FOXY}, good to") && row.ours == Some(340.0))

@@ -2,7 +2,7 @@
 //! or says of them.
 
 use super::super::judged_by_value as judged;
-use super::{LATENCY, Measured, at};
+use super::{LATENCY, MeasuredWpb, at};
 use foxy_lab::wpb::Part;
 use foxy_report::figure::{FigureRow, Place, within};
 
@@ -11,14 +11,14 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
 }
 
 /// All rows.
-pub fn rows(all: &[Measured]) -> Vec<FigureRow> {
+pub fn rows(all: &[MeasuredWpb]) -> Vec<FigureRow> {
     let of = |name: &str| all.iter().find(|measured| measured.name == name);
     let mut rows = Vec::new();
     if let (Some(scan), Some(none)) = (of("CERN"), of("CERN without scan")) {
         rows.extend(cern(scan, none));
     }
     if let (Some(two), Some(one)) = (of("Apache"), of("Apache in one phase")) {
-        let ratio = |measured: &Measured| measured.over_control(Part::First, 88);
+        let ratio = |measured: &MeasuredWpb| measured.over_control(Part::First, 88);
         let name = "phase 1 over no-cache, 88 clients";
         rows.push(judged(row("003-fig5", name, "times", &ratio(two)), 10.0, within(10.0)).gain());
         rows.push(row("003-fig5", "the same in one phase", "times", &ratio(one)));
@@ -36,7 +36,7 @@ pub fn rows(all: &[Measured]) -> Vec<FigureRow> {
 }
 
 /// Few clients gain from the cache, many lose by it; and whether that is the scan.
-fn cern(scan: &Measured, none: &Measured) -> Vec<FigureRow> {
+fn cern(scan: &MeasuredWpb, none: &MeasuredWpb) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     for clients in [8, 32, 64, 96] {
         let ratios = scan.over_control(Part::Second, clients);
@@ -56,7 +56,7 @@ fn cern(scan: &Measured, none: &Measured) -> Vec<FigureRow> {
 
 /// Without a cache everybody waits for a worker: max(latency, clients × latency / workers); beyond
 /// pool and backlog are errors.
-fn proxy_n(small: &Measured, large: &Measured) -> Vec<FigureRow> {
+fn proxy_n(small: &MeasuredWpb, large: &MeasuredWpb) -> Vec<FigureRow> {
     let latency = LATENCY.as_secs_f64() * 1000.0;
     let mut rows = Vec::new();
     for clients in [8u32, 32, 48] {
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn a_crossing_has_the_quoted_shape_only_when_every_run_is_on_its_side() {
-        let scan = Measured {
+        let scan = MeasuredWpb {
             name: "CERN",
             runs: vec![
                 run(&[(8, [100, 100, 60]), (96, [200, 300, 250])]),
                 run(&[(8, [100, 100, 120]), (96, [200, 300, 220])]),
             ],
         };
-        let rows = cern(&scan, &Measured { name: "CERN without scan", runs: Vec::new() });
+        let rows = cern(&scan, &MeasuredWpb { name: "CERN without scan", runs: Vec::new() });
         let verdict = |name: &str| rows.iter().find(|row| row.row == name).expect("a row").verdict;
         assert_eq!(verdict("phase 2 over no-cache, 8 clients"), Verdict::DifferentToday);
         assert_eq!(verdict("phase 2 over no-cache, 96 clients"), Verdict::ShapeOnly);
@@ -123,7 +123,7 @@ mod tests {
         };
         let check = |runs: Vec<Vec<PointReport>>, expected: Verdict| {
             let (small, large) =
-                (Measured { name: "", runs }, Measured { name: "", runs: Vec::new() });
+                (MeasuredWpb { name: "", runs }, MeasuredWpb { name: "", runs: Vec::new() });
             let rows = proxy_n(&small, &large);
             let row =
                 rows.iter().find(|row| row.row.ends_with("errors, 32 workers")).expect("a row");
