@@ -46,7 +46,8 @@ fn declared(line: &str) -> Option<&str> {
     let kinds = ["struct ", "enum ", "trait ", "union "];
     let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
     let end = rest.find(|character: char| !character.is_alphanumeric() && character != '_');
-    Some(&rest[..end.unwrap_or(rest.len())])
+    // A macro's name of a type, as `$name`, is empty here.
+    Some(&rest[..end.unwrap_or(rest.len())]).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -62,6 +63,7 @@ mod tests {
             file("crates/a/src/two/tests/mod.rs", "struct Place;"),
             file("crates/a/src/three.rs", "#[cfg(test)]\nmod tests {\nstruct Place;"),
             file("crates/b/src/lib.rs", "pub enum Place {"),
+            file("crates/b/src/rows.rs", "pub struct $group {\npub struct $written {"),
         ];
         assert_eq!(repeated_types(&files), 2);
     }

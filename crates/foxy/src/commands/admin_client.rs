@@ -55,14 +55,16 @@ impl AdminClient {
         let loaded = settings::load(file, None, &Machine::look())
             .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
         let settings = loaded.settings;
-        let given = matches.get_one::<SocketAddr>("admin").copied().or(settings.admin);
+        let given = matches.get_one::<SocketAddr>("admin").copied().or(settings.network.admin);
         let address = given.filter(|address| address.port() != 0).ok_or_else(|| {
             Failure::Unusable(
                 "the configuration names no admin server; name it with --admin ADDRESS".into(),
             )
         })?;
-        let token_file =
-            matches.get_one::<PathBuf>("admin-token-file").cloned().or(settings.admin_token_file);
+        let token_file = matches
+            .get_one::<PathBuf>("admin-token-file")
+            .cloned()
+            .or(settings.access.admin_token_file);
         let authorization = match token_file {
             Some(path) => format!("Authorization: Bearer {}\r\n", token_file::word(&path)?),
             None => String::new(),

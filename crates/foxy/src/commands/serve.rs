@@ -30,7 +30,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
     let loaded = settings::load(file, Some(matches), &Machine::look())
         .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
-    let level = Level::named(loaded.settings.log_level).expect("the table's words are the levels");
+    let level = Level::named(loaded.settings.operation.log_level)
+        .expect("the table's words are the levels");
     terminal::set_level(level);
     serve::run(&loaded)
 }

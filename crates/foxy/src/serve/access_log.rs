@@ -50,7 +50,7 @@ pub struct OpenLog {
 /// # Errors
 /// The file cannot be opened for appending, or the writer's thread not started.
 pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
-    let sink: Sink = match &settings.access_log {
+    let sink: Sink = match &settings.operation.access_log {
         Output::Off => return Ok(None),
         Output::Standard => Box::new(std::io::stdout()),
         Output::File(path) => append(path).map_err(|error| {
@@ -61,11 +61,11 @@ pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
             ))
         })?,
     };
-    let queue = Arc::new(LogQueue::new(settings.workers));
-    let format =
-        AccessFormat::named(settings.access_log_format).expect("the table's words are the formats");
+    let queue = Arc::new(LogQueue::new(settings.network.workers));
+    let format = AccessFormat::named(settings.operation.access_log_format)
+        .expect("the table's words are the formats");
     let sink_of_records = Arc::new(AccessLog { format, queue: Arc::clone(&queue) });
-    let output = settings.access_log.clone();
+    let output = settings.operation.access_log.clone();
     let writer = LogWriter::start(Arc::clone(&queue), sink, Box::new(move || reopen(&output)));
     let writer = writer
         .map_err(|error| Failure::Failed(format!("cannot start the log's writer: {error}")))?;

@@ -40,8 +40,8 @@ pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Ope
             "store {folder}: cannot start what the disk is to be read by: {error}"
         ))
     };
-    let meant = store.scheme.unwrap_or(settings.scheme).row().device;
-    let wish = match settings.device {
+    let meant = store.scheme.unwrap_or(settings.disk.scheme).row().device;
+    let wish = match settings.disk.device {
         "blocking" => DeviceWish::Blocking,
         "threads" => DeviceWish::Threads,
         "helper" => DeviceWish::Helper,
@@ -54,7 +54,7 @@ pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Ope
         DeviceWish::Threads => Preference::Threads,
         DeviceWish::Helper => {
             let device =
-                Box::new(helper(root, store.q2.unwrap_or(settings.diskd_q2)).map_err(start)?);
+                Box::new(helper(root, store.q2.unwrap_or(settings.disk.diskd_q2)).map_err(start)?);
             return Ok(Opened { device, name: "helper".into() });
         }
     };
@@ -62,10 +62,10 @@ pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Ope
     if meant == DeviceWish::Threads {
         wanted.threads = AUFS_THREADS;
         wanted.writes =
-            if settings.aufs_writes == "waited" { Writes::Waited } else { Writes::Queued };
+            if settings.disk.aufs_writes == "waited" { Writes::Waited } else { Writes::Queued };
     }
     let (device, kind) = open_device(root, wanted).map_err(start)?;
-    if settings.device == "uring" && kind != DeviceKind::Uring {
+    if settings.disk.device == "uring" && kind != DeviceKind::Uring {
         return Err(Failure::Unusable(format!(
             "store {folder}: no io_uring, only {kind}; use --device auto"
         )));

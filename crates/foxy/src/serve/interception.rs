@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(14 * 86_400);
 /// # Errors
 /// [`Failure::Unusable`], with what would be right.
 pub fn open(settings: &Settings, now: WallTime) -> Result<Option<Interception>, Failure> {
-    let Some(folder) = &settings.intercept_ca else { return Ok(None) };
+    let Some(folder) = &settings.access.intercept_ca else { return Ok(None) };
     let authority = authority_folder::open(folder, "intercept-ca", now)?;
     let end = authority.facts().not_after;
     if end.since(now) < SOON {
@@ -29,7 +29,7 @@ pub fn open(settings: &Settings, now: WallTime) -> Result<Option<Interception>, 
         );
         terminal::report(Level::Warning, &text);
     }
-    of(authority, &settings.intercept_hosts).map(Some)
+    of(authority, &settings.access.intercept_hosts).map(Some)
 }
 
 /// Interception for these hosts.

@@ -73,9 +73,9 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     signals::outlive_log_rotation().map_err(failed)?;
-    drop(listen(settings.listen, "--listen")?);
-    drop(settings.listen_tls.map(|address| listen(address, "--listen-tls")).transpose()?);
-    let admin = settings.admin.map(|address| listen(address, "--admin")).transpose()?;
+    drop(listen(settings.network.listen, "--listen")?);
+    drop(settings.network.listen_tls.map(|address| listen(address, "--listen-tls")).transpose()?);
+    let admin = settings.network.admin.map(|address| listen(address, "--admin")).transpose()?;
     let own = admin.as_ref().and_then(|listener| listener.local_addr().ok());
     let running = opening::open(settings, own, Extra::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -95,7 +95,12 @@ async fn operate(
     let opened = WelcomeFacts {
         settings: &loaded.settings,
         file: loaded.file.as_deref(),
-        listen: running.proxy.addresses().first().copied().unwrap_or(loaded.settings.listen),
+        listen: running
+            .proxy
+            .addresses()
+            .first()
+            .copied()
+            .unwrap_or(loaded.settings.network.listen),
         listen_tls: running.proxy.addresses().get(1).copied(),
         admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
         stores: &stores,
@@ -123,7 +128,7 @@ async fn operate(
     process::notify("STOPPING=1");
     watching.abort();
     facts.stopping.set(true);
-    stopping::stop(running, &mut signals, &facts, loaded.settings.stop_after).await;
+    stopping::stop(running, &mut signals, &facts, loaded.settings.operation.stop_after).await;
     Ok(())
 }
 
@@ -154,7 +159,7 @@ fn facts(running: &RunningProxy, settings: &Settings) -> std::io::Result<Running
         proxy: running.proxy.gauges(),
         purger: running.proxy.purger(),
         token: running.token.clone(),
-        hosts: settings.admin_hosts.clone(),
+        hosts: settings.network.admin_hosts.clone(),
         stores: running.stores.iter().map(store).collect(),
         set: running.set.clone(),
         files: FileWatch::start(files)?,

@@ -140,26 +140,27 @@ pub fn open(
 ) -> Result<RunningProxy, Failure> {
     let open_files = process::raise_open_files();
     let log = access_log::open(settings)?;
-    let tls = authorities::origin_tls(&settings.origin_ca)?;
-    let certificates = settings.listen_tls.map(|_| {
-        Reloadable::read(&settings.tls_certificate, &settings.tls_key).map_err(Failure::Unusable)
+    let tls = authorities::origin_tls(&settings.network.origin_ca)?;
+    let certificates = settings.network.listen_tls.map(|_| {
+        Reloadable::read(&settings.network.tls_certificate, &settings.network.tls_key)
+            .map_err(Failure::Unusable)
     });
     let certificates = certificates.transpose()?;
     let interception = match extra.interception {
         None => interception::open(settings, clock::wall())?,
         given => given,
     };
-    let token = settings.admin_token_file.as_deref().map(token_file::read).transpose()?;
+    let token = settings.access.admin_token_file.as_deref().map(token_file::read).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
     let stores = stores::open(settings, &extra.locked, &mut random)?;
-    let selection = Selection::named(settings.store_selection);
+    let selection = Selection::named(settings.disk.store_selection);
     let fresh = Fresh { era: random.next_u64().max(2), set: random.next_u64() };
     let (purges, lists) = purge_journal::open(&beside(&stores, selection), fresh)?;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
     let proxy_settings =
         proxy_settings(settings, tls, admin.into_iter().collect(), random.next_u64());
     // Which of several stores a response belongs to is not asked for its size.
-    let without_store = || settings.object_limit.map_or(u64::MAX, |limit| limit.0);
+    let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
     let object_limit =
         stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
     let client_tls = certificates.as_ref().map(|certificates| certificates.tls.clone());
@@ -179,7 +180,7 @@ pub fn open(
     let refused = Arc::new(RefusedDestinations::default());
     sinks.push(Arc::clone(&refused) as Arc<dyn AccessSink>);
     sinks.extend(log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>));
-    let resolver = name_resolver(settings.name_servers.clone());
+    let resolver = name_resolver(settings.network.name_servers.clone());
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let proxy = start(proxy_settings, set.clone(), purges, resolver, sinks)?;
@@ -223,7 +224,7 @@ impl Room {
         const FOR_A_WORKER: usize = 8;
         let limit =
             open_files.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let (workers, limits) = (settings.workers, &settings.limits);
+        let (workers, limits) = (settings.network.workers, &settings.limits);
         let free =
             limit.saturating_sub(open_now + FOR_ITSELF + workers.saturating_mul(FOR_A_WORKER));
         let idle = limits.idle_connections.saturating_mul(workers).min(free / 5);

@@ -19,26 +19,26 @@ pub fn proxy_settings(
 ) -> ProxySettings {
     let (waits, limits) = (&settings.timeouts, limits(settings));
     ProxySettings {
-        listen: vec![settings.listen],
-        listen_tls: settings.listen_tls.into_iter().collect(),
-        proxy_protocol_from: settings.proxy_protocol_from.clone(),
-        forwarded_from: settings.forwarded_from.clone(),
+        listen: vec![settings.network.listen],
+        listen_tls: settings.network.listen_tls.into_iter().collect(),
+        proxy_protocol_from: settings.network.proxy_protocol_from.clone(),
+        forwarded_from: settings.network.forwarded_from.clone(),
         client_handshake: waits.tls_handshake,
-        mode: match &settings.origin {
+        mode: match &settings.network.origin {
             None => Mode::Forward,
             Some(origin) => {
                 let OriginUrl { scheme, host, port } = origin.clone();
                 Mode::Reverse { origin: ReverseOrigin { scheme, host, port } }
             }
         },
-        workers: settings.workers,
-        memory: settings.memory.0,
-        memory_object_limit: settings.memory_object_limit.0,
-        negative_lifetime: settings.negative_lifetime.as_secs(),
-        purge_from: settings.purge_from.clone(),
+        workers: settings.network.workers,
+        memory: settings.memory.size.0,
+        memory_object_limit: settings.memory.object_limit.0,
+        negative_lifetime: settings.disk.negative_lifetime.as_secs(),
+        purge_from: settings.access.purge_from.clone(),
         destinations: DestinationPolicy {
-            allowed: settings.allow_destination.clone(),
-            connect_ports: settings.connect_ports.clone(),
+            allowed: settings.access.allow_destination.clone(),
+            connect_ports: settings.access.connect_ports.clone(),
             own,
         },
         upstream: UpstreamSettings { tls, ..upstream_settings(settings, limits) },
@@ -52,7 +52,7 @@ pub fn proxy_settings(
         connections_per_client: settings.limits.connections_per_client,
         limits,
         via_name: format!("foxy-{seed:016x}"),
-        stop_after: settings.stop_after,
+        stop_after: settings.operation.stop_after,
         seed,
         give_back: Some(allocator::give_back),
         ..ProxySettings::default()
@@ -70,7 +70,7 @@ fn upstream_settings(settings: &Settings, limits: Limits) -> UpstreamSettings {
         idle_timeout: waits.origin_idle,
         idle_per_origin: settings.limits.idle_connections_per_origin,
         idle_total: settings.limits.idle_connections,
-        http2: origin_http2(settings.origin_http2),
+        http2: origin_http2(settings.network.origin_http2),
         limits,
         ..UpstreamSettings::default()
     }

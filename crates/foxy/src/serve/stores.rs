@@ -74,9 +74,10 @@ pub fn open(
     locked: &[Root],
     random: &mut Random,
 ) -> Result<Vec<RunningStore>, Failure> {
-    let kept = |store: &&StoreChoice| store.scheme.unwrap_or(settings.scheme) != SchemeName::Null;
+    let kept =
+        |store: &&StoreChoice| store.scheme.unwrap_or(settings.disk.scheme) != SchemeName::Null;
     let places: Result<Vec<_>, _> =
-        settings.store.iter().filter(kept).map(|store| place(settings, store, locked)).collect();
+        settings.disk.stores().filter(kept).map(|store| place(settings, store, locked)).collect();
     let places = places?;
     let sizes = sizes(&places)?;
     let stores = places.into_iter().zip(sizes);
@@ -107,7 +108,7 @@ fn place<'a>(
     locked: &[Root],
 ) -> Result<StorePlace<'a>, Failure> {
     let folder = store.folder.as_path();
-    let scheme = store.scheme.unwrap_or(settings.scheme);
+    let scheme = store.scheme.unwrap_or(settings.disk.scheme);
     if let Some(advice) = block_device::instead_of_folder(folder) {
         return Err(advice);
     }
@@ -122,7 +123,7 @@ fn place<'a>(
     let hold = |file| patiently(in_use, || block_device::hold(&root, scheme, file));
     let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;
     let device = held.as_ref().and_then(HeldFile::block_device);
-    let asked = store.size.or(settings.size);
+    let asked = store.size.or(settings.disk.size);
     let existing = existing_size(folder, scheme, device);
     let wish = match (asked, existing, device) {
         (None, None, Some(device)) => Wish::Device(block_device::whole(device, scheme)),
@@ -164,25 +165,25 @@ fn start(
     let refuse = |reason: &dyn std::fmt::Display| {
         Failure::Unusable(format!("store {}: {reason}", folder.display()))
     };
-    let ByteSize(wanted) = settings.object_limit.unwrap_or_else(|| object_limit(size));
+    let ByteSize(wanted) = settings.disk.object_limit.unwrap_or_else(|| object_limit(size));
     let object_limit = wanted.min(name.row().largest_object(size.0));
     let store_settings = SchemeSettings {
-        policy: settings.policy,
-        ufs_mapping: match settings.ufs_mapping {
+        policy: settings.disk.policy,
+        ufs_mapping: match settings.disk.ufs_mapping {
             "round-robin" if name.row().grows() => UfsMapping::RoundRobin,
             _ => UfsMapping::Consecutive,
         },
-        aufs_queue: settings.aufs_queue,
-        diskd_q1: store.q1.unwrap_or(settings.diskd_q1),
+        aufs_queue: settings.disk.aufs_queue,
+        diskd_q1: store.q1.unwrap_or(settings.disk.diskd_q1),
         ..SchemeSettings::from(StoreSettings {
             object_limit,
-            recovery: if settings.recovery == "clean-stop" {
+            recovery: if settings.disk.recovery == "clean-stop" {
                 Recovery::AfterCleanStop
             } else {
                 Recovery::AfterCrash
             },
             write_budget: write_budget(settings, size),
-            waiting_bytes: waiting_bytes(settings.memory.0),
+            waiting_bytes: waiting_bytes(settings.memory.size.0),
             size_wish: if matches!(wish, Wish::Exactly(_)) {
                 SizeWish::Exactly
             } else {
@@ -197,7 +198,7 @@ fn start(
     let opened = disk::open(&root, settings, store)?;
     let observer = Observer::default();
     let scheme = name.make(&store_settings, observer.clone());
-    let mailbox_bytes = waiting_bytes(settings.memory.0);
+    let mailbox_bytes = waiting_bytes(settings.memory.size.0);
     let give_back = Some(allocator::give_back as fn() -> Duration);
     let shard_settings =
         ShardSettings { mailbox_bytes, give_back, ..ShardSettings::new(clock::monotonic) };
@@ -229,11 +230,12 @@ fn object_limit(store: ByteSize) -> ByteSize {
 fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
     const PART: u64 = 50;
     const PART_OF_MEMORY: u64 = 4;
-    let of_memory = settings.memory.0 / PART_OF_MEMORY / (settings.store.len() as u64).max(1);
+    let of_memory =
+        settings.memory.size.0 / PART_OF_MEMORY / (settings.disk.stores().count() as u64).max(1);
     let memory = usize::try_from(of_memory.min(store.0 / PART)).unwrap_or(usize::MAX);
     let budget =
         |ByteSize(bytes_a_day)| WriteBudget { bytes_a_day, memory, newcomers: Newcomers::Heavy };
-    settings.write_budget.map(budget)
+    settings.disk.write_budget.map(budget)
 }
 
 /// Bytes that may wait for a store, in its mailbox and on their way to disk: little where memory

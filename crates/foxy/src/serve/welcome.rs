@@ -62,14 +62,15 @@ impl WelcomeFacts<'_> {
         }
         if let Some(folder) = self
             .settings
+            .access
             .intercept_ca
             .as_deref()
-            .filter(|_| !self.settings.intercept_hosts.is_empty())
+            .filter(|_| !self.settings.access.intercept_hosts.is_empty())
         {
             row("intercepts", self.intercepts(folder));
         }
-        row("memory", format!("{} for responses", self.settings.memory));
-        row("workers", self.settings.workers.to_string());
+        row("memory", format!("{} for responses", self.settings.memory.size));
+        row("workers", self.settings.network.workers.to_string());
         row("access log", self.access_log());
         match self.file {
             Some(file) => row("settings", format!("{} (foxy check prints all)", file.display())),
@@ -79,9 +80,9 @@ impl WelcomeFacts<'_> {
     }
 
     fn role(&self) -> String {
-        match &self.settings.origin {
+        match &self.settings.network.origin {
             Some(origin) => format!("reverse proxy for {origin}"),
-            None if self.settings.allow_destination.is_empty() => {
+            None if self.settings.access.allow_destination.is_empty() => {
                 "forward proxy to public addresses".into()
             }
             None => "forward proxy to public and allowed addresses".into(),
@@ -91,7 +92,7 @@ impl WelcomeFacts<'_> {
     /// For which hosts and for whom foxy ends TLS itself.
     fn intercepts(&self, authority: &Path) -> String {
         const SHOWN: usize = 5;
-        let hosts = &self.settings.intercept_hosts;
+        let hosts = &self.settings.access.intercept_hosts;
         let mut names: Vec<String> = hosts.iter().take(SHOWN).map(ToString::to_string).collect();
         if hosts.len() > SHOWN {
             names.push(format!("{} more (foxy check prints all)", hosts.len() - SHOWN));
@@ -101,8 +102,8 @@ impl WelcomeFacts<'_> {
     }
 
     fn access_log(&self) -> String {
-        let format = self.settings.access_log_format;
-        match &self.settings.access_log {
+        let format = self.settings.operation.access_log_format;
+        match &self.settings.operation.access_log {
             Output::Off => "off".into(),
             Output::Standard => format!("standard output ({format})"),
             Output::File(path) => format!("{} ({format})", path.display()),
@@ -111,7 +112,7 @@ impl WelcomeFacts<'_> {
 
     fn next(&self) -> String {
         let listen = self.listen;
-        let command = match self.settings.origin {
+        let command = match self.settings.network.origin {
             Some(_) => format!("curl -sD - -o /dev/null http://{listen}/"),
             None => format!("curl -sD - -o /dev/null -x http://{listen} http://example.com/"),
         };
@@ -156,7 +157,7 @@ mod tests {
             file: Some(Path::new("/etc/foxy/foxy.toml")),
             listen: "127.0.0.1:4000".parse().expect("an address"),
             listen_tls: None,
-            admin: loaded.settings.admin,
+            admin: loaded.settings.network.admin,
             stores: &[store],
         };
         opened.message()

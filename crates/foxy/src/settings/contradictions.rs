@@ -1,9 +1,8 @@
 //! What several settings say together that cannot be. Pure; the settings are complete.
 
 use super::complaint::Complaint;
-use super::resolve::Settings;
+use super::rows::{Settings, Written};
 use super::store_choice::StoreChoice;
-use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_schemes::{SCHEMES, SchemeName};
 use std::path::PathBuf;
@@ -17,12 +16,14 @@ pub fn find(settings: &Settings, written: &Written) -> Vec<Complaint> {
     let mut complain = |key: &str, message: String| {
         complaints.push(complaint(written, key, message));
     };
-    if settings.listen.port() != 0 && settings.admin == Some(settings.listen) {
-        let address = settings.listen;
+    if settings.network.listen.port() != 0
+        && settings.network.admin == Some(settings.network.listen)
+    {
+        let address = settings.network.listen;
         let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
         complain(key, format!("`listen` and `admin` are both {address}; give one another port"));
     }
-    let folders: Vec<_> = settings.store.iter().map(|store| store.folder.clone()).collect();
+    let folders: Vec<_> = settings.disk.stores().map(|store| store.folder.clone()).collect();
     let key = stores_key(written);
     if let Some(twice) = repeated(&folders) {
         complain(key, format!("{} is named twice; name each store's folder once", twice.display()));
@@ -30,7 +31,7 @@ pub fn find(settings: &Settings, written: &Written) -> Vec<Complaint> {
     if folders.len() > STORES {
         complain(key, format!("{} stores are too many; name at most {STORES}", folders.len()));
     }
-    if let (Some(size), Some(limit)) = (settings.size, settings.object_limit)
+    if let (Some(size), Some(limit)) = (settings.disk.size, settings.disk.object_limit)
         && limit > size
     {
         complain(
@@ -56,7 +57,8 @@ fn stores_key(written: &Written) -> &'static str {
 
 /// Settings of TLS to clients that do not go together.
 fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
-    let (certificates, keys) = (settings.tls_certificate.len(), settings.tls_key.len());
+    let (certificates, keys) =
+        (settings.network.tls_certificate.len(), settings.network.tls_key.len());
     if certificates != keys {
         let key = if certificates > keys { "tls-certificate" } else { "tls-key" };
         let text = format!(
@@ -64,12 +66,12 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
         );
         return Some(complaint(written, key, text));
     }
-    let address = settings.listen_tls?;
+    let address = settings.network.listen_tls?;
     if certificates == 0 {
         let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`";
         return Some(complaint(written, "listen-tls", text.into()));
     }
-    let taken = address == settings.listen || Some(address) == settings.admin;
+    let taken = address == settings.network.listen || Some(address) == settings.network.admin;
     let text =
         || format!("`listen-tls` is {address}, as `listen` or `admin` is; give it another port");
     (taken && address.port() != 0).then(|| complaint(written, "listen-tls", text()))
@@ -78,8 +80,8 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
 /// Settings of interception that do not go together.
 fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
     let (authority, hosts) =
-        (settings.intercept_ca.is_some(), !settings.intercept_hosts.is_empty());
-    let (key, text) = match (authority, hosts, settings.origin.is_some()) {
+        (settings.access.intercept_ca.is_some(), !settings.access.intercept_hosts.is_empty());
+    let (key, text) = match (authority, hosts, settings.network.origin.is_some()) {
         (true, false, _) => {
             ("intercept-ca", "`intercept-ca` does nothing without `intercept-hosts`; list them")
         }
@@ -101,7 +103,7 @@ fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
     let judge = |store: &StoreChoice| {
         let scheme = scheme_of(settings, store);
         let most = ByteSize(scheme.row().most_bytes());
-        let size = store.size.or(settings.size).filter(|&size| size > most)?;
+        let size = store.size.or(settings.disk.size).filter(|&size| size > most)?;
         let key = if store.size.is_some() { stores_key(written) } else { "size" };
         let folder = store.folder.display();
         let message = format!(
@@ -109,14 +111,14 @@ fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
         );
         Some(complaint(written, key, message))
     };
-    settings.store.iter().filter_map(judge).collect()
+    settings.disk.stores().filter_map(judge).collect()
 }
 
 /// A policy that was given and that no store asks.
 fn policy_unasked(settings: &Settings, written: &Written) -> Option<Complaint> {
     let asks = |store: &StoreChoice| scheme_of(settings, store).row().takes_policy();
-    let scheme = scheme_of(settings, settings.store.first()?);
-    if !written.sources.contains_key("policy") || settings.store.iter().any(asks) {
+    let scheme = scheme_of(settings, settings.disk.stores().next()?);
+    if !written.sources.contains_key("policy") || settings.disk.stores().any(asks) {
         return None;
     }
     let asking: Vec<_> =
@@ -129,7 +131,7 @@ fn policy_unasked(settings: &Settings, written: &Written) -> Option<Complaint> {
 }
 
 fn scheme_of(settings: &Settings, store: &StoreChoice) -> SchemeName {
-    store.scheme.unwrap_or(settings.scheme)
+    store.scheme.unwrap_or(settings.disk.scheme)
 }
 
 fn repeated(folders: &[PathBuf]) -> Option<&PathBuf> {

@@ -1,7 +1,7 @@
 //! `docs/configuration.md`, made from the table of settings.
 
 use super::kind::{Area, Kind, Preset, Setting};
-use super::table::SETTINGS;
+use super::rows;
 use super::units::show_duration;
 use super::values::exact;
 use std::fmt::Write;
@@ -40,7 +40,7 @@ pub fn markdown() -> String {
     let mut text = OPENING.to_owned();
     for area in Area::ALL {
         write!(text, "\n## {}\n", area.heading()).expect("a String takes all");
-        for setting in SETTINGS.iter().filter(|setting| setting.area == area) {
+        for setting in rows::all().filter(|setting| setting.area == area) {
             chapter(&mut text, setting).expect("a String takes all");
         }
     }
@@ -144,11 +144,11 @@ mod tests {
 
     #[test]
     fn rows_are_named_once_and_documented_in_sentences() {
-        let keys: BTreeSet<_> = SETTINGS.iter().map(|setting| setting.key).collect();
-        let flags: BTreeSet<_> = SETTINGS.iter().filter_map(|setting| setting.flag).collect();
-        assert_eq!(keys.len(), SETTINGS.len());
-        assert_eq!(flags.len(), SETTINGS.iter().filter(|setting| setting.flag.is_some()).count());
-        for setting in SETTINGS {
+        let keys: BTreeSet<_> = rows::all().map(|setting| setting.key).collect();
+        let flags: BTreeSet<_> = rows::all().filter_map(|setting| setting.flag).collect();
+        assert_eq!(keys.len(), rows::all().count());
+        assert_eq!(flags.len(), rows::all().filter(|setting| setting.flag.is_some()).count());
+        for setting in rows::all() {
             assert!(setting.doc.ends_with('.'), "{}", setting.key);
         }
     }

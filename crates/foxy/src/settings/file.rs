@@ -4,8 +4,8 @@
 use super::complaint::{Complaint, Complaints, LinePlace, Source, nearest};
 use super::kind::Setting;
 use super::parse;
-use super::table::SETTINGS;
-use super::written::Written;
+use super::rows;
+use super::rows::Written;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
@@ -48,9 +48,9 @@ impl Reader<'_> {
         for (key, value) in entries {
             let name = format!("{prefix}{}", key.get_ref());
             let inner = format!("{name}.");
-            if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == name) {
+            if let Some(setting) = rows::all().find(|setting| setting.key == name) {
                 self.setting(setting, key.span(), value);
-            } else if SETTINGS.iter().any(|setting| setting.key.starts_with(&inner)) {
+            } else if rows::all().any(|setting| setting.key.starts_with(&inner)) {
                 match value.get_ref() {
                     DeValue::Table(table) => self.table(&inner, table),
                     _ => {
@@ -85,7 +85,7 @@ impl Reader<'_> {
 }
 
 fn unknown(name: &str) -> String {
-    match nearest(name, SETTINGS.iter().map(|setting| setting.key)) {
+    match nearest(name, rows::all().map(|setting| setting.key)) {
         Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
         None => format!("there is no setting `{name}`; docs/configuration.md lists all"),
     }
@@ -144,12 +144,12 @@ mod tests {
                        allow-destination = \"10.0.0.0/8\"\n\n[timeouts]\nconnect = \"5s\"\n";
         let mut written = Written::default();
         read(Path::new("foxy.toml"), content, &mut written).expect("sound");
-        assert_eq!(written.size, Some(ByteSize(32 << 20)));
-        assert_eq!(written.store.as_ref().map(Vec::len), Some(2));
-        assert_eq!(written.workers, Some(2));
-        assert_eq!(written.connect, Some(Duration::from_secs(5)));
+        assert_eq!(written.disk.size, Some(ByteSize(32 << 20)));
+        assert_eq!(written.disk.store.as_ref().map(Vec::len), Some(2));
+        assert_eq!(written.network.workers, Some(2));
+        assert_eq!(written.timeouts.connect, Some(Duration::from_secs(5)));
         assert_eq!(written.sources["timeouts.connect"].to_string(), "foxy.toml:8:1");
-        assert_eq!(written.memory, None);
+        assert_eq!(written.memory.size, None);
     }
 
     #[test]

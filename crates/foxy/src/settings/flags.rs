@@ -3,8 +3,8 @@
 use super::complaint::{Complaint, Complaints, Source};
 use super::kind::Setting;
 use super::parse;
-use super::table::SETTINGS;
-use super::written::Written;
+use super::rows;
+use super::rows::Written;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 
@@ -39,7 +39,7 @@ pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaint
 }
 
 fn flagged() -> impl Iterator<Item = (&'static str, &'static Setting)> {
-    SETTINGS.iter().filter_map(|setting| setting.flag.map(|flag| (flag, setting)))
+    rows::all().filter_map(|setting| setting.flag.map(|flag| (flag, setting)))
 }
 
 fn argument(flag: &'static str, setting: &'static Setting) -> Arg {
@@ -72,9 +72,12 @@ mod tests {
         let written =
             parsed(&["--listen", "[::1]:1", "--store", "/a", "--store=/b", "--admin", "off"]);
         let written = written.expect("sound");
-        assert_eq!(written.listen.map(|address| address.to_string()), Some("[::1]:1".into()));
-        assert_eq!(written.store.map(|folders| folders.len()), Some(2));
-        assert_eq!(written.admin, Some(None));
+        assert_eq!(
+            written.network.listen.map(|address| address.to_string()),
+            Some("[::1]:1".into())
+        );
+        assert_eq!(written.disk.store.map(|folders| folders.len()), Some(2));
+        assert_eq!(written.network.admin, Some(None));
         assert_eq!(written.sources["store"], Source::Flag("store"));
     }
 

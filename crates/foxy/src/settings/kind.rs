@@ -1,9 +1,9 @@
 //! What a row of the table of settings is made of.
 
+use super::rows::Written;
 use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
 use super::values::{OriginUrl, Output};
-use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
@@ -131,6 +131,31 @@ pub enum Kind {
     NameServers(Slot<Vec<SocketAddr>>),
     /// An origin server: `http://HOST[:PORT]` or `https://HOST[:PORT]`.
     Origin(Slot<OriginUrl>),
+}
+
+/// Bytes within bounds.
+pub const fn size(slot: Slot<ByteSize>, at_least: u64, at_most: u64) -> Kind {
+    Kind::Size { slot, at_least: ByteSize(at_least), at_most: ByteSize(at_most) }
+}
+
+/// A time from 10 ms to a day.
+pub const fn span(slot: Slot<Duration>) -> Kind {
+    Kind::Span { slot, at_least: Duration::from_millis(10), at_most: Duration::from_secs(86_400) }
+}
+
+/// A time from nothing to a day.
+pub const fn span_from_zero(slot: Slot<Duration>) -> Kind {
+    Kind::Span { slot, at_least: Duration::ZERO, at_most: Duration::from_secs(86_400) }
+}
+
+/// A whole number within bounds.
+pub const fn count(slot: Slot<usize>, at_least: usize, at_most: usize) -> Kind {
+    Kind::Count { slot, at_least, at_most }
+}
+
+/// One of these words.
+pub const fn choice(slot: Slot<&'static str>, words: Words) -> Kind {
+    Kind::Choice { slot, words }
 }
 
 impl Kind {

@@ -1,37 +1,27 @@
 //! Settings: one table, read from flags and a TOML file as written, then resolved into what is in
 //! force.
 
-mod admin_rows;
-mod caching_rows;
 pub mod complaint;
-mod connection_rows;
 mod contradictions;
-mod dns_rows;
 pub mod docs;
 mod file;
-mod file_schemes;
 pub mod flags;
-mod intercept_rows;
 pub mod kind;
 pub mod machine;
 mod parse;
 pub mod resolve;
-mod rows;
+pub mod rows;
 mod show;
 mod squid;
 pub mod store_choice;
-mod store_rows;
-mod table;
-mod tls_rows;
 pub mod units;
 pub mod values;
-mod written;
 
 use complaint::{Complaint, Complaints};
 use machine::Machine;
-pub use resolve::Settings;
+pub use rows::Settings;
+use rows::Written;
 use std::path::{Path, PathBuf};
-use written::Written;
 
 /// Settings in force, and where they came from.
 pub struct Loaded {
@@ -48,7 +38,7 @@ impl Loaded {
         let mut lines = Vec::new();
         let mut table = "";
         let (plain, nested): (Vec<_>, Vec<_>) =
-            table::SETTINGS.iter().partition(|setting| !setting.key.contains('.'));
+            rows::all().partition(|setting| !setting.key.contains('.'));
         for setting in plain.into_iter().chain(nested) {
             let (prefix, name) = setting.key.split_once('.').unwrap_or(("", setting.key));
             if prefix != table {
@@ -124,8 +114,8 @@ mod tests {
         let matches = flags(&["--size", "64M"]);
         let mut loaded = load(Some(&path), Some(&matches), &Machine::default())
             .unwrap_or_else(|all| panic!("{all}"));
-        assert_eq!(loaded.settings.size.map(|size| size.0), Some(64 << 20));
-        assert_eq!(loaded.settings.memory.0, 2 << 20);
+        assert_eq!(loaded.settings.disk.size.map(|size| size.0), Some(64 << 20));
+        assert_eq!(loaded.settings.memory.size.0, 2 << 20);
         assert_eq!(loaded.settings.limits.connections, 8192);
         let shown = loaded.show();
         assert!(shown.contains("# --size\n"), "{shown}");

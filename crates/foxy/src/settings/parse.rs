@@ -2,11 +2,11 @@
 //! the file.
 
 use super::kind::{Kind, Words};
+use super::rows::Written;
 use super::squid::CacheDir;
 use super::store_choice::{self, StoreChoice};
 use super::units::{parse_duration, show_duration};
 use super::values::{OriginUrl, Output};
-use super::written::Written;
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Scheme;
 use std::ffi::OsStr;

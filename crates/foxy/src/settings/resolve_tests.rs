@@ -24,14 +24,17 @@ fn resolved(file: &str) -> Result<Settings, String> {
 #[test]
 fn nothing_written_gives_safe_defaults() {
     let settings = resolved("").expect("sound");
-    assert_eq!(settings.listen.to_string(), "127.0.0.1:3128");
-    assert_eq!(settings.admin.map(|address| address.to_string()), Some("127.0.0.1:3129".into()));
-    assert_eq!(settings.workers, 3);
-    assert_eq!(settings.memory, ByteSize(512 << 20));
-    assert_eq!(settings.store, [StoreChoice::plain("/home/u/.cache/foxy".into())]);
-    assert!(settings.allow_destination.is_empty());
-    assert_eq!(settings.connect_ports, [443]);
-    assert_eq!((settings.origin, settings.size), (None, None));
+    assert_eq!(settings.network.listen.to_string(), "127.0.0.1:3128");
+    assert_eq!(
+        settings.network.admin.map(|address| address.to_string()),
+        Some("127.0.0.1:3129".into())
+    );
+    assert_eq!(settings.network.workers, 3);
+    assert_eq!(settings.memory.size, ByteSize(512 << 20));
+    assert_eq!(settings.disk.store, [StoreChoice::plain("/home/u/.cache/foxy".into())]);
+    assert!(settings.access.allow_destination.is_empty());
+    assert_eq!(settings.access.connect_ports, [443]);
+    assert_eq!((settings.network.origin, settings.disk.size), (None, None));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! From values back to the text of a TOML file, as `foxy check` prints it.
 
 use super::kind::Kind;
+use super::rows::Written;
 use super::units::show_duration;
 use super::values::exact;
 use super::values::{OriginUrl, Output};
-use super::written::Written;
 use std::fmt::{self, Display};
 
 /// The value as the file writes it; none when nothing is set.

@@ -69,18 +69,19 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
     let loaded = settings::load(None, Some(matches), &machine)
         .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
     let mut settings = loaded.settings;
-    settings.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    settings.admin = None;
-    settings.stop_after = STOP_AFTER;
+    settings.network.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    settings.network.admin = None;
+    settings.operation.stop_after = STOP_AFTER;
     if !matches.contains_id("access-log") {
-        settings.access_log = Output::Off;
+        settings.operation.access_log = Output::Off;
     }
-    let usual = settings.store == [StoreChoice::plain(folder.clone())];
+    let usual = settings.disk.store == [StoreChoice::plain(folder.clone())];
     if !usual {
         return Ok((settings, None));
     }
     let locked = free_store(&folder)?;
-    settings.store = locked.iter().map(|root| StoreChoice::plain(root.path().to_owned())).collect();
+    settings.disk.store =
+        locked.iter().map(|root| StoreChoice::plain(root.path().to_owned())).collect();
     if locked.is_none() {
         let text = format!(
             "foxy: {STORES} others use {} and the stores beside it; this command keeps what it fetches in memory only \
