@@ -2,7 +2,7 @@
 //! where one does not.
 
 use crate::failure::Failure;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};

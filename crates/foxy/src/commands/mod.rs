@@ -1,37 +1,28 @@
-//! One file for each command. What is listed here is what `foxy --help` shows.
+//! Commands of the proxy, one file for each. `foxy --help` shows them, then the lab's.
 
 mod admin_client;
 pub mod ca;
 pub mod check;
-pub mod collector;
-pub mod compare;
 pub mod disk_helper;
 pub mod explain;
-pub mod figure;
 pub mod fsck;
-pub mod leap;
-pub mod load;
-pub mod origin;
-pub mod passthrough;
-pub mod peak;
 pub mod purge;
-pub mod reference;
 pub mod run;
 pub mod serve;
-pub mod sim;
 pub mod store;
-pub mod trace;
-pub mod wpb;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
 
-/// A command: its name, its arguments, and what runs it.
-struct Entry {
-    command: fn() -> Command,
-    run: fn(&ArgMatches) -> Result<(), Failure>,
+/// A command: its name, its arguments, and the function that runs it.
+pub struct Entry {
+    /// Name and arguments.
+    pub command: fn() -> Command,
+    /// The function that runs it.
+    pub run: fn(&ArgMatches) -> Result<(), Failure>,
 }
 
+/// Commands of the proxy. The lab's are in `lab::commands`.
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: ca::command, run: ca::run },
@@ -40,21 +31,16 @@ const COMMANDS: &[Entry] = &[
     Entry { command: explain::command, run: explain::run },
     Entry { command: purge::command, run: purge::run },
     Entry { command: fsck::command, run: fsck::run },
-    Entry { command: figure::command, run: figure::run },
-    Entry { command: disk_helper::command, run: disk_helper::run },
-    Entry { command: leap::command, run: leap::run },
-    Entry { command: collector::command, run: collector::run },
-    Entry { command: load::command, run: load::run },
-    Entry { command: compare::command, run: compare::run },
-    Entry { command: origin::command, run: origin::run },
-    Entry { command: passthrough::command, run: passthrough::run },
-    Entry { command: peak::command, run: peak::run },
-    Entry { command: reference::command, run: reference::run },
-    Entry { command: sim::command, run: sim::run },
     Entry { command: store::command, run: store::run },
-    Entry { command: trace::command, run: trace::run },
-    Entry { command: wpb::command, run: wpb::run },
+    Entry { command: disk_helper::command, run: disk_helper::run },
 ];
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    #[cfg(feature = "lab")]
+    return COMMANDS.iter().chain(crate::lab::commands::COMMANDS);
+    #[cfg(not(feature = "lab"))]
+    COMMANDS.iter()
+}
 
 /// The whole command line.
 pub fn command_line() -> Command {
@@ -63,17 +49,14 @@ pub fn command_line() -> Command {
         .about("A caching web proxy with a disk cache made for web objects")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(COMMANDS.iter().map(|entry| (entry.command)()))
+        .subcommands(entries().map(|entry| (entry.command)()))
 }
 
 /// Runs the command that was given.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let entry = given.and_then(|(name, matches)| {
-        COMMANDS
-            .iter()
-            .find(|entry| (entry.command)().get_name() == name)
-            .map(|entry| (entry, matches))
+        entries().find(|entry| (entry.command)().get_name() == name).map(|entry| (entry, matches))
     });
     let Some((entry, matches)) = entry else {
         return Err(Failure::Unusable("no command is given; `foxy --help` lists them".into()));
@@ -81,7 +64,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     (entry.run)(matches)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "lab"))]
 mod tests {
     use super::*;
     use std::path::Path;

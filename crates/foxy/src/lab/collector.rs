@@ -1,7 +1,7 @@
 //! What commands that start a Collector share: the file that its bodies are held in, and what it
 //! counted as text for people.
 
-use super::temporary;
+use crate::temporary;
 use foxy_base::ByteSize;
 use foxy_lab::collector::{CollectorReport, Failure, Refusal, Source, SpoolFile};
 use foxy_lab::tls::NotEntered;

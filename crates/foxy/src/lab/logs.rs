@@ -3,7 +3,7 @@
 
 use super::arguments::{option, path, positive};
 use crate::failure::Failure;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_workload::Trace;

@@ -1,11 +1,12 @@
-//! What the lab's commands share: arguments, bars, facts about this machine, a progress line, logs,
-//! record files, pages, an origin, the seed, whom to trust, workloads by name or file. The lab
-//! itself (crate foxy-lab) reads no files; this does it for it.
+//! The lab on the command line: its commands, and the parts that they share. Crate `foxy-lab`
+//! measures and reads no files; this module reads arguments, workloads and logs, starts proxies,
+//! and writes records and pages. A build without the feature `lab` leaves it out.
 
 pub mod arguments;
 pub mod bars;
 pub mod certificates;
 pub mod collector;
+pub mod commands;
 pub mod descriptors;
 pub mod ending;
 pub mod facts;
@@ -20,11 +21,9 @@ pub mod names;
 pub mod origin;
 pub mod page;
 pub mod peers;
-pub mod progress;
 pub mod records;
 pub mod reference;
 pub mod run;
 pub mod seed;
-pub mod temporary;
 pub mod trust;
 pub mod workloads;

@@ -4,7 +4,7 @@
 //! of the file system that holds the image.
 
 use crate::lab::leftovers::PREFIX;
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use crate::terminal::{self, Level};
 use foxy_base::ByteSize;
 use rustix::process::geteuid;

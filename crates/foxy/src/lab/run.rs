@@ -3,7 +3,7 @@
 //! `foxy_lab::robots`.
 
 use super::fault::Staged;
-use super::progress::Progress;
+use crate::progress::Progress;
 use foxy_base::clock;
 use foxy_lab::LoadReport;
 use foxy_lab::load::{self};

@@ -3,7 +3,7 @@
 
 use super::java;
 use crate::failure::Failure;
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use foxy_base::clock;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;

@@ -1,6 +1,5 @@
 //! `foxy store`: the store by itself, without a proxy in front.
 
-mod bench;
 mod inspect;
 
 use crate::failure::Failure;
@@ -12,14 +11,23 @@ pub fn command() -> Command {
         .about("Look at the disk cache and measure it, by itself")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(bench::command())
         .subcommand(inspect::command())
+        .subcommands(bench())
+}
+
+/// The measures of the lab.
+fn bench() -> Option<Command> {
+    #[cfg(feature = "lab")]
+    return Some(crate::lab::commands::store_bench::command());
+    #[cfg(not(feature = "lab"))]
+    None
 }
 
 /// Runs one of them.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
-        Some(("bench", matches)) => bench::run(matches),
+        #[cfg(feature = "lab")]
+        Some(("bench", matches)) => crate::lab::commands::store_bench::run(matches),
         Some(("inspect", matches)) => inspect::run(matches),
         _ => Err(Failure::Unusable("no command is given; `foxy store --help` lists them".into())),
     }

@@ -3,7 +3,7 @@
 
 use super::{Context, row};
 use crate::lab::mounts::{FileSystem, LoopMount};
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use foxy_device::{Blocking, DirectIo, Root};
 use foxy_lab::figures::disk::file_times;
 use foxy_lab::figures::picture::{Picture, Series};

@@ -3,8 +3,8 @@
 
 use super::Missing;
 use crate::lab::leftovers::PREFIX;
-use crate::lab::temporary::Temporary;
 use crate::serve::disk::{AUFS_THREADS, helper};
+use crate::temporary::Temporary;
 use foxy_base::clock;
 use foxy_device::{BlockingDevice, DeviceSettings, OpKind, Preference, Root, Traced, open_device};
 use foxy_lab::sim::operation::Operations;

@@ -6,7 +6,7 @@ mod rows;
 
 use super::Context;
 use crate::lab::leftovers::PREFIX;
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use foxy_lab::figures::Figure;
 use foxy_lab::figures::picture::{Picture, Series, Style};
 use foxy_lab::wpb::{self, CLIENTS_PER_SERVER, Part, PointReport, Route, WpbRun};

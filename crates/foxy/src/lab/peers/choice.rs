@@ -5,7 +5,7 @@ use super::{PEERS, Peer};
 use crate::failure::Failure;
 use crate::lab::arguments::path;
 use crate::lab::leftovers::{self, COMPARE_PREFIX};
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches};
 use foxy_report::Record;

@@ -7,7 +7,7 @@ use super::up::Up;
 use super::{Description, Disks, Holding, Peer, choice, ready};
 use crate::failure::Failure;
 use crate::lab::arguments::option;
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use foxy_base::ByteSize;
 use foxy_report::Record;

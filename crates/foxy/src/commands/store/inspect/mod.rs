@@ -5,7 +5,7 @@ mod text;
 
 use crate::commands::fsck;
 use crate::failure::Failure;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::lab::arguments::option;
 use crate::lab::logs;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use clap::{Arg, ArgMatches, value_parser};
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -4,7 +4,7 @@
 
 use super::context::{Trial, TrialContext};
 use crate::lab::peers::process::Running;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
 use foxy_report::{Latencies, Measurable, Measure, Record};
 use foxy_workload::wpb::Wpb;

@@ -5,8 +5,8 @@
 use super::{ground, restart};
 use crate::failure::Failure;
 use crate::lab::arguments::{path, switch};
-use crate::lab::progress::Progress;
 use crate::lab::{records, seed};
+use crate::progress::Progress;
 use crate::serve::process;
 use crate::terminal;
 use clap::{ArgMatches, Command};

@@ -3,8 +3,8 @@
 
 use crate::failure::Failure;
 use crate::lab::arguments::{option, path, switch};
-use crate::lab::progress::Progress;
 use crate::lab::{logs, records, seed};
+use crate::progress::Progress;
 use crate::settings::machine::Machine;
 use crate::terminal;
 use clap::{ArgAction, ArgMatches, Command};

@@ -5,7 +5,7 @@
 use super::engine::{MeasureBar, MeasureRow};
 use super::ground::Ground;
 use crate::failure::Failure;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_device::{Blocking, DeviceSettings, DirectIo, Root, open_device};

@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use crate::failure::Failure;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_lab::sim::parallel::run_all;

@@ -9,7 +9,7 @@ use crate::lab::certificates::Authority;
 use crate::lab::peers::secured::Papers;
 use crate::lab::peers::up::{Beside, Up, Used};
 use crate::lab::peers::{Description, Holding, Peer, choice, ready};
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_base::ByteSize;

@@ -5,8 +5,8 @@
 use crate::failure::Failure;
 use crate::lab::folder::{claim, existing, store_lock, words};
 use crate::lab::leftovers::{self, SIM_PREFIX};
-use crate::lab::temporary::Temporary;
 use crate::signals::interrupted;
+use crate::temporary::Temporary;
 use clap::ArgMatches;
 use foxy_device::Root;
 use std::fs::File;

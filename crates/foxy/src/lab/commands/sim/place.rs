@@ -5,7 +5,7 @@
 use crate::failure::Failure;
 use crate::lab::folder::{claim, store_lock, words};
 use crate::lab::leftovers::{self, SIM_PREFIX};
-use crate::lab::temporary::Temporary;
+use crate::temporary::Temporary;
 use foxy_base::ByteSize;
 use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, open_device};
 use foxy_lab::sim::disk::paper_disk;

@@ -5,7 +5,7 @@ use super::place::Where;
 use super::rows::{self, Row};
 use super::stream;
 use crate::failure::Failure;
-use crate::lab::progress::Progress;
+use crate::progress::Progress;
 use crate::settings::machine::Machine;
 use crate::signals::interrupted;
 use clap::ArgMatches;

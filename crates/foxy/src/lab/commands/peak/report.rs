@@ -1,7 +1,7 @@
 //! What `foxy peak` found: a line a sample, a table, records, and a page with the traces.
 
-use crate::commands::load;
 use crate::failure::Failure;
+use crate::lab::commands::load;
 use crate::lab::{page, records};
 use crate::terminal::{self, Level};
 use clap::ArgMatches;
