@@ -102,6 +102,7 @@ pub(crate) async fn forward(
     let outgoing = outgoing::forwarded(worker, request.head, request.origin.clone(), body);
     let exchange = worker.upstream.exchange(outgoing).asked_by(request.client);
     let broken_rule = BrokenRule::default();
+    let pieces = (pieces, request.body);
     let pump = pump((early, receiver), pieces, worker.settings().client_read, &broken_rule);
     let respond = respond(worker, sender, &request, exchange, &broken_rule);
     tokio::pin!(pump, respond);
@@ -142,22 +143,31 @@ async fn early(
     Ok(early)
 }
 
-/// Carries the client's body to the exchange. What is malformed is noted before the exchange can
-/// learn of it.
+/// Carries the client's body to the exchange. A malformed body is noted before the exchange can
+/// learn of it: the piece that completes a body of known length waits for the end of the request.
 async fn pump(
     (early, receiver): (Vec<RequestEvent>, &mut Receiver<'_>),
-    pieces: BodySender,
+    (pieces, length): (BodySender, BodyLength),
     limit: Duration,
     broken_rule: &BrokenRule,
 ) -> Pumped {
     let (mut trailers, mut early) = (Headers::new(), early.into_iter());
+    let mut left = if let BodyLength::Length(bytes) = length { Some(bytes) } else { None };
+    let mut last = None;
     loop {
         let event = match early.next() {
             Some(event) => Ok(event),
             None => receiver.next(limit).await,
         };
         let piece = match event {
-            Ok(RequestEvent::Body(data)) => BodyPiece::Data(data),
+            Ok(RequestEvent::Body(data)) => {
+                left = left.map(|left| left.saturating_sub(data.len() as u64));
+                if left == Some(0) {
+                    last = Some(data);
+                    continue;
+                }
+                BodyPiece::Data(data)
+            }
             Ok(RequestEvent::Trailers(found)) => {
                 trailers = found;
                 continue;
@@ -165,6 +175,9 @@ async fn pump(
             Ok(RequestEvent::End) => {
                 // An exchange that has all it wants has closed its end; the body is whole all the
                 // same.
+                if let Some(data) = last {
+                    let _ = pieces.send(BodyPiece::Data(data)).await;
+                }
                 let _ = pieces.send(BodyPiece::End(trailers)).await;
                 return Pumped::Whole;
             }
@@ -211,8 +224,16 @@ async fn respond(
         invalidate(worker, request, &head).await;
     }
     let times = Times::until_now(requested);
-    if let Some(described) = &request.described {
-        described.seen(worker, &request.head.headers, &head, times);
+    match &request.described {
+        Some(described) => described.seen(worker, &request.head.headers, &head, times),
+        // A GET that began earlier may bring an older response than the client has seen here.
+        None if request.head.method == Method::Head
+            && head.status == 200
+            && request.reason != ForwardReason::Bypass =>
+        {
+            worker.shared.cache.outdate_others(&request.key, &request.key, &watch);
+        }
+        None => {}
     }
     prepare(&mut head, worker, times.civil);
     let length = match length {

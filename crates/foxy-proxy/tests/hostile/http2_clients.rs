@@ -157,6 +157,64 @@ async fn trailers_with_a_pseudo_field_end_no_request() {
 }
 
 #[tokio::test]
+async fn a_body_of_known_length_is_complete_at_the_origin_only_when_its_request_is_sound() {
+    const LENGTH: usize = 20_000;
+    local(async {
+        let body = vec![0; LENGTH / 2];
+        let trailers = block(&[(":path", "/other")]);
+        let unsound = [
+            (20_000, vec![&body[..], &body], Some(trailers.clone())),
+            (0, vec![&b""[..]], Some(trailers)),
+            (0, vec![&b"hello"[..]], None),
+        ];
+        for method in ["PUT", "GET"] {
+            for (length, pieces, trailers) in &unsound {
+                let script = vec![
+                    Step::Head,
+                    Step::Body(LENGTH),
+                    send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+                ];
+                let origin = ScriptedOrigin::with(script).await;
+                let proxy = Proxy::start();
+                let (authority, length) =
+                    (format!("127.0.0.1:{}", origin.port), length.to_string());
+                let fields = [
+                    (":method", method),
+                    (":scheme", "http"),
+                    (":authority", &authority),
+                    (":path", "/"),
+                    ("content-length", &length),
+                ];
+                let mut client = RawHttp2::connect(&proxy, &[]).await;
+                client.send(&frame(kind::HEADERS, END_HEADERS, 1, &block(&fields))).await;
+                for (number, piece) in pieces.iter().enumerate() {
+                    let is_last = number + 1 == pieces.len() && trailers.is_none();
+                    let flags = if is_last { END_STREAM } else { 0 };
+                    client.send(&frame(kind::DATA, flags, 1, piece)).await;
+                }
+                if let Some(trailers) = trailers {
+                    let flags = END_HEADERS | END_STREAM;
+                    client.send(&frame(kind::HEADERS, flags, 1, trailers)).await;
+                }
+                let answers = [kind::HEADERS, kind::RST_STREAM];
+                let answer =
+                    client.find(|frame| answers.contains(&frame.kind)).await.expect("an answer");
+                // The status 400 is number 12 of HPACK's static table.
+                let refused =
+                    answer.kind == kind::RST_STREAM || answer.payload.first() == Some(&0x8c);
+                assert!(refused, "{method} {length}: {answer:?}");
+                let heard = origin.heard().concat();
+                let has_whole = heard
+                    .split_once("\r\n\r\n")
+                    .is_some_and(|(_, body)| length == "0" || body.len() >= LENGTH);
+                assert!(!has_whole, "{method} {length}: {} bytes", heard.len());
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn frames_that_carry_nothing_of_a_request_end_their_connection_and_no_other() {
     const PRIORITY: u8 = 2;
     const WINDOW_UPDATE: u8 = 8;

@@ -8,6 +8,7 @@ use crate::client::http2::body::Http2Body;
 use crate::client::http2::fields::fields;
 use crate::client::http2::sender::{Http2Sender, Out};
 use crate::client::http2::stream::Http2Stream;
+use crate::client::io::ReadEnd;
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
@@ -23,7 +24,7 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::http2::{Content, PseudoFields};
-use foxy_http::{BodyLength, DecodeError, Limits, RequestHead, Version};
+use foxy_http::{BodyLength, DecodeError, Limits, RequestEvent, RequestHead, Version};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use std::cell::RefCell;
@@ -31,6 +32,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 /// Answers a stream's request that came from a client over that scheme, and inside of what.
 pub(crate) async fn serve(
@@ -48,7 +50,14 @@ pub(crate) async fn serve(
     let content = if body.is_end_stream() { Content::None } else { Content::Some };
     let out = RefCell::new(Out::new(respond, Rc::clone(open.wire())));
     let mut body = Http2Body::new(body, limits, Rc::clone(open.wire()));
-    let found = head_of(&parts, content, &limits).map(|(head, length)| match inside {
+    let found = head_of(&parts, content, &limits);
+    let found = match found {
+        Ok((_, BodyLength::Length(0))) if content == Content::Some => {
+            emptied(&mut body, worker.settings().client_read).await.and(found)
+        }
+        found => found,
+    };
+    let found = found.map(|(head, length)| match inside {
         None => (head, length, None),
         Some(inside) => {
             let (head, refusal) = inside.judge(head);
@@ -105,6 +114,16 @@ pub(crate) async fn serve(
         }
     });
     log.end(&ended, bytes, false);
+}
+
+/// Waits for the end of a body that is said to be empty: a body whose length lies reaches no origin
+/// (RFC 9113 §8.1.1).
+async fn emptied(body: &mut Http2Body, limit: Duration) -> Result<(), DecodeError> {
+    match body.next(limit).await {
+        Ok(RequestEvent::End | RequestEvent::Trailers(_)) => Ok(()),
+        Err(ReadEnd::Malformed(error)) => Err(error),
+        Ok(_) | Err(_) => Err(DecodeError::TruncatedBody),
+    }
 }
 
 fn head_of(
