@@ -22,7 +22,7 @@ const UNQUEUED: u64 = u64::MAX - 1;
 const ENDING: u64 = u64::MAX - 2;
 
 /// For how long a connection waits before it ends for another client's.
-const GRACE: Duration = Duration::from_millis(100);
+const GRACE: Duration = Duration::from_millis(20);
 
 /// A client that has more than this part of all places gets no such delay for another client's
 /// connection. Its own new connections wait: a burst of requests must not end itself.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Between attempts to accept when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -60,8 +61,8 @@ pub(crate) async fn work(
     // well.
     let _ = stop.wait_for(|stopping| *stopping).await;
     clients.end_idle();
-    let end = tokio::time::Instant::now() + worker.settings().stop_after;
-    while clients.count() > 0 && tokio::time::Instant::now() < end {
+    let end = Instant::now() + worker.settings().stop_after;
+    while clients.count() > 0 && Instant::now() < end {
         tokio::time::sleep(Duration::from_millis(10)).await;
         clients.end_idle();
     }
@@ -161,12 +162,17 @@ async fn accept(
         let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
         let doing = Doing { idle: Rc::clone(&idle), activity: activity.clone() };
         let worker = Rc::clone(&worker);
+        // The connection begins to wait when its task first looks for a request.
+        activity.works();
+        let began = activity.clone();
         let task = match door.tls.clone() {
             None if !balanced => tokio::task::spawn_local(async move {
+                began.waits(Instant::now());
                 connection::serve(worker, Transport::Plain(stream), peer, doing).await;
                 drop(place);
             }),
             tls => tokio::task::spawn_local(async move {
+                began.waits(Instant::now());
                 if let Some((transport, peer)) =
                     prepared(&worker, tls, stream, (peer, balanced), &place).await
                 {

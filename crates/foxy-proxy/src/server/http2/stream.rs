@@ -50,13 +50,10 @@ pub(crate) async fn serve(
     let content = if body.is_end_stream() { Content::None } else { Content::Some };
     let out = RefCell::new(Out::new(respond, Rc::clone(open.wire())));
     let mut body = Http2Body::new(body, limits, Rc::clone(open.wire()));
-    let found = head_of(&parts, content, &limits);
-    let found = match found {
-        Ok((_, BodyLength::Length(0))) if content == Content::Some => {
-            emptied(&mut body, worker.settings().client_read).await.and(found)
-        }
-        found => found,
-    };
+    let mut found = head_of(&parts, content, &limits);
+    if matches!(found, Ok((_, BodyLength::Length(0)))) && content == Content::Some {
+        found = emptied(&mut body, worker.settings().client_read).await.and(found);
+    }
     let found = found.map(|(head, length)| match inside {
         None => (head, length, None),
         Some(inside) => {
