@@ -5,7 +5,6 @@ use crate::answer;
 use crate::answer::stream::{self, Source, Streamed};
 use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
-use crate::cache::watch::Watch;
 use crate::client::Receiver;
 use crate::client::io::ReadEnd;
 use crate::client::sender::Sender;
@@ -225,7 +224,9 @@ async fn respond(
         invalidate(worker, request, &head).await;
     }
     let times = Times::until_now(requested);
-    note_head(worker, request, &head, times, &watch);
+    if let Some(described) = &request.described {
+        described.seen(worker, &request.head.headers, &head, times);
+    }
     prepare(&mut head, worker, times.civil);
     let length = match length {
         BodyLength::Length(bytes) => Some(bytes),
@@ -265,27 +266,6 @@ async fn respond(
     {
         Streamed::Whole(after, sent) => Ok(Forwarded::Answered(after, sent)),
         Streamed::Part(..) => Err(Aborted::Source),
-    }
-}
-
-/// Takes in what the answer to a HEAD says of responses that are stored, or on their way.
-fn note_head(
-    worker: &Worker,
-    request: &Forward<'_>,
-    answer: &ResponseHead,
-    times: Times,
-    watch: &Watch,
-) {
-    match &request.described {
-        Some(described) => described.seen(worker, &request.head.headers, answer, times),
-        // A GET that began earlier may bring an older response than the client has seen here.
-        None if request.head.method == Method::Head
-            && answer.status == 200
-            && request.reason != ForwardReason::Bypass =>
-        {
-            worker.shared.cache.outdate_others(&request.key, &request.key, watch);
-        }
-        None => {}
     }
 }
 

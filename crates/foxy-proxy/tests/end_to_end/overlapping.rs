@@ -210,24 +210,6 @@ fn a_reload_that_breaks_off_after_its_head_lets_no_older_response_in() {
 }
 
 #[test]
-fn a_head_that_shows_a_newer_response_lets_no_older_one_in() {
-    let mut newer = ok(FRESH, b"v2");
-    newer.truncate(newer.len() - 2);
-    let (origin, [older]) = origin(vec![ok(FRESH, b"v1"), newer, ok(FRESH, b"v3")], [0]);
-    let proxy = forward_proxy();
-    let url = origin.url("/x");
-    let older_fetch = slowly(&proxy, &origin, "");
-    let mut client = proxy.connect();
-    let head = format!("HEAD {url} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", origin.address);
-    client.send(format!("{head}{RELOAD}\r\n").as_bytes());
-    while client.read() > 0 {}
-    older.send(()).expect("the origin waits");
-    assert_eq!(older_fetch.join().expect("answered"), b"v1");
-    let next = proxy.get(&url, "");
-    assert_eq!(next.body, b"v3", "{}", next.head);
-}
-
-#[test]
 fn a_whole_whose_fetch_began_before_a_newer_slice_was_fetched_is_not_kept() {
     let (go, wait) = channel();
     let wait = Mutex::new(wait);
