@@ -32,7 +32,6 @@ pub enum CloseReason {
 
 impl Persistence {
     /// What a message asks for (RFC 9112 §9.3).
-    #[must_use]
     pub fn of(version: Version, headers: &Headers) -> Self {
         let (mut close, mut keep_alive) = (false, false);
         for option in headers.tokens("connection") {
@@ -88,7 +87,6 @@ const END_TO_END: [&str; 17] = [
 
 /// Whether Connection names a field of this message away that is not hop-by-hop by itself: the next
 /// hop then sees another message than this one, and what it answers is no answer to this one.
-#[must_use]
 pub fn names_other_fields_away(headers: &Headers) -> bool {
     headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
         !name.eq_ignore_ascii_case("close")
@@ -119,7 +117,6 @@ pub fn strip_hop_by_hop(headers: &mut Headers) {
 
 /// The protocols a message offers to switch to: the value of Upgrade, if Connection names it and
 /// the version is 1.1 (RFC 9110 §7.8).
-#[must_use]
 pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
     let changes_http = |name: &[u8]| {
         [&b"h2c"[..], b"http/", b"tls/"].iter().any(|start| {
@@ -134,14 +131,12 @@ pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
 
 /// Whether the sender of a request takes trailers in the response: `TE: trailers` (RFC 9110
 /// §10.1.4).
-#[must_use]
 pub fn accepts_trailers(headers: &Headers) -> bool {
     headers.has_token("te", "trailers")
 }
 
 /// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1; HTTP/1.0 clients
 /// never do).
-#[must_use]
 pub fn expects_continue(head: &RequestHead) -> bool {
     head.version >= Version::Http11 && head.headers.has_token("expect", "100-continue")
 }

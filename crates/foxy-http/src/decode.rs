@@ -64,7 +64,6 @@ impl Default for RequestDecoder {
 
 impl RequestDecoder {
     /// A decoder for a new connection; allocates nothing yet.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: DecodeState::head() }
     }
@@ -85,7 +84,6 @@ impl RequestDecoder {
 
     /// What was read of the head that is refused, where that was whole; what is not whole is still
     /// in the buffer.
-    #[must_use]
     pub fn refused(&self) -> &[u8] {
         &self.refused
     }

@@ -99,7 +99,6 @@ impl ChunkHeader {
     ///
     /// # Panics
     /// If `length` is 0: an empty chunk would end the body; that is [`last_chunk`].
-    #[must_use]
     pub fn new(length: usize) -> Self {
         assert!(length > 0, "a chunk of no bytes ends the body");
         let mut text = *b"0000000000000000\r\n";
@@ -114,7 +113,6 @@ impl ChunkHeader {
     }
 
     /// The bytes to write.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.text[self.start..]
     }

@@ -94,7 +94,6 @@ pub enum DecodeError {
 impl DecodeError {
     /// The status to answer a bad *request* with, before closing. For a bad response, a gateway
     /// answers 502.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::RequestLineTooLong => 414,
@@ -106,7 +105,6 @@ impl DecodeError {
     }
 
     /// One line for people: what was wrong.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::HeadTooLarge => "the head is larger than allowed",

@@ -163,7 +163,6 @@ fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
 }
 
 /// Whether the framing headers say `length` already: there are none, and it needs none.
-#[must_use]
 pub fn says_body_length(headers: &Headers, length: BodyLength) -> bool {
     let needs_none =
         matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);

@@ -17,14 +17,12 @@ impl OwnName {
     ///
     /// # Panics
     /// If it is not a token.
-    #[must_use]
     pub const fn new(name: &'static str) -> Self {
         assert!(is_token(name.as_bytes()), "the name is not a token");
         Self(name)
     }
 
     /// As it is written.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
     }
@@ -43,7 +41,6 @@ impl HeadText {
     ///
     /// # Panics
     /// As [`status_line`].
-    #[must_use]
     pub fn new(status: u16, reason: &[u8], room: usize) -> Self {
         let mut text = Vec::with_capacity(room);
         status_line(status, reason, &mut text);
@@ -100,7 +97,6 @@ impl ResponseHead {
     ///
     /// # Panics
     /// As [`status_line`].
-    #[must_use]
     pub fn written(&self) -> (Bytes, Self) {
         const REASON_START: usize = "HTTP/1.1 200 ".len();
         let reason_end = REASON_START + self.reason.len();

@@ -46,7 +46,6 @@ pub struct Headers {
 
 impl Headers {
     /// An empty list; allocates nothing.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,13 +56,11 @@ impl Headers {
     }
 
     /// The number of lines.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
     /// Whether there are no lines.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -73,7 +70,6 @@ impl Headers {
     }
 
     /// The bytes these lines take on the wire, each with `: ` and CRLF.
-    #[must_use]
     pub fn wire_length(&self) -> usize {
         self.fields.iter().map(|field| (field.name_length + field.value_length + 4) as usize).sum()
     }
@@ -89,13 +85,11 @@ impl Headers {
     }
 
     /// The first value of `name`.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.named(name).next().map(|field| self.value_of(field))
     }
 
     /// The first value of `name`, if it is UTF-8.
-    #[must_use]
     pub fn get_str(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
@@ -106,7 +100,6 @@ impl Headers {
     }
 
     /// Whether there is a line of `name`.
-    #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.named(name).next().is_some()
     }
@@ -118,7 +111,6 @@ impl Headers {
     }
 
     /// Whether `token` is a member of the lists of `name`, without case.
-    #[must_use]
     pub fn has_token(&self, name: &str, token: &str) -> bool {
         self.tokens(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
     }
@@ -197,7 +189,6 @@ impl Headers {
 
     /// Copies the lines into a buffer of exactly their size, so that the list pins no buffer of a
     /// connection.
-    #[must_use]
     pub fn compact(&self) -> Self {
         let mut copy = Self { fields: Vec::with_capacity(self.fields.len()), ..Self::default() };
         copy.added.reserve_exact(self.wire_length());

@@ -24,7 +24,6 @@ pub enum Version {
 impl Version {
     /// The version as it is written on the wire, and of HTTP/2, which does not write it, as it
     /// would be.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -73,7 +72,6 @@ impl Method {
     }
 
     /// The method as it is written on the wire.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Get => "GET",
@@ -91,13 +89,11 @@ impl Method {
 
     /// Whether it asks for no change at the origin (RFC 9110 §9.2.1). An unknown method is not
     /// safe.
-    #[must_use]
     pub fn is_safe(&self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
     }
 
     /// Whether sending it twice is as sending it once (RFC 9110 §9.2.2), so that it may be retried.
-    #[must_use]
     pub fn is_idempotent(&self) -> bool {
         self.is_safe() || matches!(self, Self::Put | Self::Delete)
     }
@@ -125,7 +121,6 @@ pub struct RequestHead {
 impl RequestHead {
     /// The authority the request is for: the target's, else Host; `None` only for HTTP/1.0 without
     /// Host.
-    #[must_use]
     pub fn authority(&self) -> Option<&[u8]> {
         match self.target.form() {
             TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) => {
@@ -137,7 +132,6 @@ impl RequestHead {
 
     /// How many times it may still be passed on, where it says (RFC 9110 §7.6.2); more than can be
     /// counted is as many as can. Max-Forwards means something in OPTIONS and TRACE only.
-    #[must_use]
     pub fn hops_left(&self) -> Option<u64> {
         if !matches!(self.method, Method::Options | Method::Trace) {
             return None;
@@ -149,7 +143,6 @@ impl RequestHead {
 
     /// The target to send to an origin server: path and query, with `/` for an empty path, or `*`
     /// for OPTIONS without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
-    #[must_use]
     pub fn origin_form(&self) -> Option<Cow<'_, [u8]>> {
         match self.target.form() {
             TargetForm::Origin(path) => Some(Cow::Borrowed(path)),
@@ -180,7 +173,6 @@ pub struct ResponseHead {
 
 impl ResponseHead {
     /// A head of our own making, with the usual reason phrase and no headers.
-    #[must_use]
     pub fn new(status: u16) -> Self {
         let reason = Bytes::from_static(reason_phrase(status).as_bytes());
         Self { version: Version::Http11, status, reason, headers: Headers::new() }
@@ -189,7 +181,6 @@ impl ResponseHead {
 
 /// The reason phrase RFC 9110 §15 (or the status's own RFC) gives; empty for a status not
 /// registered.
-#[must_use]
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",

@@ -41,7 +41,6 @@ pub enum NotReusable {
 }
 
 /// Whether a response may begin with these bytes, of which more may follow (RFC 9112 §4).
-#[must_use]
 pub fn may_begin_response(bytes: &[u8]) -> bool {
     let fits = |(&expected, byte): (&u8, &u8)| {
         if expected == b'#' { byte.is_ascii_digit() } else { expected == *byte }
@@ -88,7 +87,6 @@ impl Default for ResponseDecoder {
 
 impl ResponseDecoder {
     /// A decoder for a new connection; allocates nothing yet.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,

@@ -12,7 +12,6 @@ pub enum Scheme {
 
 impl Scheme {
     /// The scheme of this name, in any case.
-    #[must_use]
     pub fn named(name: &[u8]) -> Option<Self> {
         [Self::Http, Self::Https]
             .into_iter()
@@ -20,7 +19,6 @@ impl Scheme {
     }
 
     /// Its name, as it stands in a URL.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -29,7 +27,6 @@ impl Scheme {
     }
 
     /// The port of URLs that name none.
-    #[must_use]
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,

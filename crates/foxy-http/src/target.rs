@@ -64,13 +64,11 @@ impl Target {
     }
 
     /// The bytes as they came.
-    #[must_use]
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
 
     /// The parts of the target.
-    #[must_use]
     pub fn form(&self) -> TargetForm<'_> {
         match self.form {
             Form::Origin => TargetForm::Origin(&self.raw),
@@ -146,7 +144,6 @@ pub struct Authority<'a> {
 
 impl<'a> Authority<'a> {
     /// Reads an authority; `None` if it is not a valid one or is empty.
-    #[must_use]
     pub fn parse(text: &'a [u8]) -> Option<Self> {
         let host_end = match text.first()? {
             b'[' => memchr::memchr(b']', text)? + 1,

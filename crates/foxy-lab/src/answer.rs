@@ -73,7 +73,6 @@ impl Knobs {
 }
 
 /// Answers one request.
-#[must_use]
 pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     let path = request.origin_form();
     let path = path.as_deref().and_then(|path| std::str::from_utf8(path).ok()).unwrap_or("");

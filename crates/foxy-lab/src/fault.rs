@@ -33,7 +33,6 @@ impl Fault {
     }
 
     /// The phase now.
-    #[must_use]
     pub fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.0.load(Relaxed))]
     }

@@ -35,7 +35,6 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
 
 /// A run that asks once more, as fast as answers come, for the `newest` objects that a run of new
 /// ones asked for last, whose report this is: those that are hits are still there.
-#[must_use]
 pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
     let begun = report.begun();
     let count = newest.min(begun);

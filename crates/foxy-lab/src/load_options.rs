@@ -148,7 +148,6 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// 64 clients on one thread, each going on when it has its answer, for ten seconds, over
     /// persistent connections of HTTP/1.1 without TLS, with seed 1. Change what is to be otherwise.
-    #[must_use]
     pub fn new(target: SocketAddr, mode: Mode, workload: Workload) -> Self {
         Self {
             target,

@@ -108,13 +108,11 @@ impl NameServer {
     }
 
     /// Where it listens.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// What was asked so far.
-    #[must_use]
     pub fn asked(&self) -> Asked {
         let Counts { addresses, nothing, refused, dropped, .. } = &*self.counts;
         Asked {

@@ -12,7 +12,6 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// The number of a run's first request. It is above those of every earlier run, in this process or
 /// another one: a cache may still hold their answers, and one that carries the asking request's own
 /// number would pass for an answer of the origin.
-#[must_use]
 pub fn first_of_run() -> u64 {
     let now = clock::wall().0 << BITS;
     let next = |last: u64| now.max(last + (1 << BITS));

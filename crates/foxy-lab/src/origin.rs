@@ -103,19 +103,16 @@ impl Origin {
 
     /// The certificate, in PEM, of the authority that signed this origin's; `None` when it does not
     /// speak TLS.
-    #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
     /// Where it listens: at the first of its servers, when there are several.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.servers[0]
     }
 
     /// Where each of its servers listens.
-    #[must_use]
     pub fn servers(&self) -> &[SocketAddr] {
         &self.servers
     }
@@ -126,7 +123,6 @@ impl Origin {
     }
 
     /// How it is.
-    #[must_use]
     pub fn mood(&self) -> Mood {
         self.shared.mood.get()
     }
@@ -143,26 +139,22 @@ impl Origin {
     }
 
     /// What it has sent by place; nothing when nobody had that counted.
-    #[must_use]
     pub fn tallied(&self) -> Vec<Sent> {
         self.shared.tally.get().map(SentTally::sent).unwrap_or_default()
     }
 
     /// Requests answered so far.
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
     /// How often a connection could not be accepted so far, mostly for want of open files; it waits
     /// then.
-    #[must_use]
     pub fn not_accepted(&self) -> u64 {
         self.shared.not_accepted.load(Ordering::Relaxed)
     }
 
     /// Body bytes sent so far.
-    #[must_use]
     pub fn body_bytes(&self) -> u64 {
         self.shared.body_bytes.load(Ordering::Relaxed)
     }

@@ -26,7 +26,6 @@ pub struct Tally {
 
 impl Tally {
     /// What came after `before`.
-    #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
     }
@@ -152,13 +151,11 @@ impl LoadReport {
     }
 
     /// All failed requests.
-    #[must_use]
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
     }
 
     /// What most failed requests failed of, if any did.
-    #[must_use]
     pub fn main_cause(&self) -> Option<ErrorCause> {
         let failed = ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0);
         failed.max_by_key(|&cause| self.errors[cause as usize])
@@ -201,14 +198,12 @@ impl LoadReport {
 
     /// Answers a second: over the whole run, or where requests begin whether or not answers come,
     /// over the time in which they began.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
     /// Requests begun a second.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn begun_rate(&self) -> f64 {
         self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
@@ -226,7 +221,6 @@ impl LoadReport {
     }
 
     /// Why the generator, not the proxy, was the limit of this run, if it was.
-    #[must_use]
     pub fn limited_by_generator(&self) -> Option<String> {
         const BUSY: f64 = 0.9;
         const LATE: u64 = 1000;

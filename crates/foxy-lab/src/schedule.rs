@@ -19,7 +19,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// The phases of the model with these knobs.
-    #[must_use]
     pub fn new(knobs: &PolyMix4) -> Self {
         let (phases, fill_bytes) = (knobs.phases(), knobs.fill_bytes());
         Self { phases, fill_bytes, current: 0, since: Duration::ZERO, filled_before: 0 }

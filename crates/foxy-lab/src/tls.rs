@@ -58,7 +58,6 @@ impl Throwaway {
     }
 
     /// The authority's certificate in PEM: who trusts it trusts the origin.
-    #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }

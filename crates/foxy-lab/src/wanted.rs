@@ -26,7 +26,6 @@ impl Wanted {
 
     /// Whether a client has asked for it, or may have. Escapes and the case of the host make no
     /// difference: proxies write them anew.
-    #[must_use]
     pub fn may_be(&self, authority: &str, path: &str) -> bool {
         let urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         urls.len() >= MOST || urls.contains(&digest(authority, path))

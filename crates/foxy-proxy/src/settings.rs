@@ -87,7 +87,6 @@ pub struct ProxySettings {
 
 impl ProxySettings {
     /// What the operator decides of caching.
-    #[must_use]
     pub const fn policy(&self) -> Policy {
         Policy { role: self.mode.role(), negative_lifetime: self.negative_lifetime }
     }

@@ -52,7 +52,6 @@ impl Interval {
     /// stretches of a tenth of the values (the circular block bootstrap of Politis and Romano,
     /// 1992), and the interval is made wider for there being few. It holds where what disturbs
     /// values passes within such a stretch. Given paired differences, it is the paired interval.
-    #[must_use]
     pub fn over_time(values: &[f64], statistic: Statistic, seed: u64) -> Option<Self> {
         let found = Self::drawn(values, values.len().div_ceil(STRETCHES), statistic, seed)?;
         let end = |end: f64| found.value + (end - found.value) * WIDER;
@@ -82,7 +81,6 @@ impl Interval {
     }
 
     /// Whether it lies wholly on one side of zero.
-    #[must_use]
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }

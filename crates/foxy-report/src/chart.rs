@@ -37,7 +37,6 @@ pub struct Provenance {
 
 impl Provenance {
     /// Values that a run of this setup measured, after the table or figure `source`.
-    #[must_use]
     pub fn of_run(source: &str, setup: &Setup) -> Self {
         let Setup { scale, quick, .. } = *setup;
         Self { source: source.into(), place: Place::Measured, scale, quick, seeds: 1 }
@@ -71,13 +70,11 @@ pub struct Value {
 
 impl Value {
     /// A value without an interval.
-    #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 
     /// A mean with its interval.
-    #[must_use]
     pub const fn of(summary: &Summary) -> Self {
         Self { value: summary.mean, low: summary.low, high: summary.high }
     }
@@ -181,7 +178,6 @@ pub struct Chart {
 impl Chart {
     /// The chart as SVG. Points that are not finite, or not positive on a logarithmic axis, are
     /// left out; the subtitle says how many.
-    #[must_use]
     pub fn svg(&self) -> String {
         draw::chart(self)
     }

@@ -68,7 +68,6 @@ pub struct FigureRow {
 impl FigureRow {
     /// A row from the values of several seeds, without a quoted value yet. Values that are not
     /// finite are left out.
-    #[must_use]
     pub fn of(figure: &str, row: &str, unit: &str, values: &[f64]) -> Self {
         let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let mean = Summary::of(&values).map(|summary| summary.mean);
@@ -90,7 +89,6 @@ impl FigureRow {
     }
 
     /// A row that could not be run, and why.
-    #[must_use]
     pub fn impossible(figure: &str, row: &str, unit: &str, quoted: Option<f64>, why: &str) -> Self {
         let row = Self::of(figure, row, unit, &[]);
         Self {
@@ -103,19 +101,16 @@ impl FigureRow {
     }
 
     /// The same row, at another scale.
-    #[must_use]
     pub fn at_scale(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
 
     /// The same row, from another place.
-    #[must_use]
     pub fn from_place(self, place: Place) -> Self {
         Self { place, ..self }
     }
 
     /// The same row, with a remark.
-    #[must_use]
     pub fn with_note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
@@ -160,7 +155,6 @@ const HEADS: [&str; 12] = [
 ];
 
 /// The rows as a table: *quoted · ours · ratio · verdict*, with place, scale and seeds (R5).
-#[must_use]
 pub fn figure_table(rows: &[FigureRow]) -> Table {
     let mut table = Table::new(&HEADS);
     for row in rows {
@@ -170,19 +164,16 @@ pub fn figure_table(rows: &[FigureRow]) -> Table {
 }
 
 /// The rows as a plain text table.
-#[must_use]
 pub fn as_text(rows: &[FigureRow]) -> String {
     figure_table(rows).render()
 }
 
 /// The rows as a Markdown table.
-#[must_use]
 pub fn as_markdown(rows: &[FigureRow]) -> String {
     figure_table(rows).markdown()
 }
 
 /// The rows as CSV, with full precision.
-#[must_use]
 pub fn as_csv(rows: &[FigureRow]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -202,7 +193,6 @@ pub fn as_csv(rows: &[FigureRow]) -> String {
 }
 
 /// A scale as people say it: `full`, `1/10`, `×4`.
-#[must_use]
 pub fn scale_text(scale: f64) -> String {
     let parts = 1.0 / scale;
     if scale == 1.0 {
@@ -218,7 +208,6 @@ pub fn scale_text(scale: f64) -> String {
 
 /// The scale of a run as people say it. A quick run does less than the full work, so its scale is
 /// never `full`.
-#[must_use]
 pub fn extent_text(scale: f64, quick: bool) -> String {
     match (scale == 1.0, quick) {
         (_, false) => scale_text(scale),

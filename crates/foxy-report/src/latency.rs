@@ -31,25 +31,21 @@ impl Latencies {
     }
 
     /// How many.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
     /// The latency at a quantile in 0..=1, in microseconds; 0 when there is none.
-    #[must_use]
     pub fn at(&self, quantile: f64) -> u64 {
         if self.count() == 0 { 0 } else { self.histogram.value_at_quantile(quantile) }
     }
 
     /// The mean in microseconds; 0 when there is none.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.histogram.mean()
     }
 
     /// `[quantile, microseconds]` at the quantiles that a plot of the distribution needs.
-    #[must_use]
     pub fn quantiles(&self) -> Vec<(f64, u64)> {
         const SHOWN: [f64; 12] =
             [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];

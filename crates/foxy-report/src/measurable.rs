@@ -20,26 +20,22 @@ pub struct Measurable {
 
 impl Measurable {
     /// Of this subject.
-    #[must_use]
     pub fn of(subject: &str, names: &[&str]) -> Self {
         Self { subject: Some(subject.into()), ..Self::of_any(names) }
     }
 
     /// Of whoever comes.
-    #[must_use]
     pub fn of_any(names: &[&str]) -> Self {
         Self::default().and(names)
     }
 
     /// Also by these names.
-    #[must_use]
     pub fn and(mut self, names: &[&str]) -> Self {
         self.names.extend(names.iter().map(|&name| name.to_owned()));
         self
     }
 
     /// With these for a word in braces.
-    #[must_use]
     pub fn choosing<T: Into<String>>(
         mut self,
         word: &'static str,
@@ -50,19 +46,16 @@ impl Measurable {
     }
 
     /// Under a workload.
-    #[must_use]
     pub fn under(self, workload: &str) -> Self {
         Self { workload: Some(workload.into()), ..self }
     }
 
     /// Every name in full.
-    #[must_use]
     pub fn all(&self) -> BTreeSet<String> {
         self.names.iter().flat_map(|name| self.expand(name)).collect()
     }
 
     /// Whether a measure was to be expected.
-    #[must_use]
     pub fn covers(&self, measure: &Measure) -> bool {
         self.workload == measure.workload
             && self.subject.as_ref().is_none_or(|subject| *subject == measure.subject)

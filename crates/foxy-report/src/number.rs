@@ -2,7 +2,6 @@
 
 /// `value` with at most `digits` significant digits; whole digits are never cut: 1,058,206 stays.
 /// What is not finite reads "–".
-#[must_use]
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -20,13 +19,11 @@ pub fn significant(value: f64, digits: usize) -> String {
 }
 
 /// Four significant digits: what tables and tooltips show.
-#[must_use]
 pub fn readable(value: f64) -> String {
     significant(value, 4)
 }
 
 /// `value` with exactly `decimals` places and thousands apart.
-#[must_use]
 pub fn with_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));

@@ -40,14 +40,12 @@ pub struct Page {
 
 impl Page {
     /// A page with nothing but its title.
-    #[must_use]
     pub fn new(title: &str) -> Self {
         Self { title: title.into(), body: String::new() }
     }
 
     /// A page that begins with a run: what it was, how it was set up, why it was ended early if it
     /// was, and what a reader must know before believing its figures.
-    #[must_use]
     pub fn of_run(
         title: &str,
         setup: &Setup,
@@ -147,7 +145,6 @@ impl Page {
     }
 
     /// The page as HTML.
-    #[must_use]
     pub fn html(&self) -> String {
         let (title, body) = (escape(&self.title), &self.body);
         format!(

@@ -68,7 +68,6 @@ pub struct Measure {
 
 impl Measure {
     /// A value from a single run: its interval is the value itself.
-    #[must_use]
     pub fn once(name: &str, subject: &str, value: f64, unit: &str) -> Self {
         Self {
             name: name.into(),
@@ -84,7 +83,6 @@ impl Measure {
     }
 
     /// The mean of repeats with its interval; zero when there are none.
-    #[must_use]
     pub fn of(name: &str, subject: &str, values: &[f64], unit: &str) -> Self {
         let mut measure = Self::once(name, subject, 0.0, unit);
         if let Some(summary) = Summary::of(values) {
@@ -117,7 +115,6 @@ pub struct RequestClass {
 
 impl RequestClass {
     /// A class whose requests took `latencies`.
-    #[must_use]
     pub fn new(class: &str, subject: &str, bytes: u64, latencies: &Latencies) -> Self {
         Self {
             class: class.into(),
@@ -149,7 +146,6 @@ pub struct Timeline {
 
 impl Timeline {
     /// A timeline of those points that are finite.
-    #[must_use]
     pub fn new(name: &str, subject: &str, unit: &str, points: &[(f64, f64)]) -> Self {
         let finite =
             points.iter().copied().filter(|(time, value)| time.is_finite() && value.is_finite());

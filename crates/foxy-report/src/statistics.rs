@@ -23,7 +23,6 @@ pub struct Summary {
 }
 
 /// The arithmetic mean; 0 of nothing.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
@@ -31,7 +30,6 @@ pub fn mean(values: &[f64]) -> f64 {
 
 impl Summary {
     /// Summarises `values`; `None` when there are none.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
@@ -56,7 +54,6 @@ impl Summary {
 /// The largest distance between the cumulative distributions of two samples (Kolmogorov and
 /// Smirnov), in units of what two samples of one distribution stay below 99.9 times in 100: above 1
 /// they are two. 0 when there is nothing to compare.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "samples are far below 2^53 values")]
 pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     if one.is_empty() || other.is_empty() {

@@ -8,7 +8,6 @@ pub struct Table {
 
 impl Table {
     /// A table with these column heads.
-    #[must_use]
     pub fn new(heads: &[&str]) -> Self {
         Self { rows: vec![heads.iter().map(ToString::to_string).collect()] }
     }
@@ -19,7 +18,6 @@ impl Table {
     }
 
     /// The table as Markdown, a line a row; columns of numbers stand right.
-    #[must_use]
     pub fn markdown(&self) -> String {
         let columns = self.columns();
         let mut text = String::new();
@@ -57,7 +55,6 @@ impl Table {
     }
 
     /// The table as text, a line a row, without trailing white space.
-    #[must_use]
     pub fn render(&self) -> String {
         let columns = self.columns();
         let width = |column: usize| {

@@ -48,7 +48,6 @@ impl fmt::Display for Verdict {
 }
 
 /// The band of a value that the seeds give no tolerance for: a quarter more or less.
-#[must_use]
 pub fn within(quoted: f64) -> RangeInclusive<f64> {
     quoted * 0.75..=quoted * 1.25
 }
@@ -56,7 +55,6 @@ pub fn within(quoted: f64) -> RangeInclusive<f64> {
 impl FigureRow {
     /// Sets what the seed says, and the band within which the values of all our seeds must lie to
     /// count as reproduced.
-    #[must_use]
     pub fn against(mut self, quoted: f64, band: RangeInclusive<f64>) -> Self {
         self.quoted = Some(quoted);
         self.ratio = self.ours.filter(|_| quoted != 0.0).map(|ours| ours / quoted);
@@ -79,7 +77,6 @@ impl FigureRow {
 
     /// Says whether the direction that the seed gives in words or in another row holds. A value
     /// that was reproduced stays so.
-    #[must_use]
     pub fn shape(mut self, holds: bool) -> Self {
         self.verdict = match self.verdict {
             Verdict::Differs | Verdict::DifferentToday | Verdict::NoQuote
@@ -97,7 +94,6 @@ impl FigureRow {
     }
 
     /// The same for a ratio: all our values lie on the side of 1 where the quoted one does.
-    #[must_use]
     pub fn gain(self) -> Self {
         let holds = match (self.quoted, self.low, self.high) {
             (Some(quoted), Some(low), _) if quoted > 1.0 => low > 1.0,

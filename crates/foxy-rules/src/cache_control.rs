@@ -27,7 +27,6 @@ impl Directive<'_> {
 }
 
 /// Delta-seconds (§1.2.2): digits only; what overflows is [`LONGEST`].
-#[must_use]
 pub fn parse_seconds(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
@@ -114,7 +113,6 @@ pub struct RequestControl {
 
 impl RequestControl {
     /// Reads a request's fields.
-    #[must_use]
     pub fn of(request: &(impl Fields + ?Sized)) -> Self {
         let mut control = Self::default();
         for directive in directives(request.values("cache-control")) {
@@ -181,7 +179,6 @@ pub struct ResponseControl {
 
 impl ResponseControl {
     /// Reads a response's Cache-Control.
-    #[must_use]
     pub fn of(response: &(impl Fields + ?Sized)) -> Self {
         let mut control = Self::default();
         for directive in directives(response.values("cache-control")) {
@@ -194,7 +191,6 @@ impl ResponseControl {
 
     /// Reads what governs a response for a cache in that role: the targeted field if there is one
     /// that counts, else Cache-Control.
-    #[must_use]
     pub fn for_role(response: &(impl Fields + ?Sized), role: Role) -> Self {
         let targeted = (role == Role::Gateway).then(|| targeted::read(response)).flatten();
         targeted.unwrap_or_else(|| Self::of(response))
@@ -223,7 +219,6 @@ impl ResponseControl {
     }
 
     /// Whether a shared cache must never serve it stale (§4.2.4, §5.2.2.2, §5.2.2.8, §5.2.2.10).
-    #[must_use]
     pub const fn forbids_stale(&self) -> bool {
         self.must_revalidate || self.proxy_revalidate || self.no_cache || self.s_maxage.is_some()
     }

@@ -16,7 +16,6 @@ const MONTHS: [&str; 12] =
 pub const LENGTH: usize = 29;
 
 /// A time in the preferred format, up to the end of the year 9999.
-#[must_use]
 pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     let Civil { year, month, day, hour, minute, second } = Civil::of(time);
     let weekday = DAYS[(time.seconds() / 86_400 % 7 + 3) as usize % 7];
@@ -32,7 +31,6 @@ pub fn preferred(time: WallTime) -> [u8; LENGTH] {
 }
 
 /// Reads a date that is written as [`preferred`] writes it, to the letter.
-#[must_use]
 pub fn exact(text: &[u8]) -> Option<WallTime> {
     let text: &[u8; LENGTH] = text.try_into().ok()?;
     let pair = |at: usize| {
@@ -44,7 +42,6 @@ pub fn exact(text: &[u8]) -> Option<WallTime> {
 }
 
 /// Reads an HTTP date. `None` when it is none, or lies before 1970.
-#[must_use]
 pub fn parse(text: &[u8], now: WallTime) -> Option<WallTime> {
     if let Some(time) = exact(text) {
         return Some(time);

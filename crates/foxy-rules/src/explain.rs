@@ -83,7 +83,6 @@ pub enum Step {
 
 impl Step {
     /// Where the rule is written.
-    #[must_use]
     pub const fn section(self) -> &'static str {
         match self {
             Self::Lifetime {
@@ -109,7 +108,6 @@ impl Step {
     }
 
     /// A stable name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lifetime { .. } => "lifetime",

@@ -27,7 +27,6 @@ pub enum Lifetime {
 
 impl Lifetime {
     /// Seconds.
-    #[must_use]
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Explicit(seconds) | Self::Heuristic(seconds) | Self::Negative(seconds) => seconds,
@@ -37,7 +36,6 @@ impl Lifetime {
 }
 
 /// Statuses that may be given a heuristic lifetime (RFC 9110 §15.1).
-#[must_use]
 pub const fn heuristically_cacheable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
@@ -46,7 +44,6 @@ pub const fn heuristically_cacheable(status: u16) -> bool {
 /// Date, heuristic. `control` is what governs the response; where that is a targeted field, Expires
 /// says nothing (RFC 9213 §2.2). A negative response of which nothing is said gets `negative`
 /// seconds.
-#[must_use]
 pub fn lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -81,7 +78,6 @@ pub fn lifetime(
 
 /// The Date of a response, or when it was received if it has none that can be read (RFC 9110
 /// §6.6.1).
-#[must_use]
 pub fn date_of(response: &(impl Fields + ?Sized), received: WallTime) -> WallTime {
     response.single("date").and_then(|text| date::parse(text, received)).unwrap_or(received)
 }
@@ -105,7 +101,6 @@ pub struct StoredTimes {
 
 impl StoredTimes {
     /// The times of a response that was asked for at `requested` and whose head came at `received`.
-    #[must_use]
     pub fn new(response: &(impl Fields + ?Sized), requested: WallTime, received: WallTime) -> Self {
         let apparent = received.seconds().saturating_sub(date_of(response, received).seconds());
         let delay = received.since(requested).as_secs();
@@ -116,7 +111,6 @@ impl StoredTimes {
     /// Its age now, in seconds, for the question whether it may answer. One that was received later
     /// than now was stored before a clock was set back: how old it is is not known, so it is as old
     /// as can be.
-    #[must_use]
     pub const fn known_age(self, now: WallTime) -> u64 {
         /// What two readings of one clock may differ by.
         const SLACK: u64 = 1000;
@@ -124,7 +118,6 @@ impl StoredTimes {
     }
 
     /// Its age now, in seconds.
-    #[must_use]
     pub const fn age(self, now: WallTime) -> u64 {
         let resident = now.since(self.received).as_secs();
         let age = self.initial_age.saturating_add(resident);

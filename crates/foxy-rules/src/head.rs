@@ -22,7 +22,6 @@ const DIGESTS: [&str; 2] = ["repr-digest", "digest"];
 /// has a validator, and each one, the length and each digest are the stored ones. §4.3.5 asks for
 /// the validators that the answer has to match; where it has none it is read as saying nothing, as
 /// another body may have the same length.
-#[must_use]
 pub fn head_says(
     answer: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),

@@ -3,14 +3,12 @@
 use crate::fields::Fields;
 
 /// Whether a method is safe (RFC 9110 §9.2.1). An unknown one is not.
-#[must_use]
 pub fn is_safe(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
 
 /// Whether a response to `method` with `status` makes what is stored under the target URI invalid:
 /// a non-error answer to a method that is not safe.
-#[must_use]
 pub fn invalidates(method: &str, status: u16) -> bool {
     !is_safe(method) && (200..400).contains(&status)
 }
@@ -18,7 +16,6 @@ pub fn invalidates(method: &str, status: u16) -> bool {
 /// The further URIs it invalidates: those in Location and Content-Location, if their scheme and
 /// authority are the target's (others could be used to empty foreign caches). `base` is the cache
 /// key of the target; results are cache keys.
-#[must_use]
 pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<String> {
     let fields = ["location", "content-location"];
     let texts = fields
@@ -30,7 +27,6 @@ pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<St
 
 /// Whether Content-Location names the target itself (RFC 9110 §8.7). `base` is the cache key of the
 /// target.
-#[must_use]
 pub fn content_location_is_target(response: &(impl Fields + ?Sized), base: &str) -> bool {
     let text = response.single("content-location").and_then(|text| std::str::from_utf8(text).ok());
     text.and_then(|text| resolve(base, text.trim())).is_some_and(|found| found == base)

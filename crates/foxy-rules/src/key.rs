@@ -3,7 +3,6 @@
 
 /// The key of a target: `scheme://authority/path?query`, scheme and host in lower case, the
 /// scheme's own port left out. No two targets that an origin could tell apart share a key.
-#[must_use]
 pub fn cache_key(scheme: &str, authority: &[u8], path_and_query: &[u8]) -> Vec<u8> {
     let scheme = scheme.to_ascii_lowercase();
     let authority = authority.to_ascii_lowercase();

@@ -15,7 +15,6 @@ impl Multipart {
     /// The layout for ranges of a whole of `complete` bytes and its media type. `None` where that
     /// would be no shorter than the whole, which is then the better answer. The boundary is 128
     /// random bits, so that no part has it by chance.
-    #[must_use]
     pub fn new(
         spans: &[Span],
         complete: u64,
@@ -43,7 +42,6 @@ impl Multipart {
     }
 
     /// The value of the answer's Content-Type.
-    #[must_use]
     pub fn content_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
@@ -54,13 +52,11 @@ impl Multipart {
     }
 
     /// What comes after the last range.
-    #[must_use]
     pub fn end(&self) -> Vec<u8> {
         format!("\r\n--{}--\r\n", self.boundary).into_bytes()
     }
 
     /// Bytes of it all.
-    #[must_use]
     pub const fn length(&self) -> u64 {
         self.length
     }

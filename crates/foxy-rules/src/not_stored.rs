@@ -36,7 +36,6 @@ pub enum NotStoredReason {
 
 impl NotStoredReason {
     /// A stable name for `Cache-Status` details, logs and metrics.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Method => "method",
@@ -56,7 +55,6 @@ impl NotStoredReason {
     }
 
     /// Where the rule is written.
-    #[must_use]
     pub const fn section(self) -> &'static str {
         match self {
             Self::Method | Self::Status | Self::NoFreshness => "RFC 9111 §3",
@@ -73,7 +71,6 @@ impl NotStoredReason {
     }
 
     /// The rule in words, about the response.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::Method => "its request's method is not one whose answers are stored",

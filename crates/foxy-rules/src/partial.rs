@@ -19,7 +19,6 @@ pub struct Part {
 impl Part {
     /// What a 206's Content-Range says. `None` when it has none that can be read, several, or does
     /// not know how long the whole is; so for `multipart/byteranges`.
-    #[must_use]
     pub fn of(response: &(impl Fields + ?Sized)) -> Option<Self> {
         let text = std::str::from_utf8(response.single("content-range")?).ok()?.trim();
         let (unit, rest) = text.split_once(' ')?;
@@ -35,25 +34,21 @@ impl Part {
     }
 
     /// Its length in bytes.
-    #[must_use]
     pub const fn length(self) -> u64 {
         self.last - self.first + 1
     }
 
     /// Whether it holds the bytes from `first` to `last`.
-    #[must_use]
     pub const fn holds(self, first: u64, last: u64) -> bool {
         self.first <= first && first <= last && last <= self.last
     }
 
     /// Whether it is all of the whole.
-    #[must_use]
     pub const fn is_whole(self) -> bool {
         self.length() == self.complete
     }
 
     /// The two together, if they overlap or adjoin and are of wholes of one length.
-    #[must_use]
     pub fn joined(self, other: Self) -> Option<Self> {
         let touch = self.first <= other.last.saturating_add(1)
             && other.first <= self.last.saturating_add(1);
@@ -67,7 +62,6 @@ impl Part {
 
 /// Whether two responses are of the same representation, so that their parts may be combined: both
 /// have the same strong validator (RFC 9111 §3.4), a tag or, where there is no tag, a date.
-#[must_use]
 pub fn are_of_one(one: &(impl Fields + ?Sized), other: &(impl Fields + ?Sized)) -> bool {
     match (strong_validator(one), strong_validator(other)) {
         (Some(validator), Some(others)) => validator == others,

@@ -29,7 +29,6 @@ impl From<Role> for Policy {
 
 /// Whether a status says that there is nothing to be had, and may be given a lifetime by guess (RFC
 /// 9110 §15.1).
-#[must_use]
 pub const fn is_negative(status: u16) -> bool {
     matches!(status, 404 | 405 | 410 | 414 | 501)
 }

@@ -30,7 +30,6 @@ pub struct Span {
 
 impl Span {
     /// How many bytes they are.
-    #[must_use]
     pub const fn length(self) -> u64 {
         (self.last - self.first).saturating_add(1)
     }
@@ -60,7 +59,6 @@ pub enum RangeSpec {
 
 impl RangeSpec {
     /// The bytes it means of a body of `length` bytes, if any.
-    #[must_use]
     pub fn within(self, length: u64) -> Option<Span> {
         let (first, last) = match self {
             Self::Span(Span { first, last }) => (first, last.min(length.checked_sub(1)?)),
@@ -71,7 +69,6 @@ impl RangeSpec {
 }
 
 /// Reads Range and If-Range of a GET against a stored response of `length` bytes.
-#[must_use]
 pub fn requested_range(
     request: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
@@ -102,7 +99,6 @@ fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Siz
 
 /// A Last-Modified that is a strong validator: at least a second before the response's Date
 /// (§8.8.2.2).
-#[must_use]
 pub fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     let seconds = |text: &[u8]| date::parse(text, FAR).map(WallTime::seconds);
     let changed = response.single("last-modified")?;
@@ -112,7 +108,6 @@ pub fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
 
 /// The members of a set of byte ranges. `None` for another unit, for what is not of the grammar,
 /// and for more than [`RANGES`].
-#[must_use]
 pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let text = std::str::from_utf8(range).ok()?.trim();
     let (unit, set) = text.split_once('=')?;
@@ -146,7 +141,6 @@ fn range_spec(text: &str) -> Option<RangeSpec> {
 
 /// Merges what overlaps, adjoins or lies close together. What is left keeps the order in which it
 /// was first named (§15.3.7.2).
-#[must_use]
 pub fn merged(spans: Vec<Span>) -> Vec<Span> {
     let mut ascending: Vec<(usize, Span)> = spans.into_iter().enumerate().collect();
     ascending.sort_by_key(|(_, span)| span.first);

@@ -42,7 +42,6 @@ pub enum Permit {
 
 impl Permit {
     /// A stable name for `Cache-Status` details and logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::MaxStale => "max-stale",
@@ -65,7 +64,6 @@ pub enum Failure {
 impl Failure {
     /// Whether it is an error in the sense of RFC 5861 §4: no response, or status 500, 502, 503 or
     /// 504.
-    #[must_use]
     pub const fn is_error(self) -> bool {
         matches!(self, Self::Unreachable | Self::Status(500 | 502..=504))
     }
@@ -93,13 +91,11 @@ pub enum RevalidateReason {
 impl RevalidateReason {
     /// Whether the request asked for it (`fwd=request` in RFC 9211) rather than the response's
     /// staleness (`fwd=stale`).
-    #[must_use]
     pub const fn is_the_requests(self) -> bool {
         matches!(self, Self::RequestNoCache | Self::RequestMaxAge | Self::RequestMinFresh)
     }
 
     /// A stable name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::ResponseNoCache => "response-no-cache",
@@ -123,13 +119,11 @@ pub struct Stored<'a> {
 }
 
 /// Decides.
-#[must_use]
 pub fn may_reuse(request: &(impl Fields + ?Sized), stored: Stored<'_>, now: WallTime) -> Reuse {
     may_reuse_under(&RequestControl::of(request), stored, now)
 }
 
 /// Decides for a request whose Cache-Control has been read.
-#[must_use]
 pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTime) -> Reuse {
     let age = stored.times.known_age(now);
     // "the stored response does not contain the no-cache directive, unless it is successfully
@@ -174,7 +168,6 @@ pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTi
 /// Decides after the origin failed to validate or replace a stored response. `Some` with the
 /// seconds it is stale by when it may answer all the same; what the request asked for beyond
 /// freshness (`no-cache`, `max-age`, `min-fresh`) still counts.
-#[must_use]
 pub fn may_reuse_after(
     failure: Failure,
     request: &RequestControl,

@@ -7,7 +7,6 @@ use crate::partial::{Part, are_of_one};
 use crate::range::{Span, strong_date};
 
 /// The slice of `size` bytes that has this byte, in an object that does not end before it.
-#[must_use]
 pub const fn slice_of(at: u64, size: u64) -> Span {
     let first = at / size * size;
     Span { first, last: first.saturating_add(size - 1) }
@@ -15,7 +14,6 @@ pub const fn slice_of(at: u64, size: u64) -> Span {
 
 /// What stands for the very bytes of a response, for If-Range: a strong entity tag, or without any
 /// tag a date that is a strong validator (RFC 9110 §13.1.5).
-#[must_use]
 pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     match response.single("etag") {
         Some(tag) => {
@@ -55,7 +53,6 @@ pub enum UnusableSlice {
 
 /// Judges the answer to a request for `asked`. `length` is its body's, where the origin said it.
 /// `known` are the fields and the complete length of what the object's other slices are of.
-#[must_use]
 pub fn slice_answer<K: Fields + ?Sized>(
     asked: Span,
     status: u16,

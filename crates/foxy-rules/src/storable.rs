@@ -49,7 +49,6 @@ const fn understood(status: u16) -> bool {
 /// Cookies: §7.3 leaves it to the origin to mark what is one user's. A response with Set-Cookie is
 /// stored when it says how long it may be reused or is `public`; without a word of that it is not,
 /// although §4.2.2 would allow a guess.
-#[must_use]
 pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(
     exchange: Exchange<'_, Q, R>,
 ) -> Storability {

@@ -20,7 +20,6 @@ pub enum UpstreamRange {
 }
 
 /// Decides about the value of a client's Range.
-#[must_use]
 pub fn upstream_range(range: &[u8]) -> UpstreamRange {
     let bytes =
         range.trim_ascii().get(..6).is_some_and(|unit| unit.eq_ignore_ascii_case(b"bytes="));
@@ -50,7 +49,6 @@ fn value(spans: &[Span]) -> String {
 }
 
 /// The value of a Range for one range.
-#[must_use]
 pub fn range_value(spec: RangeSpec) -> String {
     match spec {
         RangeSpec::Span(span) => format!("bytes={}", range_text(span)),

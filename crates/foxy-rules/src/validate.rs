@@ -19,7 +19,6 @@ pub enum Conditional {
 /// Evaluates If-None-Match, or without it If-Modified-Since, of a GET or HEAD against a stored 200
 /// response (RFC 9110 §13.2.2). If-Match and If-Unmodified-Since are for origin servers: see
 /// [`must_reach_origin`].
-#[must_use]
 pub fn evaluate(
     request: &(impl Fields + ?Sized),
     status: u16,
@@ -39,7 +38,6 @@ pub fn evaluate(
 
 /// Whether a request carries conditions that only the origin can decide (RFC 9110 §13.1.1,
 /// §13.1.4): it is forwarded.
-#[must_use]
 pub fn must_reach_origin(request: &(impl Fields + ?Sized)) -> bool {
     request.has("if-match") || request.has("if-unmodified-since")
 }
@@ -76,14 +74,12 @@ fn opaque(tag: &[u8]) -> &[u8] {
 }
 
 /// Weak comparison (RFC 9110 §8.8.3.2). What is no entity tag equals nothing.
-#[must_use]
 pub fn weakly_equal(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (opaque(one), opaque(other));
     one.len() >= 2 && one.first() == Some(&b'"') && one.last() == Some(&b'"') && one == other
 }
 
 /// Strong comparison: equal and neither weak.
-#[must_use]
 pub fn strongly_equal(one: &[u8], other: &[u8]) -> bool {
     !one.starts_with(b"W/") && !other.starts_with(b"W/") && weakly_equal(one, other)
 }
@@ -115,13 +111,11 @@ pub struct Validators<'a> {
 
 impl<'a> Validators<'a> {
     /// The validators of a stored response.
-    #[must_use]
     pub fn of(stored: &'a (impl Fields + ?Sized)) -> Self {
         Self { etag: stored.single("etag"), last_modified: stored.single("last-modified") }
     }
 
     /// Whether there is none, so that it can only be fetched anew.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
@@ -130,7 +124,6 @@ impl<'a> Validators<'a> {
 /// Whether a 304's validators name the stored response (§4.3.4). A strong tag must be equal
 /// strongly, a weak one weakly, and without tags the dates must be the same text. A 304 without
 /// validators is about the only one we asked about; one with several of a kind is about nothing.
-#[must_use]
 pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     match (answer.single("etag"), stored.single("etag")) {
         (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => {
@@ -149,7 +142,6 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
 /// Whether a field of a 304 (or of an updating HEAD) replaces the stored one of that name (§3.2):
 /// all but those about the connection, the framing and the stored bytes themselves, which a new
 /// coding or range would not describe, and Vary, which the stored response's key depends on.
-#[must_use]
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
         "connection",

@@ -41,7 +41,6 @@ impl Vary {
     }
 
     /// A list from names as [`Vary::names`] gave them.
-    #[must_use]
     pub fn from_names(names: impl IntoIterator<Item = String>) -> Self {
         let mut names: Vec<String> = names.into_iter().collect();
         names.sort();
@@ -50,13 +49,11 @@ impl Vary {
     }
 
     /// Whether every request gets the same response.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
     /// The names, sorted.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -65,7 +62,6 @@ impl Vary {
     /// match (§4.1). The division into lines never counts. White space and case count, but in
     /// [`LISTS`], whose grammar says that they mean nothing. A missing field matches only a missing
     /// one.
-    #[must_use]
     pub fn key(&self, request: &(impl Fields + ?Sized)) -> Vec<u8> {
         let mut key = Vec::new();
         for name in &self.names {

@@ -45,7 +45,6 @@ pub const PAGE_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
 
 impl CheckpointHead {
     /// The page as it lies on disk.
-    #[must_use]
     pub fn encode(&self, secret: &Secret) -> [u8; PAGE] {
         let mut page = [0; PAGE];
         page[8..16].copy_from_slice(b"foxyhead");
@@ -60,7 +59,6 @@ impl CheckpointHead {
     }
 
     /// Reads a first page; `None` when it is not one, or damaged.
-    #[must_use]
     pub fn decode(page: &[u8], secret: &Secret) -> Option<Self> {
         let checksum = secret.checksum(page.get(8..PAGE)?);
         let sound = page[..8] == checksum.to_le_bytes() && page[8..16] == *b"foxyhead";

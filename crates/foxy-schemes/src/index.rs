@@ -46,20 +46,17 @@ pub struct Entry {
 
 impl Entry {
     /// An entry that is in no list yet.
-    #[must_use]
     pub fn new(key: Key, sequence: u64, first_slot: u32, slots: u32, state: EntryState) -> Self {
         let slots = u16::try_from(slots).expect("records have at most SLOTS_LIMIT slots");
         Self { key, sequence, first_slot, slots, state, buffered: false, doubtful: false }
     }
 
     /// The same, with its bytes still in a buffer of ours.
-    #[must_use]
     pub const fn in_buffer(self) -> Self {
         Self { buffered: true, ..self }
     }
 
     /// Stands for whatever may lie in a slot that could not be read, or whose header is damaged.
-    #[must_use]
     pub fn doubt(slot: u32) -> Self {
         let mut name = [0xd0; 16];
         name[..4].copy_from_slice(&slot.to_le_bytes());
@@ -67,13 +64,11 @@ impl Entry {
     }
 
     /// The slot after its last.
-    #[must_use]
     pub const fn end_slot(&self) -> u32 {
         self.first_slot + self.slots as u32
     }
 
     /// Its first page and the page after its last.
-    #[must_use]
     pub const fn pages(&self) -> (u32, u32) {
         (self.first_slot / SLOTS_PER_PAGE, self.end_slot().div_ceil(SLOTS_PER_PAGE))
     }
@@ -95,7 +90,6 @@ pub struct Index {
 impl Index {
     /// An empty index. The policy, an empty one too, says which live entry goes first. `mix` is a
     /// secret that keeps callers from choosing keys that collide.
-    #[must_use]
     pub fn new(mix: u64, policy: Box<dyn Policy>) -> Self {
         Self {
             slab: Vec::new(),
@@ -111,7 +105,6 @@ impl Index {
     }
 
     /// An entry.
-    #[must_use]
     pub fn get(&self, id: EntryId) -> &Entry {
         &self.slab[id as usize]
     }
@@ -131,7 +124,6 @@ impl Index {
     }
 
     /// The live entry of a key.
-    #[must_use]
     pub fn live_of(&self, key: Key) -> Option<EntryId> {
         self.of_key(key).find(|&id| self.get(id).state == EntryState::Live)
     }
@@ -194,7 +186,6 @@ impl Index {
     }
 
     /// Whether the policy lets an object of that many bytes in.
-    #[must_use]
     pub fn admits(&self, size: u64) -> bool {
         self.policy.admits(size)
     }
@@ -224,43 +215,36 @@ impl Index {
     }
 
     /// Entries of any state, by place in the slab, from `start` on; for walks in steps.
-    #[must_use]
     pub fn slab(&self) -> &[Entry] {
         &self.slab
     }
 
     /// Number of live entries.
-    #[must_use]
     pub const fn live(&self) -> u32 {
         self.live
     }
 
     /// Slots of live entries.
-    #[must_use]
     pub const fn live_slots(&self) -> u64 {
         self.live_slots
     }
 
     /// Number of entries, leftovers included.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.slab.len() - self.vacant.len()
     }
 
     /// Whether there is no entry at all.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Damaged headers whose key is not known.
-    #[must_use]
     pub const fn doubtful(&self) -> u32 {
         self.doubtful
     }
 
     /// Memory taken, in bytes, as far as it is known.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.slab.capacity() * size_of::<Entry>()
             + self.vacant.capacity() * size_of::<EntryId>()

@@ -44,13 +44,11 @@ impl Default for Lru {
 
 impl Lru {
     /// The entry unused for longest.
-    #[must_use]
     pub fn coldest(&self) -> Option<u32> {
         (self.coldest != NONE).then_some(self.coldest)
     }
 
     /// The entry used last.
-    #[must_use]
     pub fn hottest(&self) -> Option<u32> {
         (self.hottest != NONE).then_some(self.hottest)
     }

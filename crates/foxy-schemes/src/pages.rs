@@ -25,13 +25,11 @@ pub struct Run {
 
 impl Run {
     /// The page after its last.
-    #[must_use]
     pub const fn end(self) -> u32 {
         self.first + self.pages
     }
 
     /// Whether two runs share a page.
-    #[must_use]
     pub const fn overlaps(self, other: Self) -> bool {
         self.first < other.end() && other.first < self.end()
     }
@@ -39,25 +37,21 @@ impl Run {
 
 impl Pages {
     /// All pages free.
-    #[must_use]
     pub fn new(count: u32) -> Self {
         Self { uses: vec![0; count as usize], retired: 0, cursor: 0 }
     }
 
     /// How many pages there are.
-    #[must_use]
     pub fn count(&self) -> u32 {
         u32::try_from(self.uses.len()).expect("made from a u32")
     }
 
     /// Pages given up.
-    #[must_use]
     pub const fn retired(&self) -> u32 {
         self.retired
     }
 
     /// Whether a page was given up.
-    #[must_use]
     pub fn is_retired(&self, page: u32) -> bool {
         self.uses[page as usize] == RETIRED
     }
@@ -89,7 +83,6 @@ impl Pages {
     }
 
     /// Where the next search begins.
-    #[must_use]
     pub const fn cursor(&self) -> u32 {
         self.cursor
     }
@@ -101,7 +94,6 @@ impl Pages {
 
     /// The next run, cyclically from the cursor, of at least `least` and at most `most` free pages,
     /// none of them in `busy`. `None` when there is none within the look-ahead.
-    #[must_use]
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let mut at = self.cursor;
@@ -144,7 +136,6 @@ impl Pages {
 
     /// The next run of exactly `length` pages, cyclically from the cursor, that is neither retired
     /// nor in `busy`, whatever live records it holds.
-    #[must_use]
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let (mut first, mut seen) = (self.cursor, 0);

@@ -47,7 +47,6 @@ pub enum SchemeName {
 
 impl SchemeName {
     /// Its row of the table.
-    #[must_use]
     pub fn row(self) -> &'static SchemeRow {
         SCHEMES
             .iter()
@@ -56,7 +55,6 @@ impl SchemeName {
     }
 
     /// Makes a scheme. It opens nothing until [`Scheme::start`].
-    #[must_use]
     pub fn make(self, settings: &SchemeSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.store.size);
         (self.row().make)(settings, observer)

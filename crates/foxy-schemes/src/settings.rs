@@ -63,13 +63,11 @@ pub struct SchemeSettings {
 
 impl SchemeSettings {
     /// Settings for a store of `size` bytes, the others at their defaults.
-    #[must_use]
     pub fn with_size(size: u64) -> Self {
         StoreSettings::with_size(size).into()
     }
 
     /// An empty policy for the records of this store.
-    #[must_use]
     pub fn make_policy(&self) -> Box<dyn Policy> {
         let capacity = self.store.size / 100 * u64::from(self.high_watermark);
         self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })

@@ -195,7 +195,6 @@ pub const SCHEMES: &[SchemeRow] = &[
 
 impl SchemeRow {
     /// Whether an entry of that name in the store's folder is one that this scheme makes.
-    #[must_use]
     pub fn owns(&self, name: &str) -> bool {
         match self.control {
             None => false,
@@ -206,26 +205,22 @@ impl SchemeRow {
 
     /// Whether it asks [`SchemeSettings::policy`] which record goes; the others have an order of
     /// their own.
-    #[must_use]
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
     /// Whether its disk space is taken bit by bit and any other size is as good; of the others
     /// webcosm alone keeps what fits when its size changes.
-    #[must_use]
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)
     }
 
     /// Whether a block device will do in place of its file.
-    #[must_use]
     pub fn takes_block_devices(&self) -> bool {
         self.name == SchemeName::Webcosm
     }
 
     /// Bytes of the largest object that a store of `size` bytes can hold.
-    #[must_use]
     pub fn largest_object(&self, size: u64) -> u64 {
         match self.name {
             SchemeName::Null => 0,
@@ -235,7 +230,6 @@ impl SchemeRow {
     }
 
     /// The most bytes of disk it can use; more would lie idle.
-    #[must_use]
     pub fn most_bytes(&self) -> u64 {
         match self.name {
             _ if self.grows() => u64::MAX,

@@ -135,7 +135,6 @@ pub struct Ufs {
 
 impl Ufs {
     /// A scheme that opens nothing until [`Scheme::start`].
-    #[must_use]
     pub fn new(plan: UfsPlan, settings: &SchemeSettings, observer: Observer) -> Self {
         Self {
             settings: settings.clone(),

@@ -22,7 +22,6 @@ pub struct RecordName {
 
 /// The store's key for a key number. Keys 2n and 2n+1 share their first half, so that a scheme
 /// which compares only a part of the key is found out.
-#[must_use]
 pub fn key(number: u32) -> Key {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mixed(u64::from(number / 2)).to_le_bytes());
@@ -32,7 +31,6 @@ pub fn key(number: u32) -> Key {
 
 /// The record of a name. Bodies of different names differ in nearly every byte; heads vary in
 /// length.
-#[must_use]
 pub fn record(name: RecordName) -> Record {
     let mut random = Random::new(mixed(u64::from(name.key) << 32 | u64::from(name.version)));
     let mut head = vec![0; NAME_LENGTH + usize::try_from(random.below(48)).unwrap_or(0)];
@@ -47,7 +45,6 @@ pub fn record(name: RecordName) -> Record {
 }
 
 /// Which name a record is byte for byte, if any.
-#[must_use]
 pub fn identify(found: &Record) -> Option<RecordName> {
     let number = |at: usize| {
         let bytes = found.head.get(at..at + 4)?;

@@ -27,7 +27,6 @@ pub struct Disk {
 
 impl Disk {
     /// An empty disk whose every whim follows from `seed`.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let write_back = [0.0, 0.0, 0.03, 0.2][usize::try_from(random.below(4)).unwrap_or(0)];
@@ -48,7 +47,6 @@ impl Disk {
     }
 
     /// Bytes in all files.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.files.bytes()
     }

@@ -17,7 +17,6 @@ struct Mood {
 
 /// A schedule for `scheme`, wholly decided by `seed`. `capacity` is the store's size in bytes: now
 /// and then a record is larger than that, and the longer schedules fill it more than once.
-#[must_use]
 pub fn script(scheme: &str, capacity: u64, seed: u64) -> Script {
     let mut random = Random::new(seed);
     let mood = Mood::draw(&mut random, capacity);

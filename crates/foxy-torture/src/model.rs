@@ -165,13 +165,11 @@ impl Model {
     }
 
     /// Requests without an answer.
-    #[must_use]
     pub fn open_requests(&self) -> usize {
         self.open.len()
     }
 
     /// The oldest request without an answer.
-    #[must_use]
     pub fn oldest_open(&self) -> Option<Ticket> {
         self.open.keys().next().copied()
     }

@@ -45,7 +45,6 @@ pub struct Outcome {
 }
 
 /// Runs a script against a subject; a panic of the scheme is a failure like any other.
-#[must_use]
 pub fn run(script: &Script, subject: &Subject) -> Outcome {
     crate::panics::caught(|| Run::new(script, subject).play(script)).unwrap_or_else(|text| {
         let failure = Failure { step: script.steps.len(), violation: Violation::Panicked(text) };
@@ -54,7 +53,6 @@ pub fn run(script: &Script, subject: &Subject) -> Outcome {
 }
 
 /// Runs a script as [`run`] does, and keeps a log.
-#[must_use]
 pub fn explain(script: &Script, subject: &Subject) -> Outcome {
     let mut run = Run::new(script, subject);
     run.log = Some(Vec::new());

@@ -62,7 +62,6 @@ pub enum Bound {
 
 impl Violation {
     /// Whether two violations are of one kind, whatever their numbers; shrinking keeps the kind.
-    #[must_use]
     pub fn same_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }

@@ -11,7 +11,6 @@ pub struct BodyStream {
 
 impl BodyStream {
     /// The stream of object `id` at `version`.
-    #[must_use]
     pub fn new(id: u64, version: u64) -> Self {
         let mut state = id ^ version.rotate_left(32) ^ 0x666f_7879;
         Self { seed: split_mix(&mut state) ^ version }
@@ -43,7 +42,6 @@ impl BodyStream {
     }
 
     /// Position of the first byte of `data` that differs from the stream from `offset` on.
-    #[must_use]
     pub fn mismatch(self, offset: u64, data: &[u8]) -> Option<usize> {
         let mut block = [0; 1024];
         for (number, piece) in data.chunks(block.len()).enumerate() {
@@ -70,7 +68,6 @@ pub struct BodyCheck {
 
 impl BodyCheck {
     /// Expects the stream's bytes from `offset` on.
-    #[must_use]
     pub const fn new(stream: BodyStream, offset: u64) -> Self {
         Self { stream, position: offset, wrong: 0 }
     }
@@ -87,7 +84,6 @@ impl BodyCheck {
     }
 
     /// Bytes seen that were not the right ones.
-    #[must_use]
     pub const fn wrong_bytes(&self) -> u64 {
         self.wrong
     }

@@ -33,7 +33,6 @@ pub fn zipf_count(random: &mut Random, most: u32) -> u32 {
 }
 
 /// The mean of [`zipf_count`].
-#[must_use]
 pub fn zipf_count_mean(most: u32) -> f64 {
     let logarithms: f64 = (1..=most).map(|k| f64::from(k).ln()).sum();
     f64::from(most) - logarithms / f64::from(most + 1).ln()

@@ -16,7 +16,6 @@ pub struct Object {
 
 impl Object {
     /// Reads a path (a query is ignored). `None` when it does not name an object.
-    #[must_use]
     pub fn parse(path: &str) -> Option<Self> {
         let path = path.split('?').next()?;
         let mut parts = path.strip_prefix("/o/")?.split('/');

@@ -68,13 +68,11 @@ impl Objects {
     }
 
     /// Whether there are more of them than can have a popularity of their own.
-    #[must_use]
     pub fn are_too_many(&self) -> bool {
         matches!(self.popularity, Popularity::Zipf { .. }) && self.objects > MOST_RANKED
     }
 
     /// The same objects, each once, in order, without a warm-up.
-    #[must_use]
     pub fn in_order(&self) -> Self {
         Self { popularity: Popularity::InOrder, warm_up: false, ..self.clone() }
     }

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 /// The object that stands for a URL when its answer has this size. A URL whose size changes is
 /// another object from then on: a cache that has the old one has not the new.
-#[must_use]
 pub fn object(url: u32, size: u64) -> Object {
     Object { id: u64::from(url), size, version: 1 }
 }
@@ -47,13 +46,11 @@ impl From<Trace> for Replay {
 
 impl Replay {
     /// How many gets there are.
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.steps.len() as u64
     }
 
     /// When a get was recorded, after the first; `None` beyond the last.
-    #[must_use]
     pub fn time(&self, number: u64) -> Option<Duration> {
         let step = self.steps.get(usize::try_from(number).ok()?)?;
         Some(Duration::from_micros(step.time))

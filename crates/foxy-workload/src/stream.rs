@@ -63,13 +63,11 @@ impl Request {
 
     /// Whether the answer could be a hit: a plain GET for what was asked for before and may be
     /// kept.
-    #[must_use]
     pub fn is_offered_hit(&self) -> bool {
         self.repeat && self.manner == Manner::Basic && self.is_cachable()
     }
 
     /// Whether a cache may keep the answer.
-    #[must_use]
     pub fn is_cachable(&self) -> bool {
         self.manner != Manner::Post
             && match self.content {
@@ -103,7 +101,6 @@ enum Known {
 
 impl RequestStream {
     /// A stream of `workload`, its choices made from `seed`.
-    #[must_use]
     pub fn new(workload: &Workload, seed: u64) -> Self {
         let source = match &workload.model {
             Model::Objects(objects) => {
@@ -166,7 +163,6 @@ impl RequestStream {
     }
 
     /// Whether what is asked for again comes from a set that grows no more.
-    #[must_use]
     pub fn is_frozen(&self) -> bool {
         match &self.source {
             Source::Objects { .. } | Source::Table3 { .. } | Source::Trace(_) => true,
@@ -177,7 +173,6 @@ impl RequestStream {
 
 impl Model {
     /// How many servers have what is asked for.
-    #[must_use]
     pub fn servers(&self) -> u32 {
         match self {
             Self::Objects(_) | Self::Trace(_) => 1,
@@ -187,7 +182,6 @@ impl Model {
     }
 
     /// How many requests there are; `None` where they have no end.
-    #[must_use]
     pub fn requests(&self) -> Option<u64> {
         match self {
             Self::Trace(replay) => Some(replay.requests()),
@@ -196,7 +190,6 @@ impl Model {
     }
 
     /// When a request was recorded, after the first; `None` where nothing was recorded.
-    #[must_use]
     pub fn recorded(&self, number: u64) -> Option<Duration> {
         match self {
             Self::Trace(replay) => replay.time(number),

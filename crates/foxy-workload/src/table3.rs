@@ -38,7 +38,6 @@ impl Table3 {
 
     /// The share of requests that can be hits without request coalescing, when each server had
     /// `objects` objects: a repeat is none when its object is still on its way (WORKLOADS §1).
-    #[must_use]
     pub fn reachable_hit_ratio(&self, objects: f64, rate: f64) -> f64 {
         let new =
             rate * (1.0 - RECURRENCE) / f64::from(self.servers) * self.think_time.as_secs_f64();

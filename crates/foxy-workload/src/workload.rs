@@ -69,7 +69,6 @@ impl Workload {
     }
 
     /// The workload of that name.
-    #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         NAMED.iter().find(|named| named.0 == name).map(|&(name, text)| embedded(name, text))
     }
@@ -80,7 +79,6 @@ impl Workload {
     }
 
     /// The objects of a workload of the model `objects/1`, to look at or to set knobs.
-    #[must_use]
     pub fn objects(&self) -> Option<&Objects> {
         match &self.model {
             Model::Objects(objects) => Some(objects),
@@ -97,7 +95,6 @@ impl Workload {
     }
 
     /// The same workload with other knobs, if it is one of the model `objects/1`.
-    #[must_use]
     pub fn with_objects(mut self, change: impl FnOnce(Objects) -> Objects) -> Self {
         if let Some(objects) = self.objects_mut() {
             *objects = change(objects.clone());
@@ -107,7 +104,6 @@ impl Workload {
 
     /// The same objects, each asked for once, in order: what fills a cache before it is measured.
     /// `None` when the workload wants no warm-up.
-    #[must_use]
     pub fn warm_up(&self) -> Option<Objects> {
         self.objects().filter(|objects| objects.warm_up).map(Objects::in_order)
     }

@@ -40,7 +40,6 @@ pub struct Wpb {
 
 impl Wpb {
     /// 200 requests a phase, half of those in phase 2 repeats, sizes uniform, seed 1.
-    #[must_use]
     pub const fn new(servers: u32) -> Self {
         Self { requests: 200, inherent_hit_ratio: 0.5, sizes: Sizes::Uniform, servers, seed: 1 }
     }
@@ -81,7 +80,6 @@ pub struct WpbClient {
 
 impl WpbClient {
     /// Client number `client` of a run.
-    #[must_use]
     pub fn new(knobs: &Wpb, client: u32) -> Self {
         let mut state = knobs.seed ^ u64::from(client).rotate_left(40);
         let own = split_mix(&mut state);
@@ -98,7 +96,6 @@ impl WpbClient {
     }
 
     /// The phase that the next request belongs to; none when there is no next.
-    #[must_use]
     pub fn phase(&self) -> Option<Phase> {
         let phase = self.knobs.requests as usize;
         match self.issued.len() {

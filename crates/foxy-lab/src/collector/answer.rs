@@ -55,13 +55,11 @@ pub enum Initiator {
 
 impl Initiator {
     /// Whether followers may have the head.
-    #[must_use]
     pub fn has_begun(self) -> bool {
         self != Self::Waiting
     }
 
     /// Whether followers may have bytes up to `end`.
-    #[must_use]
     pub fn has(self, end: u64) -> bool {
         match self {
             Self::Waiting => false,
@@ -97,7 +95,6 @@ pub struct SharedAnswer {
 
 impl SharedAnswer {
     /// One of which nothing is known yet.
-    #[must_use]
     pub fn new(spool: &Rc<Spool>) -> Self {
         let progress = AnswerProgress {
             start: None,
@@ -163,7 +160,6 @@ impl SharedAnswer {
 
 impl AnswerProgress {
     /// What comes after `position`: a mark, or the end.
-    #[must_use]
     pub fn after(&self, position: u64) -> Option<Result<Mark, End>> {
         self.marks.after(position).map(Ok).or_else(|| self.end.map(Err))
     }

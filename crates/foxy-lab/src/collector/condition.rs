@@ -6,7 +6,6 @@ use std::time::SystemTime;
 
 /// Whether the request's own copy is as good as this answer: a weak comparison of tags, else of
 /// times.
-#[must_use]
 pub fn is_unchanged(method: &Method, request: &Headers, answer: &ResponseHead) -> bool {
     if !matches!(method, Method::Get | Method::Head) || answer.status != 200 {
         return false;
@@ -38,7 +37,6 @@ fn time(value: &[u8]) -> Option<SystemTime> {
 }
 
 /// The 304 that stands for this answer: its fields but for those that describe a body.
-#[must_use]
 pub fn not_modified(answer: &ResponseHead) -> ResponseHead {
     let mut head = ResponseHead::new(304);
     head.headers = answer.headers.clone();
@@ -60,14 +58,12 @@ pub fn ask_about(answer: &ResponseHead, request: &mut Headers) {
 }
 
 /// Whether an origin can be asked about an answer with these fields.
-#[must_use]
 pub fn has_validator(headers: &Headers) -> bool {
     headers.contains("etag") || headers.contains("last-modified")
 }
 
 /// The answer as a 304 has confirmed it (RFC 9111 §3.2): fields of the 304 take the place of older
 /// ones, but for those that describe the body.
-#[must_use]
 pub fn confirmed(answer: &ResponseHead, confirmation: &ResponseHead) -> ResponseHead {
     let mut head = answer.clone();
     head.headers.remove("age");

@@ -59,7 +59,6 @@ impl Failure {
     ];
 
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoSuchHost => "no_such_host",
@@ -81,7 +80,6 @@ impl Failure {
     }
 
     /// The status that says it while no head has been sent.
-    #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::NotAllowed => 403,
@@ -94,7 +92,6 @@ impl Failure {
     }
 
     /// What Proxy-Status calls it (RFC 9209 §2.3).
-    #[must_use]
     pub const fn proxy_status(self) -> &'static str {
         match self {
             Self::NoSuchHost => "dns_error",
@@ -113,7 +110,6 @@ impl Failure {
     }
 
     /// One line for people.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::NoSuchHost => "the origin's name has no address",

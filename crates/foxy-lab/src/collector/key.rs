@@ -38,7 +38,6 @@ pub struct AskedRequest {
 impl Destination {
     /// Where a request goes, of `scheme` where it names none; `None` for schemes other than `http`
     /// and `https`, and where no host is named. A CONNECT is for a server of `https`.
-    #[must_use]
     pub fn of(head: &RequestHead, scheme: Scheme) -> Option<Self> {
         let scheme = match head.target.form() {
             TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
@@ -51,7 +50,6 @@ impl Destination {
     }
 
     /// The address as a host.
-    #[must_use]
     pub fn at(scheme: Scheme, address: SocketAddr) -> Self {
         let host = match address.ip() {
             IpAddr::V4(ip) => ip.to_string(),
@@ -70,13 +68,11 @@ impl Destination {
     }
 
     /// Whether it is this host and port, however they are spoken with.
-    #[must_use]
     pub fn is_at(&self, place: &Self) -> bool {
         (&self.host, self.port) == (&place.host, place.port)
     }
 
     /// Host, and port if it is not the usual one.
-    #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.clone()
@@ -86,7 +82,6 @@ impl Destination {
     }
 
     /// The URL of what a request asks for there.
-    #[must_use]
     pub fn url(&self, head: &RequestHead) -> String {
         let path = head.origin_form().unwrap_or_default();
         format!("{}://{}{}", self.scheme.as_str(), self.authority(), String::from_utf8_lossy(&path))
@@ -95,7 +90,6 @@ impl Destination {
 
 impl AskedRequest {
     /// Of this request to `to`, whose body has this digest.
-    #[must_use]
     pub fn new(head: &RequestHead, to: &Destination, body: u128) -> Self {
         let mut hash = Xxh3::new();
         let mut add = |part: &[u8]| {

@@ -20,7 +20,6 @@ pub struct Lifetime {
 }
 
 /// The lifetime of this answer to this request.
-#[must_use]
 pub fn of(request: &RequestHead, answer: &ResponseHead) -> Lifetime {
     if !is_cachable(request, answer) {
         return Lifetime { fresh: AT_LEAST, validated: false };

@@ -43,7 +43,6 @@ impl Source {
     ];
 
     /// What Squid calls it.
-    #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
             Self::Origin => "TCP_MISS",
@@ -59,7 +58,6 @@ impl Source {
     }
 
     /// Whether the origin was asked.
-    #[must_use]
     pub const fn is_fetch(self) -> bool {
         matches!(self, Self::Origin | Self::Confirmed | Self::Replaced)
     }

@@ -53,7 +53,6 @@ impl Marks {
     }
 
     /// The mark at which the byte after `position` came, if it has.
-    #[must_use]
     pub fn after(&self, position: u64) -> Option<Mark> {
         let next = self.marks.partition_point(|mark| mark.end <= position);
         self.marks.get(next).copied()

@@ -115,7 +115,6 @@ pub struct CollectorOptions {
 
 impl CollectorOptions {
     /// An offline Collector with the usual limits, in memory only.
-    #[must_use]
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {
             listen,

@@ -41,14 +41,12 @@ impl Reach {
     }
 
     /// Whether this address may be asked.
-    #[must_use]
     pub fn covers(self, address: IpAddr) -> bool {
         self != Self::Offline || is_near(address)
     }
 
     /// What a host is without looking anything up: an address, or what an offline Collector makes
     /// of a name. `None` when the name has to be looked up.
-    #[must_use]
     pub fn literal(self, host: &str) -> Option<Resolved> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let address = match bare.parse() {
@@ -61,7 +59,6 @@ impl Reach {
 }
 
 /// Whether an address is of this machine or of a private network (RFC 1918, RFC 4193).
-#[must_use]
 pub fn is_near(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_loopback() || address.is_private(),

@@ -62,7 +62,6 @@ impl Refusal {
     ];
 
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooManyConnections => "too_many_connections",
@@ -85,7 +84,6 @@ impl Refusal {
     }
 
     /// The status that says it.
-    #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyProxies | Self::TooManyFetches => 503,
@@ -101,13 +99,11 @@ impl Refusal {
     }
 
     /// What the answer says of it. `leap` knows a Collector by that.
-    #[must_use]
     pub fn text(self) -> String {
         format!("foxy collector: {}\n", self.description())
     }
 
     /// One line for people: what was wrong, and what would be right.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::TooManyConnections => {

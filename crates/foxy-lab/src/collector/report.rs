@@ -64,26 +64,22 @@ pub struct CollectorReport {
 
 impl CollectorReport {
     /// Requests that were not refused.
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.proxies.iter().map(|proxy| proxy.requests).sum()
     }
 
     /// Requests for each exchange with an origin; none without exchanges.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn collapse_factor(&self) -> Option<f64> {
         (self.fetches > 0).then(|| self.requests() as f64 / self.fetches as f64)
     }
 
     /// Requests and connections that were refused for this reason.
-    #[must_use]
     pub const fn refused(&self, reason: Refusal) -> u64 {
         self.refused[reason as usize]
     }
 
     /// Exchanges that failed for this reason.
-    #[must_use]
     pub const fn failed(&self, reason: Failure) -> u64 {
         self.failures[reason as usize]
     }
@@ -121,7 +117,6 @@ impl CollectorReport {
     }
 
     /// The names of what its records may have; `proxies` are those that are known before they ask.
-    #[must_use]
     pub fn measurable(proxies: &[&str]) -> Vec<Measurable> {
         let own = [
             "requests",
@@ -158,7 +153,6 @@ impl CollectorReport {
     }
 
     /// It as records.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();

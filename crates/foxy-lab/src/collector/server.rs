@@ -81,13 +81,11 @@ impl Collector {
     }
 
     /// Where it listens, in the order of the options.
-    #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
     /// Stops it, and gives what it has counted: answers that were just sent too.
-    #[must_use]
     pub fn stop(mut self) -> CollectorReport {
         self.end();
         self.report()
@@ -103,7 +101,6 @@ impl Collector {
 
     /// What it has counted so far. An answer is counted when it has been sent, which may be after
     /// it has come.
-    #[must_use]
     pub fn report(&self) -> CollectorReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -62,7 +62,6 @@ impl fmt::Debug for Spool {
 
 impl Spool {
     /// Room for so many bytes in memory, and in a file, if there is one.
-    #[must_use]
     pub fn new(memory: usize, file: Option<SpoolFile>) -> Self {
         let blocks = file.as_ref().map_or(0, |(_, bytes)| bytes / BLOCK as u64);
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
@@ -129,13 +128,11 @@ struct Held {
 
 impl Body {
     /// An empty one.
-    #[must_use]
     pub fn new(spool: &Rc<Spool>) -> Self {
         Self { spool: Rc::clone(spool), held: RefCell::default() }
     }
 
     /// Bytes that can be read.
-    #[must_use]
     pub fn length(&self) -> u64 {
         self.held.borrow().length
     }
@@ -225,7 +222,6 @@ impl Body {
     }
 
     /// Whether all of it is in memory.
-    #[must_use]
     pub fn is_in_memory(&self) -> bool {
         self.held.borrow().blocks.iter().all(|block| matches!(block, Block::Memory(..)))
     }

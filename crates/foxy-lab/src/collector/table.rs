@@ -59,7 +59,6 @@ pub struct Table<T> {
 
 impl<T: Clone> Table<T> {
     /// An empty table whose slots take at most so many bytes besides their bodies.
-    #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
             slots: HashMap::new(),
@@ -218,7 +217,6 @@ impl<T: Clone> Table<T> {
     }
 
     /// Answers that were forgotten for want of room so far.
-    #[must_use]
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -240,7 +238,6 @@ impl<T: Clone> Table<T> {
 }
 
 /// The fields that an answer depends on, by its Vary, with their values in the request.
-#[must_use]
 pub fn depends(request: &Headers, answer: &Headers) -> Vec<(String, Vec<u8>)> {
     let names = answer.tokens("vary").filter_map(|name| std::str::from_utf8(name).ok());
     names.map(|name| (name.to_ascii_lowercase(), value(request, name))).collect()
@@ -252,7 +249,6 @@ fn value(fields: &Headers, name: &str) -> Vec<u8> {
 
 /// Whether a request with these fields is answered by an answer that depends on those. `*` cannot
 /// be compared, and an answer that says it is shared like any other (R114).
-#[must_use]
 pub fn depends_alike(depends: &[(String, Vec<u8>)], fields: &Headers) -> bool {
     depends.iter().all(|(name, expected)| name == "*" || value(fields, name) == *expected)
 }

@@ -59,7 +59,6 @@ pub struct Stream {
 
 impl<'a> Lab<'a> {
     /// Nothing run yet. `progress` is told how many trials of how many asked for are done.
-    #[must_use]
     pub fn new(extent: Extent, progress: Progress<'a>) -> Self {
         Self {
             extent,
@@ -71,19 +70,16 @@ impl<'a> Lab<'a> {
     }
 
     /// How much is run.
-    #[must_use]
     pub const fn extent(&self) -> &Extent {
         &self.extent
     }
 
     /// The model disk, scaled.
-    #[must_use]
     pub fn profile(&self) -> DiskProfile {
         paper_disk(self.extent.scale)
     }
 
     /// The URL operations of the paper's trace, or of one that differs from it in size or mix.
-    #[must_use]
     pub fn stream(&self, seed: u64, mix: Mix) -> Arc<Stream> {
         let key = (seed, mix);
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +105,6 @@ impl<'a> Lab<'a> {
     ///
     /// # Panics
     /// When a store breaks its contract in a trial.
-    #[must_use]
     pub fn results(&self, trials: &[Trial], follow_requests: bool) -> Vec<Arc<TrialResult>> {
         let todo: Vec<&Trial> =
             trials.iter().filter(|trial| self.find(trial, follow_requests).is_none()).collect();
@@ -132,7 +127,6 @@ impl<'a> Lab<'a> {
     }
 
     /// What stores did not do of their work in the trials asked for since this was last asked.
-    #[must_use]
     pub fn take_shortfalls(&self) -> Vec<String> {
         std::mem::take(&mut self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -149,7 +143,6 @@ impl<'a> Lab<'a> {
     }
 
     /// The results of a trial for every seed.
-    #[must_use]
     pub fn over_seeds(&self, trial: Trial) -> Vec<Arc<TrialResult>> {
         let trials: Vec<_> =
             self.extent.seeds.iter().map(|&seed| Trial { seed, ..trial }).collect();

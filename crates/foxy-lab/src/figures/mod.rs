@@ -40,7 +40,6 @@ pub struct FigureEntry {
 
 impl FigureEntry {
     /// Runs what it takes.
-    #[must_use]
     pub fn make(&self, lab: &Lab) -> Figure {
         let _of_others = lab.take_shortfalls();
         let mut figure = (self.make)(lab);

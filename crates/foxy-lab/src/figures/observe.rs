@@ -53,7 +53,6 @@ pub struct Observer {
 
 impl Observer {
     /// One that also follows the disk's requests.
-    #[must_use]
     pub fn following_requests() -> Self {
         let observed = Observed { distances: vec![0; 32], ..Observed::default() };
         Self { records: true, observed, ..Self::default() }

@@ -37,7 +37,6 @@ pub enum Drawing {
 
 impl Drawing {
     /// As SVG.
-    #[must_use]
     pub fn svg(&self) -> String {
         match self {
             Self::Chart(chart) => chart.svg(),
@@ -139,7 +138,6 @@ impl StoreMap {
 
 impl Picture {
     /// What is drawn of it, with where its values come from.
-    #[must_use]
     pub fn drawing(&self, provenance: Provenance) -> Drawing {
         match self {
             Self::Plot { title, x, y, style, series } => {
@@ -163,7 +161,6 @@ impl Picture {
     }
 
     /// Its data as comma-separated values, a line a point or free run.
-    #[must_use]
     pub fn as_csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let mut text;

@@ -72,7 +72,6 @@ impl Mix {
         Self { gets: 1.0, disk: 1.0, memory: 1.0, repeats: TABLE1.repeats, recent: TABLE1.recent };
 
     /// The same with a share of the gets and of the caches.
-    #[must_use]
     pub const fn sized(share: f64) -> Self {
         Self { gets: share, disk: share, memory: share, ..Self::PAPER }
     }
@@ -80,7 +79,6 @@ impl Mix {
 
 impl Trial {
     /// A scheme at 75 % utilization with the paper's other settings.
-    #[must_use]
     pub const fn of(scheme: &'static str, seed: u64) -> Self {
         Self {
             scheme,
@@ -148,7 +146,6 @@ pub struct TrialResult {
 
 impl TrialResult {
     /// URL-gets a second; not a number when the store did not do the work.
-    #[must_use]
     pub fn gets_per_second(&self) -> f64 {
         self.gets as f64 / self.seconds()
     }
@@ -159,13 +156,11 @@ impl TrialResult {
     }
 
     /// What the store did not do, where that is so much that the trial says nothing of the scheme.
-    #[must_use]
     pub fn failure(&self) -> Option<Shortfall> {
         self.outcome.shortfall().filter(Shortfall::is_failure)
     }
 
     /// Minutes until all was done; not a number when the store did not do the work.
-    #[must_use]
     pub fn minutes(&self) -> f64 {
         self.seconds() / 60.0
     }

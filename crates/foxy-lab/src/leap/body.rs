@@ -70,7 +70,6 @@ pub struct Digested {
 impl BodyDigest {
     /// A body with these header fields. One `gzip` or `deflate` is undone; `br`, `zstd` and several
     /// codings at once are not.
-    #[must_use]
     pub fn new(headers: &Headers) -> Self {
         let mut codings = codings(headers);
         let (first, second) = (codings.next(), codings.next());
@@ -115,7 +114,6 @@ impl BodyDigest {
     }
 
     /// The body is complete.
-    #[must_use]
     pub fn finish(self) -> Digested {
         let sink = match self.coding {
             Coding::None(sink) => Ok(sink),

@@ -41,7 +41,6 @@ impl Class {
     ];
 
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hits => "hits",
@@ -55,7 +54,6 @@ impl Class {
     }
 
     /// What it is, for people.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Hits => "hits on both",
@@ -70,7 +68,6 @@ impl Class {
 
     /// Whether one path had from its cache what the other one had not, so that they differ with
     /// reason.
-    #[must_use]
     pub const fn is_uneven(self) -> bool {
         matches!(self, Self::FirstHits | Self::SecondHits)
     }

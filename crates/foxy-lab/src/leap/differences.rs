@@ -48,7 +48,6 @@ pub enum Meaning {
 
 impl Meaning {
     /// In a few words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Noise => "this is noise",
@@ -63,13 +62,11 @@ impl Meaning {
 
 impl PairedDifference {
     /// What the median difference means beside this noise floor.
-    #[must_use]
     pub fn meaning(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.median, floor.map(|floor| floor.median))
     }
 
     /// What the mean difference means beside this noise floor.
-    #[must_use]
     pub fn meaning_of_mean(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.mean, floor.map(|floor| floor.mean))
     }
@@ -88,14 +85,12 @@ impl PairedDifference {
 
 impl LeapReport {
     /// The paired differences of all paths over all requests, in the order of the paths.
-    #[must_use]
     pub fn differences(&self) -> Vec<PairedDifference> {
         self.over(&[None])
     }
 
     /// The paired differences of all paths over the requests of each class, in the order of the
     /// classes; of a class with few requests of a pair there is none.
-    #[must_use]
     pub fn differences_by_class(&self) -> Vec<PairedDifference> {
         self.over(&Class::ALL.map(Some))
     }
@@ -140,7 +135,6 @@ impl LeapReport {
 
     /// The times of two paths in microseconds, of the requests that both answered: first of the one
     /// that was sent earlier.
-    #[must_use]
     pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
         let count = self.paths.len();
         let pair = |(number, row): &(u64, Vec<Option<Sample>>)| {
@@ -164,13 +158,11 @@ pub struct NoiseFloor {
 
 /// The noise floor over all requests: the farthest end of the intervals of all pairs that are the
 /// same. None when there is no such pair.
-#[must_use]
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }
 
 /// The same over the requests of a class; none of one in which a hit stands beside a miss.
-#[must_use]
 pub fn noise_floor_of(
     class: Option<Class>,
     differences: &[PairedDifference],

@@ -50,7 +50,6 @@ impl PathFailure {
     ];
 
     /// Its name in tables and records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoConnection => "no_connection",
@@ -72,7 +71,6 @@ impl PathFailure {
     /// are no HTTP or too many, and a certificate of its own are a proxy's doing, unless the origin
     /// is the same; and where the origin said at once that there is nothing, a proxy need not keep
     /// its clients waiting.
-    #[must_use]
     pub fn may_follow(self, origin: Self) -> bool {
         match self {
             Self::NoConnection => false,

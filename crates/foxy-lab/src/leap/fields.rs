@@ -146,7 +146,6 @@ fn is_weak(headers: &Headers, name: &str) -> bool {
 /// The first difference that matters, in the order of names; `ignored` says of a name in lower case
 /// that another value of it does not: that it is lost or added always does. Two that do not differ,
 /// as most do not, cost no memory.
-#[must_use]
 pub fn difference(
     (reference, whose): (&Headers, Whose),
     answer: &Headers,
@@ -185,7 +184,6 @@ const CONFIRMED: [&str; 4] =
 
 /// The fields of two 304s without those that one of them has and the other need not have: the
 /// reference's and the answer's.
-#[must_use]
 pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     let (mut own, mut expected) = (answer.clone(), reference.clone());
     expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));
@@ -197,13 +195,11 @@ pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
 pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
 
 /// Whether two answers say that they are of two versions.
-#[must_use]
 pub fn versions_differ(one: &Headers, other: &Headers, ignored: &dyn Fn(&str) -> bool) -> bool {
     VALIDATORS.iter().any(|name| !ignored(name) && value(one, name) != value(other, name))
 }
 
 /// A digest of the version that an answer says it is.
-#[must_use]
 pub fn version(headers: &Headers) -> u64 {
     xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }

@@ -42,7 +42,6 @@ impl Carriage {
     pub const ALL: [Self; 3] = [Self::New, Self::Kept, Self::KeptThenNew];
 
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::New => "new_connections",

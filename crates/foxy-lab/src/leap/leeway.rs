@@ -7,7 +7,6 @@ use foxy_http::{Headers, Method};
 use std::time::SystemTime;
 
 /// Whether an answer that is not the reference may be right beside it, as far as the two show.
-#[must_use]
 pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
     match (right.status, answer.status) {
         (504, _) | (_, 504) => asked.fields.has_token("cache-control", "only-if-cached"),

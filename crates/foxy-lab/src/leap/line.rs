@@ -79,7 +79,6 @@ impl fmt::Display for Line {
 
 impl Line {
     /// Reads a line; `None` when it is not one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.trim().split_once(":(id=")?;
         let at = httpdate::parse_http_date(date).ok()?.duration_since(UNIX_EPOCH).ok()?;

@@ -65,7 +65,6 @@ pub struct Numbers {
 
 impl Numbers {
     /// For a run of so many paths that begins now.
-    #[must_use]
     pub fn new(paths: usize) -> Self {
         Self { first: numbers::first_of_run(), paths: paths as u64 }
     }
@@ -83,7 +82,6 @@ impl Numbers {
 
     /// Which path a copy of that number is sent on; none for those of probes and of a second
     /// asking.
-    #[must_use]
     pub fn path(self, number: u64) -> Option<usize> {
         let since = number.checked_sub(self.first + 2 * self.paths)?;
         usize::try_from((since % (self.paths + 1)).checked_sub(1)?).ok()

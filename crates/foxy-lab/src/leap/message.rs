@@ -46,7 +46,6 @@ impl Default for Message {
 
 impl Message {
     /// Whether it asks for an answer only if something has changed or has not.
-    #[must_use]
     pub fn is_conditional(&self) -> bool {
         ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"]
             .iter()

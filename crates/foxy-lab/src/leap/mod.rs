@@ -188,13 +188,11 @@ pub enum Framing {
 
 impl Answer {
     /// What makes it the same to a user as another.
-    #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         Fingerprint { status: self.status, digest: self.digest }
     }
 
     /// The same, and which version it says that it is.
-    #[must_use]
     pub fn version(&self) -> Version {
         Version { print: self.fingerprint(), validators: Some(fields::version(&self.headers)) }
     }

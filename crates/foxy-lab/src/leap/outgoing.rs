@@ -24,14 +24,12 @@ impl Default for Outgoing {
 
 impl Outgoing {
     /// For copies that trust these.
-    #[must_use]
     pub fn new(trust: &Trust) -> Self {
         Self { tls: trust.client_without_memory(false), http2: None }
     }
 
     /// For copies that trust these, and go to proxies as HTTP/2: by prior knowledge, within TLS by
     /// ALPN. The origin itself is asked in HTTP/1 all the same.
-    #[must_use]
     pub fn http2(trust: &Trust) -> Self {
         Self { http2: Some(trust.client_without_memory(true)), ..Self::new(trust) }
     }

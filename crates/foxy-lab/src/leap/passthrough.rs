@@ -21,7 +21,6 @@ pub const PASSTHROUGH: &str = "passthrough";
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// How it runs: every request goes to `parent`, or without one to the near address that it names.
-#[must_use]
 pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
     let (manner, address) = match parent {
         Some(address) => (Manner::Reverse, address),
@@ -93,7 +92,6 @@ impl Multiplier {
     }
 
     /// Where clients find it.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

@@ -17,7 +17,6 @@ const SURPLUS: &str = "kept_connections_with_surplus_bytes";
 impl LeapReport {
     /// The replay as records; `differences` are its own, over all requests and over those of
     /// classes.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
         let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
@@ -93,7 +92,6 @@ impl LeapReport {
 
 /// The names of what [`LeapReport::records`] may have of these paths in their order, where
 /// `clients` are taken or not.
-#[must_use]
 pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Vec<Measurable> {
     let mut found: Vec<Measurable> = paths
         .iter()

@@ -93,7 +93,6 @@ pub struct PathReport {
 
 impl PathReport {
     /// Share of the answers from the cache, and of their bytes, where that is known.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn hit_ratios(&self) -> Option<(f64, f64)> {
         let share =
@@ -103,7 +102,6 @@ impl PathReport {
     }
 
     /// How many answers have a verdict.
-    #[must_use]
     pub fn count(&self, verdict: Verdict) -> u64 {
         self.verdicts[verdict as usize]
     }
@@ -127,7 +125,6 @@ impl PathReport {
 
     /// Microseconds until the connection was there, in the median of whole answers: nothing where
     /// it was a kept one.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn connect_median(&self) -> u64 {
         let (all, new) = (self.latencies.count() as f64, self.connect.count() as f64);
@@ -136,7 +133,6 @@ impl PathReport {
     }
 
     /// Failed exchanges.
-    #[must_use]
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
     }
@@ -275,14 +271,12 @@ impl LeapReport {
 
     /// How many requests a second it could send and judge here, by the CPU time that each has taken
     /// of its one thread (R134).
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn ceiling(&self) -> f64 {
         self.requests as f64 / self.generator.as_secs_f64().max(1e-9)
     }
 
     /// Share of its time that the replay's thread ran.
-    #[must_use]
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }

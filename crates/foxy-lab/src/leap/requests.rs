@@ -26,19 +26,16 @@ pub struct Asked {
 
 impl Asked {
     /// A plain GET of our own, of an `http` URL.
-    #[must_use]
     pub fn get(authority: Arc<str>, path: String, at: Duration) -> Self {
         Self { scheme: Scheme::Http, authority, path, message: Arc::default(), at }
     }
 
     /// The same of this scheme.
-    #[must_use]
     pub fn over(self, scheme: Scheme) -> Self {
         Self { scheme, ..self }
     }
 
     /// The URL.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("{}://{}{}", self.scheme.as_str(), self.authority, self.path)
     }

@@ -15,7 +15,6 @@ pub struct Times {
 
 impl Times {
     /// Until the last byte, or the failure.
-    #[must_use]
     pub fn whole(&self) -> Duration {
         self.first_byte + self.transfer
     }

@@ -32,7 +32,6 @@ impl Unjudged {
     ];
 
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoReference => "no_reference",

@@ -40,7 +40,6 @@ impl Verdict {
     ];
 
     /// Its name in logs, tables and records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "OK",
@@ -54,7 +53,6 @@ impl Verdict {
     }
 
     /// The verdict of that name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.name() == name)
     }

@@ -49,13 +49,11 @@ impl Answering {
 
 impl LoadReport {
     /// How many were never sent.
-    #[must_use]
     pub const fn not_sent(&self) -> u64 {
         self.errors[ErrorCause::NotSent as usize]
     }
 
     /// What most of those failed of that were sent; where none was, that they were not.
-    #[must_use]
     pub fn main_cause_of_sent(&self) -> Option<ErrorCause> {
         let mut sent = self.errors;
         sent[ErrorCause::NotSent as usize] = 0;
@@ -64,7 +62,6 @@ impl LoadReport {
     }
 
     /// Whole answers with other bytes than the object's.
-    #[must_use]
     pub fn wrong_answers(&self) -> u64 {
         let causes = [ErrorCause::BodyMismatch, ErrorCause::Length, ErrorCause::Foreign];
         causes.into_iter().map(|cause| self.errors[cause as usize]).sum()
@@ -72,7 +69,6 @@ impl LoadReport {
 
     /// Since when, counted from the beginning, nothing was answered rightly any more, if that is at
     /// least the last half of the run.
-    #[must_use]
     pub fn silent_since(&self, stop: Stop) -> Option<Duration> {
         self.answering.silent_since(match stop {
             Stop::After(time) => Some(time),

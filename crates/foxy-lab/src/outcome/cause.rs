@@ -75,7 +75,6 @@ impl ErrorCause {
     ];
 
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -107,7 +106,6 @@ impl ErrorCause {
     }
 
     /// Why there is no connection: this machine's own want of something, or that nobody took it.
-    #[must_use]
     pub fn of_connect(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::ADDRNOTAVAIL) => Self::NoPort,

@@ -10,7 +10,6 @@ pub const HIT_RATIOS: [&str; 2] = ["hit_ratio", "byte_hit_ratio"];
 
 impl LoadReport {
     /// The names of what its records may have.
-    #[must_use]
     pub fn measurable(subject: &str) -> Measurable {
         let plain = [
             "requests_per_second",
@@ -42,7 +41,6 @@ impl LoadReport {
 
     /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where
     /// that is known.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
         let mut values = vec![
@@ -95,25 +93,21 @@ impl LoadReport {
 
     /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody
     /// knows.
-    #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
     }
 
     /// Whether most answers say whose they are, without which nobody knows whether they are hits.
-    #[must_use]
     pub const fn knows_hits(&self) -> bool {
         self.unnumbered <= self.answers / 2
     }
 
     /// All requests: answered, broken off on purpose, and failed.
-    #[must_use]
     pub fn asked(&self) -> u64 {
         self.answers + self.broken_off + self.failed()
     }
 
     /// Those of them that were sent, or at least tried.
-    #[must_use]
     pub fn begun(&self) -> u64 {
         self.asked() - self.not_sent()
     }

@@ -23,14 +23,12 @@ pub struct Law {
 
 impl Law {
     /// The window of Appendix D, divided as the think time is (R79).
-    #[must_use]
     pub fn scaled(delay_scale: u32) -> Self {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }
 
     /// The load after a window with that load and that mean response time; without any answer there
     /// is none.
-    #[must_use]
     pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
         match mean {
             Some(mean) if mean < self.low => load * (1.0 + STEP),

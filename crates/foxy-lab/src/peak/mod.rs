@@ -78,7 +78,6 @@ pub struct Summary {
 
 impl Finder {
     /// A search that begins.
-    #[must_use]
     pub const fn new(search: Search) -> Self {
         let before = Seen {
             begun: 0,
@@ -94,32 +93,27 @@ impl Finder {
     }
 
     /// Requests a second of the present window.
-    #[must_use]
     pub const fn load(&self) -> f64 {
         self.load
     }
 
     /// Windows that are over.
-    #[must_use]
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
 
     /// Whether the cache was filled twice.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.windows.last().is_some_and(|window| window.fill >= END)
     }
 
     /// Whether nobody answers any more.
-    #[must_use]
     pub fn is_silent(&self) -> bool {
         let last = self.windows.iter().rev().take(SILENT);
         self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
     }
 
     /// Whether all robots are active and it is still not the peak.
-    #[must_use]
     pub fn lacks_robots(&self) -> bool {
         self.load >= self.search.most_load
     }
@@ -146,7 +140,6 @@ impl Finder {
     }
 
     /// What it came to; `None` before 1.5 fills.
-    #[must_use]
     pub fn summary(&self) -> Option<Summary> {
         let late: Vec<&Window> =
             self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();

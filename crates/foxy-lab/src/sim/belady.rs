@@ -22,7 +22,6 @@ pub enum Foresight {
 ///
 /// # Panics
 /// If a URL is not below `urls`.
-#[must_use]
 pub fn belady(gets: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
     oracle(gets, capacity, urls, Foresight::Time, |size| size)
 }
@@ -32,7 +31,6 @@ pub fn belady(gets: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
 ///
 /// # Panics
 /// If a URL is not below `urls`.
-#[must_use]
 pub fn oracle(
     gets: &[(u32, u64)],
     capacity: u64,

@@ -50,13 +50,11 @@ impl Counts {
     }
 
     /// The share of look-ups that hit; 0 of none.
-    #[must_use]
     pub fn hit_ratio(&self) -> f64 {
         self.hits as f64 / self.gets.max(1) as f64
     }
 
     /// The share of bytes that hits answered; 0 of none.
-    #[must_use]
     pub fn byte_hit_ratio(&self) -> f64 {
         self.hit_bytes as f64 / self.bytes.max(1) as f64
     }
@@ -78,7 +76,6 @@ pub struct Cache {
 
 impl Cache {
     /// An empty cache of at most `capacity` bytes for URLs numbered below `urls`.
-    #[must_use]
     pub fn new(policy: Box<dyn Policy>, capacity: u64, urls: u32) -> Self {
         Self {
             policy,
@@ -128,19 +125,16 @@ impl Cache {
     }
 
     /// Whether a URL is stored.
-    #[must_use]
     pub fn holds(&self, url: u32) -> bool {
         self.sizes[url as usize] != ABSENT
     }
 
     /// Bytes stored.
-    #[must_use]
     pub const fn used(&self) -> u64 {
         self.used
     }
 
     /// What the look-ups so far came to.
-    #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
     }

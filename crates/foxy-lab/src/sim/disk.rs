@@ -31,7 +31,6 @@ pub(super) fn waiting_bytes(size: u64) -> usize {
 /// The model disk, scaled: a smaller disk has fewer cylinders, and its arm takes as long from end
 /// to end. The system's caches shrink with it. So do directories, and the processor takes as long
 /// from end to end of one.
-#[must_use]
 pub fn paper_disk(scale: f64) -> DiskProfile {
     let profile = DiskProfile::st15150w();
     let cylinders = |count: u32| ((f64::from(count) * scale) as u32).max(64);

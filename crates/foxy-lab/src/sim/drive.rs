@@ -117,7 +117,6 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     }
 
     /// How long the store took from its start until it served.
-    #[must_use]
     pub const fn opening(&self) -> Duration {
         self.opening
     }
@@ -250,7 +249,6 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     }
 
     /// The scheme, to look at it.
-    #[must_use]
     pub fn scheme(&self) -> &dyn Scheme {
         self.engine.scheme()
     }
@@ -261,13 +259,11 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     }
 
     /// Time since the first operation.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.pace.now().since(self.began)
     }
 
     /// Waits until nothing is under way, and gives what the run came to, and the device.
-    #[must_use]
     pub fn finish(mut self) -> (Outcome, D) {
         self.settle();
         (self.outcome(), self.engine.into_device())
@@ -275,7 +271,6 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
 
     /// The same, with what the store does to be opened again: what it has buffered is written too.
     /// `before_close` is called when nothing is under way any more.
-    #[must_use]
     pub fn close(mut self, before_close: impl FnOnce()) -> (Outcome, D) {
         self.settle();
         before_close();
@@ -295,7 +290,6 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
 }
 
 /// The key of a piece of a URL.
-#[must_use]
 pub fn key_of(url: u32, piece: u64) -> Key {
     let mut key = [0; 16];
     key[..4].copy_from_slice(&url.to_le_bytes());

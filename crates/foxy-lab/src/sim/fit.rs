@@ -24,7 +24,6 @@ pub struct Fit {
 /// Compares a trace with the figures its model is to meet. In a shorter or longer trace than the
 /// published one, caches given in bytes are smaller or larger by the same factor, and so is the
 /// number of URLs.
-#[must_use]
 pub fn fit(model: &TraceModel, trace: &Trace, found: &Statistics) -> Vec<Fit> {
     let scale = real(found.gets) / real(model.gets.max(1));
     model.targets.iter().flat_map(|target| compare(target, trace, found, scale)).collect()

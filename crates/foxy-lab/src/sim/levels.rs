@@ -29,7 +29,6 @@ pub struct LevelCounts {
 }
 
 /// Turns the gets of a trace into URL operations.
-#[must_use]
 pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
     let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };

@@ -40,13 +40,11 @@ pub struct Operations {
 
 impl Operations {
     /// How many operations are of a kind.
-    #[must_use]
     pub fn count(&self, kind: OperationKind) -> u64 {
         self.list.iter().filter(|operation| operation.kind == kind).count() as u64
     }
 
     /// Bytes read and written.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         let moved = self.list.iter().filter(|operation| operation.kind != OperationKind::Delete);
         moved.map(|operation| operation.size).sum()

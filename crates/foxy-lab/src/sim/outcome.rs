@@ -27,14 +27,12 @@ pub struct Outcome {
 
 impl Outcome {
     /// The latency that a share of the operations stayed within, in microseconds.
-    #[must_use]
     pub fn latency(&self, share: f64) -> u32 {
         let place = (share * self.latencies.len() as f64).ceil() as usize;
         self.latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
     }
 
     /// What was not done of the work, if anything.
-    #[must_use]
     pub fn shortfall(&self) -> Option<Shortfall> {
         let Self { operations, found, lost, refused, first_refusal, disk_full, .. } = *self;
         let shortfall =
@@ -67,7 +65,6 @@ pub struct Shortfall {
 
 impl Shortfall {
     /// Whether it is so much that the run's rates say nothing of the scheme.
-    #[must_use]
     pub fn is_failure(&self) -> bool {
         let over = |part: u64, whole: u64| part as f64 > TOLERATED * whole as f64;
         self.disk_full || over(self.lost, self.reads) || over(self.refused, self.operations)

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 /// Reads of every URL that is there when all operations are done, each once. URLs of one site that
 /// were written one after the other are a page; the seed decides in what order the pages are asked
 /// for.
-#[must_use]
 pub fn left_on_disk(operations: &Operations, seed: u64) -> Vec<Operation> {
     let mut written = HashMap::new();
     for (place, operation) in operations.list.iter().enumerate() {

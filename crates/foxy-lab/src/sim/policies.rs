@@ -28,7 +28,6 @@ impl Replacement {
     pub const BELADY: &'static str = "belady";
 
     /// All there are, the oracle last.
-    #[must_use]
     pub fn all() -> Vec<Self> {
         POLICIES.iter().map(|row| Self::Policy(row.name)).chain([Self::Belady]).collect()
     }
@@ -68,7 +67,6 @@ pub enum CacheSize {
 
 impl CacheSize {
     /// Bytes of the cache for these look-ups.
-    #[must_use]
     pub fn of(self, lookups: &Lookups) -> u64 {
         match self {
             Self::Bytes(ByteSize(bytes)) => bytes,
@@ -126,7 +124,6 @@ pub struct Lookups {
 
 impl Lookups {
     /// The gets of a trace.
-    #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let list: Vec<_> = trace.gets.iter().map(|get| (get.url, get.size)).collect();
         let mut sizes = vec![(0, 0); trace.urls()];
@@ -155,7 +152,6 @@ pub struct PolicyResult {
 
 impl PolicyResult {
     /// Look-ups a second.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.counts.gets as f64 / self.took.as_secs_f64().max(1e-9)
     }
@@ -163,7 +159,6 @@ impl PolicyResult {
 
 /// Sends all look-ups through an empty cache of `capacity` bytes; nothing above `object_limit`
 /// bytes is stored by a policy with a threshold. `done` grows by one for each look-up.
-#[must_use]
 pub fn run(
     lookups: &Lookups,
     replacement: Replacement,
@@ -194,7 +189,6 @@ pub fn run(
 }
 
 /// What an LRU cache of `capacity` bytes would hit.
-#[must_use]
 pub fn lru(lookups: &Lookups, capacity: u64) -> Counts {
     run(lookups, Replacement::Policy(PolicyName::Lru), capacity, u64::MAX, &AtomicU64::new(0))
         .counts

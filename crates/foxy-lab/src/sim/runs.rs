@@ -121,7 +121,6 @@ pub struct RunResult {
 
 /// What a store for these operations is made with. Its own replacement has nothing to do, as the
 /// operations say what is deleted.
-#[must_use]
 pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
     let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();

@@ -48,7 +48,6 @@ pub struct SegmentCounts {
 /// Bytes of disk that an object takes. Below a page it is packed with others: 24 bytes of head and
 /// a twentieth for pages that are not full; above, it takes whole granules of 512 bytes. Each has
 /// 16 bytes in its segment's footer and, when large, 16 in the checkpoints.
-#[must_use]
 pub fn charged(size: u64) -> u64 {
     let packed = size.saturating_add(24);
     if packed < 4096 {
@@ -118,7 +117,6 @@ pub struct SegmentCache {
 impl SegmentCache {
     /// An empty cache of `capacity` bytes, memory of the stage included, for URLs numbered below
     /// `urls`.
-    #[must_use]
     pub fn new(rule: Rule, capacity: u64, urls: u32) -> Self {
         let stage = if let Rule::Worth { stage } = rule { stage } else { 0 };
         let segment = (capacity / SEGMENTS).clamp(1, LARGEST_SEGMENT);
@@ -163,7 +161,6 @@ impl SegmentCache {
     }
 
     /// What went by so far.
-    #[must_use]
     pub const fn counts(&self) -> SegmentCounts {
         self.done
     }

@@ -11,7 +11,6 @@ use foxy_store::settings::MINIMUM_SIZE;
 use std::fmt;
 
 /// Slots that a URL takes: one record for each piece of it.
-#[must_use]
 pub fn slots_of(size: u64) -> u64 {
     let whole = size / PIECE;
     let rest = (size % PIECE) as usize;
@@ -20,19 +19,16 @@ pub fn slots_of(size: u64) -> u64 {
 }
 
 /// Records that a URL takes.
-#[must_use]
 pub fn pieces_of(size: u64) -> u64 {
     size.div_ceil(PIECE).max(1)
 }
 
 /// The most slots that are live at once in the course of the operations.
-#[must_use]
 pub fn peak_slots(operations: &Operations) -> u64 {
     peak(operations, slots_of)
 }
 
 /// The most records that exist at once in the course of the operations, and some more.
-#[must_use]
 pub fn peak_records(operations: &Operations) -> u32 {
     let peak = peak(operations, pieces_of);
     u32::try_from(peak + peak / 8 + 1024).unwrap_or(u32::MAX)
@@ -62,7 +58,6 @@ fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
 
 /// Bytes of a one-file store in which so many live slots are a share of all slots: what the store
 /// keeps for its index (1/32) and its superblocks comes on top.
-#[must_use]
 pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
     let data = (live_slots as f64 / utilization).ceil() * SLOT as f64;
     let size = ((data + 4.0 * PAGE as f64) * 32.0 / 31.0) as u64;
@@ -73,7 +68,6 @@ pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
 const RECORD_OVERHEAD: u64 = 32;
 
 /// Whether a scheme keeps its records in slots of one file, so that utilization is its to choose.
-#[must_use]
 pub const fn has_utilization(scheme: SchemeName) -> bool {
     matches!(
         scheme,
@@ -88,7 +82,6 @@ pub const fn has_utilization(scheme: SchemeName) -> bool {
 
 /// Locality buffers, of a scheme that has them and a store that has room for fewer than were asked
 /// for.
-#[must_use]
 pub fn fewer_buffers(scheme: SchemeName, settings: &SchemeSettings) -> Option<FewerBuffers> {
     let gathers = matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla);
     let (there, asked) = (locality_buffers(settings), usize::from(settings.locality_buffers));
@@ -114,7 +107,6 @@ impl fmt::Display for FewerBuffers {
 /// Bytes of a store for these operations: the utilization's where the scheme has one; else four
 /// times the disk cache, or twice what its files take at most if they are so small that this is
 /// more, so that room never runs out; and the bookkeeping of `record_limit` records.
-#[must_use]
 pub fn size_for(
     scheme: SchemeName,
     utilization: f64,

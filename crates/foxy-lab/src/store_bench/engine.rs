@@ -67,7 +67,6 @@ impl<D: Device> Store<D> {
     ///
     /// # Panics
     /// When there is none of that name.
-    #[must_use]
     pub fn statistic(&self, name: &str) -> u64 {
         let all = self.observer.statistics.snapshot();
         all.iter().find(|measure| measure.name == name).expect("names are those of the table").value
@@ -105,7 +104,6 @@ impl<D: Device> Store<D> {
     }
 
     /// Ends the store where it stands, as a killed process does.
-    #[must_use]
     pub fn kill(self) -> D {
         self.driver.into_device()
     }
@@ -120,7 +118,6 @@ pub(super) fn key(number: u64) -> Key {
 }
 
 /// A record of `length` bytes, head and body together.
-#[must_use]
 pub fn record(number: u64, length: usize) -> Record {
     let mut bytes = vec![0; length];
     Random::new(number).fill(&mut bytes);
@@ -129,7 +126,6 @@ pub fn record(number: u64, length: usize) -> Record {
 }
 
 /// Lengths as the web's: log-normal, median 5 KB, mean about 15 KB, at most a mebibyte.
-#[must_use]
 pub fn web_length(random: &mut Random) -> usize {
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
     (5_000.0 * (1.5 * normal).exp()).clamp(100.0, f64::from(1 << 20)) as usize

@@ -31,14 +31,12 @@ pub struct Workload {
 
 impl Workload {
     /// The gets of a log.
-    #[must_use]
     pub fn of(name: &str, trace: &Trace) -> Self {
         Self { name: name.into(), lookups: Lookups::of(trace) }
     }
 }
 
 /// How the synthetic workloads are made, each by its name.
-#[must_use]
 pub fn synthetic() -> Vec<&'static str> {
     let models = MODELS.iter().map(|(model, _)| model.name);
     models.chain([CDN.name, REGISTRY.name]).collect()
@@ -52,7 +50,6 @@ const MODELS: [(TraceModel, usize); 4] =
 ///
 /// # Panics
 /// When there is none.
-#[must_use]
 pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
     let shorter = if is_quick { QUICK } else { 1 };
     let trace = if let Some((model, gets)) = MODELS.iter().find(|(model, _)| model.name == name) {
@@ -119,13 +116,11 @@ pub struct MissTally {
 
 impl MissTally {
     /// Gets that missed.
-    #[must_use]
     pub const fn misses(&self) -> u64 {
         self.counts.gets - self.counts.hits
     }
 
     /// Bytes that were missed.
-    #[must_use]
     pub const fn missed_bytes(&self) -> u64 {
         self.counts.bytes - self.counts.hit_bytes
     }
@@ -142,7 +137,6 @@ pub struct MissTrial<'a> {
 }
 
 /// Runs it from an empty disk.
-#[must_use]
 pub fn run(trial: &MissTrial) -> MissTally {
     let lookups = &trial.workload.lookups;
     let (list, urls) = (&lookups.list, lookups.urls);
@@ -187,7 +181,6 @@ fn segments(rule: Rule, list: &[(u32, u64)], capacity: u64, urls: u32) -> MissTa
 
 /// The share of the gap between LRU's misses and an oracle's that a run closes; the better of the
 /// two oracles counts. None where there is no gap.
-#[must_use]
 pub fn gap_closed(of: &MissTally, lru: &MissTally, oracles: &[MissTally]) -> Option<f64> {
     let best = oracles.iter().map(MissTally::misses).min()?;
     let gap = lru.misses().checked_sub(best).filter(|&gap| gap > 0)?;
@@ -195,7 +188,6 @@ pub fn gap_closed(of: &MissTally, lru: &MissTally, oracles: &[MissTally]) -> Opt
 }
 
 /// `a / b`; 1 when both are none.
-#[must_use]
 pub fn times(a: u64, b: u64) -> f64 {
     if a == b { 1.0 } else { a as f64 / b as f64 }
 }

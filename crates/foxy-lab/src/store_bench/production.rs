@@ -36,7 +36,6 @@ struct Objects {
 ///
 /// # Panics
 /// When the store does not serve.
-#[must_use]
 pub fn run(list: &[(u32, u64)], capacity: u64, urls: u32, held: Option<u64>) -> MissTally {
     let memory = held.unwrap_or(0);
     let budget = |memory| WriteBudget {

@@ -26,7 +26,6 @@ pub struct Written {
 
 impl Written {
     /// Bytes a second.
-    #[must_use]
     pub fn rate(&self) -> f64 {
         self.bytes as f64 / self.took.as_secs_f64().max(1e-9)
     }

@@ -52,7 +52,6 @@ impl Restarted {
     }
 
     /// Whether the store holds that record now.
-    #[must_use]
     pub fn holds(&self, number: u64, record: &Record) -> bool {
         let (sender, receiver) = mpsc::sync_channel(1);
         self.handle.get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
@@ -61,7 +60,6 @@ impl Restarted {
 
     /// Time from the beginning until the store had that record; `None` when it does not have it
     /// within that `patience`.
-    #[must_use]
     pub fn first_hit(
         &self,
         number: u64,
@@ -72,7 +70,6 @@ impl Restarted {
     }
 
     /// Time from the beginning until all records were known again.
-    #[must_use]
     pub fn all_known(&self, patience: RestartPatience<'_>) -> Option<Duration> {
         self.wait(patience, || self.handle.observer().status.get() == StoreStatus::Serving)
     }
@@ -90,7 +87,6 @@ impl Restarted {
     }
 
     /// Records that the store knows.
-    #[must_use]
     pub fn records(&self) -> u64 {
         self.handle.observer().statistics.records.get()
     }
@@ -150,7 +146,6 @@ pub struct Hollow<D> {
 
 impl<D: Device> Hollow<D> {
     /// A device that drops longer writes.
-    #[must_use]
     pub const fn new(inner: D, longest: usize) -> Self {
         Self { inner, longest, done: Vec::new() }
     }

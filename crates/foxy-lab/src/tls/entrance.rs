@@ -26,7 +26,6 @@ pub enum Within {
 
 impl Within {
     /// The scheme of what is asked for without one.
-    #[must_use]
     pub const fn scheme(&self) -> Scheme {
         match self {
             Self::Nothing => Scheme::Http,
@@ -35,7 +34,6 @@ impl Within {
     }
 
     /// Whether a request for this server belongs there.
-    #[must_use]
     pub fn takes(&self, named: &Destination) -> bool {
         !matches!(self, Self::Tunnel(to) if to != named)
     }

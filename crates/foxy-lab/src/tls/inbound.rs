@@ -149,7 +149,6 @@ pub fn reset(inbound: &Inbound) -> io::Result<()> {
 }
 
 /// Whether HTTP/2 was agreed on.
-#[must_use]
 pub fn is_http2(inbound: &Inbound) -> bool {
     matches!(inbound, Inbound::Right(secure) if secure.get_ref().1.alpn_protocol() == Some(super::HTTP2))
 }
@@ -183,7 +182,6 @@ impl NotEntered {
     ];
 
     /// Its name in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotTls => "not_tls",
@@ -196,7 +194,6 @@ impl NotEntered {
     }
 
     /// One line for people.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotTls => {

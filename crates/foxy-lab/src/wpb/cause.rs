@@ -46,7 +46,6 @@ impl Cause {
     ];
 
     /// Its name in tables and records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",

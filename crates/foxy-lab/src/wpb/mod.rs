@@ -32,7 +32,6 @@ pub const LATENCY: Duration = Duration::from_secs(3);
 pub const CLIENTS_PER_SERVER: u32 = 4;
 
 /// The scale of a run whose servers wait so long.
-#[must_use]
 pub fn scale(latency: Duration) -> f64 {
     latency.as_secs_f64() / LATENCY.as_secs_f64()
 }

@@ -7,7 +7,6 @@ use foxy_report::{Measurable, Measure, Record};
 impl PointReport {
     /// Its measures: those of both phases together under the workload `wpb-CLIENTS`, those of a
     /// part under `wpb-CLIENTS-PART`.
-    #[must_use]
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let point = format!("wpb-{}", self.clients);
         let measure = |workload: &str, name: &str, value, unit: &str| {
@@ -51,7 +50,6 @@ impl PointReport {
 }
 
 /// The names of what the records of a point of so many clients may have.
-#[must_use]
 pub fn measurable(subject: &str, clients: u32) -> Vec<Measurable> {
     let whole =
         ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];

@@ -21,7 +21,6 @@ impl Part {
     pub const ALL: [Self; 3] = [Self::Control, Self::First, Self::Second];
 
     /// Its name in tables and records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Control => "no-cache",
@@ -76,7 +75,6 @@ impl PartReport {
     }
 
     /// All failed requests.
-    #[must_use]
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
     }
@@ -88,13 +86,11 @@ impl PartReport {
 
     /// The share of its time that the generator's thread was running; near 1 it, not the proxy, was
     /// the limit.
-    #[must_use]
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
     /// The mean latency in milliseconds; none without answers.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.answers > 0).then(|| self.latencies.mean() / 1000.0)
     }
@@ -115,7 +111,6 @@ pub struct PointReport {
 
 impl PointReport {
     /// What a part counted.
-    #[must_use]
     pub const fn part(&self, part: Part) -> &PartReport {
         &self.parts[part as usize]
     }
@@ -129,19 +124,16 @@ impl PointReport {
     }
 
     /// Hits among the answers of both phases; none unless both ran to their end and have some.
-    #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hits, |part| part.answers)
     }
 
     /// The same by bytes.
-    #[must_use]
     pub fn byte_hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hit_bytes, |part| part.bytes)
     }
 
     /// The most that the hit ratio could be: repeats among the answers of both phases.
-    #[must_use]
     pub fn offered(&self) -> Option<f64> {
         self.of_both(|part| part.repeats, |part| part.answers)
     }
@@ -161,7 +153,6 @@ impl PointReport {
 
     /// Mean latency of both phases in milliseconds; none unless both ran to their end and have
     /// answers.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         if !self.has_both() {
             return None;
@@ -174,13 +165,11 @@ impl PointReport {
     }
 
     /// Body bytes that the phases brought through the cache: those of answers that were not hits.
-    #[must_use]
     pub fn fetched(&self) -> u64 {
         self.sum(|part| part.bytes - part.hit_bytes)
     }
 
     /// The first part without a single right answer.
-    #[must_use]
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }

@@ -40,7 +40,6 @@ impl Cached {
     }
 
     /// The key text it was stored under.
-    #[must_use]
     pub fn key(&self) -> &[u8] {
         match self {
             Self::Response(stored) => &stored.key,
@@ -67,14 +66,12 @@ struct Shard {
 
 impl MemoryTier {
     /// A tier of at most `bytes`.
-    #[must_use]
     pub fn new(bytes: u64) -> Self {
         let shard = || Mutex::new(Shard::new(bytes / SHARDS as u64));
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
     /// Bytes of the largest body that it holds, with a head of ordinary length.
-    #[must_use]
     pub fn largest_body(&self) -> u64 {
         lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM)
     }
@@ -85,7 +82,6 @@ impl MemoryTier {
     }
 
     /// What is held under `key`. The caller compares the key text.
-    #[must_use]
     pub fn get(&self, key: Key) -> Option<Cached> {
         self.shard(key).responses.get(key)
     }
@@ -101,7 +97,6 @@ impl MemoryTier {
     }
 
     /// The part that is held under `key`.
-    #[must_use]
     pub fn part(&self, key: Key) -> Option<Bytes> {
         self.shard(key).parts.get(key)
     }
@@ -113,13 +108,11 @@ impl MemoryTier {
     }
 
     /// Bytes held.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| lock(shard).used()).sum()
     }
 
     /// Responses and parts held.
-    #[must_use]
     pub fn entries(&self) -> usize {
         let entries = |shard: &Shard| shard.responses.entries() + shard.parts.entries();
         self.shards.iter().map(|shard| entries(&lock(shard))).sum()

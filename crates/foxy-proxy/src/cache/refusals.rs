@@ -31,7 +31,6 @@ pub enum NotKept {
 
 impl NotKept {
     /// A stable name for `Cache-Status` details, logs and explanations.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.name(),
@@ -43,7 +42,6 @@ impl NotKept {
     }
 
     /// Where it is written.
-    #[must_use]
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.section(),

@@ -39,7 +39,6 @@ const READS: (usize, usize) = (8, 128);
 
 /// The key of one part of a body. The fill's random number is in it, so parts of two fills never
 /// mix.
-#[must_use]
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
     text[..16].copy_from_slice(&object.0);

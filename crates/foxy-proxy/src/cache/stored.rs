@@ -27,7 +27,6 @@ pub struct CacheKey {
 
 impl CacheKey {
     /// The key of a text.
-    #[must_use]
     pub fn new(text: impl Into<Bytes>) -> Self {
         let text = text.into();
         let hash = Key::of(&text);
@@ -36,13 +35,11 @@ impl CacheKey {
 
     /// The key of a part of the response under this one. No variant's key is like it: they are
     /// longer.
-    #[must_use]
     pub fn part(&self) -> Self {
         Self::new([&self.text[..], PART_NAME].concat())
     }
 
     /// The list a variant's key was made with, given the names it chose by.
-    #[must_use]
     pub fn list_of(&self, variant: &Self, vary: Vary) -> Option<VaryList> {
         let mut rest = variant.text.strip_prefix(&self.text[..])?.strip_prefix(b"\n")?;
         Some(VaryList { vary, salt: rest.try_get_u64().ok()? })
@@ -50,13 +47,11 @@ impl CacheKey {
 
     /// Whether it is the key of a variant of that URL. A variant's key is longer than that of the
     /// part.
-    #[must_use]
     pub(crate) fn is_variant_of(&self, base: &Self) -> bool {
         self.text.len() > base.text.len() + PART_NAME.len()
     }
 
     /// The key of one variant under this one.
-    #[must_use]
     pub fn variant(&self, list: &VaryList, secondary: &[u8]) -> Self {
         let mut text = BytesMut::from(&self.text[..]);
         text.put_u8(b'\n');
@@ -117,7 +112,6 @@ pub struct Stored {
 impl Stored {
     /// A stored response from a head without hop-by-hop fields, Age and framing. Every purge is
     /// about it until it is said when its fetch began.
-    #[must_use]
     pub fn new(
         key: Bytes,
         head: &ResponseHead,
@@ -131,7 +125,6 @@ impl Stored {
     }
 
     /// As [`Stored::new`], of a head that is written already as it goes out.
-    #[must_use]
     pub(crate) fn written(
         key: Bytes,
         (head, wire): (ResponseHead, Bytes),
@@ -166,21 +159,18 @@ impl Stored {
     }
 
     /// For whom it was stored, as far as that makes a difference.
-    #[must_use]
     pub const fn role(&self) -> Role {
         if self.control.targeted { Role::Gateway } else { Role::Proxy }
     }
 
     /// The name its body's parts are stored under: its own, or that of the URL whose slices it
     /// knows.
-    #[must_use]
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
         Key::of(url.unwrap_or(&self.key))
     }
 
     /// Whether it is what is known of an object by slices: any of its parts may be absent.
-    #[must_use]
     pub fn is_of_slices(&self) -> bool {
         self.head.status == 200
             && self.key.ends_with(PART_NAME)
@@ -188,13 +178,11 @@ impl Stored {
     }
 
     /// What the rules ask for.
-    #[must_use]
     pub fn facts(&self) -> Facts<'_> {
         Facts { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
     /// Whether another response is of the same representation, and fresh for as long.
-    #[must_use]
     pub(crate) fn is_of_one_with(&self, other: &Self) -> bool {
         self.lifetime == other.lifetime
             && self.control == other.control
@@ -202,13 +190,11 @@ impl Stored {
     }
 
     /// The same without its body.
-    #[must_use]
     pub(crate) fn without_body(&self) -> Self {
         Self { body: StoredBody::Whole(Bytes::new()), ..self.clone() }
     }
 
     /// Bytes it takes in memory, about.
-    #[must_use]
     pub fn weight(&self) -> u64 {
         let body = match &self.body {
             StoredBody::Whole(body) => body.len(),

@@ -84,7 +84,6 @@ const LAST_DATE: u64 = 253_402_300_799;
 const ROOM_PER_BYTE: usize = 3;
 
 /// The record's head for a response.
-#[must_use]
 pub fn encode_response(stored: &Stored) -> Bytes {
     let mut out = BytesMut::with_capacity(stored.key.len() + stored.wire.len() + 64);
     out.put_u8(if stored.control.targeted { TARGETED_RESPONSE } else { RESPONSE });
@@ -116,7 +115,6 @@ pub fn encode_response(stored: &Stored) -> Bytes {
 }
 
 /// The record's head for a list of Vary names.
-#[must_use]
 pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(VARIES);
@@ -130,7 +128,6 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
 
 /// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None`
 /// when it is not of this form, or belongs to another key.
-#[must_use]
 pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
     let mut head = head;
     let kind = head.try_get_u8().ok()?;

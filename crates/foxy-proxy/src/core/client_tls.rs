@@ -107,7 +107,6 @@ pub struct ClientTls {
 impl ClientTls {
     /// TLS 1.2 and 1.3 with these certificates. Sessions are resumed by tickets whose keys change
     /// by themselves.
-    #[must_use]
     pub fn new(certificates: ClientCertificates) -> Self {
         let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
         let resolver = Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>;

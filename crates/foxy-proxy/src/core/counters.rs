@@ -16,13 +16,11 @@ macro_rules! counters {
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
             /// Its name for Prometheus, without prefix and suffix.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
             /// What it counts, in a sentence.
-            #[must_use]
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($help,)+),)+ }
             }
@@ -133,14 +131,12 @@ impl Counters {
     }
 
     /// The value now.
-    #[must_use]
     pub fn get(&self, counter: Counter) -> u64 {
         self.cells[counter as usize].load(Ordering::Relaxed)
     }
 }
 
 /// The sum over all workers.
-#[must_use]
 pub fn total(workers: &[Arc<Counters>], counter: Counter) -> u64 {
     workers.iter().map(|cells| cells.get(counter)).sum()
 }

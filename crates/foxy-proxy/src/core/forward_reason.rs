@@ -22,7 +22,6 @@ pub enum ForwardReason {
 
 impl ForwardReason {
     /// Its token in `Cache-Status`.
-    #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
             Self::Bypass => "bypass",

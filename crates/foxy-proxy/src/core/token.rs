@@ -20,21 +20,18 @@ impl fmt::Debug for Token {
 impl Token {
     /// A token of visible ASCII without blanks, of at least [`TOKEN_LEAST`] bytes; `None` for
     /// anything else.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let sound = text.len() >= TOKEN_LEAST && text.bytes().all(|byte| byte.is_ascii_graphic());
         sound.then(|| Self(text.as_bytes().to_vec()))
     }
 
     /// Whether `given` is this token. How long it takes says nothing of where they differ.
-    #[must_use]
     pub fn is(&self, given: &[u8]) -> bool {
         let differences = self.0.iter().zip(given).fold(0, |all, (one, other)| all | (one ^ other));
         std::hint::black_box(differences) == 0 && self.0.len() == given.len()
     }
 
     /// Whether a field's value is this token as `Bearer TOKEN` (RFC 6750 §2.1).
-    #[must_use]
     pub fn is_borne_by(&self, value: &[u8]) -> bool {
         let Some((scheme, given)) = value.split_at_checked(7) else { return false };
         scheme.eq_ignore_ascii_case(b"bearer ") && self.is(given.trim_ascii())

@@ -23,13 +23,11 @@ pub enum Transport {
 
 impl Transport {
     /// TLS over TCP.
-    #[must_use]
     pub fn tls(stream: impl Into<TlsStream<TcpStream>>) -> Self {
         Self::Tls(Box::new(RefCell::new(stream.into())))
     }
 
     /// What is spoken over it.
-    #[must_use]
     pub const fn scheme(&self) -> Scheme {
         match self {
             Self::Plain(_) => Scheme::Http,

@@ -62,7 +62,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// A stable name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hit { .. } => "hit",
@@ -102,7 +101,6 @@ impl fmt::Display for Outcome {
 
 impl Step {
     /// Where the rule is written.
-    #[must_use]
     pub fn section(&self) -> &'static str {
         match self {
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
@@ -121,7 +119,6 @@ impl Step {
     }
 
     /// A stable name.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Refused(reason) => reason.name(),

@@ -214,7 +214,6 @@ impl Authority {
     }
 
     /// What its certificate says.
-    #[must_use]
     pub const fn facts(&self) -> &AuthorityFacts {
         &self.facts
     }

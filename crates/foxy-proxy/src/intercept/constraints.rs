@@ -21,7 +21,6 @@ const EVERY_ADDRESS: [IpAddr; 2] =
 
 impl Constraints {
     /// These hosts and nothing else: kinds of names that none of them is are excluded as a whole.
-    #[must_use]
     pub fn only(hosts: &[HostPattern]) -> Self {
         let mut excluded = Vec::new();
         if !hosts.iter().any(is_name) {
@@ -57,13 +56,11 @@ impl Constraints {
     }
 
     /// The hosts that are permitted; none if nothing is constrained.
-    #[must_use]
     pub fn permitted(&self) -> &[HostPattern] {
         &self.permitted
     }
 
     /// Whether it may vouch for this host.
-    #[must_use]
     pub fn permit(&self, host: HostName<'_>) -> bool {
         let same_kind =
             |pattern: &&HostPattern| is_name(pattern) == matches!(host, HostName::Name(_));
@@ -73,7 +70,6 @@ impl Constraints {
     }
 
     /// Whether it may vouch for every host that `pattern` means.
-    #[must_use]
     pub fn permit_all(&self, pattern: &HostPattern) -> bool {
         let same_kind = |other: &&HostPattern| is_name(other) == is_name(pattern);
         let mut permitted = self.permitted.iter().filter(same_kind).peekable();

@@ -22,7 +22,6 @@ pub enum HostName<'a> {
 impl<'a> HostName<'a> {
     /// Reads the host of an authority, IPv6 with its brackets; `None` for what is neither name nor
     /// address.
-    #[must_use]
     pub fn parse(host: &'a str) -> Option<Self> {
         if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             return inner.parse::<Ipv6Addr>().ok().map(|address| Self::Address(address.into()));
@@ -111,7 +110,6 @@ impl fmt::Display for HostPattern {
 
 impl HostPattern {
     /// Whether it means this host.
-    #[must_use]
     pub fn matches(&self, host: HostName<'_>) -> bool {
         match (self, host) {
             (Self::Within(base), HostName::Name(name)) => is_within(name, base),
@@ -124,7 +122,6 @@ impl HostPattern {
     }
 
     /// Whether it means every host that `other` means.
-    #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Within(base), Self::Within(name) | Self::Below(name))

@@ -49,7 +49,6 @@ impl Interception {
     }
 
     /// Whether a CONNECT to this host is intercepted `now`.
-    #[must_use]
     pub fn wants(&self, host: &str, now: WallTime) -> bool {
         let InterceptCore { certificates, hosts } = &*self.shared;
         HostName::parse(host).is_some_and(|host| {

@@ -42,7 +42,6 @@ pub struct AccessRecord<'a> {
 
 impl<'a> AccessRecord<'a> {
     /// The host that was asked for, and its port where that is given.
-    #[must_use]
     pub fn authority(&self) -> &'a [u8] {
         if let Some((_, host)) = self.site {
             return host;
@@ -68,7 +67,6 @@ pub enum CutReason {
 
 impl CutReason {
     /// The reason as one word, for logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientLeft => "client-left",
@@ -95,7 +93,6 @@ impl MediaType {
     const LONGEST: usize = 79;
 
     /// Takes it from a `Content-Type`; none from none.
-    #[must_use]
     pub fn of(content_type: Option<&[u8]>) -> Self {
         let value = content_type.unwrap_or_default();
         let ends = |byte: &u8| matches!(byte, b';' | b' ' | b'\t');
@@ -106,7 +103,6 @@ impl MediaType {
     }
 
     /// As it was sent; `None` when there was none.
-    #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.bytes.get(..usize::from(self.length)).filter(|bytes| !bytes.is_empty())
     }

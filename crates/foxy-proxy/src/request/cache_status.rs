@@ -83,7 +83,6 @@ impl fmt::Display for CacheStatus {
 
 impl CacheStatus {
     /// The result code of Squid's access log.
-    #[must_use]
     pub const fn squid_code(self) -> &'static str {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
@@ -99,7 +98,6 @@ impl CacheStatus {
     }
 
     /// How the response was reached, in Squid's words.
-    #[must_use]
     pub const fn hierarchy(self) -> &'static str {
         match self {
             Self::Forwarded { .. }

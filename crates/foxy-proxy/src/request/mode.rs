@@ -18,7 +18,6 @@ pub enum Mode {
 
 impl Mode {
     /// In whose service it caches.
-    #[must_use]
     pub const fn role(&self) -> Role {
         match self {
             Self::Forward => Role::Proxy,
@@ -40,13 +39,11 @@ pub struct ReverseOrigin {
 
 impl ReverseOrigin {
     /// As the upstream side names it: chosen by the operator, so no policy forbids its address.
-    #[must_use]
     pub fn origin(&self) -> Origin {
         Origin::new(self.scheme, &self.host, self.port, ChosenBy::Operator)
     }
 
     /// Its own authority, as Host says it.
-    #[must_use]
     pub fn authority(&self) -> String {
         let bare = self.host.contains(':') && !self.host.starts_with('[');
         let host = if bare { format!("[{}]", self.host) } else { self.host.clone() };

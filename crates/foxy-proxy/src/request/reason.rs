@@ -50,7 +50,6 @@ pub enum ErrorReason {
 
 impl ErrorReason {
     /// The status a client gets.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::Malformed(error) => error.status(),
@@ -73,7 +72,6 @@ impl ErrorReason {
     }
 
     /// The reason as one word, for logs and `Cache-Status`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Malformed(_) => "bad-request",
@@ -98,7 +96,6 @@ impl ErrorReason {
     }
 
     /// One line for people: what is wrong, and what would be right where that can be said.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Malformed(error) => error.description(),
@@ -141,7 +138,6 @@ impl ErrorReason {
 
 impl ErrorReason {
     /// Why the policy forbids the destination, if that is the reason.
-    #[must_use]
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {
         match self {
             Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => {

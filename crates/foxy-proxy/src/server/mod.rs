@@ -75,7 +75,6 @@ impl std::error::Error for StartError {}
 pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
 /// A resolver that asks these servers or, where none is given, those of the system's settings.
-#[must_use]
 pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     Arc::new(move || match NameResolver::new(&servers) {
         Ok(resolver) => Ok(Rc::new(resolver)),
@@ -196,25 +195,21 @@ impl Proxy {
     }
 
     /// Where it listens: first without TLS, then with it, each in the order of the settings.
-    #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
     /// The sum of a counter over all workers.
-    #[must_use]
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
     /// What numbers can be read from while it runs, from any thread.
-    #[must_use]
     pub fn gauges(&self) -> Gauges {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
     }
 
     /// What purges the cache while it runs.
-    #[must_use]
     pub fn purger(&self) -> Purger {
         Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
@@ -251,19 +246,16 @@ pub struct Gauges {
 
 impl Gauges {
     /// The sum of a counter over all workers.
-    #[must_use]
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
     /// Bytes and entries in the memory tier.
-    #[must_use]
     pub fn memory(&self) -> (u64, usize) {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
     /// Client connections open now.
-    #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.places.taken()
     }

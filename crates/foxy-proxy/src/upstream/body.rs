@@ -56,14 +56,12 @@ enum BodyLeft {
 
 impl RequestBody {
     /// No body, and no header about one.
-    #[must_use]
     pub fn none() -> Self {
         Self { length: BodyLength::None, left: BodyLeft::Bytes(0), pieces: None }
     }
 
     /// A body of this length whose pieces come through the sender. One of [`BodyLength::None`] or
     /// no bytes is complete at once and takes no pieces.
-    #[must_use]
     pub fn channel(length: BodyLength) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(PIECES);
         let left = match length {
@@ -76,7 +74,6 @@ impl RequestBody {
     }
 
     /// How the body is delimited.
-    #[must_use]
     pub fn length(&self) -> BodyLength {
         self.length
     }

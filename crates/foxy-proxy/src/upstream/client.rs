@@ -70,7 +70,6 @@ pub(crate) struct UpstreamCore {
 impl UpstreamClient {
     /// A client with nothing connected. Must be called within a `LocalSet`: a task closes
     /// connections that waited too long, and ends with the last clone.
-    #[must_use]
     pub fn new(
         settings: UpstreamSettings,
         resolver: Rc<dyn Resolve>,
@@ -99,7 +98,6 @@ impl UpstreamClient {
     }
 
     /// An exchange that has done nothing yet; [`UpstreamExchange::head`] starts it.
-    #[must_use]
     pub fn exchange(&self, request: UpstreamRequest) -> UpstreamExchange {
         UpstreamExchange::new(Rc::clone(&self.shared), request)
     }
@@ -136,13 +134,11 @@ impl UpstreamClient {
     }
 
     /// What happened so far.
-    #[must_use]
     pub fn counts(&self) -> UpstreamCounts {
         self.shared.counts.get()
     }
 
     /// Connections kept for their next request.
-    #[must_use]
     pub fn idle_connections(&self) -> usize {
         self.shared.pool.borrow().len() + self.shared.lines.borrow().idle()
     }

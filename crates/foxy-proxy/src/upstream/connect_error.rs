@@ -74,7 +74,6 @@ impl ResolveError {
     }
 
     /// The reason as one word, for logs and `Cache-Status`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::NoSuchHost => "no-such-host",
@@ -87,7 +86,6 @@ impl ResolveError {
     }
 
     /// The status a client gets.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::NoSuchHost | Self::ServerFailed | Self::BadAnswer => 502,
@@ -97,7 +95,6 @@ impl ResolveError {
     }
 
     /// One line for people.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::NoSuchHost => "the host name does not exist or has no address",
@@ -114,7 +111,6 @@ impl ResolveError {
 
 impl TlsError {
     /// The reason as one word, for logs and `Cache-Status`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Untrusted => "certificate-untrusted",
@@ -129,7 +125,6 @@ impl TlsError {
     }
 
     /// The status a client gets.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::TimedOut => 504,
@@ -144,7 +139,6 @@ impl TlsError {
     }
 
     /// One line for people.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Untrusted => "no trusted authority signed the origin's certificate",
@@ -161,7 +155,6 @@ impl TlsError {
 
 impl ConnectError {
     /// The reason as one word, for logs and `Cache-Status`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Resolve(error) => error.name(),
@@ -176,7 +169,6 @@ impl ConnectError {
     }
 
     /// The status a client gets.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::Resolve(error) => error.status(),
@@ -189,7 +181,6 @@ impl ConnectError {
     }
 
     /// One line for people.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Resolve(error) => error.description(),

@@ -40,7 +40,6 @@ pub struct Origin {
 
 impl Origin {
     /// An origin; puts the host in lower case.
-    #[must_use]
     pub fn new(scheme: Scheme, host: &str, port: u16, chosen: ChosenBy) -> Self {
         Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen }
     }

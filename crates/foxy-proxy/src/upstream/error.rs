@@ -31,13 +31,11 @@ pub enum UpstreamError {
 
 impl UpstreamError {
     /// Whether the origin, or the way to it, failed, so that a stored response may stand in for it.
-    #[must_use]
     pub const fn is_the_origins(self) -> bool {
         !matches!(self, Self::Connect(ConnectError::Forbidden(_)) | Self::RequestBodyBroken)
     }
 
     /// The reason as one word, for logs and `Cache-Status`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Connect(error) => error.name(),
@@ -55,7 +53,6 @@ impl UpstreamError {
     }
 
     /// The status a client gets, if no head was forwarded to it yet.
-    #[must_use]
     pub fn status(self) -> u16 {
         match self {
             Self::Connect(error) => error.status(),
@@ -67,7 +64,6 @@ impl UpstreamError {
     }
 
     /// One line for people.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Connect(error) => error.description(),

@@ -87,7 +87,6 @@ impl UpstreamExchange {
     }
 
     /// The same for that client, whose share a look-up of the origin's name then is of.
-    #[must_use]
     pub fn asked_by(self, client: ClientBlock) -> Self {
         Self { client: Some(client), ..self }
     }
@@ -157,7 +156,6 @@ impl UpstreamExchange {
 
     /// The connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that came
     /// with that head.
-    #[must_use]
     pub fn into_tunnel(mut self) -> Option<(Transport, Bytes)> {
         match self.link.take()? {
             Link::Http1(link) => Some(link.into_tunnel()),

@@ -51,7 +51,6 @@ impl std::error::Error for AuthoritiesError {}
 
 impl Authorities {
     /// None: no origin is trusted.
-    #[must_use]
     pub fn none() -> Self {
         Self { roots: RootCertStore::empty() }
     }
@@ -96,7 +95,6 @@ impl Default for OriginTls {
 
 impl OriginTls {
     /// TLS 1.2 and 1.3 to origins whose certificate one of these authorities signed for their name.
-    #[must_use]
     pub fn trusting(authorities: Authorities) -> Self {
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()

@@ -29,25 +29,21 @@ pub struct Axis {
 
 impl Axis {
     /// An axis with even spacing.
-    #[must_use]
     pub fn linear(title: &str, unit: &str) -> Self {
         Self { title: title.into(), unit: unit.into(), spacing: Spacing::Linear, shown: Vec::new() }
     }
 
     /// An axis by powers of ten.
-    #[must_use]
     pub fn logarithmic(title: &str, unit: &str) -> Self {
         Self { spacing: Spacing::Logarithmic, ..Self::linear(title, unit) }
     }
 
     /// An axis by powers of two.
-    #[must_use]
     pub fn doubling(title: &str, unit: &str) -> Self {
         Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
     /// The same axis, long enough to show `value`.
-    #[must_use]
     pub fn showing(mut self, value: f64) -> Self {
         self.shown.push(value);
         self

@@ -5,7 +5,6 @@ use super::{Axis, Chart, Line, Plot, Provenance, Value};
 impl Chart {
     /// Shares over times, which `times` names; the points of the lines are made by
     /// [`shares_over_times`].
-    #[must_use]
     pub fn distribution(
         title: String,
         times: &str,

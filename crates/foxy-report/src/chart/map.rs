@@ -44,7 +44,6 @@ pub struct MapState {
 
 impl MapState {
     /// An empty state; its slots follow with [`MapState::push`].
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), runs: Vec::new() }
     }
@@ -150,7 +149,6 @@ fn shade(number: u64) -> String {
 
 impl Map {
     /// The maps as SVG.
-    #[must_use]
     pub fn svg(&self) -> String {
         let grid = Grid::over(self.states.iter().map(MapState::slots).max().unwrap_or(0));
         let cell = bytes(grid.slots_per_cell * self.slot_bytes);

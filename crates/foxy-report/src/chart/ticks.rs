@@ -36,7 +36,6 @@ pub struct Ticks {
 impl Ticks {
     /// About `wanted` ticks over a range of finite values (of positive ones where the spacing is
     /// not linear).
-    #[must_use]
     pub fn new(spacing: Spacing, range: (f64, f64), wanted: usize, ends: Ends) -> Self {
         match spacing {
             Spacing::Linear => linear(widened(range), wanted, ends),

@@ -15,7 +15,6 @@ pub struct Check {
 }
 
 /// The report. A run that was ended early has a case for that, which fails, whatever else there is.
-#[must_use]
 pub fn junit(records: &[Record], checks: &[Check]) -> String {
     let under = |workload: &str| {
         let cases = subjects(records, workload)

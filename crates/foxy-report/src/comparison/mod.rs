@@ -67,7 +67,6 @@ fn result<'a>(
 }
 
 /// Whether a run was ended before all of it was measured.
-#[must_use]
 pub fn is_incomplete(records: &[Record]) -> bool {
     !matches!(records.last(), Some(Record::End { .. }))
 }

@@ -10,7 +10,6 @@ use crate::page::Page;
 use crate::record::{Measure, Record};
 
 /// The page.
-#[must_use]
 pub fn page(records: &[Record]) -> String {
     let mut page = Page::new("Proxies compared");
     if is_incomplete(records) {

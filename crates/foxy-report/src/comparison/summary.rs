@@ -15,7 +15,6 @@ pub const WITH_RATIOS: [&str; 5] = [
 
 /// The results of all repeats that the records have; results that are there already are not taken
 /// in.
-#[must_use]
 pub fn summarise(records: &[Record]) -> Vec<Record> {
     let mut results = Vec::new();
     for workload in workloads(records) {

@@ -38,7 +38,6 @@ fn with_interval(measure: &Measure, factor: f64) -> String {
 }
 
 /// What was measured under a workload, a row a proxy.
-#[must_use]
 pub fn table(records: &[Record], workload: &str) -> Table {
     let subjects = subjects(records, workload);
     let found = |subject: &str, name: &str| result(records, workload, subject, name);
@@ -57,14 +56,12 @@ pub fn table(records: &[Record], workload: &str) -> Table {
 }
 
 /// All tables as text, for a terminal.
-#[must_use]
 pub fn tables(records: &[Record]) -> String {
     let text = |workload: &&str| format!("\n{workload}\n{}", table(records, workload).render());
     workloads(records).iter().map(text).collect()
 }
 
 /// For each workload what the first proxy came to beside each other, a sentence a proxy.
-#[must_use]
 pub fn verdicts(records: &[Record]) -> Vec<String> {
     let of_workload = |workload: &&str| {
         let subjects = subjects(records, workload);
@@ -101,7 +98,6 @@ fn doubt(ratio: &Measure) -> &'static str {
 }
 
 /// The whole comparison as Markdown.
-#[must_use]
 pub fn markdown(records: &[Record]) -> String {
     let mut text = String::from("# Proxies compared\n\n");
     if is_incomplete(records) {

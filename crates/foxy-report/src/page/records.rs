@@ -11,7 +11,6 @@ use foxy_base::ByteSize;
 
 impl Page {
     /// A page of everything in a run's records; `place` is where its values come from.
-    #[must_use]
     pub fn of_records(title: &str, records: &[Record], place: Place) -> Self {
         let mut page = Self::new(title);
         page.records(

@@ -23,7 +23,6 @@ pub enum LifetimeSource {
 
 impl LifetimeSource {
     /// A stable name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::SharedMaxAge => "s-maxage",

@@ -153,7 +153,6 @@ pub const POLICIES: &[PolicyRow] = &[
 
 impl PolicyName {
     /// Its row of the table.
-    #[must_use]
     pub fn row(self) -> &'static PolicyRow {
         POLICIES
             .iter()
@@ -162,7 +161,6 @@ impl PolicyName {
     }
 
     /// Makes an empty policy.
-    #[must_use]
     pub fn make(self, settings: &PolicySettings) -> Box<dyn Policy> {
         (self.row().make)(settings)
     }

@@ -19,7 +19,6 @@ pub struct Budget {
 
 impl Budget {
     /// No file yet; all of them together will take at most `slots`.
-    #[must_use]
     pub fn new(slots: u32) -> Self {
         Self {
             slots,
@@ -31,25 +30,21 @@ impl Budget {
     }
 
     /// Slots of all files at most.
-    #[must_use]
     pub const fn slots(&self) -> u32 {
         self.slots
     }
 
     /// Slots of all files.
-    #[must_use]
     pub const fn taken(&self) -> u32 {
         self.taken
     }
 
     /// Whether there is room for so many slots.
-    #[must_use]
     pub const fn has_room(&self, slots: u32) -> bool {
         self.slots - self.taken >= slots
     }
 
     /// Whether there will be once all files given up are removed.
-    #[must_use]
     pub fn will_have_room(&self, slots: u32) -> bool {
         self.slots - self.taken + self.leaving.values().sum::<u32>() >= slots
     }
@@ -102,7 +97,6 @@ impl Budget {
     }
 
     /// Memory taken, in bytes.
-    #[must_use]
     pub fn memory(&self) -> usize {
         (self.singles.capacity() + self.leaving.capacity()) * 16
     }

@@ -41,7 +41,6 @@ const fn size_of(file: u64) -> u32 {
 impl Classes {
     /// No file yet; all of them together will take at most `slots`. Records of more than
     /// `threshold` slots get a file of their own.
-    #[must_use]
     pub fn new(slots: u32, threshold: u32) -> Self {
         Self {
             threshold: threshold.clamp(1, (1 << SIZE_BITS) - 1),

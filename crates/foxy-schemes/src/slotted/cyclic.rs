@@ -18,7 +18,6 @@ pub struct Cyclic {
 
 impl Cyclic {
     /// All slots free.
-    #[must_use]
     pub fn new(slots: u32) -> Self {
         let mut used = vec![0; slots.div_ceil(BITS) as usize];
         if let Some(last) = used.last_mut()
@@ -72,13 +71,11 @@ impl Cyclic {
     }
 
     /// Slots that are free.
-    #[must_use]
     pub const fn free_slots(&self) -> u32 {
         self.free
     }
 
     /// Whether all slots are free.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.free == self.slots
     }

@@ -39,7 +39,6 @@ pub struct SlotEntry {
 
 impl SlotEntry {
     /// Slots it takes.
-    #[must_use]
     pub const fn slots(&self) -> u32 {
         slots_for(self.content as usize)
     }
@@ -81,7 +80,6 @@ pub struct Entries {
 
 impl Entries {
     /// None yet. `mix` is a secret that keeps callers from choosing keys that collide.
-    #[must_use]
     pub fn new(mix: u64) -> Self {
         Self {
             slab: Slab(Vec::new()),
@@ -95,14 +93,12 @@ impl Entries {
     }
 
     /// The live entry of a key.
-    #[must_use]
     pub fn find(&self, key: Key) -> Option<EntryId> {
         let slab = &self.slab.0;
         self.by_key.find(key.hash(self.mix), |&id| slab[id as usize].key == key).copied()
     }
 
     /// An entry.
-    #[must_use]
     pub fn get(&self, id: EntryId) -> &SlotEntry {
         &self.slab.0[id as usize]
     }
@@ -177,7 +173,6 @@ impl Entries {
     }
 
     /// The live entry unused for longest.
-    #[must_use]
     pub fn coldest(&self) -> Option<EntryId> {
         self.order.coldest()
     }
@@ -194,25 +189,21 @@ impl Entries {
     }
 
     /// Number of live entries.
-    #[must_use]
     pub const fn live(&self) -> u32 {
         self.live
     }
 
     /// Slots of live entries.
-    #[must_use]
     pub const fn live_slots(&self) -> u64 {
         self.live_slots
     }
 
     /// Bytes of disk that live entries take.
-    #[must_use]
     pub const fn live_bytes(&self) -> u64 {
         self.live_slots * SLOT as u64
     }
 
     /// Memory taken, in bytes, as far as it is known.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.slab.0.capacity() * size_of::<SlotEntry>()
             + self.vacant.capacity() * size_of::<EntryId>()

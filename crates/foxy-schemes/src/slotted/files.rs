@@ -49,7 +49,6 @@ impl Files {
     }
 
     /// Whether it is one of ours that is in use.
-    #[must_use]
     pub fn exists(&self, file: u64) -> bool {
         self.existing.contains(&file)
     }

@@ -22,7 +22,6 @@ pub struct Batch {
 
 impl Batch {
     /// A piece that is not to wait for others.
-    #[must_use]
     pub fn alone(piece: Piece, bytes: &[u8], record: EntryId) -> Self {
         Self { file: piece.file, first: piece.first, bytes: bytes.to_vec(), records: vec![record] }
     }
@@ -39,7 +38,6 @@ pub struct Gather {
 
 impl Gather {
     /// Gathers up to boundaries of so many slots; 0 for not at all.
-    #[must_use]
     pub const fn new(granule: u32) -> Self {
         Self { granule, pending: None, since: Instant::ZERO }
     }
@@ -102,7 +100,6 @@ impl Gather {
     }
 
     /// Since when something waits.
-    #[must_use]
     pub fn waiting_since(&self) -> Option<Instant> {
         self.pending.as_ref().map(|_| self.since)
     }

@@ -54,7 +54,6 @@ pub struct Hits {
 
 impl Hits {
     /// None yet.
-    #[must_use]
     pub fn new(order: ReadOrder) -> Self {
         Self {
             order,
@@ -72,7 +71,6 @@ impl Hits {
     }
 
     /// Whether a record comes along with a read under way.
-    #[must_use]
     pub fn is_coming(&self, id: EntryId) -> bool {
         self.coming.contains_key(&id)
     }
@@ -88,7 +86,6 @@ impl Hits {
     }
 
     /// When the waiting reads are to begin, however few they are.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         match self.order {
             ReadOrder::Batched { patience, .. } if !self.waiting.is_empty() => {

@@ -31,14 +31,12 @@ pub struct ListedSlot {
 
 impl ListedSlot {
     /// Bytes it takes in an image.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         FIXED + self.pieces.len() * PIECE
     }
 }
 
 /// The image of these records, padded to whole pages. It belongs to one generation of the store.
-#[must_use]
 pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u8> {
     let length: usize = records.iter().map(ListedSlot::bytes).sum();
     let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
@@ -70,7 +68,6 @@ pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u
 
 /// How many bytes follow the head of an image of that generation; `None` when it does not begin
 /// like one.
-#[must_use]
 pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     let head = head.get(..HEAD)?;
     let sound = head[..8] == *MAGIC
@@ -80,7 +77,6 @@ pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
 }
 
 /// The records of an image; `None` when anything is wrong with it.
-#[must_use]
 pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedSlot>> {
     let length = usize::try_from(length(image, generation, secret)?).ok()?;
     let content = image.get(HEAD..HEAD.checked_add(length)?)?;

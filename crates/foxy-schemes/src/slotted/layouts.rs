@@ -25,7 +25,6 @@ pub enum LayoutKind {
 impl LayoutKind {
     /// Makes the layout for so many slots. `threshold` is the largest record, in slots, that shares
     /// a file.
-    #[must_use]
     pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {
         match self {
             Self::Cyclic => Box::new(Cyclic::new(slots)),

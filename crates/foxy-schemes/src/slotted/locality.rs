@@ -43,7 +43,6 @@ pub struct Locality {
 
 impl Locality {
     /// `count` buffers of `limit` bytes each.
-    #[must_use]
     pub fn new(count: usize, limit: usize, choice: BufferChoice, seed: u64) -> Self {
         Self {
             buffers: Vec::with_capacity(count),
@@ -129,7 +128,6 @@ impl Locality {
     }
 
     /// Since when the oldest waiting record waits.
-    #[must_use]
     pub fn waiting_since(&self) -> Option<Instant> {
         let filled = self.buffers.iter().filter(|buffer| !buffer.records.is_empty());
         filled.map(|buffer| buffer.since).min()

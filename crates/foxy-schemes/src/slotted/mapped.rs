@@ -44,7 +44,6 @@ const fn is_mapped(file: u64) -> bool {
 
 impl Mapped {
     /// No file yet; all of them together will take at most `slots`.
-    #[must_use]
     pub fn new(slots: u32, aligned: bool) -> Self {
         let part_slots = (slots / PARTS / PAGE_SLOTS).max(1) * PAGE_SLOTS;
         Self {

@@ -126,7 +126,6 @@ fn index_bytes(size: u64) -> u64 {
 
 /// Buffers for origin servers: as many as the settings ask for, or as many as a quarter of the
 /// store has room for.
-#[must_use]
 pub fn locality_buffers(settings: &SchemeSettings) -> usize {
     let room = slots_of(settings.store.size) as usize * SLOT / (4 * SITE_BUFFER);
     usize::from(settings.locality_buffers).min(room).max(1)
@@ -134,7 +133,6 @@ pub fn locality_buffers(settings: &SchemeSettings) -> usize {
 
 impl Slotted {
     /// A scheme that is not open yet.
-    #[must_use]
     pub fn new(plan: Plan, settings: &SchemeSettings, observer: Observer) -> Self {
         let slots = slots_of(settings.store.size);
         let granule = match plan.writes {

@@ -33,13 +33,11 @@ pub struct Prefetch {
 
 impl Prefetch {
     /// None yet; a read takes along at most `limit` bytes.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { limit, kept: HashMap::new(), by_turn: BTreeMap::new(), bytes: 0, turns: 0 }
     }
 
     /// Whether anything is ever read along.
-    #[must_use]
     pub const fn is_on(&self) -> bool {
         self.limit > 0
     }
@@ -69,7 +67,6 @@ impl Prefetch {
     }
 
     /// Memory taken, in bytes, as far as it is known.
-    #[must_use]
     pub const fn memory(&self) -> usize {
         self.bytes
     }

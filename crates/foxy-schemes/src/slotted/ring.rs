@@ -23,14 +23,12 @@ pub struct Ring {
 
 impl Ring {
     /// A ring of as many whole stripes as fit.
-    #[must_use]
     pub fn new(slots: u32) -> Self {
         let stripe = STRIPE.min(slots / FEWEST_STRIPES).max(1);
         Self { stripe, stripes: slots / stripe, current: 0, used: 0, cleared: false }
     }
 
     /// Slots of a stripe of a store with so many slots.
-    #[must_use]
     pub fn stripe_of(slots: u32) -> u32 {
         Self::new(slots).stripe
     }

@@ -69,13 +69,11 @@ impl Forgetting {
     }
 
     /// Up to which sequence number a key's records are forgotten.
-    #[must_use]
     pub fn up_to(&self, key: Key) -> Option<u64> {
         self.facts.get(&key).copied()
     }
 
     /// All facts, ordered by key.
-    #[must_use]
     pub fn facts(&self) -> Vec<Forget> {
         let mut facts: Vec<_> =
             self.facts.iter().map(|(&key, &up_to)| Forget { key, up_to }).collect();
@@ -84,25 +82,21 @@ impl Forgetting {
     }
 
     /// How many facts there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.facts.len()
     }
 
     /// Whether something of this key waits.
-    #[must_use]
     pub fn awaits(&self, key: Key) -> bool {
         self.waiting.contains_key(&key)
     }
 
     /// Whether anything waits.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// The lowest sequence number of a put that waits.
-    #[must_use]
     pub fn lowest_waiting(&self) -> Option<u64> {
         self.sequences.first().copied()
     }
@@ -118,7 +112,6 @@ impl Forgetting {
     }
 
     /// Blocks of a journal half.
-    #[must_use]
     pub fn blocks(&self) -> u32 {
         self.half.map_or(0, |half| half.pages * PAGE as u32 / BLOCK_BYTES as u32)
     }

@@ -92,7 +92,6 @@ pub struct StreamPacketizer {
 
 impl StreamPacketizer {
     /// A scheme that is not open yet.
-    #[must_use]
     pub fn new(settings: &SchemeSettings, observer: Observer) -> Self {
         let layout = Layout::of(settings.store.size);
         Self {

@@ -36,7 +36,6 @@ const PAGES_AT_ONCE: usize = 64;
 
 impl Snapshot {
     /// Whether it stands for all there is.
-    #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.complete
     }

@@ -51,7 +51,6 @@ pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
 
 impl Phase {
     /// Whether `next` may follow.
-    #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         phases::may_become(TRANSITIONS, &self, &next)
     }

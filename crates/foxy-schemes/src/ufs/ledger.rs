@@ -42,7 +42,6 @@ impl Block {
 }
 
 /// Bytes of a ledger for that many numbers.
-#[must_use]
 pub(super) const fn bytes_for(numbers: u32) -> u64 {
     BLOCKS_AT + (numbers as usize + 1).div_ceil(NUMBERS) as u64 * BLOCK_BYTES as u64
 }

@@ -54,13 +54,11 @@ pub(super) struct Shelf {
 }
 
 /// Bytes of disk that a file with that much content takes: whole pages.
-#[must_use]
 pub(super) const fn disk_bytes(content: usize) -> u64 {
     file_bytes(content).next_multiple_of(PAGE) as u64
 }
 
 /// Bytes of the file itself: whole slots.
-#[must_use]
 pub(super) const fn file_bytes(content: usize) -> usize {
     slots_for(content) as usize * SLOT
 }

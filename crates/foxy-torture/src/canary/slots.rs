@@ -47,7 +47,6 @@ impl Slots {
     pub const CAPACITY: u64 = SLOTS * SLOT as u64;
 
     /// A scheme with that flaw.
-    #[must_use]
     pub fn new(flaw: Flaw) -> Self {
         Self {
             flaw,

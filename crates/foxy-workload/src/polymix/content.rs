@@ -30,7 +30,6 @@ impl Kind {
         [(Self::Html, 150), (Self::Download, 5), (Self::Other, 195)];
 
     /// Its name in URLs and records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -41,7 +40,6 @@ impl Kind {
     }
 
     /// Its media type.
-    #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html",
@@ -129,13 +127,11 @@ pub struct LifeCycle {
 
 impl LifeCycle {
     /// The version at `second`: how often it changed.
-    #[must_use]
     pub const fn version(self, second: u64) -> u64 {
         second.saturating_sub(self.offset) / self.length
     }
 
     /// When `version` came to be: its Last-Modified.
-    #[must_use]
     pub const fn changed(self, version: u64) -> u64 {
         self.offset + version * self.length
     }
@@ -143,7 +139,6 @@ impl LifeCycle {
 
 impl Document {
     /// Reads a path. `None` when it does not name a document.
-    #[must_use]
     pub fn parse(path: &str) -> Option<Self> {
         fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
             text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
@@ -170,7 +165,6 @@ impl Document {
     }
 
     /// A number that stands for its name.
-    #[must_use]
     pub fn key(&self) -> u64 {
         let mut state = self.world.number ^ 0x706f_6c79_6d69_7834;
         let mut key = split_mix(&mut state);
@@ -182,7 +176,6 @@ impl Document {
     }
 
     /// How many images are embedded in it, or in the page that it is an image of.
-    #[must_use]
     pub fn images(&self) -> u32 {
         match self.container {
             Kind::Html => {
@@ -194,13 +187,11 @@ impl Document {
     }
 
     /// The image `image` of the page.
-    #[must_use]
     pub const fn with_image(self, image: u32) -> Self {
         Self { image, ..self }
     }
 
     /// Which of `servers` has it; a page and its images are at the same.
-    #[must_use]
     pub fn server(&self, servers: u32) -> u32 {
         let page = Self { image: 0, ..*self };
         let server = Random::new(page.key() ^ 2).below(u64::from(servers));
@@ -208,7 +199,6 @@ impl Document {
     }
 
     /// What it is.
-    #[must_use]
     pub fn nature(&self) -> Nature {
         let mut random = Random::new(self.key());
         let kind = if self.image == 0 { self.container } else { Kind::Image };
@@ -219,7 +209,6 @@ impl Document {
     }
 
     /// The bytes of one version of it.
-    #[must_use]
     pub fn body(&self, version: u64) -> BodyStream {
         BodyStream::new(self.key(), version)
     }

@@ -25,7 +25,6 @@ pub enum Side {
 
 /// After how many bytes of a body of `length` that side breaks off the exchange of a request;
 /// nearly always never.
-#[must_use]
 pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     let salt = match side {
         Side::Client => 0x636c_6965,
@@ -36,14 +35,12 @@ pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
 }
 
 /// How long the server waits before it answers a request: norm(2.5 s, 1 s), negative is none.
-#[must_use]
 pub fn think_time(request: u64, delay_scale: u32) -> Duration {
     let seconds = normal(&mut Random::new(request ^ (0x7468_696e << 32)), 2.5, 1.0).max(0.0);
     Duration::from_micros(floor(seconds * 1e6 / f64::from(delay_scale)))
 }
 
 /// How many requests a side lets a connection carry.
-#[must_use]
 pub fn connection_uses(side: Side, connection: u64) -> u32 {
     let most = match side {
         Side::Client => ROBOT_USES,

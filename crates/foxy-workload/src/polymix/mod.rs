@@ -57,27 +57,23 @@ impl PolyMix4 {
     }
 
     /// How many robots make the peak.
-    #[must_use]
     pub fn robots(&self) -> u32 {
         u32::try_from(floor((self.peak_rate / ROBOT_RATE).ceil())).unwrap_or(u32::MAX).max(1)
     }
 
     /// How many origins they ask: 500 + 0.1 × robots.
-    #[must_use]
     pub fn origins(&self) -> u32 {
         500 + self.robots() / 10
     }
 
     /// The working set is frozen at that many objects: the cachable misses of one top phase, as
     /// PolyMix-4 counts them (peak × 0.45 × 0.8 × 4 h).
-    #[must_use]
     pub fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * phases::TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)
     }
 
     /// Bytes of cachable misses that end the fill.
-    #[must_use]
     pub fn fill_bytes(&self) -> u64 {
         2 * (self.cache_size / u64::from(self.time_scale)).max(1)
     }
@@ -85,7 +81,6 @@ impl PolyMix4 {
 
 /// Requests that come of one that is made directly, itself included, in the mean: what a robot's
 /// rate is divided by to know how often it begins.
-#[must_use]
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
     let pages: u32 =

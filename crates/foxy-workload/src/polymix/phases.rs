@@ -33,7 +33,6 @@ pub struct PolymixPhase {
 
 impl PolymixPhase {
     /// The share of the peak `elapsed` after its beginning; ramps are linear.
-    #[must_use]
     pub fn share_at(&self, elapsed: Duration) -> f64 {
         match self.goal {
             Goal::After(time) if elapsed < time => {
@@ -46,7 +45,6 @@ impl PolymixPhase {
 
 impl PolyMix4 {
     /// The phases, their durations divided by the time scale.
-    #[must_use]
     pub fn phases(&self) -> Vec<PolymixPhase> {
         let scaled = |time: Duration| Goal::After(time / self.time_scale);
         let fill = (self.fill_rate / self.peak_rate).min(1.0);

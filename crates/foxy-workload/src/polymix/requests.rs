@@ -59,7 +59,6 @@ pub struct PolyMixStream {
 
 impl PolyMixStream {
     /// The stream of the model with these knobs; its world's number is the seed.
-    #[must_use]
     pub fn new(knobs: &PolyMix4, seed: u64) -> Self {
         let world =
             World { number: seed, time_scale: knobs.time_scale, delay_scale: knobs.delay_scale };
@@ -69,7 +68,6 @@ impl PolyMixStream {
     }
 
     /// Whether the working set grows no more.
-    #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.seen.iter().zip(self.windows).all(|(&seen, window)| seen >= window)
     }

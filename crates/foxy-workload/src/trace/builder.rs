@@ -20,7 +20,6 @@ pub struct Builder {
 
 impl Builder {
     /// For a trace with the requests by other methods too.
-    #[must_use]
     pub fn of_all_methods() -> Self {
         Self { others: Some(Vec::new()), ..Self::default() }
     }
@@ -75,25 +74,21 @@ impl Builder {
     }
 
     /// How many gets were added.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.gets.len()
     }
 
     /// How many requests by other methods were added.
-    #[must_use]
     pub fn others(&self) -> usize {
         self.others.as_ref().map_or(0, Vec::len)
     }
 
     /// Whether no get was added.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.gets.is_empty()
     }
 
     /// The trace: in the order of times, gets of one moment in the order they were added.
-    #[must_use]
     pub fn finish(mut self) -> Trace {
         let mut others = self.others.unwrap_or_default();
         self.gets.sort_by_key(|(time, _)| *time);

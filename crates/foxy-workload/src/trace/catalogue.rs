@@ -80,7 +80,6 @@ struct Generator<'a> {
 impl Catalogue {
     /// Makes a trace of so many gets; one that is shorter than a full trace has a catalogue that is
     /// smaller by as much.
-    #[must_use]
     pub fn generate(&self, gets: usize, seed: u64) -> Trace {
         let scale = gets as f64 / self.gets as f64;
         let objects = ((self.objects as f64 * scale) as usize).max(1);

@@ -76,7 +76,6 @@ pub struct Trace {
 
 impl Trace {
     /// How many different URLs are asked for.
-    #[must_use]
     pub fn urls(&self) -> usize {
         self.sites.len()
     }
@@ -85,7 +84,6 @@ impl Trace {
     ///
     /// # Panics
     /// When the trace has no such URL.
-    #[must_use]
     pub fn site(&self, url: u32) -> u32 {
         self.sites[url as usize]
     }
@@ -94,7 +92,6 @@ impl Trace {
     ///
     /// # Panics
     /// When the trace has no such URL.
-    #[must_use]
     pub fn url_text(&self, url: u32) -> Cow<'_, str> {
         match &self.names {
             Names::Numbered => Cow::Owned(format!("http://site{}.invalid/{url}", self.site(url))),

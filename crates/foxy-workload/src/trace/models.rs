@@ -44,7 +44,6 @@ pub struct TraceModel {
 
 impl TraceModel {
     /// How many different URLs a trace of so many gets has; none where chance decides.
-    #[must_use]
     pub fn urls_of(&self, gets: usize) -> Option<u64> {
         let published = u128::from(self.urls?);
         let (gets, whole) = (gets as u128, u128::from(self.gets.max(1)));

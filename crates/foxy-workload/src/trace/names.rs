@@ -26,7 +26,6 @@ impl Texts {
     ///
     /// # Panics
     /// When there is none.
-    #[must_use]
     pub fn get(&self, number: u32) -> &str {
         let number = number as usize;
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
@@ -34,13 +33,11 @@ impl Texts {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

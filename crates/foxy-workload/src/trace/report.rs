@@ -42,7 +42,6 @@ impl ReadReport {
     }
 
     /// How many lines were left out for this reason.
-    #[must_use]
     pub fn skipped(&self, reason: Skip) -> u64 {
         self.skipped[reason as usize]
     }

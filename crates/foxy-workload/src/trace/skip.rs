@@ -54,7 +54,6 @@ impl Skip {
     ];
 
     /// Whether the line could not be understood, as against understood and left out.
-    #[must_use]
     pub fn is_broken(self) -> bool {
         match self {
             Self::TooLong

@@ -74,7 +74,6 @@ pub struct Spread {
 
 impl Statistics {
     /// Counts a trace.
-    #[must_use]
     pub fn of(trace: &Trace) -> Self {
         let mut counts = vec![0u64; trace.urls()];
         let mut last_sizes = vec![0u64; trace.urls()];

@@ -57,7 +57,6 @@ struct SyntheticGenerator<'a> {
 }
 
 /// Makes a trace of so many gets.
-#[must_use]
 pub fn generate(model: &TraceModel, gets: usize, seed: u64) -> Trace {
     let mut generator = SyntheticGenerator {
         model,

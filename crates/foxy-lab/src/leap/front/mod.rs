@@ -74,7 +74,6 @@ impl Front {
     }
 
     /// Where this listens, offline, until it is stopped.
-    #[must_use]
     pub const fn at(listener: TcpListener) -> Self {
         Self {
             listener,
@@ -107,7 +106,6 @@ pub struct ClientReport {
 
 impl ClientReport {
     /// Requests and connections that were refused for this reason.
-    #[must_use]
     pub const fn refused(&self, reason: FrontRefusal) -> u64 {
         self.refused[reason as usize]
     }

@@ -72,7 +72,6 @@ impl FrontRefusal {
     ];
 
     /// Its name in tables and records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooManyConnections => "too_many_connections",
@@ -98,7 +97,6 @@ impl FrontRefusal {
     }
 
     /// The status that says it.
-    #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyRequests | Self::Over => 503,
@@ -114,7 +112,6 @@ impl FrontRefusal {
     }
 
     /// One line for people: what was wrong, and what would be right.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::TooManyConnections => {

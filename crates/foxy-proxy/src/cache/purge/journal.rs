@@ -35,7 +35,6 @@ pub struct Series {
 }
 
 /// What a store is among those it is used with: another number for another description.
-#[must_use]
 pub fn place(description: &str) -> u64 {
     xxh3_64(description.as_bytes())
 }

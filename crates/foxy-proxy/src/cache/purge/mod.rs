@@ -51,7 +51,6 @@ pub struct PurgeBook {
 
 impl PurgeBook {
     /// A book of this series, with the rules that are known and the number of the last purge.
-    #[must_use]
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
         let mut table = PurgeTable::default();
         rules.iter().for_each(|rule| table.add(rule));
@@ -64,19 +63,16 @@ impl PurgeBook {
     }
 
     /// The series of purges.
-    #[must_use]
     pub const fn era(&self) -> u64 {
         self.era
     }
 
     /// The number of the last purge.
-    #[must_use]
     pub fn latest(&self) -> u64 {
         self.latest.load(Ordering::Acquire)
     }
 
     /// The stamp of what begins now.
-    #[must_use]
     pub fn stamp(&self) -> Stamp {
         Stamp { era: self.era, moment: self.latest() }
     }
@@ -95,14 +91,12 @@ impl PurgeBook {
     }
 
     /// All rules in force.
-    #[must_use]
     pub fn rules(&self) -> Vec<Rule> {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
     /// What purges make of a stored response. One that none has touched is asked about once, until
     /// the next purge.
-    #[must_use]
     pub fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {
@@ -122,7 +116,6 @@ impl PurgeBook {
 
     /// Whether a purge since `begun` is, or may be, about the response to `url` that is still being
     /// fetched.
-    #[must_use]
     pub fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
         begun.era != self.era
             || (begun.moment < self.latest()
@@ -149,7 +142,6 @@ pub enum NotPurged {
 
 impl NotPurged {
     /// The reason as one word.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotDurable => "purge-not-durable",
@@ -160,7 +152,6 @@ impl NotPurged {
     }
 
     /// One line for people.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotDurable => {
@@ -203,7 +194,6 @@ pub struct Purges {
 
 impl Purges {
     /// Purges for a cache that nothing survives: kept in memory alone.
-    #[must_use]
     pub fn in_memory() -> Self {
         let book = Arc::new(PurgeBook::new(1, 0, &[]));
         Self { keeper: Arc::new(Unkept { book: Arc::clone(&book), turn: Mutex::default() }), book }
@@ -227,20 +217,17 @@ impl PurgeKeeper for Unkept {
 }
 
 /// Rules of orders, numbered on from `latest`.
-#[must_use]
 pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
     (latest + 1..).zip(orders).map(|(moment, order)| Rule { order: *order, moment }).collect()
 }
 
 impl Stored {
     /// The same, of a fetch that began then.
-    #[must_use]
     pub fn begun(self, begun: Stamp) -> Self {
         Self { begun, ..self }
     }
 
     /// The same, stale since a time.
-    #[must_use]
     pub fn stale_since(&self, since: WallTime, now: WallTime) -> Self {
         let fresh_for = self.lifetime.min(self.times.age(since)).min(self.times.age(now));
         Self { lifetime: fresh_for, ..self.clone() }

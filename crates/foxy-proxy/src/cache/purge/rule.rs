@@ -53,7 +53,6 @@ pub enum Strength {
 
 impl Strength {
     /// Its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Soft => "soft",
@@ -149,7 +148,6 @@ impl Named {
 }
 
 /// The cache key of a URL as people write it; none for what is no URL of a scheme that is cached.
-#[must_use]
 pub fn key_of(url: &str) -> Option<Vec<u8>> {
     let url = url.split('#').next().unwrap_or(url);
     let target = Target::parse(&Method::Get, Bytes::copy_from_slice(url.as_bytes())).ok()?;
@@ -188,7 +186,6 @@ pub(crate) fn site_of(text: &[u8]) -> Site {
 
 impl Scope {
     /// A URL by its key.
-    #[must_use]
     pub fn url(key: &CacheKey) -> Self {
         Self::Url { key: key.hash, site: site_of(&key.text) }
     }
@@ -204,7 +201,6 @@ impl Scope {
     }
 
     /// A tag. Case makes no difference, as some origins' servers change it.
-    #[must_use]
     pub fn tag(tag: &[u8]) -> Self {
         Self::Tag(hash_of_tag(tag))
     }

@@ -102,7 +102,6 @@ pub struct PurgeTable {
 
 impl PurgeTable {
     /// An empty one with these limits.
-    #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
@@ -222,13 +221,11 @@ impl PurgeTable {
 
     /// Whether any purge since number `begun` is, or may be, about the response to a URL that is
     /// still being fetched.
-    #[must_use]
     pub fn may_touch(&self, url: &[u8], begun: u64) -> bool {
         self.newest_tag > begun || self.of_url(url).newest() > begun
     }
 
     /// All rules.
-    #[must_use]
     pub fn rules(&self) -> Vec<Rule> {
         let mut rules: Vec<Rule> = self.all.rules(Scope::All).collect();
         for (key, (site, marks)) in &self.urls {

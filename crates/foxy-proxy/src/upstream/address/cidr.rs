@@ -61,26 +61,22 @@ impl std::error::Error for CidrError {}
 impl Cidr {
     /// The block `address` lies in that has `prefix` leading bits, or all bits if the family has
     /// fewer.
-    #[must_use]
     pub fn new(address: IpAddr, prefix: u8) -> Self {
         let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
         Self { network: masked(address, prefix), prefix }
     }
 
     /// Its first address.
-    #[must_use]
     pub const fn network(&self) -> IpAddr {
         self.network
     }
 
     /// How many leading bits its addresses share.
-    #[must_use]
     pub const fn prefix(&self) -> u8 {
         self.prefix
     }
 
     /// Whether `address` lies in the block. Families are never mixed.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.network, address) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {

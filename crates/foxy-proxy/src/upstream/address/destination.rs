@@ -51,7 +51,6 @@ pub enum DestinationRefusal {
 
 impl DestinationRefusal {
     /// One line for people: what was refused.
-    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Loopback => "the host resolves to a loopback address",
@@ -71,7 +70,6 @@ impl DestinationRefusal {
     }
 
     /// What the operator can set to allow it; `None` where nothing can.
-    #[must_use]
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::OwnAddress | Self::PortZero => None,
@@ -85,7 +83,6 @@ impl DestinationRefusal {
     }
 
     /// The reason phrase of the answer: many programs show nothing else of it.
-    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Loopback => "Loopback address: see --allow-destination",

@@ -20,7 +20,6 @@ pub enum Http2Error {
 
 impl Http2Error {
     /// The reason as one word, for logs and `Cache-Status`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Protocol => "http2-protocol",
@@ -32,7 +31,6 @@ impl Http2Error {
     }
 
     /// The status a client gets, if no head was forwarded to it yet.
-    #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::Protocol | Self::Flood | Self::StreamReset => 502,
@@ -41,7 +39,6 @@ impl Http2Error {
     }
 
     /// One line for people.
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::Protocol => "the origin broke the rules of HTTP/2",
