@@ -1,8 +1,8 @@
 //! How a store came to be open: with what it held, as a new one, or anew, and then why. Written by
 //! the scheme once that is decided, before it serves.
 
+use crate::one_file::superblock::Superblock;
 use crate::settings::StoreSettings;
-use crate::superblock::Superblock;
 use foxy_base::ByteSize;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};

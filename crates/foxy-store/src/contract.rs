@@ -250,6 +250,13 @@ impl Outbox {
         self.operations.push((id, op));
     }
 
+    /// Queues the answer to a put, unless it comes later.
+    pub fn reply_to_put(&mut self, ticket: Ticket, put: Result<Option<Answer>, RefusedReason>) {
+        if let Some(answer) = put.unwrap_or_else(|reason| Some(Answer::Refused(reason))) {
+            self.reply(ticket, answer);
+        }
+    }
+
     /// Queues an answer.
     pub fn reply(&mut self, ticket: Ticket, answer: Answer) {
         self.replies.push(StoreReply { ticket, answer });

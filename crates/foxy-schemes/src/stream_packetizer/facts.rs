@@ -2,8 +2,8 @@
 
 use foxy_device::IoError;
 use foxy_store::contract::{Key, Record, Ticket};
-use foxy_store::journal::{BLOCK_BYTES, Forget};
 use foxy_store::layout::{PAGE, Region};
+use foxy_store::one_file::journal::{BLOCK_BYTES, Forget};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Someone waits for a fact to be durable.

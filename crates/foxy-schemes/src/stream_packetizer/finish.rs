@@ -3,19 +3,19 @@
 use super::StreamPacketizer;
 use super::pending::LaneName;
 use super::pending::Pending;
-use super::script::{After, IoStep};
+use super::script::After;
 use super::state::Phase;
 use foxy_base::Instant;
-use foxy_device::IoOp;
-use foxy_store::contract::{Answer, Outbox, RefusedReason, Ticket};
+use foxy_store::contract::{AbsentReason, Answer, Outbox, RefusedReason, Ticket};
+use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::status::OpenStoreError;
 
 impl StreamPacketizer {
     /// A store that serves writes out what it has; in any other phase there is nothing to write.
     pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
-        match self.phase {
+        match self.life.phase() {
             Phase::Serving => {
-                self.enter(Phase::Closing);
+                self.life.enter(Phase::Closing);
                 self.closing = Some(ticket);
             }
             Phase::Closing | Phase::Closed => {
@@ -51,8 +51,8 @@ impl StreamPacketizer {
 
     fn finish_close(&mut self, out: &mut Outbox) {
         self.abandon(out);
-        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
-        self.enter(Phase::Closed);
+        self.file.close(out);
+        self.life.enter(Phase::Closed);
         if let Some(ticket) = self.closing.take() {
             out.reply(ticket, Answer::Closed);
         }
@@ -60,9 +60,9 @@ impl StreamPacketizer {
 
     /// Answers everything that still waits.
     fn abandon(&mut self, out: &mut Outbox) {
-        for pending in self.pending.values() {
+        for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
             if let Pending::Read(read) = pending {
-                out.reply(read.ticket, Answer::Absent(foxy_store::contract::AbsentReason::Closed));
+                out.reply(read.ticket, Answer::Absent(AbsentReason::Closed));
             }
         }
         let mut tickets = self.take_waiting();
@@ -75,12 +75,7 @@ impl StreamPacketizer {
 
     /// The store cannot be used: the proxy goes on without it.
     pub(super) fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
-        self.give_up(error);
-        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
-    }
-
-    pub(super) fn give_up(&mut self, error: OpenStoreError) {
-        self.failure = Some(error);
-        self.enter(Phase::Unusable);
+        self.life.fail(error);
+        self.file.close(out);
     }
 }

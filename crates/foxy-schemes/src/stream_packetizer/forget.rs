@@ -5,24 +5,25 @@
 use super::StreamPacketizer;
 use super::facts::{WantedForget, Work};
 use super::pending::LaneName;
-use super::script::{After, IoStep};
+use super::script::After;
 use super::state::Phase;
 use crate::index::EntryState;
 use foxy_base::Instant;
 use foxy_device::IoError;
 use foxy_store::contract::{Answer, Key, Outbox, Record, RefusedReason, Ticket};
-use foxy_store::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
-use foxy_store::superblock::Superblock;
+use foxy_store::one_file::io_sequence::{IoStep, superblock_steps};
+use foxy_store::one_file::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
+use foxy_store::one_file::superblock::Superblock;
 
 /// Removals and puts that may wait for the journal.
 const QUEUE_LIMIT: usize = 4096;
 
 impl StreamPacketizer {
     pub(super) fn remove(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Serving | Phase::Scanning) {
-            return out.reply(ticket, Answer::Refused(self.unable().1));
+        if !matches!(self.life.phase(), Phase::Serving | Phase::Scanning) {
+            return out.reply(ticket, Answer::Refused(self.life.unable().1));
         }
-        if self.phase == Phase::Serving && !self.may_have_older(key) {
+        if self.life.phase() == Phase::Serving && !self.may_have_older(key) {
             return out.reply(ticket, Answer::Removed);
         }
         let up_to = self.next_sequence();
@@ -71,7 +72,7 @@ impl StreamPacketizer {
 
     /// Commits what waits, if the journal is free.
     pub(super) fn pump_forgets(&mut self, out: &mut Outbox) {
-        let served = matches!(self.phase, Phase::Serving | Phase::Scanning | Phase::Closing);
+        let served = matches!(self.life.phase(), Phase::Serving | Phase::Scanning | Phase::Closing);
         if !served || !self.idle(LaneName::Journal) || self.forgetting.queue.is_empty() {
             return;
         }
@@ -83,10 +84,12 @@ impl StreamPacketizer {
         let facts: Vec<_> =
             batch.iter().map(|wanted| Forget { key: wanted.key, up_to: wanted.up_to }).collect();
         let block = self.forgetting.next_block;
-        let stamp =
-            BlockStamp { generation: self.superblock.journal_generation, durable: self.durable };
-        let buffer = journal::encode(&facts, block, stamp, &self.secret);
-        let half = self.layout.journal[self.superblock.journal_half as usize];
+        let stamp = BlockStamp {
+            generation: self.file.superblock().journal_generation,
+            durable: self.durable,
+        };
+        let buffer = journal::encode(&facts, block, stamp, self.file.secret());
+        let half = self.layout.journal[self.file.superblock().journal_half as usize];
         let offset = half.offset() + u64::from(block) * BLOCK_BYTES as u64;
         let steps = vec![IoStep::Write(offset, buffer), IoStep::Sync];
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
@@ -104,7 +107,7 @@ impl StreamPacketizer {
         }
         self.forgetting.crowded = false;
         let mut steps = self.compaction_steps(&superblock, &facts);
-        steps.extend(Self::superblock_steps(&superblock));
+        steps.extend(superblock_steps(&superblock));
         self.run(LaneName::Journal, steps, After::Rotated(superblock, blocks), out);
     }
 
@@ -119,7 +122,7 @@ impl StreamPacketizer {
     ) {
         match result {
             Ok(()) => {
-                self.superblock = superblock;
+                self.file.set_superblock(superblock);
                 let half = self.layout.journal[superblock.journal_half as usize];
                 self.forgetting.begin(half, blocks);
             }
@@ -173,7 +176,7 @@ impl StreamPacketizer {
                 self.drop_live(id);
             }
         }
-        if !older.is_empty() || self.blind() || self.phase == Phase::Scanning {
+        if !older.is_empty() || self.blind() || self.life.phase() == Phase::Scanning {
             let known = self.forgetting.facts.entry(key).or_default();
             *known = up_to.max(*known);
         }
@@ -198,14 +201,14 @@ impl StreamPacketizer {
 
     /// Lets go of a key's fact once nothing on disk needs it.
     pub(super) fn release_fact(&mut self, key: Key) {
-        if self.phase != Phase::Scanning && !self.blind() && !self.fact_needed(key) {
+        if self.life.phase() != Phase::Scanning && !self.blind() && !self.fact_needed(key) {
             self.forgetting.facts.remove(&key);
         }
     }
 
     /// Lets go of all facts that nothing on disk needs.
     pub(super) fn release_facts(&mut self) {
-        if self.phase != Phase::Scanning && !self.blind() {
+        if self.life.phase() != Phase::Scanning && !self.blind() {
             let mut facts = std::mem::take(&mut self.forgetting.facts);
             facts.retain(|&key, _| self.fact_needed(key));
             self.forgetting.facts = facts;

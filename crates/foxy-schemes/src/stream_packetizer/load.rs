@@ -28,7 +28,7 @@ impl StreamPacketizer {
         self.loading.heads_wanted = 2;
         for area in 0..2 {
             let offset = self.layout.checkpoints[area].offset();
-            self.submit_read(offset, PAGE, Pending::CheckpointHead(area), out);
+            self.file.read(offset, PAGE, Pending::CheckpointHead(area), out);
         }
     }
 
@@ -39,8 +39,9 @@ impl StreamPacketizer {
         out: &mut Outbox,
     ) {
         let room = self.layout.checkpoints[area].pages - 1;
-        let head =
-            result.ok().and_then(|buffer| CheckpointHead::decode(buffer.as_ref(), &self.secret));
+        let head = result
+            .ok()
+            .and_then(|buffer| CheckpointHead::decode(buffer.as_ref(), self.file.secret()));
         if let Some(head) = head.filter(|head| head.pages <= room) {
             self.durable = self.durable.max(head.durable);
             let better = self.loading.best.is_none_or(|(_, best)| best.number < head.number);
@@ -61,12 +62,7 @@ impl StreamPacketizer {
                 let count = (head.pages - from).min(PAGES_AT_ONCE);
                 let offset =
                     self.layout.checkpoints[area].offset() + u64::from(1 + from) * PAGE as u64;
-                self.submit_read(
-                    offset,
-                    count as usize * PAGE,
-                    Pending::CheckpointPages(from),
-                    out,
-                );
+                self.file.read(offset, count as usize * PAGE, Pending::CheckpointPages(from), out);
             }
             _ => self.checkpoint_loaded(out),
         }
@@ -83,7 +79,7 @@ impl StreamPacketizer {
         let mut sound = 0;
         if let Ok(buffer) = result {
             for (place, page) in (from..).zip(buffer.as_ref().chunks_exact(PAGE)) {
-                if let Some(listed) = decode_page(page, head.number, place, &self.secret) {
+                if let Some(listed) = decode_page(page, head.number, place, self.file.secret()) {
                     self.loading.listed.extend(listed);
                     sound += 1;
                 }
@@ -102,7 +98,7 @@ impl StreamPacketizer {
         if let Some((_, head)) = loading.best {
             self.checkpoint_number = head.number;
             self.loading.complete = head.complete
-                && head.opens == self.superblock.opens
+                && head.opens == self.file.superblock().opens
                 && loading.all_pages_sound
                 && whole_file;
         }

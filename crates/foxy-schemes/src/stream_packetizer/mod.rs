@@ -29,23 +29,21 @@ use crate::index::{EntryId, Index};
 use crate::pages::Pages;
 use facts::Forgetting;
 use foxy_base::Instant;
-use foxy_device::{FileId, IoDone};
-use foxy_store::contract::{
-    AbsentReason, Answer, Outbox, Record, RefusedReason, Scheme, StoreRequest, Ticket,
-};
+use foxy_device::IoDone;
+use foxy_store::contract::{Outbox, Record, Scheme, StoreRequest, Ticket};
 use foxy_store::layout::{Layout, SLOT, SLOTS_PER_PAGE};
 use foxy_store::observe::Observer;
-use foxy_store::opening::{FirstSync, MediumWish, Opening};
-use foxy_store::record::Secret;
-use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
-use foxy_store::superblock::Superblock;
+use foxy_store::one_file::io_sequence::{IoSequence, SyncFailures};
+use foxy_store::one_file::lifecycle::Lifecycle;
+use foxy_store::one_file::opening::{FirstSync, MediumWish};
+use foxy_store::one_file::store_file::{Completion, StoreFile};
 use load::Loading;
 use pending::Pending;
 use scan::Scan;
-use script::Lane;
+use script::After;
 use snapshot::Snapshot;
 use state::Phase;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use window::{Flight, Window};
 
 /// The store's file within its device.
@@ -55,22 +53,16 @@ pub const FILE_NAME: &str = "stream-packetizer.foxy";
 pub struct StreamPacketizer {
     settings: SchemeSettings,
     observer: Observer,
-    phase: Phase,
-    failure: Option<OpenStoreError>,
-    file: FileId,
-    opening: Opening,
+    life: Lifecycle<Phase>,
+    file: StoreFile<Pending>,
     layout: Layout,
-    superblock: Superblock,
-    secret: Secret,
     index: Index,
     pages: Pages,
     sequence: u64,
     /// Records numbered this or less are durable, or were never written.
     durable: u64,
-    sync_failures: u32,
-    next_io: u64,
-    pending: BTreeMap<u64, Pending>,
-    lanes: [Lane; 2],
+    sync_failures: SyncFailures,
+    lanes: [IoSequence<After>; 2],
     overwritten: Vec<EntryId>,
     window: Option<Window>,
     flights: Vec<Flight>,
@@ -96,7 +88,8 @@ impl StreamPacketizer {
         let layout = Layout::of(settings.store.size);
         Self {
             settings: settings.clone(),
-            opening: Opening::new(
+            life: Lifecycle::new(&observer),
+            file: StoreFile::new(
                 FILE_NAME,
                 &settings.store,
                 &observer,
@@ -104,20 +97,13 @@ impl StreamPacketizer {
                 MediumWish::File,
             ),
             observer,
-            phase: Phase::New,
-            failure: None,
-            file: FileId(0),
             layout,
-            superblock: Superblock::default(),
-            secret: Secret::new(0),
             index: Index::new(settings.store.seed, settings.make_policy()),
             pages: Pages::new(layout.data.pages),
             sequence: 0,
             durable: 0,
-            sync_failures: 0,
-            next_io: 0,
-            pending: BTreeMap::new(),
-            lanes: [Lane::default(), Lane::default()],
+            sync_failures: SyncFailures::default(),
+            lanes: Default::default(),
             overwritten: Vec::new(),
             window: None,
             flights: Vec::new(),
@@ -153,16 +139,6 @@ impl StreamPacketizer {
         self.sequence
     }
 
-    /// What a get is told when the phase does not serve it, and what a put or removal.
-    fn unable(&self) -> (AbsentReason, RefusedReason) {
-        let unable = match self.phase {
-            Phase::Unusable => Unable::Failed(self.failure.unwrap_or(OpenStoreError::Foreign)),
-            Phase::Closing | Phase::Closed => Unable::Closed,
-            _ => Unable::Recovering,
-        };
-        unable.reasons()
-    }
-
     fn show(&self) {
         let statistics = &self.observer.statistics;
         statistics.records.set(u64::from(self.index.live()));
@@ -172,30 +148,11 @@ impl StreamPacketizer {
         statistics.retired_pages.set(u64::from(self.pages.retired()));
     }
 
-    fn status(&self) -> StoreStatus {
-        match self.phase {
-            Phase::Scanning => StoreStatus::Rebuilding,
-            Phase::Serving | Phase::Closing => StoreStatus::Serving,
-            Phase::Closed => StoreStatus::Closed,
-            Phase::Unusable => {
-                StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign))
-            }
-            _ => StoreStatus::Opening,
-        }
-    }
-
-    /// Moves to another phase.
-    fn enter(&mut self, next: Phase) {
-        assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
-        self.phase = next;
-        self.observer.status.set(self.status());
-    }
-
     /// What every event may have made possible.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
         self.pump_forgets(out);
         self.sweep(out);
-        if self.phase == Phase::Closing {
+        if self.life.phase() == Phase::Closing {
             self.progress_close(now, out);
         }
         self.show();
@@ -204,18 +161,16 @@ impl StreamPacketizer {
 
 impl Scheme for StreamPacketizer {
     fn start(&mut self, _now: Instant, out: &mut Outbox) {
-        self.open(out);
+        self.life.enter(Phase::Opening);
+        self.file.open(out);
     }
 
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
         match request {
             StoreRequest::Get { ticket, key } => self.get(ticket, key, out),
             StoreRequest::Put { ticket, key, record, hint } => {
-                match self.put(ticket, key, record, hint, now, out) {
-                    Ok(Some(answer)) => out.reply(ticket, answer),
-                    Ok(None) => {}
-                    Err(reason) => out.reply(ticket, Answer::Refused(reason)),
-                }
+                let put = self.put(ticket, key, record, hint, now, out);
+                out.reply_to_put(ticket, put);
             }
             StoreRequest::Remove { ticket, key } => self.remove(ticket, key, out),
             StoreRequest::Close { ticket } => self.close(ticket, out),
@@ -224,12 +179,16 @@ impl Scheme for StreamPacketizer {
     }
 
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
-        self.dispatch(done, now, out);
+        match self.file.complete(done, out) {
+            Some(Completion::Opened(opened)) => self.opened(opened, out),
+            Some(Completion::Done(pending, done)) => self.dispatch(pending, done, now, out),
+            None => {}
+        }
         self.after_event(now, out);
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if self.phase != Phase::Serving {
+        if self.life.phase() != Phase::Serving {
             return None;
         }
         let flush =
@@ -239,7 +198,7 @@ impl Scheme for StreamPacketizer {
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        if self.phase == Phase::Serving {
+        if self.life.phase() == Phase::Serving {
             if self
                 .window
                 .as_ref()

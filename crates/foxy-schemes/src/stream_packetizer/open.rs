@@ -5,20 +5,21 @@ use super::StreamPacketizer;
 use super::load::Loading;
 use super::pending::LaneName;
 use super::pending::Pending;
-use super::script::{After, IoStep};
+use super::script::After;
 use super::state::Phase;
 use crate::index::Index;
 use crate::pages::Pages;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoDone, IoError};
+use foxy_device::{IoBuffer, IoError};
 use foxy_store::beginning::{AnewReason, Beginning};
 use foxy_store::contract::Outbox;
-use foxy_store::journal::{self, BlockStamp, Forget};
 use foxy_store::layout::{Layout, MOST_BYTES, PAGE};
-use foxy_store::opening::OpeningTurn;
+use foxy_store::one_file::io_sequence::{IoStep, superblock_steps};
+use foxy_store::one_file::journal::{self, BlockStamp, Forget};
+use foxy_store::one_file::store_file::Opened;
+use foxy_store::one_file::superblock::Superblock;
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::status::OpenStoreError;
-use foxy_store::superblock::Superblock;
 
 /// How many pages for records are in a file of that many bytes, for an opening as for the check.
 ///
@@ -37,30 +38,11 @@ pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreEr
 }
 
 impl StreamPacketizer {
-    pub(super) fn open(&mut self, out: &mut Outbox) {
-        self.enter(Phase::Opening);
-        self.submit(self.opening.begin(), Pending::Opening, out);
-    }
-
-    /// Takes the next step towards a superblock, found or fresh.
-    pub(super) fn opened(&mut self, done: IoDone, out: &mut Outbox) {
-        let turn = self.opening.advance(done);
-        self.follow(turn, out);
-    }
-
-    fn follow(&mut self, turn: OpeningTurn, out: &mut Outbox) {
-        self.file = self.opening.file();
-        match turn {
-            OpeningTurn::Next(op) => {
-                self.submit(op, Pending::Opening, out);
-            }
-            OpeningTurn::Anew { close, create } => {
-                self.submit(close, Pending::CloseFile, out);
-                self.submit(create, Pending::Opening, out);
-            }
-            OpeningTurn::Created(size) => self.format(size, out),
-            OpeningTurn::Found(superblock) => self.found_ours(superblock, out),
-            OpeningTurn::Failed(error) => self.fail(error, out),
+    pub(super) fn opened(&mut self, opened: Opened, out: &mut Outbox) {
+        match opened {
+            Opened::Created(size) => self.format(size, out),
+            Opened::Found(superblock) => self.found_ours(superblock, out),
+            Opened::Failed(error) => self.fail(error, out),
         }
     }
 
@@ -69,9 +51,9 @@ impl StreamPacketizer {
     /// one of foxy's is empty, whole and blank, or stamped. The journal gets a block from the
     /// start: one without any is known to be lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
-        self.enter(Phase::Formatting);
+        self.life.enter(Phase::Formatting);
         let superblock = Superblock::fresh(
-            &self.superblock,
+            self.file.superblock(),
             self.settings.store.seed,
             self.settings.store.size,
             size,
@@ -81,7 +63,7 @@ impl StreamPacketizer {
         let block = journal::encode(&[], 0, stamp, &superblock.secret());
         let steps = [IoStep::Sync]
             .into_iter()
-            .chain(Self::superblock_steps(&superblock))
+            .chain(superblock_steps(&superblock))
             .chain([IoStep::Write(half.offset(), block), IoStep::Sync])
             .collect();
         self.run(LaneName::Journal, steps, After::Formatted(superblock), out);
@@ -94,7 +76,7 @@ impl StreamPacketizer {
         now: Instant,
     ) {
         if let Err(error) = result {
-            return self.give_up(OpenStoreError::Device(error));
+            return self.life.fail(OpenStoreError::Device(error));
         }
         self.adopt_superblock(superblock);
         self.forgetting.begin(self.layout.journal[0], 1);
@@ -102,8 +84,7 @@ impl StreamPacketizer {
     }
 
     fn adopt_superblock(&mut self, superblock: Superblock) {
-        self.superblock = superblock;
-        self.secret = superblock.secret();
+        self.file.set_superblock(superblock);
         self.observer.statistics.size_bytes.set(superblock.size);
         self.layout = Layout::of(superblock.size);
         self.index = Index::new(superblock.salt, self.settings.make_policy());
@@ -113,7 +94,7 @@ impl StreamPacketizer {
     }
 
     fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
-        let (found, expected) = (self.opening.size(), superblock.size);
+        let (found, expected) = (self.file.opening().size(), superblock.size);
         let there = match judge_size(&superblock, found) {
             Ok(there) => there,
             Err(error) => return self.fail(error, out),
@@ -122,38 +103,41 @@ impl StreamPacketizer {
             self.observer.begins(Beginning::Cut { found, expected });
         }
         if superblock.requested != self.settings.store.size {
-            self.superblock = superblock;
-            let turn = self.opening.anew(AnewReason::other_size(&superblock, &self.settings.store));
-            return self.follow(turn, out);
+            self.file.set_superblock(superblock);
+            let reason = AnewReason::other_size(&superblock, &self.settings.store);
+            if let Some(opened) = self.file.begin_anew(reason, out) {
+                self.opened(opened, out);
+            }
+            return;
         }
         self.adopt_superblock(superblock);
         self.pages.retire((there, self.pages.count()));
         self.scan.begin(there);
-        self.enter(Phase::ReadingJournal);
+        self.life.enter(Phase::ReadingJournal);
         self.read_journal(out);
     }
 
     fn read_journal(&mut self, out: &mut Outbox) {
         self.loading.journal_tries += 1;
-        let half = self.layout.journal[self.superblock.journal_half as usize];
-        self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
+        let half = self.layout.journal[self.file.superblock().journal_half as usize];
+        self.file.read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
     /// A journal that cannot be read may have forgotten anything, so everything is.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
-        let half = self.layout.journal[self.superblock.journal_half as usize];
-        let generation = self.superblock.journal_generation;
-        match journal::content(result, half.bytes(), generation, &self.secret) {
+        let half = self.layout.journal[self.file.superblock().journal_half as usize];
+        let generation = self.file.superblock().journal_generation;
+        match journal::content(result, half.bytes(), generation, self.file.secret()) {
             Some(content) => {
                 self.forgetting.load(content.facts);
                 self.durable = self.durable.max(content.durable);
-                self.enter(Phase::ReadingCheckpoint);
+                self.life.enter(Phase::ReadingCheckpoint);
                 self.read_checkpoint_heads(out);
             }
             None if self.loading.journal_tries < journal::READS => self.read_journal(out),
             None => {
                 self.observer.begins(Beginning::Anew(AnewReason::JournalLost));
-                self.format(self.superblock.size, out);
+                self.format(self.file.superblock().size, out);
             }
         }
     }
@@ -162,25 +146,18 @@ impl StreamPacketizer {
     /// written. First comes the superblock as it was read: it may not be durable, and the half that
     /// it does not name is overwritten next.
     pub(super) fn switch(&mut self, out: &mut Outbox) {
-        self.enter(Phase::Switching);
+        self.life.enter(Phase::Switching);
         let (superblock, facts) = self.next_half();
-        let mut steps = Vec::from(Self::superblock_steps(&self.superblock));
+        let mut steps = Vec::from(superblock_steps(self.file.superblock()));
         steps.extend(self.compaction_steps(&superblock, &facts));
         let superblock = Superblock { opens: superblock.opens + 1, ..superblock };
-        steps.extend(Self::superblock_steps(&superblock));
+        steps.extend(superblock_steps(&superblock));
         self.run(LaneName::Journal, steps, After::Switched(superblock), out);
     }
 
     /// The superblock after the journal's next move, and the facts that must move along.
     pub(super) fn next_half(&self) -> (Superblock, Vec<Forget>) {
-        let generation = self.superblock.generation + 1;
-        let superblock = Superblock {
-            generation,
-            journal_half: 1 - self.superblock.journal_half,
-            journal_generation: generation,
-            durable: self.durable,
-            ..self.superblock
-        };
+        let superblock = Superblock { durable: self.durable, ..self.file.next_superblock() };
         (superblock, self.forgetting.facts())
     }
 
@@ -193,7 +170,7 @@ impl StreamPacketizer {
         let half = self.layout.journal[superblock.journal_half as usize];
         let stamp =
             BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
-        let blocks = journal::encode(facts, 0, stamp, &self.secret);
+        let blocks = journal::encode(facts, 0, stamp, self.file.secret());
         vec![IoStep::Write(half.offset(), blocks), IoStep::Sync]
     }
 
@@ -207,14 +184,14 @@ impl StreamPacketizer {
         if let Err(error) = result {
             return self.fail(OpenStoreError::Device(error), out);
         }
-        self.superblock = superblock;
+        self.file.set_superblock(superblock);
         self.sequence = superblock.opens << 40;
         let half = self.layout.journal[superblock.journal_half as usize];
         self.forgetting.begin(half, journal::blocks_for(self.forgetting.count()));
         if self.loading.complete {
             self.recovered(now);
         } else {
-            self.enter(Phase::Scanning);
+            self.life.enter(Phase::Scanning);
             self.continue_scan(now, out);
         }
     }
@@ -228,7 +205,7 @@ impl StreamPacketizer {
     }
 
     fn begin_serving(&mut self, now: Instant) {
-        self.enter(Phase::Serving);
+        self.life.enter(Phase::Serving);
         self.next_checkpoint = now + self.settings.store.checkpoint_interval;
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::index::EntryId;
 use foxy_store::contract::{Key, Ticket};
+use foxy_store::one_file::io_sequence::FailuresBefore;
 
 /// What an operation in flight is for.
 pub enum Pending {
-    /// A step of opening the file.
-    Opening,
     /// Reading the active journal half.
     Journal,
     /// Reading the first page of a checkpoint area.
@@ -19,12 +18,10 @@ pub enum Pending {
     Read(PendingRead),
     /// A page buffer being written.
     Window,
-    /// A step of a script; a sync takes along what it makes durable.
-    Script(LaneName, Option<Synced>),
+    /// A step of an IO sequence; a sync takes along what it makes durable.
+    Step(LaneName, Option<Synced>),
     /// Reading a record that may not be durable, to write it again.
     Settle(crate::pages::Run),
-    /// Letting go of a file that is no longer used.
-    CloseFile,
 }
 
 /// A get whose pages are being read.
@@ -41,10 +38,10 @@ pub struct PendingRead {
 pub struct Synced {
     pub(super) overwritten: Vec<EntryId>,
     pub(super) durable: u64,
-    pub(super) failures_before: u32,
+    pub(super) failures_before: FailuresBefore,
 }
 
-/// Scripts of one lane run one after the other; the lanes run side by side.
+/// Sequences of one lane run one after the other; the lanes run side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneName {
     /// Superblock and journal.

@@ -12,11 +12,11 @@ use foxy_store::record;
 
 impl StreamPacketizer {
     pub(super) fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Serving | Phase::Scanning) {
-            return out.reply(ticket, Answer::Absent(self.unable().0));
+        if !matches!(self.life.phase(), Phase::Serving | Phase::Scanning) {
+            return out.reply(ticket, Answer::Absent(self.life.unable().0));
         }
         let Some(id) = self.index.live_of(key) else {
-            let reason = match self.phase {
+            let reason = match self.life.phase() {
                 Phase::Scanning => AbsentReason::Recovering,
                 _ => AbsentReason::NotIndexed,
             };
@@ -34,7 +34,7 @@ impl StreamPacketizer {
         let (from, to) = entry.pages();
         let pending = PendingRead { ticket, key, sequence: entry.sequence, entry: id };
         let offset = self.layout.data_offset(from);
-        self.submit_read(offset, (to - from) as usize * PAGE, Pending::Read(pending), out);
+        self.file.read(offset, (to - from) as usize * PAGE, Pending::Read(pending), out);
     }
 
     /// A record that was replaced, removed or evicted meanwhile is not returned, whatever was read.
@@ -58,7 +58,7 @@ impl StreamPacketizer {
                 }
                 Err(AbsentReason::DeviceFailed(error))
             }
-            Ok(buffer) => record::decode(buffer, skip, key, sequence, &self.secret)
+            Ok(buffer) => record::decode(buffer, skip, key, sequence, self.file.secret())
                 .map_err(AbsentReason::from),
         };
         match answer {

@@ -6,7 +6,7 @@
 use super::StreamPacketizer;
 use super::pending::LaneName;
 use super::pending::Pending;
-use super::script::{After, IoStep};
+use super::script::After;
 use crate::checkpoint::Listed;
 use crate::index::{Entry, EntryId, EntryState};
 use crate::pages::Run;
@@ -14,6 +14,7 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::{Key, Outbox};
 use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
+use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::record::{Header, RecordError, SLOTS_LIMIT};
 
 /// How far the scan is.
@@ -71,7 +72,7 @@ impl StreamPacketizer {
         {
             self.scan.in_flight += 1;
             let offset = self.layout.data_offset(run.first);
-            self.submit_read(offset, run.pages as usize * PAGE, Pending::Scan(run), out);
+            self.file.read(offset, run.pages as usize * PAGE, Pending::Scan(run), out);
         }
         if self.scan.in_flight == 0 {
             self.settle_next(now, out);
@@ -106,7 +107,7 @@ impl StreamPacketizer {
     }
 
     fn look_at(&mut self, slot: u32, bytes: &[u8]) {
-        match Header::decode(bytes, &self.secret) {
+        match Header::decode(bytes, self.file.secret()) {
             Ok(header) => {
                 let id = self.adopt(header.key, header.sequence, slot, header.slots(), true);
                 self.confirm(id);
@@ -184,7 +185,7 @@ impl StreamPacketizer {
         match self.scan.unsettled.pop() {
             Some(run) => {
                 let offset = self.layout.data_offset(run.first);
-                self.submit_read(offset, run.pages as usize * PAGE, Pending::Settle(run), out);
+                self.file.read(offset, run.pages as usize * PAGE, Pending::Settle(run), out);
             }
             None => self.scan_done(now, out),
         }

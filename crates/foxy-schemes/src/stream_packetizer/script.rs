@@ -7,29 +7,10 @@ use super::state::Phase;
 use super::window::{Flight, Window};
 use crate::index::{EntryId, EntryState};
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoError, IoOp};
+use foxy_device::IoError;
 use foxy_store::contract::{Outbox, Ticket};
-use foxy_store::superblock::Superblock;
-use std::collections::VecDeque;
-
-/// The script a lane runs, if any.
-#[derive(Default)]
-pub struct Lane {
-    running: Option<Script>,
-}
-
-/// One step of a script.
-pub enum IoStep {
-    /// Writes a buffer at a byte offset.
-    Write(u64, IoBuffer),
-    /// Makes completed writes durable.
-    Sync,
-}
-
-struct Script {
-    steps: VecDeque<IoStep>,
-    after: After,
-}
+use foxy_store::one_file::io_sequence::{Advance, IoStep};
+use foxy_store::one_file::superblock::Superblock;
 
 /// What to do once a script has ended.
 pub enum After {
@@ -59,10 +40,10 @@ const SWEEP_AT: usize = 2048;
 impl StreamPacketizer {
     /// Whether a lane has nothing to do.
     pub(super) fn idle(&self, lane: LaneName) -> bool {
-        self.lanes[lane as usize].running.is_none()
+        self.lanes[lane as usize].is_idle()
     }
 
-    /// Starts a script in an idle lane.
+    /// Starts a sequence in an idle lane.
     pub(super) fn run(
         &mut self,
         lane: LaneName,
@@ -70,57 +51,47 @@ impl StreamPacketizer {
         after: After,
         out: &mut Outbox,
     ) {
-        assert!(self.idle(lane), "{lane:?} runs a script already");
-        self.lanes[lane as usize].running = Some(Script { steps: steps.into(), after });
-        self.next_step(lane, out);
+        self.lanes[lane as usize].start(steps, after);
+        self.next_step(lane, Ok(()), Instant::ZERO, out);
     }
 
-    fn next_step(&mut self, lane: LaneName, out: &mut Outbox) {
-        let script =
-            self.lanes[lane as usize].running.as_mut().expect("called while a script runs");
-        let file = self.file;
-        match script.steps.pop_front() {
-            Some(IoStep::Write(offset, buffer)) => {
-                self.submit(IoOp::Write { file, offset, buffer }, Pending::Script(lane, None), out);
-            }
-            Some(IoStep::Sync) => {
-                let synced = Synced {
-                    overwritten: std::mem::take(&mut self.overwritten),
-                    durable: self.written_up_to(),
-                    failures_before: self.sync_failures,
-                };
-                self.submit(IoOp::Sync { file }, Pending::Script(lane, Some(synced)), out);
-            }
-            None => unreachable!("scripts have a step, and end with their last"),
-        }
-    }
-
-    /// The two copies of a superblock, one durable before the other is touched.
-    pub(super) fn superblock_steps(superblock: &Superblock) -> [IoStep; 4] {
-        let page = superblock.encode();
-        let copy = |place: u64| IoStep::Write(place * page.len() as u64, IoBuffer::copy_of(&page));
-        [copy(0), IoStep::Sync, copy(1), IoStep::Sync]
-    }
-
-    pub(super) fn script_step_done(
+    fn next_step(
         &mut self,
         lane: LaneName,
-        synced: Option<Synced>,
         result: Result<(), IoError>,
         now: Instant,
         out: &mut Outbox,
     ) {
-        let result = match synced {
-            Some(synced) => self.sync_done(synced, result),
-            None => result,
-        };
-        let running = &mut self.lanes[lane as usize].running;
-        let more = running.as_ref().is_some_and(|script| !script.steps.is_empty());
-        if result.is_ok() && more {
-            self.next_step(lane, out);
-        } else if let Some(script) = running.take() {
-            self.script_done(script.after, result, now, out);
+        match self.lanes[lane as usize].advance(result) {
+            Advance::Step(IoStep::Write(offset, buffer)) => {
+                self.file.write(offset, buffer, Pending::Step(lane, None), out);
+            }
+            Advance::Step(IoStep::Sync) => {
+                let synced = Synced {
+                    overwritten: std::mem::take(&mut self.overwritten),
+                    durable: self.written_up_to(),
+                    failures_before: self.sync_failures.before(),
+                };
+                self.file.sync(Pending::Step(lane, Some(synced)), out);
+            }
+            Advance::Step(IoStep::Optional(never, ..)) => match never {},
+            Advance::Ended(after) => self.sequence_done(after, result, now, out),
+            Advance::Idle => {}
         }
+    }
+
+    pub(super) fn step_done(
+        &mut self,
+        lane: LaneName,
+        synced: Option<Synced>,
+        mut result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        if let Some(synced) = synced {
+            result = self.sync_done(synced, result);
+        }
+        self.next_step(lane, result, now, out);
     }
 
     /// When a sync fails, the system gives up writes that no later sync makes durable, and another
@@ -128,18 +99,15 @@ impl StreamPacketizer {
     /// before recovery has ended, nothing more is known to be durable.
     fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
         let Synced { overwritten, durable, failures_before } = synced;
-        let result = match result {
-            Ok(()) if failures_before != self.sync_failures => Err(IoError::Device),
-            result => result,
-        };
+        let result = self.sync_failures.judge(failures_before, result);
         if result.is_ok() {
-            let recovered = matches!(self.phase, Phase::Serving | Phase::Closing) && !self.blind();
-            if recovered && self.sync_failures == 0 {
+            let recovered =
+                matches!(self.life.phase(), Phase::Serving | Phase::Closing) && !self.blind();
+            if recovered && self.sync_failures.is_intact() {
                 self.durable = self.durable.max(durable);
             }
             self.bury(overwritten);
         } else {
-            self.sync_failures += 1;
             self.resurrect(overwritten);
             let later = std::mem::take(&mut self.overwritten);
             self.resurrect(later);
@@ -147,7 +115,7 @@ impl StreamPacketizer {
         result
     }
 
-    fn script_done(
+    fn sequence_done(
         &mut self,
         after: After,
         result: Result<(), IoError>,
@@ -169,10 +137,8 @@ impl StreamPacketizer {
 
     /// Tickets of the removals and puts whose facts are being committed; the script is given up.
     pub(super) fn take_committing(&mut self) -> Vec<Ticket> {
-        match self.lanes[LaneName::Journal as usize].running.take() {
-            Some(Script { after: After::Committed(batch), .. }) => {
-                batch.iter().map(|wanted| wanted.ticket).collect()
-            }
+        match self.lanes[LaneName::Journal as usize].abandon() {
+            Some(After::Committed(batch)) => batch.iter().map(|wanted| wanted.ticket).collect(),
             _ => Vec::new(),
         }
     }
@@ -211,7 +177,7 @@ impl StreamPacketizer {
     pub(super) fn sweep(&mut self, out: &mut Outbox) {
         let urgent = (self.forgetting.crowded || self.blind()) && !self.overwritten.is_empty();
         let due = self.overwritten.len() >= SWEEP_AT || urgent;
-        if self.phase == Phase::Serving && due && self.idle(LaneName::Checkpoint) {
+        if self.life.phase() == Phase::Serving && due && self.idle(LaneName::Checkpoint) {
             self.run(LaneName::Checkpoint, vec![IoStep::Sync], After::Swept, out);
         }
     }

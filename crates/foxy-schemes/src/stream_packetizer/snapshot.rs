@@ -4,13 +4,14 @@
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
-use super::script::{After, IoStep};
+use super::script::After;
 use crate::checkpoint::{CheckpointHead, Listed, PAGE_ENTRIES, encode_page};
 use crate::index::{Entry, EntryId, EntryState};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::Outbox;
 use foxy_store::layout::{PAGE, Region};
+use foxy_store::one_file::io_sequence::IoStep;
 
 /// A checkpoint being written.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl StreamPacketizer {
         let mut buffer = IoBuffer::zeroed(count * PAGE);
         let pages = entries.chunks(PAGE_ENTRIES).zip(buffer.as_mut().chunks_exact_mut(PAGE));
         for (place, (part, page)) in (snapshot.pages..).zip(pages) {
-            encode_page(part, snapshot.number, place, &self.secret, page);
+            encode_page(part, snapshot.number, place, self.file.secret(), page);
         }
         let offset = snapshot.area.offset() + u64::from(1 + snapshot.pages) * PAGE as u64;
         snapshot.pages += u32::try_from(count).expect("at most PAGES_AT_ONCE");
@@ -124,9 +125,9 @@ impl StreamPacketizer {
 
     fn write_head(&mut self, snapshot: Snapshot, out: &mut Outbox) {
         let Snapshot { number, pages, complete, area, .. } = snapshot;
-        let (opens, durable) = (self.superblock.opens, self.durable);
+        let (opens, durable) = (self.file.superblock().opens, self.durable);
         let head = CheckpointHead { number, opens, pages, complete, durable };
-        let page = IoBuffer::copy_of(&head.encode(&self.secret));
+        let page = IoBuffer::copy_of(&head.encode(self.file.secret()));
         self.snapshot = Some(snapshot);
         let steps = vec![IoStep::Write(area.offset(), page), IoStep::Sync];
         self.run(LaneName::Checkpoint, steps, After::CheckpointDone, out);

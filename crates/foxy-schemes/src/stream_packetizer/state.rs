@@ -1,6 +1,7 @@
 //! The phases of a store's life and which may follow which.
 
-use foxy_store::phases;
+use foxy_store::one_file::lifecycle;
+use foxy_store::status::StoreStatus;
 
 /// Where the store is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,25 +35,35 @@ use Phase::{
     Serving, Switching, Unusable,
 };
 
-/// Every legal step from one phase to another.
-pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
-    (New, &[Opening, Closed]),
-    (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
-    (ReadingJournal, &[ReadingCheckpoint, Formatting, Closed]),
-    (ReadingCheckpoint, &[Switching, Closed]),
-    (Switching, &[Scanning, Serving, Unusable, Closed]),
-    (Formatting, &[Serving, Unusable, Closed]),
-    (Scanning, &[Serving, Closed]),
-    (Serving, &[Closing]),
-    (Closing, &[Closed]),
-    (Closed, &[]),
-    (Unusable, &[Closed]),
-];
+impl lifecycle::StorePhase for Phase {
+    const TRANSITIONS: &'static [(Self, &'static [Self])] = &[
+        (New, &[Opening, Closed]),
+        (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
+        (ReadingJournal, &[ReadingCheckpoint, Formatting, Closed]),
+        (ReadingCheckpoint, &[Switching, Closed]),
+        (Switching, &[Scanning, Serving, Unusable, Closed]),
+        (Formatting, &[Serving, Unusable, Closed]),
+        (Scanning, &[Serving, Closed]),
+        (Serving, &[Closing]),
+        (Closing, &[Closed]),
+        (Closed, &[]),
+        (Unusable, &[Closed]),
+    ];
 
-impl Phase {
-    /// Whether `next` may follow.
-    pub fn may_become(self, next: Self) -> bool {
-        phases::may_become(TRANSITIONS, &self, &next)
+    const NEW: Self = New;
+    const UNUSABLE: Self = Unusable;
+
+    fn status(self) -> StoreStatus {
+        match self {
+            Scanning => StoreStatus::Rebuilding,
+            Serving | Closing => StoreStatus::Serving,
+            Closed => StoreStatus::Closed,
+            _ => StoreStatus::Opening,
+        }
+    }
+
+    fn is_closing(self) -> bool {
+        matches!(self, Closing | Closed)
     }
 }
 
@@ -62,6 +73,6 @@ mod tests {
 
     #[test]
     fn every_phase_has_its_row_and_can_be_closed() {
-        phases::check_every_phase_reaches(TRANSITIONS, Closed);
+        lifecycle::check_every_phase_reaches(Closed);
     }
 }

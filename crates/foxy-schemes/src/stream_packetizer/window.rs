@@ -7,7 +7,7 @@ use super::state::Phase;
 use crate::index::{Entry, EntryId, EntryState};
 use crate::pages::Run;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoError, IoOp};
+use foxy_device::{IoBuffer, IoError, IoId};
 use foxy_store::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
 use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
 use foxy_store::record::{self, slots_for};
@@ -33,7 +33,7 @@ impl Window {
 /// A page buffer on its way to disk.
 #[derive(Debug)]
 pub struct Flight {
-    io: u64,
+    io: IoId,
     run: Run,
     records: Vec<EntryId>,
     dying: Vec<EntryId>,
@@ -68,8 +68,8 @@ impl StreamPacketizer {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Option<Answer>, RefusedReason> {
-        if self.phase != Phase::Serving {
-            return Err(self.unable().1);
+        if self.life.phase() != Phase::Serving {
+            return Err(self.life.unable().1);
         }
         let whole = hint.size.max(record.len() as u64);
         let share = self.pages.count() * SLOTS_PER_PAGE / LARGEST_SHARE;
@@ -108,7 +108,7 @@ impl StreamPacketizer {
         let window = self.window.as_mut().expect("ensured");
         let start = window.used_slots as usize * SLOT;
         let place = &mut window.buffer.as_mut()[start..start + slots as usize * SLOT];
-        record::encode(place, key, sequence, &record, &self.secret);
+        record::encode(place, key, sequence, &record, self.file.secret());
         let first_slot = window.run.first * SLOTS_PER_PAGE + window.used_slots;
         window.used_slots += slots;
         let full = window.used_slots == window.run.pages * SLOTS_PER_PAGE;
@@ -236,13 +236,13 @@ impl StreamPacketizer {
             self.index.set_state(id, EntryState::Dying);
         }
         let offset = self.layout.data_offset(run.first);
-        let io = self.submit(IoOp::Write { file: self.file, offset, buffer }, Pending::Window, out);
+        let io = self.file.write(offset, buffer, Pending::Window, out);
         self.flights.push(Flight { io, run, records, dying });
     }
 
     /// A page buffer is written; or it failed, and what was in it is absent, and its pages are
     /// given up.
-    pub(super) fn window_done(&mut self, io: u64, result: Result<(), IoError>) {
+    pub(super) fn window_done(&mut self, io: IoId, result: Result<(), IoError>) {
         let Some(place) = self.flights.iter().position(|flight| flight.io == io) else { return };
         let Flight { run, records, dying, .. } = self.flights.swap_remove(place);
         for &id in &records {

@@ -1,14 +1,14 @@
 //! Closing in order, and giving up when the store cannot be opened.
 
 use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Ticket};
+use crate::one_file::io_sequence::IoStep;
 use crate::status::OpenStoreError;
 use crate::webcosm::Webcosm;
 use crate::webcosm::format::geometry::LogName;
 use crate::webcosm::io::Pending;
 use crate::webcosm::recovery::phase::Phase;
-use crate::webcosm::tombstones::io_sequence::{After, Script, Step};
+use crate::webcosm::tombstones::io_sequence::After;
 use foxy_base::Instant;
-use foxy_device::IoOp;
 
 /// How far a closing has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum CloseStep {
 impl Webcosm {
     /// A store that serves writes out what it has; in any other phase there is nothing to write.
     pub(crate) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
-        match self.phase {
+        match self.life.phase() {
             Phase::Serving | Phase::Rebuilding => {
                 self.enter(Phase::Closing);
                 self.closing = Some(ticket);
@@ -49,7 +49,7 @@ impl Webcosm {
             || self.reads_in_flight > 0
             || !self.forgetting.is_idle()
             || self.uses.is_busy()
-            || self.script.is_some();
+            || !self.sequence.is_idle();
         if busy {
             return;
         }
@@ -59,7 +59,7 @@ impl Webcosm {
         }
         match self.close_step {
             CloseStep::Writing => {
-                self.run(vec![Step::Sync], After::CloseSynced, Instant::ZERO, out)
+                self.run(vec![IoStep::Sync], After::CloseSynced, Instant::ZERO, out)
             }
             CloseStep::Synced => {
                 self.close_step = CloseStep::Marked;
@@ -75,7 +75,7 @@ impl Webcosm {
 
     fn finish_close(&mut self, out: &mut Outbox) {
         self.abandon(out);
-        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
+        self.file.close(out);
         self.enter(Phase::Closed);
         if let Some(ticket) = self.closing.take() {
             out.reply(ticket, Answer::Closed);
@@ -84,20 +84,18 @@ impl Webcosm {
 
     /// Answers gets whose pages are still being read.
     fn abandon_reads(&mut self, reason: AbsentReason, out: &mut Outbox) {
-        self.pending.retain(|_, pending| match pending {
-            Pending::Read(read) => {
+        for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
+            if let Pending::Read(read) = pending {
                 out.reply(read.ticket, Answer::Absent(reason));
-                false
             }
-            _ => true,
-        });
+        }
         self.reads_in_flight = 0;
     }
 
     /// Answers everything that still waits.
     fn abandon(&mut self, out: &mut Outbox) {
         self.abandon_reads(AbsentReason::Closed, out);
-        let committing = match self.script.take().map(Script::into_after) {
+        let committing = match self.sequence.abandon() {
             Some(After::Committed(commit)) => commit.batch,
             _ => Vec::new(),
         };
@@ -110,13 +108,8 @@ impl Webcosm {
 
     /// The store cannot be used: the proxy goes on without it.
     pub(crate) fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
-        self.give_up(error);
-        self.abandon_reads(self.unable().0, out);
-        self.submit(IoOp::Close { file: self.file }, Pending::CloseFile, out);
-    }
-
-    pub(crate) fn give_up(&mut self, error: OpenStoreError) {
-        self.failure = Some(error);
-        self.enter(Phase::Unusable);
+        self.life.fail(error);
+        self.abandon_reads(self.life.unable().0, out);
+        self.file.close(out);
     }
 }

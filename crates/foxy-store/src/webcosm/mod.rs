@@ -24,17 +24,17 @@ mod tests;
 
 pub use format::geometry::MOST_BYTES;
 
-use crate::contract::{Answer, Key, Lookup, Outbox, Scheme, StoreRequest, Ticket};
+use crate::contract::{Key, Lookup, Outbox, Scheme, StoreRequest, Ticket};
 use crate::observe::Observer;
-use crate::opening::{FirstSync, MediumWish, Opening};
-use crate::record::Secret;
+use crate::one_file::io_sequence::{IoSequence, SyncFailures};
+use crate::one_file::lifecycle::Lifecycle;
+use crate::one_file::opening::{FirstSync, MediumWish};
+use crate::one_file::store_file::{Completion, StoreFile};
 use crate::settings::StoreSettings;
-use crate::status::OpenStoreError;
-use crate::superblock::Superblock;
 use format::geometry::{Geometry, LogName, Position, Segment};
 use format::location::Written;
 use foxy_base::Instant;
-use foxy_device::{FileId, IoDone};
+use foxy_device::IoDone;
 use index::Tag;
 use index::shared::SharedIndex;
 use io::Pending;
@@ -46,10 +46,9 @@ use recovery::bad_slots::BadSlots;
 use recovery::head::HeadFinding;
 use recovery::phase::Phase;
 use recovery::rebuild::Rebuild;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombstones::Forgetting;
-use tombstones::io_sequence::Script;
+use tombstones::io_sequence::After;
 use write::deferred::Held;
 use write::in_flight::Flying;
 use write::log::Log;
@@ -67,13 +66,9 @@ pub fn largest_object(size: u64) -> u64 {
 pub struct Webcosm {
     settings: StoreSettings,
     observer: Observer,
-    phase: Phase,
-    failure: Option<OpenStoreError>,
-    file: FileId,
-    opening: Opening,
+    life: Lifecycle<Phase>,
+    file: StoreFile<Pending>,
     geometry: Geometry,
-    superblock: Superblock,
-    secret: Secret,
     index: SharedIndex,
     bad_slots: BadSlots,
     logs: [Log; 2],
@@ -83,14 +78,12 @@ pub struct Webcosm {
     copies: Copies,
     reclaim: Reclaim,
     forgetting: Forgetting,
-    script: Option<Script>,
-    sync_failures: u32,
+    sequence: IoSequence<After, Segment>,
+    sync_failures: SyncFailures,
     /// After a failure nothing that nobody waits for is tried again before this.
     retry_at: Instant,
     finding: HeadFinding,
     rebuild: Rebuild,
-    next_io: u64,
-    pending: BTreeMap<u64, Pending>,
     reads_in_flight: usize,
     uses: Uses,
     closing: Option<Ticket>,
@@ -109,7 +102,8 @@ impl Webcosm {
         let geometry = Geometry::of(settings.size);
         Self {
             settings: settings.clone(),
-            opening: Opening::new(
+            life: Lifecycle::new(&observer),
+            file: StoreFile::new(
                 FILE_NAME,
                 settings,
                 &observer,
@@ -117,12 +111,7 @@ impl Webcosm {
                 MediumWish::FileOrBlockDevice,
             ),
             observer,
-            phase: Phase::New,
-            failure: None,
-            file: FileId(0),
             geometry,
-            superblock: Superblock::default(),
-            secret: Secret::new(0),
             index: SharedIndex::new(geometry),
             bad_slots: BadSlots::default(),
             logs: LogName::ALL.map(|log| Log::new(log, &geometry)),
@@ -132,13 +121,11 @@ impl Webcosm {
             copies: Copies::default(),
             reclaim: Reclaim::default(),
             forgetting: Forgetting::default(),
-            script: None,
-            sync_failures: 0,
+            sequence: IoSequence::default(),
+            sync_failures: SyncFailures::default(),
             retry_at: Instant::ZERO,
             finding: HeadFinding::default(),
             rebuild: Rebuild::default(),
-            next_io: 0,
-            pending: BTreeMap::new(),
             reads_in_flight: 0,
             uses: Uses::default(),
             closing: None,
@@ -147,7 +134,7 @@ impl Webcosm {
     }
 
     fn tag(&self, key: Key) -> Tag {
-        self.index.tag(key.hash(self.superblock.salt))
+        self.index.tag(key.hash(self.file.superblock().salt))
     }
 
     /// Where the next record of each log goes, at the earliest.
@@ -193,21 +180,21 @@ impl Webcosm {
 
     /// What every event may have made possible.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
-        if self.phase.learns() {
+        if self.life.phase().learns() {
             self.pump_rebuild(0, now, out);
         }
-        if self.phase.serves() {
+        if self.life.phase().serves() {
             self.pump_reclaim(out);
         }
-        if self.phase == Phase::Closing {
+        if self.life.phase() == Phase::Closing {
             self.pump_leaving(usize::MAX);
         }
-        if self.phase.serves() || self.phase == Phase::Closing {
+        if self.life.phase().serves() || self.life.phase() == Phase::Closing {
             self.pump_writes(now, out);
             self.pump_forgets(now, out);
             self.pump_uses(now, out);
         }
-        if self.phase == Phase::Closing {
+        if self.life.phase() == Phase::Closing {
             self.progress_close(out);
         }
         self.show();
@@ -216,18 +203,16 @@ impl Webcosm {
 
 impl Scheme for Webcosm {
     fn start(&mut self, _now: Instant, out: &mut Outbox) {
-        self.open(out);
+        self.enter(Phase::Opening);
+        self.file.open(out);
     }
 
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
         match request {
             StoreRequest::Get { ticket, key } => return self.get(ticket, key, now, out),
             StoreRequest::Put { ticket, key, record, hint } => {
-                match self.put(ticket, key, record, hint, now) {
-                    Ok(Some(answer)) => out.reply(ticket, answer),
-                    Ok(None) => {}
-                    Err(reason) => out.reply(ticket, Answer::Refused(reason)),
-                }
+                let put = self.put(ticket, key, record, hint, now);
+                out.reply_to_put(ticket, put);
             }
             StoreRequest::Remove { ticket, key } => self.remove(ticket, key, out),
             StoreRequest::Close { ticket } => self.close(ticket, out),
@@ -236,7 +221,11 @@ impl Scheme for Webcosm {
     }
 
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
-        self.dispatch(done, now, out);
+        match self.file.complete(done, out) {
+            Some(Completion::Opened(opened)) => self.opened(opened, out),
+            Some(Completion::Done(pending, done)) => self.dispatch(pending, done, now, out),
+            None => {}
+        }
         self.after_event(now, out);
     }
 
@@ -244,7 +233,7 @@ impl Scheme for Webcosm {
         if self.rebuild_is_due() {
             return Some(Instant::ZERO);
         }
-        if !self.phase.serves() {
+        if !self.life.phase().serves() {
             return None;
         }
         if self.has_more_to_reclaim() {
@@ -255,15 +244,15 @@ impl Scheme for Webcosm {
             .filter_map(|log| log.stage.oldest())
             .min()
             .map(|since| since + self.settings.flush_after);
-        let retry = (self.wants_commit() && self.script.is_none()).then_some(self.retry_at);
+        let retry = (self.wants_commit() && self.sequence.is_idle()).then_some(self.retry_at);
         flush.into_iter().chain(retry).chain(self.uses.deadline()).min()
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        if self.phase.learns() {
+        if self.life.phase().learns() {
             self.pump_rebuild(recovery::rebuild::LEARNED_AT_ONCE, now, out);
         }
-        if self.phase.serves() {
+        if self.life.phase().serves() {
             self.reclaim_more();
         }
         self.after_event(now, out);

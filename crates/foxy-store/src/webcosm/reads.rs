@@ -21,8 +21,8 @@ pub struct PendingRead {
 
 impl Webcosm {
     pub(crate) fn get(&mut self, ticket: Ticket, key: Key, now: Instant, out: &mut Outbox) {
-        if !self.phase.reads() {
-            return out.reply(ticket, Answer::Absent(self.unable().0));
+        if !self.life.phase().reads() {
+            return out.reply(ticket, Answer::Absent(self.life.unable().0));
         }
         let tag = self.tag(key);
         if let Some(record) = self.waiting(key) {
@@ -35,7 +35,7 @@ impl Webcosm {
             return;
         }
         let Some(known) = self.index.get(tag) else {
-            let reason = if self.phase.learns() {
+            let reason = if self.life.phase().learns() {
                 AbsentReason::Recovering
             } else {
                 AbsentReason::NotIndexed
@@ -51,7 +51,7 @@ impl Webcosm {
         self.reads_in_flight += 1;
         let spot = self.index.spot(known);
         let read = PendingRead { ticket, key, tag, place: known.place, spot };
-        self.submit_read(spot.offset, spot.length, Pending::Read(read), out);
+        self.file.read(spot.offset, spot.length, Pending::Read(read), out);
     }
 
     /// A record that was replaced, removed or given up meanwhile is not returned, whatever was
@@ -71,7 +71,7 @@ impl Webcosm {
         }
         let found = match result {
             Err(error) => Err(AbsentReason::DeviceFailed(error)),
-            Ok(buffer) => spot.record(key, buffer, &self.secret),
+            Ok(buffer) => spot.record(key, buffer, self.file.secret()),
         };
         if let Ok(record) = &found {
             self.copies.earn(record.len() as u64);

@@ -3,9 +3,9 @@
 use super::finding::{Level, Reason};
 use super::report::JournalReport;
 use super::walk::Walk;
-use crate::journal::{self, BLOCK_BYTES};
 use crate::layout::PAGE;
-use crate::superblock::CopyState;
+use crate::one_file::journal::{self, BLOCK_BYTES};
+use crate::one_file::superblock::CopyState;
 use crate::webcosm::format::geometry::{LogName, Segment};
 use crate::webcosm::format::summary::Fact;
 

@@ -27,9 +27,9 @@ pub use report::{
 };
 
 use crate::layout::PAGE;
-use crate::medium::{Medium, first_written};
+use crate::one_file::medium::{Medium, first_written};
+use crate::one_file::superblock::{CopyState, Found, Superblock};
 use crate::status::OpenStoreError;
-use crate::superblock::{CopyState, Found, Superblock};
 use crate::webcosm::recovery::resize;
 use foxy_device::IoError;
 use reader::Reader;

@@ -2,7 +2,7 @@
 
 use super::finding::Findings;
 use crate::contract::Key;
-use crate::superblock::{CopyState, Superblock};
+use crate::one_file::superblock::{CopyState, Superblock};
 pub use crate::webcosm::format::geometry::{Geometry, LogName};
 
 /// All that was found out.

@@ -5,8 +5,8 @@ mod journal;
 
 use super::*;
 use crate::contract::{Answer, Key, PlacementHint, Record};
-use crate::medium::Medium;
 use crate::observe::Observer;
+use crate::one_file::medium::Medium;
 use crate::record::Secret;
 use crate::settings::StoreSettings;
 use crate::step::StepDriver;

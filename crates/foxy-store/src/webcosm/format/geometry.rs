@@ -3,9 +3,9 @@
 //! another.
 
 use crate::layout::{PAGE, Region};
+use crate::one_file::superblock::Superblock;
 use crate::record::HEADER;
 use crate::settings::{MINIMUM_SIZE, RECORD_BODY_LIMIT};
-use crate::superblock::Superblock;
 pub use crate::webcosm::format::slot_map::Turn;
 
 /// The finest step at which a record may begin, in bytes.

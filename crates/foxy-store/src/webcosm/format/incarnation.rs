@@ -2,8 +2,8 @@
 //! superblock names began. Reading only; which segments count follows from it in `head`, and in
 //! `check` again.
 
+use crate::one_file::superblock::Superblock;
 use crate::record::{Header, Secret};
-use crate::superblock::Superblock;
 use crate::webcosm::format::geometry::{LIFE_SHIFT, LogName, Position, Segment, Sequence};
 use crate::webcosm::format::packed;
 

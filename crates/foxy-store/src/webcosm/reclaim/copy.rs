@@ -154,7 +154,7 @@ impl Webcosm {
             let Some(known) = self.copies.to_read.pop_front() else { break };
             self.copies.reading += 1;
             let spot = self.index.spot(known);
-            self.submit_read(spot.offset, spot.length, Pending::Copy(known, spot), out);
+            self.file.read(spot.offset, spot.length, Pending::Copy(known, spot), out);
         }
     }
 
@@ -167,7 +167,7 @@ impl Webcosm {
     ) {
         self.copies.reading -= 1;
         let Ok(buffer) = result else { return };
-        for (key, record) in spot.records(buffer, &self.secret) {
+        for (key, record) in spot.records(buffer, self.file.secret()) {
             let tag = self.tag(key);
             let still = self.index.get(tag).filter(|other| other.place == known.place);
             if let Some(uses) = still.and_then(|known| self.uses_left(known)) {

@@ -117,7 +117,7 @@ impl Webcosm {
         let Some(Summary { records, .. }) = summary else {
             return self.log_mut(segment.log).ready.push_back(Gone::Unknown(0));
         };
-        let done = if self.phase == Phase::Serving { 0 } else { records.len() };
+        let done = if self.life.phase() == Phase::Serving { 0 } else { records.len() };
         self.reclaim.weighing = Some(Weighing { segment, records, done, worth: Vec::new() });
         self.weigh(0);
     }

@@ -11,7 +11,7 @@ use crate::webcosm::index::Tag;
 use crate::webcosm::io::Pending;
 use crate::webcosm::recovery::phase::Phase;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoError, IoOp};
+use foxy_device::{IoBuffer, IoError};
 use std::time::Duration;
 
 /// Pages read or written at once.
@@ -105,7 +105,7 @@ impl Webcosm {
         }
         self.uses.moving = true;
         let offset = region.offset() + u64::from(page) * PAGE as u64;
-        self.submit_read(offset, count as usize * PAGE, Pending::ReadUses(page), out);
+        self.file.read(offset, count as usize * PAGE, Pending::ReadUses(page), out);
     }
 
     pub(crate) fn uses_read(
@@ -115,12 +115,12 @@ impl Webcosm {
         now: Instant,
         out: &mut Outbox,
     ) {
-        if !self.phase.serves() {
+        if !self.life.phase().serves() {
             return;
         }
         let buffer = result.unwrap_or_else(|_| IoBuffer::zeroed(0));
         for page in buffer.as_ref().chunks_exact(PAGE) {
-            let Some(entries) = decode(page, &self.secret) else { continue };
+            let Some(entries) = decode(page, self.file.secret()) else { continue };
             if entries.is_empty() {
                 self.uses.moving = false;
                 return self.begin_uses(now);
@@ -132,7 +132,7 @@ impl Webcosm {
 
     /// Takes the next step of a round that is due. A closing store does not pause between steps.
     pub(crate) fn pump_uses(&mut self, now: Instant, out: &mut Outbox) {
-        let closing = self.phase == Phase::Closing;
+        let closing = self.life.phase() == Phase::Closing;
         if self.uses.moving || !self.uses.wants_round() || self.uses.next > now && !closing {
             return;
         }
@@ -151,15 +151,15 @@ impl Webcosm {
         let room = (region.pages - page).saturating_sub(1).min(PAGES);
         let mut pages = Pages::new(room as usize);
         let next = self.index.used_from(tag, self.uses.least, LOOKED_AT, |tag, uses| {
-            pages.add(tag, uses, &self.secret)
+            pages.add(tag, uses, self.file.secret())
         });
         let full = room < PAGES && pages.is_full();
-        let mut bytes = pages.finish(&self.secret);
+        let mut bytes = pages.finish(self.file.secret());
         let written = page + (bytes.len() / PAGE) as u32;
         self.uses.stage = match next.filter(|_| !full) {
             Some(tag) => UsesStage::Round(tag, written),
             None => {
-                bytes.extend_from_slice(&Pages::new(1).end(&self.secret));
+                bytes.extend_from_slice(&Pages::new(1).end(self.file.secret()));
                 self.uses.least = least_after(self.uses.least, full, written, region.pages);
                 UsesStage::Idle
             }
@@ -173,8 +173,7 @@ impl Webcosm {
         if !bytes.is_empty() {
             self.uses.moving = true;
             let offset = region.offset() + u64::from(page) * PAGE as u64;
-            let op = IoOp::Write { file: self.file, offset, buffer: IoBuffer::copy_of(&bytes) };
-            self.submit(op, Pending::WriteUses, out);
+            self.file.write(offset, IoBuffer::copy_of(&bytes), Pending::WriteUses, out);
         }
     }
 
@@ -183,7 +182,7 @@ impl Webcosm {
     pub(crate) fn uses_written(&mut self, result: Result<(), IoError>, now: Instant) {
         self.uses.moving = false;
         if result.is_err() {
-            self.uses.changed = self.phase != Phase::Closing;
+            self.uses.changed = self.life.phase() != Phase::Closing;
             self.begin_uses(now);
         }
     }

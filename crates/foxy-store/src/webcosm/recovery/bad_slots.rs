@@ -67,7 +67,7 @@ impl Webcosm {
                 return;
             }
             log.next += 1;
-            self.take_slot(segment, self.superblock.opens);
+            self.take_slot(segment, self.file.superblock().opens);
             self.bad_slots.skipped.insert(segment);
             self.void(segment);
         }

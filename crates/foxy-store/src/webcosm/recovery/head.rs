@@ -48,14 +48,18 @@ impl Webcosm {
             };
         }
         let (offset, length) = self.end_of(segment);
-        self.submit_read(offset, length, Pending::LookAtEnd(segment), out);
+        self.file.read(offset, length, Pending::LookAtEnd(segment), out);
     }
 
     /// Whether a segment with that place in its log may have been written in that life: in the last
     /// one only those from its beginning on, and nothing else there.
     pub(crate) fn fits(&self, segment: Segment, life: u64) -> bool {
-        let begun = segment.sequence >= first_of_life(&self.superblock, segment.log);
-        if begun { life == self.superblock.opens } else { life < self.superblock.opens }
+        let begun = segment.sequence >= first_of_life(self.file.superblock(), segment.log);
+        if begun {
+            life == self.file.superblock().opens
+        } else {
+            life < self.file.superblock().opens
+        }
     }
 
     /// The life that the last page of a segment says.
@@ -78,7 +82,7 @@ impl Webcosm {
         if sealed {
             return self.found(segment, out);
         }
-        self.submit_read(
+        self.file.read(
             self.geometry.offset(self.geometry.slot(segment), 0),
             PAGE,
             Pending::LookAtStart(segment),
@@ -97,7 +101,7 @@ impl Webcosm {
             Some(_) => {
                 let length =
                     usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
-                self.submit_read(
+                self.file.read(
                     self.geometry.offset(self.geometry.slot(segment), 0),
                     length,
                     Pending::LookAtAll(segment),
@@ -110,7 +114,7 @@ impl Webcosm {
 
     /// The life that the first page of a segment says.
     fn life_at_start(&self, bytes: &[u8], segment: Segment) -> Option<u64> {
-        begun_in(bytes.get(..PAGE)?, segment, &self.secret)
+        begun_in(bytes.get(..PAGE)?, segment, self.file.secret())
     }
 
     pub(crate) fn looked_at_all(
@@ -151,7 +155,8 @@ impl Webcosm {
         while at + PAGE <= bytes.len() {
             let page = u32::try_from(at / PAGE).expect("segments are small");
             let stamp = Position::new(segment, page).stamp(life);
-            if let Some(entries) = packed::entries(&bytes[at..at + PAGE], stamp, &self.secret) {
+            if let Some(entries) = packed::entries(&bytes[at..at + PAGE], stamp, self.file.secret())
+            {
                 records.extend(entries.map(|(key, ..)| self.listed(key, at, Extent::Packed)));
             } else {
                 at = self.run_from(at, bytes, (segment, life), &mut records);
@@ -173,7 +178,8 @@ impl Webcosm {
     ) -> usize {
         let granule = usize::try_from(self.geometry.granule).expect("granules are small");
         let (mut at, mut last) = (start, start);
-        while let Some(Ok(header)) = bytes.get(at..).map(|rest| Header::decode(rest, &self.secret))
+        while let Some(Ok(header)) =
+            bytes.get(at..).map(|rest| Header::decode(rest, self.file.secret()))
         {
             let page = u32::try_from(at / PAGE).expect("segments are small");
             if header.sequence != Position::new(segment, page).stamp(life) {
@@ -183,7 +189,7 @@ impl Webcosm {
             let pages = end.div_ceil(PAGE) - at / PAGE;
             let whole = bytes
                 .get(at + HEADER..end)
-                .is_some_and(|content| self.secret.checksum(content) == header.content);
+                .is_some_and(|content| self.file.secret().checksum(content) == header.content);
             if whole {
                 records.push(self.listed(header.key, at, Extent::Pages(pages as u32)));
             }

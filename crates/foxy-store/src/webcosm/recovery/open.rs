@@ -2,10 +2,11 @@
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::contract::Outbox;
-use crate::journal::{self, BlockStamp, JournalContent};
-use crate::opening::OpeningTurn;
+use crate::one_file::io_sequence::{IoStep, superblock_steps};
+use crate::one_file::journal::{self, BlockStamp, JournalContent};
+use crate::one_file::store_file::Opened;
+use crate::one_file::superblock::Superblock;
 use crate::status::OpenStoreError;
-use crate::superblock::Superblock;
 use crate::webcosm::Webcosm;
 use crate::webcosm::format::geometry::{Geometry, LogName};
 use crate::webcosm::format::summary::Fact;
@@ -15,36 +16,17 @@ use crate::webcosm::recovery::head::HeadFinding;
 use crate::webcosm::recovery::phase::Phase;
 use crate::webcosm::recovery::resize;
 use crate::webcosm::tombstones::Forgetting;
-use crate::webcosm::tombstones::io_sequence::{After, Step};
+use crate::webcosm::tombstones::io_sequence::{After, Steps};
 use crate::webcosm::write::log::Log;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoDone, IoError};
+use foxy_device::{IoBuffer, IoError};
 
 impl Webcosm {
-    pub(crate) fn open(&mut self, out: &mut Outbox) {
-        self.enter(Phase::Opening);
-        self.submit(self.opening.begin(), Pending::Opening, out);
-    }
-
-    /// Takes the next step towards a superblock, found or fresh.
-    pub(crate) fn opened(&mut self, done: IoDone, out: &mut Outbox) {
-        let turn = self.opening.advance(done);
-        self.follow(turn, out);
-    }
-
-    fn follow(&mut self, turn: OpeningTurn, out: &mut Outbox) {
-        self.file = self.opening.file();
-        match turn {
-            OpeningTurn::Next(op) => {
-                self.submit(op, Pending::Opening, out);
-            }
-            OpeningTurn::Anew { close, create } => {
-                self.submit(close, Pending::CloseFile, out);
-                self.submit(create, Pending::Opening, out);
-            }
-            OpeningTurn::Created(size) => self.format(size, out),
-            OpeningTurn::Found(superblock) => self.found_ours(superblock, out),
-            OpeningTurn::Failed(error) => self.fail(error, out),
+    pub(crate) fn opened(&mut self, opened: Opened, out: &mut Outbox) {
+        match opened {
+            Opened::Created(size) => self.format(size, out),
+            Opened::Found(superblock) => self.found_ours(superblock, out),
+            Opened::Failed(error) => self.fail(error, out),
         }
     }
 
@@ -55,32 +37,32 @@ impl Webcosm {
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.enter(Phase::Formatting);
         let superblock =
-            Superblock::fresh(&self.superblock, self.settings.seed, self.settings.size, size);
+            Superblock::fresh(self.file.superblock(), self.settings.seed, self.settings.size, size);
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
         let block =
             journal::encode(&[Fact::mark([(0, 0); 2]).to_forget()], 0, stamp, &superblock.secret());
-        let steps = [Step::Sync]
+        let steps = [IoStep::Sync]
             .into_iter()
-            .chain(Self::superblock_steps(&superblock))
+            .chain(superblock_steps(&superblock))
             .chain(self.first_journal(&superblock, block))
-            .chain([Step::Sync])
+            .chain([IoStep::Sync])
             .collect();
         self.run(steps, After::Formatted(superblock), Instant::ZERO, out);
     }
 
     /// Writes the journal's first block. Where another store was, the rest of both halves is
     /// blanked, so that it is not taken for what a kill leaves.
-    fn first_journal(&self, superblock: &Superblock, block: IoBuffer) -> Vec<Step> {
+    fn first_journal(&self, superblock: &Superblock, block: IoBuffer) -> Steps {
         let journal = Geometry::in_file(superblock).journal;
         let [half, other] = [superblock.journal_half, 1 - superblock.journal_half]
             .map(|half| journal[half as usize]);
         if !matches!(self.observer.beginning.get(), Some(Beginning::Anew(_))) {
-            return vec![Step::Write(half.offset(), block)];
+            return vec![IoStep::Write(half.offset(), block)];
         }
         let mut first = IoBuffer::zeroed(half.bytes());
         first.as_mut()[..block.len()].copy_from_slice(block.as_ref());
         let blank = IoBuffer::zeroed(other.bytes());
-        vec![Step::Write(other.offset(), blank), Step::Write(half.offset(), first)]
+        vec![IoStep::Write(other.offset(), blank), IoStep::Write(half.offset(), first)]
     }
 
     pub(crate) fn formatted(
@@ -90,7 +72,7 @@ impl Webcosm {
         now: Instant,
     ) {
         if let Err(error) = result {
-            return self.give_up(OpenStoreError::Device(error));
+            return self.life.fail(OpenStoreError::Device(error));
         }
         self.adopt(superblock);
         self.forgetting = Forgetting::default();
@@ -100,8 +82,7 @@ impl Webcosm {
     }
 
     fn adopt(&mut self, superblock: Superblock) {
-        self.superblock = superblock;
-        self.secret = superblock.secret();
+        self.file.set_superblock(superblock);
         self.observer.statistics.size_bytes.set(superblock.size);
         self.geometry = Geometry::in_file(&superblock);
         self.index.begin_anew(self.geometry);
@@ -110,16 +91,16 @@ impl Webcosm {
     }
 
     fn found_ours(&mut self, superblock: Superblock, out: &mut Outbox) {
-        if let Err(error) = resize::judge_size(&superblock, self.opening.size()) {
+        if let Err(error) = resize::judge_size(&superblock, self.file.opening().size()) {
             return self.fail(error, out);
         }
         if superblock.requested != self.settings.size {
-            if !self.opening.can_have(self.settings.size) {
+            if !self.file.opening().can_have(self.settings.size) {
                 return self.fail(OpenStoreError::NoSpace, out);
             }
             self.finding.resizing = resize::wanted(&superblock, self.settings.size);
             if self.finding.resizing.is_none() {
-                self.superblock = superblock;
+                self.file.set_superblock(superblock);
                 return self.begin_anew(AnewReason::other_size(&superblock, &self.settings), out);
             }
         }
@@ -131,21 +112,22 @@ impl Webcosm {
     /// Gives up all that the store held, for one of the size that is wanted.
     pub(crate) fn begin_anew(&mut self, reason: AnewReason, out: &mut Outbox) {
         self.finding = HeadFinding::default();
-        let turn = self.opening.anew(reason);
-        self.follow(turn, out);
+        if let Some(opened) = self.file.begin_anew(reason, out) {
+            self.opened(opened, out);
+        }
     }
 
     fn read_journal(&mut self, out: &mut Outbox) {
         self.finding.journal_tries += 1;
-        let half = self.geometry.journal[self.superblock.journal_half as usize];
-        self.submit_read(half.offset(), half.bytes(), Pending::Journal, out);
+        let half = self.geometry.journal[self.file.superblock().journal_half as usize];
+        self.file.read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
     /// A journal that cannot be read may have forgotten anything, so everything is.
     pub(crate) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
-        let half = self.geometry.journal[self.superblock.journal_half as usize];
-        let generation = self.superblock.journal_generation;
-        match journal::content(result, half.bytes(), generation, &self.secret) {
+        let half = self.geometry.journal[self.file.superblock().journal_half as usize];
+        let generation = self.file.superblock().journal_generation;
+        match journal::content(result, half.bytes(), generation, self.file.secret()) {
             Some(JournalContent { facts, .. }) => {
                 facts.iter().map(Fact::of_forget).for_each(|fact| self.adopt_fact(fact));
                 if !self.logs.iter().all(Log::is_possible) {
@@ -165,7 +147,7 @@ impl Webcosm {
             Some(_) => self.begin_anew(reason, out),
             None => {
                 self.observer.begins(Beginning::Anew(reason));
-                self.format(self.superblock.size, out);
+                self.format(self.file.superblock().size, out);
             }
         }
     }

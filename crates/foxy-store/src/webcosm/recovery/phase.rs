@@ -1,8 +1,7 @@
 //! The phases of a store's life, which may follow which, and what they mean to others.
 
-use crate::contract::{AbsentReason, RefusedReason};
-use crate::phases;
-use crate::status::{OpenStoreError, StoreStatus, Unable};
+use crate::one_file::lifecycle;
+use crate::status::StoreStatus;
 use crate::webcosm::Webcosm;
 use crate::webcosm::index::shared::Readable;
 
@@ -41,29 +40,7 @@ use Phase::{
     Serving, Switching, Unusable,
 };
 
-/// Every legal step from one phase to another.
-pub const TRANSITIONS: &[(Phase, &[Phase])] = &[
-    (New, &[Opening, Closed]),
-    (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
-    (ReadingJournal, &[FindingHead, Formatting, Closed]),
-    (FindingHead, &[Switching, Reading, Closed]),
-    (Switching, &[Rebuilding, Formatting, Unusable, Closed]),
-    (Reading, &[Rebuilding, Unusable, Closed]),
-    (Formatting, &[Serving, Unusable, Closed]),
-    (Rebuilding, &[Serving, Closing]),
-    (Serving, &[Closing]),
-    (Closing, &[Closed]),
-    (Closed, &[]),
-    (Unusable, &[Closed]),
-];
-
 impl Phase {
-    /// Whether `next` may follow.
-    #[must_use]
-    pub fn may_become(self, next: Self) -> bool {
-        phases::may_become(TRANSITIONS, &self, &next)
-    }
-
     /// Whether all requests are answered.
     #[must_use]
     pub const fn serves(self) -> bool {
@@ -83,37 +60,49 @@ impl Phase {
     }
 }
 
-impl Webcosm {
-    /// What a get is told when the phase does not serve it, and what a put or removal.
-    pub(crate) fn unable(&self) -> (AbsentReason, RefusedReason) {
-        let unable = match self.phase {
-            Phase::Unusable => Unable::Failed(self.failure.unwrap_or(OpenStoreError::Foreign)),
-            Phase::Closing | Phase::Closed => Unable::Closed,
-            _ => Unable::Recovering,
-        };
-        unable.reasons()
-    }
+impl lifecycle::StorePhase for Phase {
+    const TRANSITIONS: &'static [(Self, &'static [Self])] = &[
+        (New, &[Opening, Closed]),
+        (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
+        (ReadingJournal, &[FindingHead, Formatting, Closed]),
+        (FindingHead, &[Switching, Reading, Closed]),
+        (Switching, &[Rebuilding, Formatting, Unusable, Closed]),
+        (Reading, &[Rebuilding, Unusable, Closed]),
+        (Formatting, &[Serving, Unusable, Closed]),
+        (Rebuilding, &[Serving, Closing]),
+        (Serving, &[Closing]),
+        (Closing, &[Closed]),
+        (Closed, &[]),
+        (Unusable, &[Closed]),
+    ];
 
-    pub(crate) fn status(&self) -> StoreStatus {
-        match self.phase {
-            Phase::Reading | Phase::Rebuilding => StoreStatus::Rebuilding,
-            Phase::Serving | Phase::Closing => StoreStatus::Serving,
-            Phase::Closed => StoreStatus::Closed,
-            Phase::Unusable => {
-                StoreStatus::Unusable(self.failure.unwrap_or(OpenStoreError::Foreign))
-            }
+    const NEW: Self = New;
+    const UNUSABLE: Self = Unusable;
+
+    fn status(self) -> StoreStatus {
+        match self {
+            Reading | Rebuilding => StoreStatus::Rebuilding,
+            Serving | Closing => StoreStatus::Serving,
+            Closed => StoreStatus::Closed,
             _ => StoreStatus::Opening,
         }
     }
 
+    fn is_closing(self) -> bool {
+        matches!(self, Closing | Closed)
+    }
+}
+
+impl Webcosm {
     /// Moves to another phase.
     pub(crate) fn enter(&mut self, next: Phase) {
-        assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
-        self.phase = next;
-        let readable =
-            Readable { salt: self.superblock.salt, secret: self.secret, file: self.file };
-        self.index.set_complete((next == Phase::Serving).then_some(readable));
-        self.observer.status.set(self.status());
+        let readable = Readable {
+            salt: self.file.superblock().salt,
+            secret: *self.file.secret(),
+            file: self.file.id(),
+        };
+        self.index.set_complete((next == Serving).then_some(readable));
+        self.life.enter(next);
     }
 }
 
@@ -123,6 +112,6 @@ mod tests {
 
     #[test]
     fn every_phase_has_its_row_and_can_be_closed() {
-        phases::check_every_phase_reaches(TRANSITIONS, Closed);
+        lifecycle::check_every_phase_reaches(Closed);
     }
 }

@@ -85,7 +85,7 @@ impl Webcosm {
         for log in LogName::ALL {
             known &= self.rebuild_log(log, &mut budget, out);
         }
-        if known && self.phase == Phase::Rebuilding {
+        if known && self.life.phase() == Phase::Rebuilding {
             let Rebuild { retired, .. } = std::mem::take(&mut self.rebuild);
             retired.into_iter().for_each(|segment| self.retire(self.geometry.slot(segment)));
             self.observer.statistics.recovered.add(self.index.len());
@@ -101,7 +101,7 @@ impl Webcosm {
 
     /// Whether there is more to be learned from what has been read.
     pub(crate) fn rebuild_is_due(&self) -> bool {
-        self.phase.learns()
+        self.life.phase().learns()
             && LogName::ALL.iter().any(|&log| {
                 let Progress { known, summaries, .. } = &self.rebuild.logs[log as usize];
                 *known > self.wanted_from(log) && summaries.contains_key(&(known - 1))

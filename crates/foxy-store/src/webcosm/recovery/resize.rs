@@ -9,13 +9,13 @@
 
 use crate::contract::Outbox;
 use crate::layout::PAGE;
+use crate::one_file::io_sequence::IoStep;
+use crate::one_file::superblock::Superblock;
 use crate::settings::MINIMUM_SIZE;
 use crate::status::OpenStoreError;
-use crate::superblock::Superblock;
 use crate::webcosm::format::geometry::{Geometry, LogName, Segment, Turn};
 use crate::webcosm::io::Pending;
 use crate::webcosm::reclaim::ghost::Ghost;
-use crate::webcosm::tombstones::io_sequence::Step;
 use crate::webcosm::{MOST_BYTES, Webcosm};
 use foxy_device::{IoBuffer, IoOp};
 
@@ -72,7 +72,7 @@ impl Webcosm {
     /// can stay.
     pub(crate) fn resized(&mut self) -> Option<Resized> {
         let Some(size) = self.finding.resizing else { return Some(Resized::default()) };
-        let origin = origin(&self.superblock);
+        let origin = origin(self.file.superblock());
         let slots = self.geometry.resized(origin, size)?.segments(LogName::Main);
         let [main, probation] = &mut self.logs;
         let (turn, tail) = turned(&self.geometry, main.tail, main.next, slots)?;
@@ -83,26 +83,23 @@ impl Webcosm {
     }
 
     /// Makes the file as long as it is to be: a write at its end, so that what there is stays.
-    pub(crate) fn extension(&self) -> Option<Step> {
-        let size = self.finding.resizing.filter(|&size| size > self.opening.size())?;
-        Some(Step::Write(size - PAGE as u64, IoBuffer::zeroed(PAGE)))
+    pub(crate) fn extension(&self) -> Option<IoStep<Segment>> {
+        let size = self.finding.resizing.filter(|&size| size > self.file.opening().size())?;
+        Some(IoStep::Write(size - PAGE as u64, IoBuffer::zeroed(PAGE)))
     }
 
     /// The superblock says another size durably.
     pub(crate) fn adopt_size(&mut self, out: &mut Outbox) {
         let Some(size) = self.finding.resizing.take() else { return };
-        self.geometry = Geometry::in_file(&self.superblock);
+        self.geometry = Geometry::in_file(self.file.superblock());
         self.index.divide(self.geometry);
         self.logs.iter_mut().for_each(|log| log.divide(&self.geometry));
         self.ghost = Ghost::new(&self.geometry);
         self.observer.statistics.size_bytes.set(size);
-        let behind = self.opening.left_behind(size);
+        let behind = self.file.opening().left_behind(size);
         if behind > 0 {
-            self.submit(
-                IoOp::Trim { file: self.file, offset: size, length: behind },
-                Pending::Trim,
-                out,
-            );
+            let op = IoOp::Trim { file: self.file.id(), offset: size, length: behind };
+            self.file.submit(op, Pending::Trim, out);
         }
     }
 }

@@ -50,17 +50,17 @@ impl Webcosm {
         let last = Position::new(segment, self.geometry.segment_pages - 1);
         let page = bytes.len().checked_sub(PAGE).map(|start| &bytes[start..])?;
         let trailer =
-            summary::trailer(page, last, life, &self.secret, self.geometry.segment_pages)?;
+            summary::trailer(page, last, life, self.file.secret(), self.geometry.segment_pages)?;
         let length = trailer.pages() as usize * PAGE;
         let Some(start) = bytes.len().checked_sub(length) else { return Some((trailer, None)) };
-        summary::decode(&bytes[start..], trailer, last, life, &self.secret)
+        summary::decode(&bytes[start..], trailer, last, life, self.file.secret())
             .map(|summary| (trailer, Some(summary)))
     }
 
     /// Begins to read a segment's summary.
     pub(crate) fn read_summary(&mut self, purpose: Purpose, segment: Segment, out: &mut Outbox) {
         let (offset, length) = self.end_of(segment);
-        self.submit_read(offset, length, Pending::SummaryEnd(purpose, segment), out);
+        self.file.read(offset, length, Pending::SummaryEnd(purpose, segment), out);
     }
 
     pub(crate) fn summary_end_read(
@@ -77,7 +77,7 @@ impl Webcosm {
         if let Some((life, (trailer, None))) = found {
             let (offset, length) = self.last_pages(segment, trailer.pages());
             let whole = LongSummary { segment, life, trailer };
-            return self.submit_read(offset, length, Pending::LongSummary(purpose, whole), out);
+            return self.file.read(offset, length, Pending::LongSummary(purpose, whole), out);
         }
         let found = found.and_then(|(life, (_, summary))| Some((life, summary?)));
         self.summary_read(purpose, segment, found, out);
@@ -102,9 +102,9 @@ impl Webcosm {
         out: &mut Outbox,
     ) {
         let last = Position::new(segment, self.geometry.segment_pages - 1);
-        let summary = result
-            .ok()
-            .and_then(|buffer| summary::decode(buffer.as_ref(), trailer, last, life, &self.secret));
+        let summary = result.ok().and_then(|buffer| {
+            summary::decode(buffer.as_ref(), trailer, last, life, self.file.secret())
+        });
         self.summary_read(purpose, segment, summary.map(|summary| (life, summary)), out);
     }
 

@@ -5,13 +5,14 @@
 
 use crate::beginning::AnewReason;
 use crate::contract::Outbox;
+use crate::one_file::io_sequence::{IoStep, superblock_steps};
+use crate::one_file::superblock::Superblock;
 use crate::status::OpenStoreError;
-use crate::superblock::Superblock;
 use crate::webcosm::Webcosm;
 use crate::webcosm::format::geometry::LogName;
 use crate::webcosm::format::incarnation::{begins_at, first_of_life};
 use crate::webcosm::recovery::phase::Phase;
-use crate::webcosm::tombstones::io_sequence::{After, Step};
+use crate::webcosm::tombstones::io_sequence::After;
 use crate::webcosm::write::log::Log;
 use crate::webcosm::write::seal::Seals;
 use foxy_base::Instant;
@@ -26,7 +27,7 @@ impl Webcosm {
         self.enter(if resizes { Phase::Switching } else { Phase::Reading });
         let mut void = std::mem::take(&mut self.finding.gaps);
         for log in LogName::ALL {
-            let first = first_of_life(&self.superblock, log);
+            let first = first_of_life(self.file.superblock(), log);
             let log = &mut self.logs[log as usize];
             // A log has no more segments than slots, whatever a superblock says.
             let first = first.min(log.tail + log.segments());
@@ -36,11 +37,11 @@ impl Webcosm {
         void.into_iter().for_each(|segment| self.void(segment));
         let missing = self.finding.unsealed.iter().map(|(&segment, (life, records))| {
             let (offset, buffer) = self.summary_of(segment, *life, records, &[]);
-            Step::Summary(segment, offset, buffer)
+            IoStep::Optional(segment, offset, buffer)
         });
-        let mut steps: Vec<_> = [Step::Sync].into_iter().chain(missing).collect();
+        let mut steps: Vec<_> = [IoStep::Sync].into_iter().chain(missing).collect();
         if steps.len() > 1 {
-            steps.push(Step::Sync);
+            steps.push(IoStep::Sync);
         }
         if !resizes {
             self.begin_rebuild(Instant::ZERO, out);
@@ -55,22 +56,23 @@ impl Webcosm {
             return self.fail(OpenStoreError::Device(error), out);
         }
         let Some(resized) = self.resized() else {
-            return self.begin_anew(AnewReason::other_size(&self.superblock, &self.settings), out);
+            return self
+                .begin_anew(AnewReason::other_size(self.file.superblock(), &self.settings), out);
         };
         for log in &mut self.logs {
             log.seals = Seals::all_before(log.next);
         }
         let durable = begins_at(self.logs.each_ref().map(|log| log.next));
-        let superblock = self.next_half();
+        let superblock = self.file.next_superblock();
         let superblock = Superblock { opens: superblock.opens + 1, durable, ..superblock };
         let superblock = resized.apply(superblock);
         let facts = self.forgetting.needed();
         let tails = self.logs.each_ref().map(Log::kept_from);
         let (compaction, blocks) = self.compaction_steps(&superblock, &facts, tails);
-        let mut steps = Vec::from(Self::superblock_steps(&self.superblock));
+        let mut steps = Vec::from(superblock_steps(self.file.superblock()));
         steps.extend(self.extension());
         steps.extend(compaction);
-        steps.extend(Self::superblock_steps(&superblock));
+        steps.extend(superblock_steps(&superblock));
         self.run(steps, After::Switched(superblock, blocks), now, out);
     }
 
@@ -87,12 +89,12 @@ impl Webcosm {
             Err(IoError::NoSpace) => return self.fail(OpenStoreError::NoSpace, out),
             Err(error) => return self.fail(OpenStoreError::Device(error), out),
         }
-        self.superblock = superblock;
+        self.file.set_superblock(superblock);
         self.adopt_size(out);
         self.forgetting.unwritten.clear();
         let half = self.geometry.journal[superblock.journal_half as usize];
         self.forgetting.begin(half, blocks);
-        let resized = self.phase == Phase::Switching;
+        let resized = self.life.phase() == Phase::Switching;
         self.enter(Phase::Rebuilding);
         if resized {
             self.begin_rebuild(now, out);

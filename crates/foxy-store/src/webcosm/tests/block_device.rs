@@ -3,7 +3,7 @@
 
 use super::{SIZE, length, settings};
 use crate::contract::Answer;
-use crate::medium::Medium;
+use crate::one_file::medium::Medium;
 use crate::settings::{SizeWish, StoreSettings};
 use crate::status::{OpenStoreError, StoreStatus};
 use crate::testing::Store;

@@ -3,16 +3,17 @@
 //! commit), and the giving up of segments.
 
 use crate::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
-use crate::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
+use crate::one_file::io_sequence::{IoStep, superblock_steps};
+use crate::one_file::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
+use crate::one_file::superblock::Superblock;
 use crate::settings::REMOVALS;
-use crate::superblock::Superblock;
 use crate::webcosm::Webcosm;
 use crate::webcosm::format::geometry::{LogName, Position, Sequence};
 use crate::webcosm::format::summary::Fact;
 use crate::webcosm::index::Tag;
 use crate::webcosm::recovery::phase::Phase;
 use crate::webcosm::tombstones::Wanted;
-use crate::webcosm::tombstones::io_sequence::{After, Step};
+use crate::webcosm::tombstones::io_sequence::{After, Steps};
 use crate::webcosm::write::log::Log;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
@@ -46,8 +47,8 @@ pub struct Rotation {
 
 impl Webcosm {
     pub(crate) fn remove(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
-        if !self.phase.serves() {
-            return out.reply(ticket, Answer::Refused(self.unable().1));
+        if !self.life.phase().serves() {
+            return out.reply(ticket, Answer::Refused(self.life.unable().1));
         }
         let tag = self.tag(key);
         if !self.forgetting.awaits(tag) {
@@ -64,7 +65,7 @@ impl Webcosm {
     /// Whether an older record of this key may be read back, now or after a crash.
     pub(crate) fn may_have_older(&self, key: Key, tag: Tag) -> bool {
         let known = self.index.get(tag).is_some() || self.flying.get(key).is_some();
-        self.phase == Phase::Rebuilding || self.forgetting.awaits(tag) || known
+        self.life.phase() == Phase::Rebuilding || self.forgetting.awaits(tag) || known
     }
 
     pub(crate) fn enqueue(&mut self, wanted: Wanted) -> Result<(), RefusedReason> {
@@ -84,11 +85,11 @@ impl Webcosm {
         if self.forgetting.broken.is_some() {
             return false;
         }
-        let synced = self.sync_failures == 0;
+        let synced = self.sync_failures.is_intact();
         if self.forgetting.crowded {
             return synced && self.logs.iter().any(|log| log.behind() > 0);
         }
-        let hurry = self.phase == Phase::Rebuilding || self.is_crowded();
+        let hurry = self.life.phase() == Phase::Rebuilding || self.is_crowded();
         self.logs.iter().any(|log| {
             let ready = log.waiting();
             let full = log.next - log.tail >= log.segments();
@@ -105,7 +106,7 @@ impl Webcosm {
     /// Commits what waits, if the journal is free.
     pub(crate) fn pump_forgets(&mut self, now: Instant, out: &mut Outbox) {
         let wanted = self.wants_commit() && self.retry_at <= now;
-        if self.script.is_some() || self.forgetting.queue.is_empty() && !wanted {
+        if !self.sequence.is_idle() || self.forgetting.queue.is_empty() && !wanted {
             return;
         }
         if self.forgetting.broken.is_some()
@@ -124,7 +125,7 @@ impl Webcosm {
         let commit = Commit { batch, old, up_to: self.next_positions(), tails };
         let block = self.forgetting.next_block;
         let buffer = self.block_of(&commit, block);
-        let steps = vec![Step::Write(self.place_of(block), buffer), Step::Sync];
+        let steps = vec![IoStep::Write(self.place_of(block), buffer), IoStep::Sync];
         self.run(steps, After::Committed(commit), now, out);
     }
 
@@ -137,8 +138,8 @@ impl Webcosm {
     /// What makes the journal say up to where all is durable, so that the next opening need not
     /// look and what is damaged later is known to be that: one more block, or a move to the other
     /// half. Nothing where neither can be relied on.
-    pub(crate) fn last_words(&mut self) -> Vec<Step> {
-        if self.forgetting.broken.is_some() || self.sync_failures > 0 {
+    pub(crate) fn last_words(&mut self) -> Steps {
+        if self.forgetting.broken.is_some() || !self.sync_failures.is_intact() {
             return Vec::new();
         }
         let block = self.forgetting.next_block;
@@ -147,33 +148,39 @@ impl Webcosm {
             let up_to = self.next_positions();
             let commit = Commit { batch: Vec::new(), old: Vec::new(), up_to, tails };
             return vec![
-                Step::Write(self.place_of(block), self.block_of(&commit, block)),
-                Step::Sync,
+                IoStep::Write(self.place_of(block), self.block_of(&commit, block)),
+                IoStep::Sync,
             ];
         }
-        let superblock = self.next_half();
+        let superblock = self.file.next_superblock();
         let tails = self.logs.each_ref().map(Log::kept_from);
         let facts = self.forgetting.needed();
         let (mut steps, blocks) = self.compaction_steps(&superblock, &facts, tails);
         if blocks > self.forgetting.blocks() {
             return Vec::new();
         }
-        steps.extend(Self::superblock_steps(&superblock));
+        steps.extend(superblock_steps(&superblock));
         steps
     }
 
     /// Where a block of the journal lies, in bytes.
     fn place_of(&self, block: u32) -> u64 {
-        let half = self.geometry.journal[self.superblock.journal_half as usize];
+        let half = self.geometry.journal[self.file.superblock().journal_half as usize];
         half.offset() + u64::from(block) * BLOCK_BYTES as u64
     }
 
     fn block_of(&self, commit: &Commit, block: u32) -> IoBuffer {
-        let stamp = BlockStamp { generation: self.superblock.journal_generation, durable: 0 };
+        let stamp =
+            BlockStamp { generation: self.file.superblock().journal_generation, durable: 0 };
         let new = commit.batch.iter().map(|wanted| Fact { tag: wanted.tag, up_to: commit.up_to });
         let facts =
             [self.mark(commit.tails)].into_iter().chain(commit.old.iter().copied()).chain(new);
-        journal::encode(&facts.map(Fact::to_forget).collect::<Vec<_>>(), block, stamp, &self.secret)
+        journal::encode(
+            &facts.map(Fact::to_forget).collect::<Vec<_>>(),
+            block,
+            stamp,
+            self.file.secret(),
+        )
     }
 
     /// These facts are durable, or the device failed; a failed block is written again by the next
@@ -240,27 +247,28 @@ impl Webcosm {
         let blocks = journal::blocks_for(facts.len() + 1);
         if blocks * 2 > self.forgetting.blocks() {
             self.forgetting.crowded = true;
-            let stuck = self.cannot_seal() || self.sync_failures > 0;
+            let stuck = self.cannot_seal() || !self.sync_failures.is_intact();
             if !stuck {
                 self.seal_facts(out);
                 if self.logs.iter().any(|log| log.behind() > 0) {
-                    self.run(vec![Step::Sync], After::Synced, now, out);
+                    self.run(vec![IoStep::Sync], After::Synced, now, out);
                 }
                 return;
             }
             if blocks >= self.forgetting.blocks() {
-                self.forgetting.broken = (self.sync_failures > 0).then_some(IoError::Device);
+                self.forgetting.broken =
+                    (!self.sync_failures.is_intact()).then_some(IoError::Device);
                 let batch = self.forgetting.queue.drain(..).collect();
                 return self.refuse(batch, RefusedReason::Busy, out);
             }
         }
         self.forgetting.crowded &= blocks * 2 > self.forgetting.blocks();
-        let superblock = self.next_half();
+        let superblock = self.file.next_superblock();
         // Segments that wait are given up too: a log without room could seal no facts, and the
         // journal would stay full.
         let tails = self.logs.each_ref().map(Log::next_tail);
         let (mut steps, blocks) = self.compaction_steps(&superblock, &facts, tails);
-        steps.extend(Self::superblock_steps(&superblock));
+        steps.extend(superblock_steps(&superblock));
         let unwritten = self.forgetting.unwritten.len();
         self.run(
             steps,
@@ -270,17 +278,6 @@ impl Webcosm {
         );
     }
 
-    /// The superblock after the journal's next move.
-    pub(crate) const fn next_half(&self) -> Superblock {
-        let generation = self.superblock.generation + 1;
-        Superblock {
-            generation,
-            journal_half: 1 - self.superblock.journal_half,
-            journal_generation: generation,
-            ..self.superblock
-        }
-    }
-
     /// Steps that write facts, and the first segments that count, to the half that will count; and
     /// the blocks they take.
     pub(crate) fn compaction_steps(
@@ -288,14 +285,14 @@ impl Webcosm {
         superblock: &Superblock,
         facts: &[Fact],
         tails: [Sequence; 2],
-    ) -> (Vec<Step>, u32) {
+    ) -> (Steps, u32) {
         let half = self.geometry.journal[superblock.journal_half as usize];
         let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
         let mark = self.mark(tails);
         let facts: Vec<Forget> =
             [&mark].into_iter().chain(facts).map(|fact| fact.to_forget()).collect();
-        let blocks = journal::encode(&facts, 0, stamp, &self.secret);
-        (vec![Step::Write(half.offset(), blocks), Step::Sync], journal::blocks_for(facts.len()))
+        let blocks = journal::encode(&facts, 0, stamp, self.file.secret());
+        (vec![IoStep::Write(half.offset(), blocks), IoStep::Sync], journal::blocks_for(facts.len()))
     }
 
     /// After a failed move nobody can say which half the superblock on disk names, so nothing more
@@ -309,7 +306,7 @@ impl Webcosm {
         match result {
             Ok(()) => {
                 LogName::ALL.into_iter().for_each(|log| self.give_up_to(log, tails[log as usize]));
-                self.superblock = superblock;
+                self.file.set_superblock(superblock);
                 self.forgetting.unwritten.drain(..unwritten);
                 let half = self.geometry.journal[superblock.journal_half as usize];
                 self.forgetting.begin(half, blocks);

@@ -10,8 +10,8 @@ pub(crate) mod forget;
 pub(crate) mod io_sequence;
 
 use crate::contract::{Key, Record, Ticket};
-use crate::journal::{BLOCK_BYTES, Forget};
 use crate::layout::{PAGE, Region};
+use crate::one_file::journal::{BLOCK_BYTES, Forget};
 use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
 use crate::webcosm::format::summary::Fact;
 use crate::webcosm::index::Tag;

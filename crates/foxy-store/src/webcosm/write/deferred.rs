@@ -29,6 +29,8 @@ const PART: usize = 2;
 pub struct Held {
     budget: WriteBudget,
     allowance: Allowance,
+    /// Bytes written that the allowance knows of.
+    bytes_spent: u64,
     records: Stage,
 }
 
@@ -36,16 +38,24 @@ impl Held {
     /// Nothing is held, under that budget.
     #[must_use]
     pub fn new(budget: WriteBudget) -> Self {
-        Self { budget, allowance: Allowance::new(budget.bytes_a_day), records: Stage::default() }
+        Self {
+            budget,
+            allowance: Allowance::new(budget.bytes_a_day),
+            bytes_spent: 0,
+            records: Stage::default(),
+        }
     }
 
-    /// So many bytes go to the device.
-    pub fn spend(&mut self, bytes: usize) {
-        self.allowance.spend(bytes);
-    }
-
-    /// Whether a newcomer is held back now.
-    fn takes(&mut self, distance: Distance, length: usize, now: Instant) -> bool {
+    /// Whether a newcomer is held back now, after `bytes_written` bytes since the start.
+    fn takes(
+        &mut self,
+        distance: Distance,
+        length: usize,
+        bytes_written: u64,
+        now: Instant,
+    ) -> bool {
+        self.allowance.spend(bytes_written - self.bytes_spent);
+        self.bytes_spent = bytes_written;
         let proves = match self.budget.newcomers {
             Newcomers::Heavy => distance.is_heavy(),
             Newcomers::All => true,
@@ -121,8 +131,13 @@ impl Webcosm {
         length: usize,
         now: Instant,
     ) -> bool {
-        let serving = self.phase == Phase::Serving;
-        serving && self.held.as_mut().is_some_and(|held| held.takes(distance, length, now))
+        let serving = self.life.phase() == Phase::Serving;
+        let bytes_written = self.file.bytes_written();
+        serving
+            && self
+                .held
+                .as_mut()
+                .is_some_and(|held| held.takes(distance, length, bytes_written, now))
     }
 
     /// Holds a record back; those that came first make room for it.
@@ -132,7 +147,7 @@ impl Webcosm {
         held.records.insert(Staged { record, ..staged }, now);
         while held.bytes() > held.budget.memory {
             for (Staged { key, .. }, _) in held.records.take(1) {
-                let tag = self.index.tag(key.hash(self.superblock.salt));
+                let tag = self.index.tag(key.hash(self.file.superblock().salt));
                 self.ghost.add(tag);
                 self.index.unstage(tag);
                 self.observer.statistics.held_dropped.add(1);

@@ -6,7 +6,7 @@ use crate::webcosm::format::geometry::{LogName, Segment, Sequence};
 use crate::webcosm::index::Tag;
 use crate::webcosm::write::write_buffer::Staged;
 use foxy_base::Instant;
-use foxy_device::IoBuffer;
+use foxy_device::{IoBuffer, IoId};
 use std::collections::HashMap;
 
 /// Batches in flight at once, so that reads find the device free now and then.
@@ -15,7 +15,7 @@ const BATCHES: usize = 4;
 /// Records that are being written, and the memory they are written from.
 #[derive(Debug, Default)]
 pub struct Flying {
-    records: HashMap<Key, (u64, Record)>,
+    records: HashMap<Key, (IoId, Record)>,
     batches: Vec<Segment>,
     /// Bytes of the records.
     pub bytes: usize,
@@ -67,7 +67,7 @@ impl Flying {
     }
 
     /// A batch is submitted.
-    pub fn begin(&mut self, io: u64, segment: Segment, items: Vec<Item>, bytes: usize) {
+    pub fn begin(&mut self, io: IoId, segment: Segment, items: Vec<Item>, bytes: usize) {
         self.batches.push(segment);
         self.bytes += bytes;
         self.records
@@ -75,7 +75,7 @@ impl Flying {
     }
 
     /// A batch is written or has failed.
-    pub fn end(&mut self, io: u64, batch: &Batch, buffer: Option<IoBuffer>) {
+    pub fn end(&mut self, io: IoId, batch: &Batch, buffer: Option<IoBuffer>) {
         if let Some(place) = self.batches.iter().position(|&segment| segment == batch.segment) {
             self.batches.swap_remove(place);
         }

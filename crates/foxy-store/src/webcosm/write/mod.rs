@@ -26,7 +26,7 @@ use crate::webcosm::write::pack::{Measured, Plan};
 use crate::webcosm::write::write_buffer::Staged;
 use crate::worth::Distance;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoError, IoOp};
+use foxy_device::{IoBuffer, IoError, IoId};
 
 /// The share of a whole batch, as a divisor, that may be left for the next one.
 const PATIENCE: usize = 4;
@@ -61,8 +61,8 @@ impl Webcosm {
         hint: PlacementHint,
         now: Instant,
     ) -> Result<Option<Answer>, RefusedReason> {
-        if !self.phase.serves() {
-            return Err(self.unable().1);
+        if !self.life.phase().serves() {
+            return Err(self.life.unable().1);
         }
         let whole = hint.size.max(record.len() as u64);
         let pages = (HEADER + record.len()).div_ceil(PAGE);
@@ -153,7 +153,7 @@ impl Webcosm {
         let copies = if log == LogName::Main { self.copies.bytes() } else { 0 };
         let full = stage.bytes() + copies >= self.settings.page_buffer;
         let old = stage.oldest().is_some_and(|since| since + self.settings.flush_after <= now);
-        let closing = self.phase == Phase::Closing && !stage.is_empty();
+        let closing = self.life.phase() == Phase::Closing && !stage.is_empty();
         full || old || closing || log == LogName::Main && self.copies.wanted()
     }
 
@@ -168,7 +168,7 @@ impl Webcosm {
         let segment = log.segment(log.next);
         log.next += 1;
         log.open = Some(OpenSegment { segment, page: 0, records: Vec::new() });
-        self.take_slot(segment, self.superblock.opens);
+        self.take_slot(segment, self.file.superblock().opens);
         true
     }
 
@@ -215,7 +215,9 @@ impl Webcosm {
         let record = &item.staged.record;
         let may_wait = match item.origin {
             Origin::Copied(_) => false,
-            Origin::Put(since) => self.phase.serves() && since + self.settings.flush_after > now,
+            Origin::Put(since) => {
+                self.life.phase().serves() && since + self.settings.flush_after > now
+            }
         };
         Measured { length: record.len(), cost: packed::cost(record), may_wait }
     }
@@ -253,7 +255,7 @@ impl Webcosm {
         let (segment, first) = (open.segment, open.page);
         let slot = self.geometry.slot(segment);
         let mut buffer = self.flying.buffer(plan.pages() as usize * PAGE);
-        let stamp = |page| Position::new(segment, page).stamp(self.superblock.opens);
+        let stamp = |page| Position::new(segment, page).stamp(self.file.superblock().opens);
         let bytes = buffer.as_mut();
         let mut learn = |number: usize, start: usize, extent: Extent| {
             let byte = u64::from(first) * PAGE as u64 + start as u64;
@@ -276,7 +278,7 @@ impl Webcosm {
                 *key,
                 stamp(first + page as u32),
                 record,
-                &self.secret,
+                self.file.secret(),
             );
             end = start + HEADER + record.len();
             learn(number, start, Extent::Pages((end.div_ceil(PAGE) - page) as u32));
@@ -289,7 +291,7 @@ impl Webcosm {
                 .iter()
                 .map(|&member| (items[member].staged.key, &items[member].staged.record));
             let page = &mut bytes[start..start + PAGE];
-            packed::encode(page, stamp(first + (start / PAGE) as u32), records, &self.secret);
+            packed::encode(page, stamp(first + (start / PAGE) as u32), records, self.file.secret());
             members.iter().for_each(|&member| learn(member, start, Extent::Packed));
         }
         open.page += plan.pages();
@@ -303,7 +305,7 @@ impl Webcosm {
         let written = items.iter().map(|item| item.staged.record.len()).sum();
         let offset = self.geometry.offset(slot, first);
         let pending = Pending::Batch(Batch { segment, keys, bytes: written });
-        let io = self.submit(IoOp::Write { file: self.file, offset, buffer }, pending, out);
+        let io = self.file.write(offset, buffer, pending, out);
         self.flying.begin(io, segment, items, written);
     }
 
@@ -311,7 +313,7 @@ impl Webcosm {
     /// the same; nothing more is written to their segment.
     pub(crate) fn batch_done(
         &mut self,
-        io: u64,
+        io: IoId,
         batch: &Batch,
         (result, buffer): (Result<(), IoError>, Option<IoBuffer>),
         out: &mut Outbox,

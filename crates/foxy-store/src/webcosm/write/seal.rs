@@ -7,7 +7,7 @@ use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
 use crate::webcosm::format::summary::{self, Fact, Listed, facts_in, pages_for};
 use crate::webcosm::io::Pending;
 use crate::webcosm::write::OpenSegment;
-use foxy_device::{IoBuffer, IoError, IoOp};
+use foxy_device::{IoBuffer, IoError};
 use std::collections::BTreeSet;
 
 /// Which segments have ended. One whose summary could not be written counts too: a fact says that
@@ -58,9 +58,9 @@ impl Webcosm {
         };
         let room = self.geometry.segment_pages - page - pages_for(records.len(), 0);
         let facts = self.forgetting.seal(segment, facts_in(room));
-        let (offset, buffer) = self.summary_of(segment, self.superblock.opens, &records, &facts);
-        let op = IoOp::Write { file: self.file, offset, buffer };
-        self.submit(op, Pending::Summary(segment), out);
+        let (offset, buffer) =
+            self.summary_of(segment, self.file.superblock().opens, &records, &facts);
+        self.file.write(offset, buffer, Pending::Summary(segment), out);
     }
 
     /// A segment's summary, and where it goes.
@@ -74,7 +74,7 @@ impl Webcosm {
         let pages = pages_for(records.len(), facts.len());
         let mut buffer = IoBuffer::zeroed(pages as usize * PAGE);
         let last = Position::new(segment, self.geometry.segment_pages - 1);
-        summary::encode(buffer.as_mut(), records, facts, last, life, &self.secret);
+        summary::encode(buffer.as_mut(), records, facts, last, life, self.file.secret());
         (
             self.geometry.offset(self.geometry.slot(segment), self.geometry.segment_pages - pages),
             buffer,

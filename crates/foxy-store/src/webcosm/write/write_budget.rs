@@ -25,7 +25,7 @@ impl Allowance {
     }
 
     /// So many bytes are written.
-    pub fn spend(&mut self, bytes: usize) {
+    pub fn spend(&mut self, bytes: u64) {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         self.left = self.left.saturating_sub(bytes).max(-self.a_day);
     }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_was_written_beyond_it_is_owed_for_a_day_at_most() {
         let mut allowance = Allowance::new(86_400);
-        allowance.spend(usize::MAX);
+        allowance.spend(u64::MAX);
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         assert!(allowance.is_spent(at(86_400)) && !allowance.is_spent(at(86_401)));
     }

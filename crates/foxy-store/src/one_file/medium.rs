@@ -2,8 +2,8 @@
 //! differ, and opens neither.
 
 use crate::layout::PAGE;
+use crate::one_file::superblock::{Found, Superblock, written_by_another};
 use crate::status::OpenStoreError;
-use crate::superblock::{Found, Superblock, written_by_another};
 use std::ops::Range;
 
 /// Bytes at the beginning of a block device that must be blank for a store to be begun on it.

@@ -6,11 +6,11 @@
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
 use crate::layout::PAGE;
-use crate::medium::{Medium, first_written};
 use crate::observe::Observer;
+use crate::one_file::medium::{Medium, first_written};
+use crate::one_file::superblock::{Found, Superblock};
 use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
 use crate::status::OpenStoreError;
-use crate::superblock::{Found, Superblock};
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
 /// Whether a store may be on a block device.

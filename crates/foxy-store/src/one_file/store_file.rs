@@ -1,0 +1,223 @@
+//! The file of a store: its superblock and secret, its operations in flight, and the steps that
+//! open and close it.
+
+use crate::beginning::AnewReason;
+use crate::contract::Outbox;
+use crate::observe::Observer;
+use crate::one_file::opening::{FirstSync, MediumWish, Opening, OpeningTurn};
+use crate::one_file::superblock::Superblock;
+use crate::record::Secret;
+use crate::settings::StoreSettings;
+use crate::status::OpenStoreError;
+use foxy_device::{FileId, IoBuffer, IoDone, IoId, IoOp};
+use std::collections::BTreeMap;
+
+/// What an operation in flight is for.
+enum Task<P> {
+    Open,
+    Close,
+    Scheme(P),
+}
+
+/// How the opening ended.
+#[derive(Debug)]
+pub enum Opened {
+    /// There is a fresh file of this many bytes.
+    Created(u64),
+    /// There is a store.
+    Found(Superblock),
+    /// It cannot be opened.
+    Failed(OpenStoreError),
+}
+
+/// What a completion means for the scheme.
+#[derive(Debug)]
+pub enum Completion<P> {
+    /// The opening has ended.
+    Opened(Opened),
+    /// An operation of the scheme, with its purpose.
+    Done(P, IoDone),
+}
+
+/// The file of one store. `P` names the purpose of an operation.
+pub struct StoreFile<P> {
+    opening: Opening,
+    observer: Observer,
+    superblock: Superblock,
+    secret: Secret,
+    next_io: u64,
+    pending: BTreeMap<u64, Task<P>>,
+    bytes_written: u64,
+    is_closed: bool,
+}
+
+impl<P> StoreFile<P> {
+    /// The file `name`, not opened yet. A file that must be created gets the size of the settings.
+    pub fn new(
+        name: &'static str,
+        settings: &StoreSettings,
+        observer: &Observer,
+        first_sync: FirstSync,
+        medium: MediumWish,
+    ) -> Self {
+        Self {
+            opening: Opening::new(name, settings, observer, first_sync, medium),
+            observer: observer.clone(),
+            superblock: Superblock::default(),
+            secret: Secret::new(0),
+            next_io: 0,
+            pending: BTreeMap::new(),
+            bytes_written: 0,
+            is_closed: false,
+        }
+    }
+
+    /// The name of the file in operations.
+    pub const fn id(&self) -> FileId {
+        self.opening.file()
+    }
+
+    /// Size, and limits of the size.
+    pub const fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// The superblock that counts.
+    pub const fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// The secret of that superblock.
+    pub const fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// Another superblock counts from now on.
+    pub fn set_superblock(&mut self, superblock: Superblock) {
+        if superblock.salt != self.secret.salt() {
+            self.secret = superblock.secret();
+        }
+        self.superblock = superblock;
+    }
+
+    /// The superblock after the next move of the journal to its other half.
+    pub const fn next_superblock(&self) -> Superblock {
+        let generation = self.superblock.generation + 1;
+        Superblock {
+            generation,
+            journal_half: 1 - self.superblock.journal_half,
+            journal_generation: generation,
+            ..self.superblock
+        }
+    }
+
+    /// Bytes of all writes submitted so far.
+    pub const fn bytes_written(&self) -> u64 {
+        self.bytes_written
+    }
+
+    fn submit_task(&mut self, op: IoOp, task: Task<P>, out: &mut Outbox) -> IoId {
+        if let IoOp::Write { buffer, .. } = &op {
+            self.bytes_written += buffer.len() as u64;
+        }
+        self.next_io += 1;
+        self.pending.insert(self.next_io, task);
+        out.submit(IoId(self.next_io), op);
+        IoId(self.next_io)
+    }
+
+    /// Submits an operation.
+    pub fn submit(&mut self, op: IoOp, purpose: P, out: &mut Outbox) -> IoId {
+        self.submit_task(op, Task::Scheme(purpose), out)
+    }
+
+    /// Submits a read of `length` bytes.
+    pub fn read(&mut self, offset: u64, length: usize, purpose: P, out: &mut Outbox) {
+        let op = IoOp::Read { file: self.id(), offset, buffer: IoBuffer::zeroed(length) };
+        self.submit(op, purpose, out);
+    }
+
+    /// Submits a write.
+    pub fn write(&mut self, offset: u64, buffer: IoBuffer, purpose: P, out: &mut Outbox) -> IoId {
+        self.submit(IoOp::Write { file: self.id(), offset, buffer }, purpose, out)
+    }
+
+    /// Submits a sync.
+    pub fn sync(&mut self, purpose: P, out: &mut Outbox) {
+        self.submit(IoOp::Sync { file: self.id() }, purpose, out);
+    }
+
+    /// Begins the opening; [`StoreFile::complete`] reports its end.
+    pub fn open(&mut self, out: &mut Outbox) {
+        self.submit_task(self.opening.begin(), Task::Open, out);
+    }
+
+    /// Gives up the content and begins anew, in a new file or on the same device. Returns the
+    /// outcome if it is known at once.
+    pub fn begin_anew(&mut self, reason: AnewReason, out: &mut Outbox) -> Option<Opened> {
+        let turn = self.opening.anew(reason);
+        self.follow(turn, out)
+    }
+
+    fn follow(&mut self, turn: OpeningTurn, out: &mut Outbox) -> Option<Opened> {
+        match turn {
+            OpeningTurn::Next(op) => {
+                self.submit_task(op, Task::Open, out);
+            }
+            OpeningTurn::Anew { close, create } => {
+                self.submit_task(close, Task::Close, out);
+                self.submit_task(create, Task::Open, out);
+            }
+            OpeningTurn::Created(size) => return Some(Opened::Created(size)),
+            OpeningTurn::Found(superblock) => return Some(Opened::Found(superblock)),
+            OpeningTurn::Failed(error) => return Some(Opened::Failed(error)),
+        }
+        None
+    }
+
+    /// Submits the close. Later completions are dropped.
+    pub fn close(&mut self, out: &mut Outbox) {
+        self.submit_task(IoOp::Close { file: self.id() }, Task::Close, out);
+        self.is_closed = true;
+    }
+
+    /// Removes and returns the purposes for which `select` returns true; their completions are
+    /// dropped.
+    pub fn take(&mut self, mut select: impl FnMut(&P) -> bool) -> Vec<P> {
+        let mut taken = Vec::new();
+        let pending = std::mem::take(&mut self.pending);
+        for (id, task) in pending {
+            match task {
+                Task::Scheme(purpose) if select(&purpose) => taken.push(purpose),
+                task => {
+                    self.pending.insert(id, task);
+                }
+            }
+        }
+        taken
+    }
+
+    /// Takes a completion, and counts a failure as a device error.
+    pub fn complete(&mut self, done: IoDone, out: &mut Outbox) -> Option<Completion<P>> {
+        let task = self.pending.remove(&done.id.0)?;
+        let is_expected = |&error: &_| match task {
+            Task::Open => self.opening.looks_for(error),
+            Task::Close => true,
+            Task::Scheme(_) => false,
+        };
+        if done.result.as_ref().is_err_and(|error| !is_expected(error)) {
+            self.observer.statistics.device_errors.add(1);
+        }
+        if self.is_closed {
+            return None;
+        }
+        match task {
+            Task::Open => {
+                let turn = self.opening.advance(done);
+                self.follow(turn, out).map(Completion::Opened)
+            }
+            Task::Close => None,
+            Task::Scheme(purpose) => Some(Completion::Done(purpose, done)),
+        }
+    }
+}
