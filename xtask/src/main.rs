@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let wanted: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match wanted.as_slice() {
-        ["ci"] => STEPS.iter().try_for_each(|(name, step)| run(name, *step)),
+        ["ci"] => all(),
         ["tidy", "--tighten"] => ratchet::tighten().map(|text| println!("{text}")),
         [name] => match STEPS.iter().find(|(step, _)| step == name) {
             Some((name, step)) => run(name, *step),
@@ -67,10 +67,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// Every step in order, each with its place among them.
+fn all() -> Result<(), String> {
+    STEPS.iter().enumerate().try_for_each(|(before, (name, step))| {
+        print!("[{} of {}] ", before + 1, STEPS.len());
+        run(name, *step)
+    })
+}
+
+/// Runs a step and says how long it took.
+#[expect(clippy::disallowed_methods, reason = "nothing decides by this time")]
 fn run(name: &str, step: Step) -> Result<(), String> {
     println!("xtask {name} …");
+    let begun = std::time::Instant::now();
     let text = step().map_err(|text| format!("xtask {name} failed\n{text}"))?;
-    println!("xtask {name}: {text}");
+    println!("xtask {name}: {text} ({} s)", begun.elapsed().as_secs());
     Ok(())
 }
 

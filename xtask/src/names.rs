@@ -18,6 +18,24 @@ pub fn repeated_types(files: &[SourceFile]) -> usize {
     names.values().map(|count| count - 1).sum()
 }
 
+/// A longer name of a function is a sentence.
+const LONG: usize = 80;
+
+/// Functions, tests among them, whose name is too long.
+pub fn long_names(files: &[SourceFile]) -> usize {
+    let sources = files.iter().filter(|file| file.path.ends_with(".rs"));
+    sources
+        .flat_map(|file| file.text.lines().filter_map(function))
+        .filter(|name| name.len() > LONG)
+        .count()
+}
+
+/// The name of the function that a line declares.
+fn function(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("fn ")?;
+    rest.split_once(['(', '<']).map(|(name, _)| name)
+}
+
 /// The crate of a source file, and the file's path in `src/`.
 pub fn module(path: &str) -> Option<(&str, &str)> {
     let (name, source) = path.strip_prefix("crates/")?.split_once("/src/")?;
@@ -53,6 +71,14 @@ fn declared(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_with_a_name_of_more_than_80_characters_counts() {
+        let file = |text: String| SourceFile { path: "a.rs".into(), text };
+        let (fits, long) = ("a".repeat(80), "a".repeat(81));
+        let files = [file(format!("async fn {fits}() {{\n    pub fn {long}<T>(")), file(long)];
+        assert_eq!(long_names(&files), 1);
+    }
 
     #[test]
     fn a_name_counts_once_for_each_type_after_the_first_of_its_crate() {

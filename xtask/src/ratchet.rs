@@ -24,7 +24,7 @@ struct Measure {
     take: fn(&[SourceFile]) -> usize,
 }
 
-const MEASURES: [Measure; 6] = [
+const MEASURES: [Measure; 7] = [
     Measure { key: "long_files", counts: "source files over 500 lines", take: long_files },
     Measure {
         key: "crowded_folders",
@@ -50,6 +50,11 @@ const MEASURES: [Measure; 6] = [
         key: "repeated_types",
         counts: "types of a crate whose name another type has",
         take: names::repeated_types,
+    },
+    Measure {
+        key: "long_names",
+        counts: "functions, tests among them, whose name has more than 80 characters",
+        take: names::long_names,
     },
 ];
 
