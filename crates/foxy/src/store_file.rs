@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
-use crate::serve::purge_list;
+use crate::serve::purge::list;
 use foxy_device::{IoError, ReadOnlyFile, ReadOnlyFolder, RootError, StorePath};
 use foxy_schemes::stream_packetizer::{self, open::judge_size};
 use foxy_schemes::{SCHEMES, SchemeName};
@@ -154,7 +154,7 @@ impl StoreFile {
     /// A store of which nothing but zeros is left was begun all the same where the list of purges
     /// lies beside it.
     fn judged_by_folder(&self, refused: Refused) -> Refused {
-        let begun = || self.path.with_file_name(purge_list::NAME).is_file();
+        let begun = || self.path.with_file_name(list::NAME).is_file();
         if refused == Refused::Blank && begun() { Refused::ContentLost } else { refused }
     }
 

@@ -1,7 +1,7 @@
 //! Asks a running foxy's admin server: where it is, with which token, and one request.
 
 use crate::failure::Failure;
-use crate::serve::token_file;
+use crate::serve::admin::access::read_token_word;
 use crate::settings::{self, machine::Machine};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::io::{Read, Write};
@@ -66,7 +66,7 @@ impl AdminClient {
             .cloned()
             .or(settings.access.admin_token_file);
         let authorization = match token_file {
-            Some(path) => format!("Authorization: Bearer {}\r\n", token_file::word(&path)?),
+            Some(path) => format!("Authorization: Bearer {}\r\n", read_token_word(&path)?),
             None => String::new(),
         };
         Ok(Self { address, authorization })

@@ -3,7 +3,7 @@
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
-use crate::serve::{admin_explain, query};
+use crate::serve::admin::requests::{encode, header_field};
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
@@ -28,11 +28,11 @@ pub fn command() -> Command {
 /// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let url = matches.get_one::<String>("url").expect("clap requires it");
-    let mut target = format!("/explain?url={}", query::encoded(url));
+    let mut target = format!("/explain?url={}", encode(url));
     for line in matches.get_many::<String>("field").into_iter().flatten() {
-        admin_explain::field(line).map_err(|text| Failure::Unusable(format!("--field: {text}")))?;
+        header_field(line).map_err(|text| Failure::Unusable(format!("--field: {text}")))?;
         target.push_str("&field=");
-        target.push_str(&query::encoded(line));
+        target.push_str(&encode(line));
     }
     let answer = AdminClient::new(matches)?.ask("GET", &target, "")?;
     if matches.get_flag("json") {

@@ -1,74 +1,53 @@
-//! What `foxy serve` does around the proxy: opens listeners, log and stores, says where everything
-//! is, serves until a signal, and closes everything in order.
+//! `foxy serve` around the proxy: opens listeners, log and stores, reports where everything is, serves
+//! until a signal, and closes everything in order.
 
-mod access_line;
 mod access_log;
-mod admin;
-mod admin_access;
-pub mod admin_explain;
-mod admin_purge;
-mod authorities;
-mod block_device;
-mod certificates;
-mod directory;
+pub mod admin;
 pub mod disk;
-mod disk_health;
-mod exposition;
-mod facts;
-mod file_watch;
-mod interception;
-mod kept_clock;
 pub mod listeners;
-mod log_queue;
-mod metrics;
 mod opening;
-mod out_of_use;
 pub mod process;
 mod proxy_settings;
-mod purge_journal;
-pub mod purge_list;
-mod purge_series;
-pub mod query;
-mod refused_destinations;
-mod room;
-mod stopping;
-mod store_set;
+pub mod purge;
+mod status;
 mod stores;
-pub mod token_file;
-mod wear;
+mod tls;
 mod welcome;
 
-pub use interception::of as interception_of;
 pub use opening::{Extra, RunningProxy, open};
+pub use tls::interception;
 pub use welcome::OpenStore;
 
 use crate::failure::Failure;
 use crate::settings::{Loaded, Settings};
 use crate::signals::{self, SignalWish, Signals};
 use crate::terminal::{self, Level};
-use admin::Facts;
-use certificates::Reloadable;
-use facts::{RunningFacts, StoreFacts, Trouble};
-use file_watch::FileWatch;
+use access_log::refused_destinations::RefusedDestinations;
+use admin::Operated;
 use foxy_base::clock;
 use listeners::listen;
-use refused_destinations::RefusedDestinations;
+use opening::keep_doubts;
+use status::{ProxyStatus, Trouble, WatchedStore};
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use stores::RunningStore;
+use stores::health::FileWatch;
+use tls::ReloadableTls;
+use tokio::sync::oneshot;
 use tokio::task::LocalSet;
-use welcome::WelcomeFacts;
+use welcome::Welcome;
 
-/// How often troubles are looked for.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Time between looks for troubles.
+const TROUBLE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between looks for a silent disk during a stop.
+const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// Time that the lists of purges may take when a disk hangs; they may lie on another disk.
+const LISTS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs until a signal stops it.
-///
-/// # Errors
-/// Something cannot be opened; nobody was served then.
+/// Serves until a signal. An error before that means that nobody was served.
 pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
@@ -92,28 +71,24 @@ async fn operate(
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     let mut signals = Signals::listen().map_err(failed)?;
     let stores: Vec<OpenStore> = running.stores.iter().map(|store| store.facts.clone()).collect();
-    let opened = WelcomeFacts {
+    let addresses = running.proxy.addresses();
+    let welcome = Welcome {
         settings: &loaded.settings,
         file: loaded.file.as_deref(),
-        listen: running
-            .proxy
-            .addresses()
-            .first()
-            .copied()
-            .unwrap_or(loaded.settings.network.listen),
-        listen_tls: running.proxy.addresses().get(1).copied(),
+        listen: addresses.first().copied().unwrap_or(loaded.settings.network.listen),
+        listen_tls: addresses.get(1).copied(),
         admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
         stores: &stores,
     };
-    let facts = Rc::new(facts(&running, &loaded.settings).map_err(failed)?);
+    let status = Rc::new(status(&running, &loaded.settings).map_err(failed)?);
     if let Some(listener) = admin {
         listener.set_nonblocking(true).map_err(failed)?;
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        tokio::task::spawn_local(admin::run(listener, Rc::clone(&facts) as Rc<dyn Facts>));
+        tokio::task::spawn_local(admin::run(listener, Rc::clone(&status) as Rc<dyn Operated>));
     }
     let refused = Arc::clone(&running.refused);
-    let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&facts), refused));
-    terminal::report(Level::Info, &opened.message());
+    let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&status), refused));
+    terminal::report(Level::Info, &welcome.message());
     process::notify("READY=1");
     loop {
         match signals.next().await {
@@ -127,8 +102,8 @@ async fn operate(
     }
     process::notify("STOPPING=1");
     watching.abort();
-    facts.stopping.set(true);
-    stopping::stop(running, &mut signals, &facts, loaded.settings.operation.stop_after).await;
+    status.is_stopping.set(true);
+    stop(running, &mut signals, &status, loaded.settings.operation.stop_after).await;
     Ok(())
 }
 
@@ -140,7 +115,7 @@ fn reopen_log(running: &RunningProxy, signal: &str) {
 }
 
 fn reload_certificates(running: &RunningProxy) {
-    match running.certificates.as_ref().map(Reloadable::reload) {
+    match running.certificates.as_ref().map(ReloadableTls::reload) {
         Some(Ok(())) => terminal::report(Level::Info, "foxy: certificates read anew (SIGHUP)"),
         Some(Err(why)) => {
             let text = format!("foxy: {why}; the certificates in use stay (SIGHUP)");
@@ -150,45 +125,101 @@ fn reload_certificates(running: &RunningProxy) {
     }
 }
 
-fn facts(running: &RunningProxy, settings: &Settings) -> std::io::Result<RunningFacts> {
-    let store = |store: &RunningStore| {
-        StoreFacts::new(store.facts.folder.display().to_string(), store.shard.handle())
+fn status(running: &RunningProxy, settings: &Settings) -> std::io::Result<ProxyStatus> {
+    let watched = |store: &RunningStore| {
+        WatchedStore::new(store.facts.folder.display().to_string(), store.shard.handle())
     };
     let files = running.stores.iter().map(RunningStore::file).collect();
-    Ok(RunningFacts {
+    Ok(ProxyStatus {
         proxy: running.proxy.gauges(),
         purger: running.proxy.purger(),
         token: running.token.clone(),
         hosts: settings.network.admin_hosts.clone(),
-        stores: running.stores.iter().map(store).collect(),
+        stores: running.stores.iter().map(watched).collect(),
         set: running.set.clone(),
         files: FileWatch::start(files)?,
         lists: running.lists.clone(),
         log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
         started: clock::wall(),
-        stopping: Cell::new(false),
+        is_stopping: Cell::new(false),
     })
 }
 
-/// Reports each new trouble once, and its end, and what destinations were refused; stores that are
-/// worn out are taken out of use.
-async fn report_troubles(facts: Rc<RunningFacts>, refused: Arc<RefusedDestinations>) {
+/// Reports each trouble when it begins and when it ends, reports refused destinations, and takes
+/// worn stores out of use.
+async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinations>) {
     let mut known: Vec<Trouble> = Vec::new();
     loop {
-        facts.take_out_worn_stores(clock::monotonic());
-        let troubles = facts.look();
-        for Trouble { text, is_left_out, .. } in
-            troubles.iter().filter(|trouble| !known.contains(*trouble))
-        {
-            let without = if *is_left_out { " without it" } else { "" };
-            terminal::report(Level::Warning, &format!("foxy: {text}; serving goes on{without}"));
+        status.take_out_worn_stores(clock::monotonic());
+        let troubles = status.current_troubles();
+        for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
+            let without = if trouble.is_left_out { " without it" } else { "" };
+            let text = format!("foxy: {}; serving goes on{without}", trouble.text);
+            terminal::report(Level::Warning, &text);
         }
-        let ended = |trouble: &&Trouble| !troubles.contains(*trouble) && facts.is_over(trouble);
-        for Trouble { text, .. } in known.iter().filter(ended) {
+        let has_ended =
+            |trouble: &&Trouble| !troubles.contains(*trouble) && status.is_over(trouble);
+        for Trouble { text, .. } in known.iter().filter(has_ended) {
             terminal::report(Level::Info, &format!("foxy: over: {text}"));
         }
         known = troubles;
         refused.take().iter().for_each(|text| terminal::report(Level::Warning, text));
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(TROUBLE_LOOK_INTERVAL).await;
+    }
+}
+
+/// Lets requests in progress end, then closes the stores and the log. A second signal ends foxy at
+/// once. So does a disk that hangs after the requests have had their time: that costs what was not
+/// written, as the stores survive any end.
+async fn stop(
+    running: RunningProxy,
+    signals: &mut Signals,
+    status: &ProxyStatus,
+    stop_after: Duration,
+) {
+    terminal::report(
+        Level::Info,
+        "foxy: stopping when requests in progress have ended; again to stop at once",
+    );
+    let Some(ended) = in_thread("stop", move || running.close()) else { return };
+    let again = async { while signals.next().await != SignalWish::Stop {} };
+    tokio::select! {
+        _ = ended => terminal::report(Level::Info, "foxy: stopped"),
+        () = again => terminal::report(Level::Warning, "foxy: stopped at once"),
+        folder = silent_folder(status, stop_after) => {
+            let purger = status.purger.clone();
+            if let Some(kept) = in_thread("doubts", move || keep_doubts(&purger)) {
+                // Lists on a disk that hangs cannot be written; that is as after a kill.
+                let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;
+            }
+            let text = format!(
+                "foxy: store {folder}: its disk does not answer; stopped without it, and what was not written is lost"
+            );
+            terminal::report(Level::Warning, &text);
+        }
+    }
+}
+
+/// Calls `work` in a thread. The receiver resolves when it is done; `None` if the system gives no
+/// thread.
+fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Option<oneshot::Receiver<()>> {
+    let (done, ended) = oneshot::channel();
+    let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+        work();
+        let _nobody_waits = done.send(());
+    });
+    thread.ok().map(|_| ended)
+}
+
+/// Waits until `stop_after` has passed and a store's disk does not answer. Returns its folder.
+async fn silent_folder(status: &ProxyStatus, stop_after: Duration) -> String {
+    let since = clock::monotonic() + stop_after;
+    loop {
+        tokio::time::sleep(STOP_LOOK_INTERVAL).await;
+        if clock::monotonic() >= since
+            && let Some(folder) = status.silent_folder()
+        {
+            return folder.to_owned();
+        }
     }
 }

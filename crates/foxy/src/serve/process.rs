@@ -1,8 +1,8 @@
 //! What the system says of this process and lets it do: its CPU time, memory and open files, and
 //! the service manager's notification.
 
-use super::exposition::{Exposition, FamilyKind};
 use crate::process_table::Process;
+use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;

@@ -8,38 +8,30 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// One opened store.
 #[derive(Clone, Debug)]
 pub struct OpenStore {
-    /// Its folder.
     pub folder: PathBuf,
-    /// Bytes it may take.
     pub size: ByteSize,
-    /// How objects lie in it.
     pub scheme: SchemeName,
-    /// What carries its reads and writes out.
+    /// Name of the device that carries out reads and writes.
     pub device: String,
 }
 
-/// What is known once everything is open.
-pub struct WelcomeFacts<'a> {
-    /// The settings in force.
+/// Facts that are known once everything is open.
+pub struct Welcome<'a> {
     pub settings: &'a Settings,
     /// The configuration file, if one was read.
     pub file: Option<&'a Path>,
-    /// Where clients connect, with the port the system chose.
+    /// With the port that the system chose.
     pub listen: SocketAddr,
-    /// Where they connect over TLS, if anywhere.
     pub listen_tls: Option<SocketAddr>,
-    /// The admin server's address, if there is one.
     pub admin: Option<SocketAddr>,
-    /// The stores.
     pub stores: &'a [OpenStore],
 }
 
-impl WelcomeFacts<'_> {
-    /// The message.
+impl Welcome<'_> {
     pub fn message(&self) -> String {
+        let access = &self.settings.access;
         let mut text = format!("foxy {} is ready\n", env!("CARGO_PKG_VERSION"));
         let mut row = |name: &str, value: String| {
             writeln!(text, "  {name:<11} {value}").expect("a String takes all");
@@ -52,20 +44,14 @@ impl WelcomeFacts<'_> {
             Some(admin) => row("admin", format!("http://{admin}/metrics, http://{admin}/healthz")),
             None => row("admin", "off".into()),
         }
-        for store in self.stores {
-            let scheme = store.scheme;
-            let folder = store.folder.display();
-            row("store", format!("{folder} ({}, {scheme}, {})", store.size, store.device));
+        for OpenStore { folder, size, scheme, device } in self.stores {
+            row("store", format!("{} ({size}, {scheme}, {device})", folder.display()));
         }
         if self.stores.is_empty() {
             row("store", "none; responses are kept in memory only".into());
         }
-        if let Some(folder) = self
-            .settings
-            .access
-            .intercept_ca
-            .as_deref()
-            .filter(|_| !self.settings.access.intercept_hosts.is_empty())
+        if let Some(folder) = &access.intercept_ca
+            && !access.intercept_hosts.is_empty()
         {
             row("intercepts", self.intercepts(folder));
         }
@@ -76,7 +62,7 @@ impl WelcomeFacts<'_> {
             Some(file) => row("settings", format!("{} (foxy check prints all)", file.display())),
             None => row("settings", "command line and defaults; no file was found".into()),
         }
-        text + &self.next()
+        text + &self.next_step()
     }
 
     fn role(&self) -> String {
@@ -89,13 +75,14 @@ impl WelcomeFacts<'_> {
         }
     }
 
-    /// For which hosts and for whom foxy ends TLS itself.
+    /// The hosts and clients for which foxy ends TLS itself.
     fn intercepts(&self, authority: &Path) -> String {
-        const SHOWN: usize = 5;
+        const MAX_SHOWN: usize = 5;
         let hosts = &self.settings.access.intercept_hosts;
-        let mut names: Vec<String> = hosts.iter().take(SHOWN).map(ToString::to_string).collect();
-        if hosts.len() > SHOWN {
-            names.push(format!("{} more (foxy check prints all)", hosts.len() - SHOWN));
+        let mut names: Vec<String> =
+            hosts.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+        if hosts.len() > MAX_SHOWN {
+            names.push(format!("{} more (foxy check prints all)", hosts.len() - MAX_SHOWN));
         }
         let (names, listen, authority) = (names.join(", "), self.listen, authority.display());
         format!("HTTPS to {names}, for every client of http://{listen} (authority {authority})")
@@ -110,7 +97,7 @@ impl WelcomeFacts<'_> {
         }
     }
 
-    fn next(&self) -> String {
+    fn next_step(&self) -> String {
         let listen = self.listen;
         let command = match self.settings.network.origin {
             Some(_) => format!("curl -sD - -o /dev/null http://{listen}/"),
@@ -128,7 +115,7 @@ mod tests {
     use crate::settings::{self, machine::Machine};
 
     #[test]
-    fn the_message_says_that_interception_is_on_for_which_hosts_and_clients() {
+    fn the_message_names_intercepted_hosts_and_clients() {
         let hosts =
             |hosts: &str| message(&format!("intercept-ca = \"/ca\"\nintercept-hosts = [{hosts}]"));
         let text = hosts("\"a.test\", \"*.b.test\"");
@@ -152,7 +139,7 @@ mod tests {
             scheme: SchemeName::StreamPacketizer,
             device: "io_uring".into(),
         };
-        let opened = WelcomeFacts {
+        let opened = Welcome {
             settings: &loaded.settings,
             file: Some(Path::new("/etc/foxy/foxy.toml")),
             listen: "127.0.0.1:4000".parse().expect("an address"),
@@ -164,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_says_where_everything_is_and_what_to_type() {
+    fn the_message_names_every_part_and_the_next_command() {
         let text = message("memory = \"64M\"");
         for part in [
             "proxy       http://127.0.0.1:4000 (forward proxy to public addresses)",
@@ -180,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reverse_proxy_is_tried_without_a_proxy_flag() {
+    fn the_next_command_for_a_reverse_proxy_has_no_proxy_flag() {
         let text =
             message("origin = \"http://127.0.0.1:8080\"\nadmin = \"off\"\naccess-log = \"off\"");
         assert!(text.contains("reverse proxy for http://127.0.0.1:8080"), "{text}");

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// What is said where a folder is missing.
 pub const NO_FOLDER: &str = "the path of a folder is empty; write one such as /var/cache/foxy";
 /// Bounds of a store's size in bytes, as for the setting `size`.
-pub const SIZES: RangeInclusive<u64> = 16 << 20..=64 << 40;
+pub const STORE_BYTES: RangeInclusive<u64> = 16 << 20..=64 << 40;
 
 /// A store; what is not given is as for all stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,9 +86,9 @@ impl StoreChoice {
     /// Itself, unless its values do not go together.
     pub fn judged(self) -> Result<Self, String> {
         if let Some(size) = self.size
-            && !SIZES.contains(&size.0)
+            && !STORE_BYTES.contains(&size.0)
         {
-            let (least, most) = (ByteSize(*SIZES.start()), ByteSize(*SIZES.end()));
+            let (least, most) = (ByteSize(*STORE_BYTES.start()), ByteSize(*STORE_BYTES.end()));
             return Err(format!("a store of {size} cannot be made; it must be {least} to {most}"));
         }
         let sizes = self.sizes();

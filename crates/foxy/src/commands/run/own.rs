@@ -38,7 +38,7 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     let tally = Arc::new(Tally::default());
     let extra = Extra {
         sink: Some(Arc::clone(&tally) as Arc<dyn AccessSink>),
-        interception: Some(serve::interception_of(authority, &hosts)?),
+        interception: Some(serve::interception(authority, &hosts)?),
         locked: locked.into_iter().collect(),
     };
     let running = serve::open(&settings, None, extra)?;

@@ -1,0 +1,88 @@
+//! The access log: a worker's thread formats each record as a line, another thread writes the lines.
+//! SIGHUP opens the file anew.
+
+mod line;
+pub mod queue;
+pub mod refused_destinations;
+
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::settings::values::Output;
+use crate::terminal::{self, Level};
+use foxy_proxy::request::access::{AccessRecord, AccessSink};
+use line::AccessFormat;
+use queue::{LogQueue, LogWriter, Sink};
+use std::cell::RefCell;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct AccessLog {
+    format: AccessFormat,
+    queue: Arc<LogQueue>,
+}
+
+thread_local! {
+    static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl AccessSink for AccessLog {
+    fn record(&self, record: &AccessRecord<'_>) {
+        LINE.with_borrow_mut(|line| {
+            line.clear();
+            self.format.write(record, line);
+            self.queue.push(line);
+        });
+    }
+}
+
+#[derive(Debug)]
+pub struct OpenLog {
+    pub sink: Arc<AccessLog>,
+    pub queue: Arc<LogQueue>,
+    pub writer: LogWriter,
+}
+
+/// Opens the access log; `None` when it is off.
+pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
+    let output = settings.operation.access_log.clone();
+    let file: Sink = match &output {
+        Output::Off => return Ok(None),
+        Output::Standard => Box::new(std::io::stdout()),
+        Output::File(path) => append(path).map_err(|error| {
+            Failure::Unusable(format!(
+                "cannot open the access log {} (--access-log): {error}; \
+                 name a file this user may write, `-` for standard output, or `off`",
+                path.display()
+            ))
+        })?,
+    };
+    let queue = Arc::new(LogQueue::new(settings.network.workers));
+    let format = AccessFormat::named(settings.operation.access_log_format)
+        .expect("the setting's words are the formats");
+    let sink = Arc::new(AccessLog { format, queue: Arc::clone(&queue) });
+    let writer = LogWriter::start(Arc::clone(&queue), file, Box::new(move || reopen(&output)))
+        .map_err(|error| {
+            Failure::Failed(format!("cannot start the access log's writer: {error}"))
+        })?;
+    Ok(Some(OpenLog { sink, queue, writer }))
+}
+
+/// Opens the output anew. A failure is reported, and the writer keeps its output.
+fn reopen(output: &Output) -> std::io::Result<Sink> {
+    match output {
+        Output::Off | Output::Standard => Ok(Box::new(std::io::stdout())),
+        Output::File(path) => append(path).inspect_err(|error| {
+            let text = format!(
+                "cannot open the access log {} anew: {error}; it stays as it is",
+                path.display()
+            );
+            terminal::report(Level::Warning, &text);
+        }),
+    }
+}
+
+fn append(path: &Path) -> std::io::Result<Sink> {
+    Ok(Box::new(OpenOptions::new().append(true).create(true).open(path)?))
+}

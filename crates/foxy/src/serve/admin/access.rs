@@ -1,0 +1,193 @@
+//! Access to the admin server: its token, and the checks that keep web pages out. A page may ask
+//! neither as itself nor under a name that it has turned to this machine (DNS rebinding).
+
+use crate::failure::Failure;
+use crate::secret_file::{self, SecretError};
+use foxy_proxy::core::token::{TOKEN_LEAST, Token};
+use foxy_proxy::intercept::{HostName, HostPattern};
+use std::path::Path;
+
+/// Request fields that tell where a request comes from and which host it is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Claims<'a> {
+    pub host: Option<&'a [u8]>,
+    pub has_second_host: bool,
+    pub origin: Option<&'a [u8]>,
+    pub sec_fetch_site: Option<&'a [u8]>,
+}
+
+/// Why the admin server refuses a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessRefusal {
+    RepeatedHost,
+    /// The Host is no address, not `localhost` and not in `admin-hosts`.
+    Host,
+    WebPage,
+}
+
+impl AccessRefusal {
+    pub const fn status(self) -> &'static str {
+        match self {
+            Self::RepeatedHost => "400 Bad Request",
+            Self::Host => "421 Misdirected Request",
+            Self::WebPage => "403 Forbidden",
+        }
+    }
+
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::RepeatedHost => "the request has two Host fields; send one (admin-host)",
+            Self::Host => {
+                "the Host is neither an address nor localhost; add its name to `admin-hosts` \
+                 (admin-host)"
+            }
+            Self::WebPage => "the admin server refuses requests of web pages (admin-web-page)",
+        }
+    }
+}
+
+/// Judges a request. A request without Host is accepted: no browser sends one.
+pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefusal> {
+    if claims.has_second_host {
+        return Err(AccessRefusal::RepeatedHost);
+    }
+    if claims.host.is_some_and(|host| !is_accepted(host, hosts)) {
+        return Err(AccessRefusal::Host);
+    }
+    let is_own = claims.sec_fetch_site.is_none_or(|site| matches!(site, b"none" | b"same-origin"));
+    if claims.origin.is_some() || !is_own { Err(AccessRefusal::WebPage) } else { Ok(()) }
+}
+
+/// Whether a Host, with or without a port, is an address, `localhost`, or in the list.
+fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
+    let Ok(text) = std::str::from_utf8(host) else { return false };
+    let bare = match text.rsplit_once(':') {
+        Some((bare, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => bare,
+        _ => text,
+    };
+    match HostName::parse(bare) {
+        Some(HostName::Address(_)) => true,
+        Some(HostName::Name(name)) => {
+            name.eq_ignore_ascii_case("localhost")
+                || hosts.iter().any(|pattern| pattern.matches(HostName::Name(name)))
+        }
+        None => false,
+    }
+}
+
+/// Reads the token of the admin server and of PURGE.
+pub fn read_token(path: &Path) -> Result<Token, Failure> {
+    Ok(Token::new(&read_token_word(path)?).expect("`read_token_word` has checked it"))
+}
+
+/// Reads the token as text, to send it.
+pub fn read_token_word(path: &Path) -> Result<String, Failure> {
+    let name = path.display();
+    let unusable =
+        |what: &str| Failure::Unusable(format!("the token file {name} (admin-token-file) {what}"));
+    let right = format!(
+        "write one word of at least {TOKEN_LEAST} characters to it, as `openssl rand -hex 32` makes"
+    );
+    let content = secret_file::read(path).map_err(|error| match error {
+        SecretError::Unreadable(_) => unusable(&format!("{error}; {right}")),
+        _ => unusable(&error.to_string()),
+    })?;
+    let word = String::from_utf8_lossy(&content).trim().to_owned();
+    Token::new(&word).map(|_| word).ok_or_else(|| unusable(&format!("holds no token; {right}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn judged(host: &str, hosts: &[&str]) -> Result<(), AccessRefusal> {
+        let hosts: Vec<_> = hosts.iter().map(|host| host.parse().expect("a host")).collect();
+        judge(Claims { host: Some(host.as_bytes()), ..Claims::default() }, &hosts)
+    }
+
+    #[test]
+    fn addresses_localhost_and_the_listed_names_are_answered() {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:3129",
+            "[::1]",
+            "[::1]:3129",
+            "192.0.2.1:80",
+            "localhost",
+            "LOCALHOST:3129",
+        ] {
+            assert_eq!(judged(host, &[]), Ok(()), "{host}");
+        }
+        for host in ["localhost.", "localhost.:3129", "foxy.test", "Foxy.Test.:3129"] {
+            assert_eq!(judged(host, &["foxy.test"]), Ok(()), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_listed_is_refused() {
+        for host in [
+            "evil.test:3129",
+            "127.0.0.1.evil.test",
+            "127.0.0.1.",
+            "localhost.evil.test",
+            "evillocalhost",
+            "foxy.test.evil.test",
+            "2130706433",
+            "0x7f.0.0.1",
+            "127.1",
+            "::1",
+            "[::1",
+            "[::1].evil.test",
+            "user@127.0.0.1",
+            "127.0.0.1:80:80",
+            "127.0.0.1:x",
+            "",
+        ] {
+            assert_eq!(judged(host, &["foxy.test"]), Err(AccessRefusal::Host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_web_page_is_refused_whatever_host_it_asks() {
+        let sent = |origin: Option<&'static str>, site: Option<&'static str>| {
+            let host = Some(&b"127.0.0.1"[..]);
+            let claims = Claims {
+                host,
+                origin: origin.map(str::as_bytes),
+                sec_fetch_site: site.map(str::as_bytes),
+                has_second_host: false,
+            };
+            judge(claims, &[])
+        };
+        for site in [None, Some("none"), Some("same-origin")] {
+            assert_eq!(sent(None, site), Ok(()), "{site:?}");
+            assert_eq!(sent(Some("null"), site), Err(AccessRefusal::WebPage), "{site:?}");
+        }
+        for site in ["cross-site", "same-site", "", "Cross-Site"] {
+            assert_eq!(sent(None, Some(site)), Err(AccessRefusal::WebPage), "{site}");
+        }
+    }
+
+    #[test]
+    fn a_token_file_holds_one_long_word_that_is_private() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("token");
+        let missing = read_token(&path).expect_err("no file").to_string();
+        assert!(missing.contains("token (admin-token-file) cannot be read"), "{missing}");
+        std::fs::write(&path, "0123456789abcdef\n").expect("written");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("changed");
+        let public = read_token(&path).expect_err("every user may read it").to_string();
+        assert!(public.contains("(admin-token-file) may be read by every user"), "{public}");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("changed");
+        assert!(read_token(&path).is_ok_and(|token| token.is(b"0123456789abcdef")));
+        std::fs::write(&path, "too short\n").expect("written");
+        assert!(
+            read_token(&path)
+                .expect_err("too short")
+                .to_string()
+                .contains("at least 16 characters")
+        );
+    }
+}

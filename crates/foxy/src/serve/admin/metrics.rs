@@ -1,0 +1,155 @@
+//! `/metrics`: counters and gauges in Prometheus' text format, version 0.0.4.
+
+use crate::serve::access_log::queue::LogQueue;
+use foxy_proxy::core::counters::Counter;
+use foxy_proxy::server::Gauges;
+use foxy_store::statistics::{Measure, MeasureKind};
+use std::fmt::{Display, Write};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FamilyKind {
+    /// Starts at zero and only grows; its name ends in `_total`.
+    Counter,
+    Gauge,
+}
+
+/// A document that grows family by family.
+#[derive(Debug, Default)]
+pub struct Exposition {
+    text: String,
+}
+
+impl Exposition {
+    /// Adds a family with one sample without labels.
+    pub fn single(&mut self, name: &str, kind: FamilyKind, help: &str, value: impl Display) {
+        self.family(name, kind, help, [(&[] as &[(&str, &str)], value)]);
+    }
+
+    /// Adds a family. Samples are pairs of labels and value. A family without samples is left out.
+    pub fn family<'a, V: Display>(
+        &mut self,
+        name: &str,
+        kind: FamilyKind,
+        help: &str,
+        samples: impl IntoIterator<Item = (&'a [(&'a str, &'a str)], V)>,
+    ) {
+        let mut samples = samples.into_iter().peekable();
+        if samples.peek().is_none() {
+            return;
+        }
+        let kind = match kind {
+            FamilyKind::Counter => "counter",
+            FamilyKind::Gauge => "gauge",
+        };
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+        for (labels, value) in samples {
+            self.line(format_args!("{name}{} {value}", label_set(labels)));
+        }
+    }
+
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.text, "{line}").expect("a String takes all");
+    }
+
+    /// Adds the proxy's counters, summed over its workers, and its gauges.
+    pub fn proxy(&mut self, proxy: &Gauges) {
+        for counter in Counter::ALL {
+            let name = format!("foxy_proxy_{}_total", counter.name());
+            self.single(&name, FamilyKind::Counter, counter.help().trim(), proxy.count(*counter));
+        }
+        let (bytes, entries) = proxy.memory();
+        let help = "Memory taken by responses and parts kept in memory, in bytes.";
+        self.single("foxy_proxy_memory_bytes", FamilyKind::Gauge, help, bytes);
+        let help = "Responses, and parts of large ones, kept in memory.";
+        self.single("foxy_proxy_memory_entries", FamilyKind::Gauge, help, entries);
+        let help = "Client connections open now.";
+        self.single("foxy_proxy_connections_open", FamilyKind::Gauge, help, proxy.connections());
+    }
+
+    /// Adds the stores' counters and gauges, one sample for each store. `snapshots` pairs a folder
+    /// with its measures; every snapshot has the same measures in the same order.
+    pub fn stores(&mut self, snapshots: &[(String, Vec<Measure>)]) {
+        let Some((_, first)) = snapshots.first() else { return };
+        let labels: Vec<_> =
+            snapshots.iter().map(|(store, _)| [("store", store.as_str())]).collect();
+        for (index, measure) in first.iter().enumerate() {
+            let (name, kind) = match measure.kind {
+                MeasureKind::Counter => {
+                    (format!("foxy_store_{}_total", measure.name), FamilyKind::Counter)
+                }
+                MeasureKind::Gauge => (format!("foxy_store_{}", measure.name), FamilyKind::Gauge),
+            };
+            let samples = labels
+                .iter()
+                .zip(snapshots)
+                .map(|(labels, (_, all))| (&labels[..], all[index].value));
+            self.family(&name, kind, measure.help, samples);
+        }
+    }
+
+    /// Adds for each store's folder whether the store is out of use.
+    pub fn out_of_use(&mut self, stores: &[(&str, bool)]) {
+        let help = "1 if the store was taken out of use because its disk failed again and again; \
+                    the others take its URLs.";
+        let labels: Vec<_> = stores.iter().map(|(store, _)| [("store", *store)]).collect();
+        let samples =
+            labels.iter().zip(stores).map(|(labels, (_, out))| (&labels[..], u8::from(*out)));
+        self.family("foxy_store_out_of_use", FamilyKind::Gauge, help, samples);
+    }
+
+    pub fn access_log(&mut self, queue: &LogQueue) {
+        let name = "foxy_access_log_lines_dropped_total";
+        let help = "Lines dropped because the writer did not keep up.";
+        self.single(name, FamilyKind::Counter, help, queue.dropped());
+        let name = "foxy_access_log_lines_unwritten_total";
+        let help = "Lines lost because the file could not be written.";
+        self.single(name, FamilyKind::Counter, help, queue.unwritten());
+    }
+
+    pub fn build(&mut self) {
+        let labels = [("version", env!("CARGO_PKG_VERSION"))];
+        let help = "Always 1; the label says which foxy this is.";
+        self.family("foxy_build_info", FamilyKind::Gauge, help, [(&labels[..], 1)]);
+    }
+}
+
+fn label_set(labels: &[(&str, &str)]) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
+    let escape =
+        |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let pairs: Vec<_> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+    format!("{{{}}}", pairs.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_carry_help_type_and_escaped_labels() {
+        let mut exposition = Exposition::default();
+        exposition.single("foxy_up", FamilyKind::Gauge, "Always\none.", 1);
+        let labels: [(&str, &str); 1] = [("path", "a\"b\\c\nd")];
+        exposition.family("foxy_x_total", FamilyKind::Counter, "Some.", [(&labels[..], 2.5)]);
+        exposition.family(
+            "foxy_none_total",
+            FamilyKind::Counter,
+            "None.",
+            [] as [(&[(&str, &str)], u64); 0],
+        );
+        assert_eq!(
+            exposition.finish(),
+            "# HELP foxy_up Always\\none.\n# TYPE foxy_up gauge\nfoxy_up 1\n\
+             # HELP foxy_x_total Some.\n# TYPE foxy_x_total counter\nfoxy_x_total{path=\"a\\\"b\\\\c\\nd\"} 2.5\n"
+        );
+    }
+}

@@ -1,0 +1,258 @@
+//! The admin server: metrics, a health check, purges and explanations over plain HTTP/1.1, one
+//! request per connection. It shares no code and no thread with the proxy's request path.
+
+pub mod access;
+pub mod metrics;
+pub mod requests;
+
+use access::Claims;
+use foxy_proxy::cache::purge::NotPurged;
+use foxy_proxy::core::token::Token;
+use foxy_proxy::explain::Explanation;
+use foxy_proxy::intercept::HostPattern;
+use requests::{ExplainRequest, PurgeRequest};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+const MAX_HEAD_BYTES: usize = 8 * 1024;
+const MAX_BODY_BYTES: usize = 1 << 20;
+const MAX_FIELDS: usize = 64;
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_CONNECTIONS: usize = 64;
+/// Time between attempts to accept when the system has no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 when not\n\
+                     /purge    POST: forget what is stored; see docs/operation.md\n\
+                     /explain  ?url=URL what is stored for it, and what a GET would come to\n";
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A future of this thread.
+pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// The running proxy, as the admin server needs it.
+pub trait Operated {
+    fn metrics(&self) -> String;
+    /// Reasons why foxy is not healthy; empty when all is well.
+    fn troubles(&self) -> Vec<String>;
+    /// Names that a Host may have besides addresses and `localhost`.
+    fn hosts(&self) -> &[HostPattern];
+    fn token(&self) -> Option<&Token>;
+    /// Purges. Returns the number of the last purge.
+    fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
+    fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
+}
+
+/// Serves until dropped. Must run inside a `LocalSet`.
+pub async fn run(listener: TcpListener, operated: Rc<dyn Operated>) {
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
+        let Ok((stream, peer)) = listener.accept().await else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let operated = Rc::clone(&operated);
+        tokio::task::spawn_local(async move {
+            let exchange = exchange(stream, peer.ip(), &*operated);
+            let _slow_or_gone = timeout(EXCHANGE_TIMEOUT, exchange).await;
+            drop(slot);
+        });
+    }
+}
+
+async fn exchange(
+    mut stream: TcpStream,
+    peer: IpAddr,
+    operated: &dyn Operated,
+) -> std::io::Result<()> {
+    let mut read = Vec::with_capacity(1024);
+    let answer = loop {
+        if let Some(answer) = answer(&read, peer, operated).await {
+            break answer;
+        }
+        if stream.read_buf(&mut read).await? == 0 {
+            return Ok(());
+        }
+    };
+    stream.write_all(&answer).await?;
+    stream.shutdown().await?;
+    // Closing with unread bytes would reset the connection and could lose the answer.
+    let mut rest = [0; 1024];
+    while stream.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+struct Request<'a> {
+    method: &'a str,
+    target: &'a str,
+    fields: &'a [httparse::Header<'a>],
+    body: &'a [u8],
+    peer: IpAddr,
+}
+
+impl Request<'_> {
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        self.fields
+            .iter()
+            .find(|field| field.name.eq_ignore_ascii_case(name))
+            .map(|field| field.value)
+    }
+
+    fn claims(&self) -> Claims<'_> {
+        let hosts = self.fields.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
+        Claims {
+            host: self.field("host"),
+            has_second_host: hosts.count() > 1,
+            origin: self.field("origin"),
+            sec_fetch_site: self.field("sec-fetch-site"),
+        }
+    }
+
+    fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or("")
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.target.split_once('?').map(|(_, query)| query)
+    }
+}
+
+/// The response to the bytes read so far; `None` while the request is incomplete.
+async fn answer(read: &[u8], peer: IpAddr, operated: &dyn Operated) -> Option<Vec<u8>> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    let length = match request.parse(read) {
+        Ok(httparse::Status::Partial) if read.len() <= MAX_HEAD_BYTES => return None,
+        Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
+        Ok(_) => return Some(refusal("431 Request Header Fields Too Large", "head too long")),
+        Err(error) => return Some(refusal("400 Bad Request", &format!("not HTTP/1.1: {error}"))),
+    };
+    let (method, target) = (request.method.unwrap_or(""), request.path.unwrap_or(""));
+    let mut request = Request { method, target, fields: request.headers, body: &[], peer };
+    if let Err(refused) = access::judge(request.claims(), operated.hosts()) {
+        return Some(refusal(refused.status(), refused.text()));
+    }
+    if request.field("transfer-encoding").is_some() {
+        return Some(refusal("411 Length Required", "send the body with a Content-Length"));
+    }
+    if let Some(text) = request.field("content-length") {
+        let length_of_body =
+            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<usize>().ok());
+        request.body = match length_of_body {
+            None => return Some(refusal("400 Bad Request", "the Content-Length is not a number")),
+            Some(bytes) if bytes > MAX_BODY_BYTES => {
+                return Some(refusal("413 Content Too Large", "a body has at most 1 MiB"));
+            }
+            Some(bytes) => read[length..].get(..bytes)?,
+        };
+    }
+    Some(route(&request, operated).await)
+}
+
+async fn route(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
+    let with_body = request.method != "HEAD";
+    match (request.method, request.path()) {
+        ("POST", "/purge") => purge(request, operated).await,
+        (_, "/purge") => response(
+            "405 Method Not Allowed",
+            TEXT,
+            "Allow: POST\r\n",
+            "purges are sent with POST\n",
+            with_body,
+        ),
+        ("GET", "/explain") => explain(request, operated).await,
+        ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
+        ("GET" | "HEAD", "/metrics") => {
+            response("200 OK", EXPOSITION, "", &operated.metrics(), with_body)
+        }
+        ("GET" | "HEAD", "/healthz") => {
+            let troubles = operated.troubles();
+            let status = if troubles.is_empty() { "200 OK" } else { "503 Service Unavailable" };
+            let body = serde_json::json!({ "ok": troubles.is_empty(), "troubles": troubles });
+            response(status, JSON, "", &format!("{body}\n"), with_body)
+        }
+        ("GET" | "HEAD", _) => response("404 Not Found", TEXT, "", INDEX, with_body),
+        _ => {
+            let text = "this page answers GET and HEAD only\n";
+            response("405 Method Not Allowed", TEXT, "Allow: GET, HEAD\r\n", text, true)
+        }
+    }
+}
+
+async fn purge(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
+    if let Err(refused) = authorize(request, operated) {
+        return refused;
+    }
+    let wanted = match PurgeRequest::read(request.query(), request.body) {
+        Ok(wanted) => wanted,
+        Err(text) => return refusal("400 Bad Request", &text),
+    };
+    let (purged, strength) = (wanted.scopes.len(), wanted.strength);
+    match operated.purge(wanted).await {
+        Ok(number) => {
+            let body = serde_json::json!({ "purged": purged, "strength": strength.name(), "number": number });
+            response("200 OK", JSON, "", &format!("{body}\n"), true)
+        }
+        Err(reason) => refusal("503 Service Unavailable", &format!("{reason} ({})", reason.name())),
+    }
+}
+
+async fn explain(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
+    if let Err(refused) = authorize(request, operated) {
+        return refused;
+    }
+    match ExplainRequest::read(request.query()) {
+        Ok(wanted) => {
+            let body = wanted.as_json(&operated.explain(&wanted).await);
+            response("200 OK", JSON, "", &format!("{body}\n"), true)
+        }
+        Err(text) => refusal("400 Bad Request", &text),
+    }
+}
+
+/// Lets a request change anything or see what is stored: with the token, or where there is none,
+/// from this machine.
+fn authorize(request: &Request<'_>, operated: &dyn Operated) -> Result<(), Vec<u8>> {
+    match operated.token() {
+        Some(token)
+            if request.field("authorization").is_some_and(|value| token.is_borne_by(value)) =>
+        {
+            Ok(())
+        }
+        Some(_) => {
+            let text = "send `Authorization: Bearer TOKEN` with the token of admin-token-file (admin-token)\n";
+            Err(response("401 Unauthorized", TEXT, "WWW-Authenticate: Bearer\r\n", text, true))
+        }
+        None if request.peer.to_canonical().is_loopback() => Ok(()),
+        None => {
+            let text = "without admin-token-file only this machine itself may do that (admin-loopback-only)";
+            Err(refusal("403 Forbidden", text))
+        }
+    }
+}
+
+fn refusal(status: &str, text: &str) -> Vec<u8> {
+    response(status, TEXT, "", &format!("{text}\n"), true)
+}
+
+fn response(status: &str, kind: &str, fields: &str, body: &str, with_body: bool) -> Vec<u8> {
+    let length = body.len();
+    let body = if with_body { body } else { "" };
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
+         {fields}Connection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

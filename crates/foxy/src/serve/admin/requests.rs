@@ -1,0 +1,266 @@
+//! Requests to `/purge` and `/explain`: reads them from queries and bodies, and writes an explanation
+//! as JSON. `access` decides who may send them.
+
+use foxy_proxy::cache::purge::{Named, Scope, Strength};
+use foxy_proxy::core::hit_source::HitSource;
+use foxy_proxy::explain::{Explanation, Shown};
+use serde_json::{Value, json};
+
+const MAX_NAMES_PER_PURGE: usize = 4096;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct PurgeRequest {
+    pub scopes: Vec<Scope>,
+    pub strength: Strength,
+}
+
+impl PurgeRequest {
+    /// Reads the query if there is one, else the JSON body. An error says what would be right.
+    pub fn read(query: Option<&str>, body: &[u8]) -> Result<Self, String> {
+        let pairs = match query {
+            Some(query) => query_pairs(query)?,
+            None => json_pairs(body)?,
+        };
+        let mut request = Self { scopes: Vec::new(), strength: Strength::Soft };
+        for (name, value) in &pairs {
+            let named = match &**name {
+                "url" => Named::Url,
+                "tag" => Named::Tag,
+                "prefix" => Named::Prefix,
+                "site" => Named::Site,
+                "all" => {
+                    if is_yes(name, value)? {
+                        request.scopes.push(Scope::All);
+                    }
+                    continue;
+                }
+                "hard" => {
+                    if is_yes(name, value)? {
+                        request.strength = Strength::Hard;
+                    }
+                    continue;
+                }
+                other => {
+                    return Err(format!(
+                        "{other:?} is not one of url, tag, prefix, site, all and hard"
+                    ));
+                }
+            };
+            let scopes = named.scopes(value).map_err(|bad| format!("{name} {value:?}: {bad}"))?;
+            request.scopes.extend(scopes);
+        }
+        match request.scopes.len() {
+            0 => Err("the request names nothing to purge; name a url, tag, prefix or site, or all"
+                .into()),
+            1..=MAX_NAMES_PER_PURGE => Ok(request),
+            count => Err(format!("{count} names are too many; send at most {MAX_NAMES_PER_PURGE}")),
+        }
+    }
+}
+
+fn is_yes(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "" | "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(format!("{name} is true or false, not {value:?}")),
+    }
+}
+
+fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
+    const RIGHT: &str =
+        "write an object such as {\"url\": \"http://example.com/\", \"hard\": true}";
+    let value =
+        serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}; {RIGHT}"))?;
+    let Value::Object(fields) = value else { return Err(format!("not an object; {RIGHT}")) };
+    let mut pairs = Vec::new();
+    for (name, value) in fields {
+        let values = match value {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        for value in values {
+            let text = match value {
+                Value::String(text) => text,
+                Value::Bool(truth) => truth.to_string(),
+                _ => return Err(format!("{name:?} is neither text nor true or false; {RIGHT}")),
+            };
+            pairs.push((name.clone(), text));
+        }
+    }
+    Ok(pairs)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct ExplainRequest {
+    pub url: String,
+    /// Further header fields of the request to explain.
+    pub fields: Vec<(String, String)>,
+}
+
+impl ExplainRequest {
+    /// Reads a query: one `url`, any number of `field=Name: value`. An error says what would be
+    /// right.
+    pub fn read(query: Option<&str>) -> Result<Self, String> {
+        let mut url = None;
+        let mut fields = Vec::new();
+        for (name, value) in query_pairs(query.unwrap_or(""))? {
+            if value.contains(|c: char| c.is_ascii_control()) {
+                return Err(format!("{name} {value:?} has a control character"));
+            }
+            match &*name {
+                "url" => url = Some(value),
+                "field" => fields.push(header_field(&value)?),
+                other => return Err(format!("{other:?} is neither url nor field")),
+            }
+        }
+        let url = url.ok_or("no URL is named; write /explain?url=http://example.com/")?;
+        Ok(Self { url, fields })
+    }
+
+    pub fn as_json(&self, explanation: &Explanation) -> Value {
+        let steps = explanation.steps.iter().map(
+            |step| json!({ "rule": step.name(), "section": step.section(), "says": step.to_string() }),
+        );
+        json!({
+            "url": self.url,
+            "stored": explanation.stored.as_ref().map(stored_json),
+            "steps": steps.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Reads a header line such as `Accept-Language: de`.
+pub fn header_field(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
+    match parts {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err(format!("{text:?} is no header line; write one such as `Accept-Language: de`")),
+    }
+}
+
+fn stored_json(shown: &Shown) -> Value {
+    let head = String::from_utf8_lossy(&shown.head);
+    json!({
+        "where": if shown.source == HitSource::Memory { "memory" } else { "store" },
+        "head": head.lines().collect::<Vec<_>>(),
+        "received": shown.received.seconds(),
+        "age": shown.age,
+        "lifetime": shown.lifetime,
+        "length": shown.length,
+        "begun_after_purge": shown.begun.moment,
+    })
+}
+
+/// Names and decoded values of a query, in order.
+fn query_pairs(query: &str) -> Result<Vec<(String, String)>, String> {
+    let parts = query.split('&').filter(|part| !part.is_empty());
+    let pairs = parts.map(|part| part.split_once('=').unwrap_or((part, "")));
+    pairs.map(|(name, value)| Ok((name.to_owned(), decode(value)?))).collect()
+}
+
+fn decode(text: &str) -> Result<String, String> {
+    let wrong = || format!("{text:?} has a % without two hexadecimal digits; write %25 for a %");
+    let mut bytes = Vec::new();
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or("").as_bytes());
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2).ok_or_else(wrong)?;
+        // `from_str_radix` alone would accept a sign.
+        let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let byte =
+            u8::from_str_radix(digits, 16).ok().filter(|_| is_hexadecimal).ok_or_else(wrong)?;
+        bytes.push(byte);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8"))
+}
+
+/// Percent-encodes a value for a query.
+pub fn encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/".contains(&byte);
+    let encoded =
+        |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(encoded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(query: Option<&str>, body: &str, names: &[(Named, &str)], strength: Strength) {
+        let scopes =
+            names.iter().flat_map(|(named, name)| named.scopes(name).expect("a name")).collect();
+        assert_eq!(
+            PurgeRequest::read(query, body.as_bytes()),
+            Ok(PurgeRequest { scopes, strength }),
+            "{query:?} {body}"
+        );
+    }
+
+    #[test]
+    fn a_query_and_a_body_mean_the_same_purge() {
+        let x = [(Named::Url, "http://a.test/?x=1&y=%")];
+        check(Some("url=http://a.test/?x%3d1%26y=%25"), "", &x, Strength::Soft);
+        check(None, "{\"url\": \"http://a.test/?x=1&y=%\", \"hard\": false}", &x, Strength::Soft);
+        let several = [(Named::Site, "c.test"), (Named::Tag, "a"), (Named::Tag, "b")];
+        check(Some("site=c.test&tag=a&tag=b&hard"), "", &several, Strength::Hard);
+        check(
+            None,
+            "{\"tag\": [\"a\", \"b\"], \"site\": \"c.test\", \"hard\": true}",
+            &several,
+            Strength::Hard,
+        );
+        let all = PurgeRequest { scopes: vec![Scope::All], strength: Strength::Soft };
+        assert_eq!(PurgeRequest::read(Some("all=1"), b""), Ok(all));
+    }
+
+    #[test]
+    fn an_unusable_purge_request_names_the_mistake() {
+        let cases = [
+            (Some("x=1"), "", "\"x\" is not one of"),
+            (Some(""), "", "names nothing to purge"),
+            (Some("all=0"), "", "names nothing to purge"),
+            (Some("hard=maybe&all"), "", "hard is true or false"),
+            (Some("url=%zz"), "", "two hexadecimal digits"),
+            (Some("url=%+1"), "", "two hexadecimal digits"),
+            (Some("url=/x"), "", "url \"/x\": it must begin with http://"),
+            (None, "", "not JSON"),
+            (None, "[]", "not an object"),
+            (None, "{\"tag\": 7}", "neither text nor"),
+        ];
+        for (query, body, part) in cases {
+            let said = PurgeRequest::read(query, body.as_bytes()).expect_err("refused");
+            assert!(said.contains(part), "{query:?} {body}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_query_names_a_url_and_fields() {
+        let asked = ExplainRequest::read(Some(
+            "url=http://a.test/%3Fx&field=Accept:%20*/*&field=Range:bytes%3D0-",
+        ));
+        let fields = [("Accept", "*/*"), ("Range", "bytes=0-")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        assert_eq!(asked, Ok(ExplainRequest { url: "http://a.test/?x".into(), fields }));
+    }
+
+    #[test]
+    fn an_unusable_explain_request_names_the_mistake() {
+        for (query, part) in [
+            (None, "no URL"),
+            (Some("url=http://a.test/&field=x"), "no header line"),
+            (Some("url=http://a.test/&field=a:b%0d%0ac:d"), "control character"),
+            (Some("link=x"), "neither url nor field"),
+        ] {
+            let said = ExplainRequest::read(query).expect_err("refused");
+            assert!(said.contains(part), "{query:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn decoding_reverses_encoding() {
+        for text in ["http://a.test/x?y=1&z=%20#", "é, ü", ""] {
+            assert_eq!(decode(&encode(text)).as_deref(), Ok(text));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Tests of the admin server: pages, bounds, and refusals.
+
+use super::*;
+use foxy_proxy::explain::Step;
+
+struct Fixed {
+    troubles: Vec<&'static str>,
+    token: Option<Token>,
+    purge: Result<u64, NotPurged>,
+}
+
+const WELL: Fixed = Fixed { troubles: vec![], token: None, purge: Ok(7) };
+
+impl Operated for Fixed {
+    fn metrics(&self) -> String {
+        "foxy_up 1\n".into()
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        self.troubles.iter().map(ToString::to_string).collect()
+    }
+
+    fn hosts(&self) -> &[HostPattern] {
+        &[]
+    }
+
+    fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    fn purge(&self, _wanted: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
+        Box::pin(std::future::ready(self.purge))
+    }
+
+    fn explain(&self, _asked: &ExplainRequest) -> LocalFuture<Explanation> {
+        Box::pin(std::future::ready(Explanation { stored: None, steps: vec![Step::NotStored] }))
+    }
+}
+
+const HERE: &str = "127.0.0.1";
+
+fn answered(request: &[u8], from: &str, operated: &Fixed) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let answer = runtime.block_on(answer(request, from.parse().expect("an address"), operated));
+    answer.map(|answer| String::from_utf8(answer).expect("text"))
+}
+
+fn check_with(request: &str, from: &str, operated: &Fixed, expected: &[&str]) {
+    let answer = answered(request.as_bytes(), from, operated).expect("complete");
+    for part in expected {
+        assert!(answer.contains(part), "{request:?} from {from} gave {answer:?}, not {part:?}");
+    }
+}
+
+fn check(request: &str, expected: &[&str]) {
+    check_with(request, HERE, &WELL, expected);
+}
+
+#[test]
+fn each_page_is_answered() {
+    check("GET / HTTP/1.1\r\n\r\n", &["HTTP/1.1 200 OK\r\n", "/metrics"]);
+    check(
+        "GET /metrics?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        &["version=0.0.4", "\r\n\r\nfoxy_up 1\n"],
+    );
+    check("GET /healthz HTTP/1.0\r\n\r\n", &["200 OK", "{\"ok\":true,\"troubles\":[]}"]);
+    check("GET /quux HTTP/1.1\r\n\r\n", &["HTTP/1.1 404 "]);
+    check("POST / HTTP/1.1\r\n\r\n", &["HTTP/1.1 405 ", "Allow: GET, HEAD\r\n"]);
+    check("GET /purge?all HTTP/1.1\r\n\r\n", &["HTTP/1.1 405 ", "Allow: POST\r\n"]);
+    check("nonsense\r\n\r\n", &["HTTP/1.1 400 "]);
+}
+
+#[test]
+fn head_has_the_length_but_no_body() {
+    let answer = answered(b"HEAD /metrics HTTP/1.1\r\n\r\n", HERE, &WELL).expect("complete");
+    assert!(answer.ends_with("\r\n\r\n"));
+    assert!(answer.contains("Content-Length: 10\r\n"));
+}
+
+#[test]
+fn trouble_is_a_503_that_names_it() {
+    let facts = Fixed { troubles: vec!["the store is broken"], ..WELL };
+    let answer = answered(b"GET /healthz HTTP/1.1\r\n\r\n", HERE, &facts).expect("complete");
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(
+        answer.ends_with("{\"ok\":false,\"troubles\":[\"the store is broken\"]}\n"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn an_endless_head_is_refused() {
+    assert_eq!(answered(b"GET / HTTP/1.1\r\nA: b", HERE, &WELL), None);
+    let mut endless = b"GET / HTTP/1.1\r\nA: ".to_vec();
+    endless.resize(MAX_HEAD_BYTES + 20, b'b');
+    check(&String::from_utf8(endless).expect("text"), &["HTTP/1.1 431 "]);
+}
+
+#[test]
+fn a_body_is_waited_for_and_bounded() {
+    let head = "POST /purge HTTP/1.1\r\nContent-Length: 13\r\n\r\n";
+    assert_eq!(answered(format!("{head}{{\"all\": true").as_bytes(), HERE, &WELL), None);
+    let purged = "{\"number\":7,\"purged\":1,\"strength\":\"soft\"}\n";
+    check(&format!("{head}{{\"all\": true}}"), &["HTTP/1.1 200 OK\r\n", purged]);
+    for (field, status) in [
+        ("Content-Length: 1048577", "413"),
+        ("Content-Length: many", "400"),
+        ("Transfer-Encoding: chunked", "411"),
+    ] {
+        check(
+            &format!("POST /purge HTTP/1.1\r\n{field}\r\n\r\n"),
+            &[&format!("HTTP/1.1 {status} ")],
+        );
+    }
+}
+
+#[test]
+fn only_this_machine_or_the_token_purges() {
+    let request = |field: &str| format!("POST /purge?all HTTP/1.1\r\n{field}\r\n");
+    check_with(&request(""), "::1", &WELL, &["200 OK"]);
+    check_with(&request(""), "::ffff:127.0.0.1", &WELL, &["200 OK"]);
+    check_with(&request(""), "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
+    check(&request("Origin: http://a.test\r\n"), &["403 ", "admin-web-page"]);
+    let facts = Fixed { token: Token::new("0123456789abcdef"), ..WELL };
+    check_with(
+        &request(""),
+        HERE,
+        &facts,
+        &["401 ", "WWW-Authenticate: Bearer\r\n", "admin-token"],
+    );
+    check_with(&request("Authorization: Bearer 0123456789abcdeX\r\n"), HERE, &facts, &["401 "]);
+    check_with(
+        &request("Authorization: Bearer 0123456789abcdef\r\n"),
+        "192.0.2.1",
+        &facts,
+        &["200 OK"],
+    );
+}
+
+#[test]
+fn every_page_refuses_web_pages_and_unlisted_hosts() {
+    for page in [
+        "GET /",
+        "GET /metrics",
+        "GET /healthz",
+        "GET /explain?url=http://a.test/",
+        "POST /purge?all",
+    ] {
+        let asked = |lines: &str| format!("{page} HTTP/1.1\r\n{lines}\r\n");
+        check(&asked("Host: evil.test:3129\r\n"), &["HTTP/1.1 421 ", "`admin-hosts` (admin-host)"]);
+        check(
+            &asked("Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\n"),
+            &["HTTP/1.1 403 ", "admin-web-page"],
+        );
+        check(&asked("Host: 127.0.0.1\r\nHost: evil.test\r\n"), &["HTTP/1.1 400 ", "admin-host"]);
+    }
+}
+
+#[test]
+fn explanations_need_the_same_access() {
+    let request = "GET /explain?url=http://a.test/ HTTP/1.1\r\n\r\n";
+    check(
+        request,
+        &["200 OK", "\"rule\":\"not-stored\"", "\"section\":\"RFC 9111 §4\"", "\"stored\":null"],
+    );
+    check_with(request, "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
+    check("GET /explain HTTP/1.1\r\n\r\n", &["400 ", "no URL is named"]);
+}
+
+#[test]
+fn a_refused_purge_names_its_reason() {
+    check("POST /purge?tag=a,b HTTP/1.1\r\n\r\n", &["400 ", "one word"]);
+    let facts = Fixed { purge: Err(NotPurged::NotDurable), ..WELL };
+    check_with("POST /purge?all HTTP/1.1\r\n\r\n", HERE, &facts, &["503 ", "purge-not-durable"]);
+}

@@ -1,0 +1,302 @@
+//! The list of purges on disk: a copy in each store's folder, written by a thread of its own. A purge
+//! is in force once one copy is durable; a purge that no copy takes is refused. The bytes are
+//! described in `foxy_proxy::cache::purge::journal`.
+
+use crate::failure::Failure;
+use crate::serve::listeners::patiently;
+use crate::serve::purge::list::{self, FoundList, NAME, PurgeList, WriteError};
+use crate::serve::purge::series::{
+    Continued, ForgottenReason, FreshNames, ListedStore, SeriesPlace, judge,
+};
+use crate::terminal::{self, Level};
+use foxy_base::random::split_mix;
+use foxy_proxy::cache::purge::journal::Series;
+use foxy_proxy::cache::purge::{
+    NotPurged, Order, PurgeBook, PurgeKeeper, PurgeReply, Purges, Rule, number,
+};
+use foxy_store::Beginning;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+const MAX_WAITING_PURGES: usize = 1024;
+/// Time between looks whether the lists are still there.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A store beside which a list is kept.
+pub struct BesideStore {
+    pub folder: PathBuf,
+    pub place: SeriesPlace,
+    pub beginning: Option<Beginning>,
+}
+
+/// For each store, why its list cannot be written now.
+#[derive(Clone, Default)]
+struct ListHealth(Arc<Mutex<Vec<Option<WriteError>>>>);
+
+impl ListHealth {
+    fn trouble(&self, store: usize) -> Option<String> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let why = seen.get(store).copied().flatten()?;
+        Some(format!(
+            "{NAME} cannot be written: {why}; purges are refused unless another store's disk takes them; look at that folder \
+             and its disk"
+        ))
+    }
+
+    fn set(&self, store: usize, trouble: Option<WriteError>) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if store >= seen.len() {
+            seen.resize(store + 1, None);
+        }
+        seen[store] = trouble;
+    }
+}
+
+/// Opens the lists beside these stores. Fails when another process has a list, when an outdated
+/// list can be neither written nor removed, or when the thread cannot be started.
+pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists), Failure> {
+    if stores.is_empty() {
+        return Ok((Purges::in_memory(), Lists::default()));
+    }
+    let read = |store: &BesideStore| {
+        let found = patiently(|_| true, || list::read(&store.folder));
+        let may_hold = store.beginning.is_some_and(Beginning::may_hold_something);
+        found
+            .map(|found| ListedStore { place: store.place, may_hold, found })
+            .map_err(|why| refusal(&store.folder, why))
+    };
+    let found = stores.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let Continued { journal, forgotten } = judge(&found, fresh);
+    report(stores, &found, forgotten);
+    let Series { era, set, .. } = journal.series;
+    let book = Arc::new(PurgeBook::new(era, journal.latest, &journal.rules));
+    let series = Series { era, set, place: 0 };
+    let listed = |store: &BesideStore| Listed {
+        list: PurgeList::new(
+            store.folder.clone(),
+            Series { place: store.place.complete, ..series },
+        ),
+        place: store.place,
+        is_out: false,
+    };
+    let health = ListHealth::default();
+    let mut writer = Writer {
+        book: Arc::clone(&book),
+        lists: stores.iter().map(listed).collect(),
+        series,
+        health: health.clone(),
+    };
+    for (number, store) in found.iter().enumerate() {
+        let series = Series { place: store.place.complete, ..series };
+        let is_outdated = store.found.sound().is_some_and(|journal| journal.series != series);
+        if let Err(why) = writer.keep(number, &[])
+            && (why == WriteError::InUse
+                || (is_outdated && writer.lists[number].list.remove().is_err()))
+        {
+            return Err(refusal(&stores[number].folder, why));
+        }
+    }
+    let (sender, receiver) = sync_channel(MAX_WAITING_PURGES);
+    let thread =
+        std::thread::Builder::new().name("purges".into()).spawn(move || writer.run(&receiver));
+    thread.map_err(|error| {
+        Failure::Failed(format!("cannot start the thread that keeps purges: {error}"))
+    })?;
+    let keeper = Arc::new(Keeper(sender));
+    let lists = Lists { health, keeper: Arc::downgrade(&keeper) };
+    Ok((Purges { book, keeper }, lists))
+}
+
+fn refusal(folder: &Path, why: WriteError) -> Failure {
+    let right = match why {
+        WriteError::InUse => "stop that one or name another folder with --store",
+        WriteError::Lost | WriteError::OtherFolder | WriteError::System(_) => {
+            "it does not hold any more, as the stores were used otherwise since, and can be neither written anew nor removed; \
+             remove it, or let this user do so"
+        }
+    };
+    Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
+}
+
+/// Reports lists that were lost, and what that costs.
+fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<ForgottenReason>) {
+    for (store, ListedStore { found, may_hold, .. }) in stores.iter().zip(listed) {
+        let text = match (forgotten, found) {
+            (Some(ForgottenReason::NoList), _) if !may_hold => continue,
+            (Some(why), _) => format!(
+                "{why}; what is stored there is forgotten, as purges and changes of it may be missing"
+            ),
+            (None, FoundList::Unsound(why)) => {
+                format!("its list of purges is written anew from another store's: {why}")
+            }
+            (None, FoundList::Nothing) if *may_hold => {
+                "its list of purges is not there, and written anew from another store's".into()
+            }
+            (None, _) => continue,
+        };
+        let folder = store.folder.display();
+        terminal::report(Level::Warning, &format!("foxy: store {folder}: {text}"));
+    }
+}
+
+struct PurgeWish {
+    orders: Vec<Order>,
+    reply: PurgeReply,
+}
+
+enum ListTask {
+    Purge(PurgeWish),
+    TakeOut(Vec<usize>, WhenDurable),
+}
+
+type WhenDurable = Box<dyn FnOnce() + Send>;
+
+struct Keeper(SyncSender<ListTask>);
+
+impl PurgeKeeper for Keeper {
+    fn purge(&self, orders: Vec<Order>, reply: PurgeReply) {
+        let (task, why) = match self.0.try_send(ListTask::Purge(PurgeWish { orders, reply })) {
+            Ok(()) => return,
+            Err(TrySendError::Full(task)) => (task, NotPurged::Busy),
+            Err(TrySendError::Disconnected(task)) => (task, NotPurged::Stopping),
+        };
+        if let ListTask::Purge(wish) = task {
+            (wish.reply)(Err(why));
+        }
+    }
+}
+
+/// The lists, as the operator's side of foxy sees them.
+#[derive(Clone, Default)]
+pub struct Lists {
+    health: ListHealth,
+    /// Dangling where there are no stores, and once no purge can come any more.
+    keeper: Weak<Keeper>,
+}
+
+impl Lists {
+    pub fn trouble(&self, store: usize) -> Option<String> {
+        self.health.trouble(store)
+    }
+
+    /// Records in the lists of all other stores that `stores` are out of use, then calls
+    /// `when_durable`. The call never comes when a list cannot be written or too many tasks wait; a
+    /// later attempt is safe.
+    pub fn take_out(&self, stores: Vec<usize>, when_durable: WhenDurable) {
+        if let Some(keeper) = self.keeper.upgrade() {
+            drop(keeper.0.try_send(ListTask::TakeOut(stores, when_durable)));
+        }
+    }
+}
+
+struct Listed {
+    list: PurgeList,
+    place: SeriesPlace,
+    /// The list of a store that is out of use stays as it is.
+    is_out: bool,
+}
+
+struct Writer {
+    book: Arc<PurgeBook>,
+    lists: Vec<Listed>,
+    /// The series of the stores in use, without a place.
+    series: Series,
+    health: ListHealth,
+}
+
+impl Writer {
+    /// Works until no task can come any more. All waiting purges are made durable together.
+    fn run(mut self, tasks: &Receiver<ListTask>) {
+        loop {
+            match tasks.recv_timeout(LOOK_INTERVAL) {
+                Ok(first) => {
+                    let mut wishes = Vec::new();
+                    let waiting = tasks.try_iter().take(MAX_WAITING_PURGES);
+                    for task in std::iter::once(first).chain(waiting) {
+                        match task {
+                            ListTask::Purge(wish) => wishes.push(wish),
+                            ListTask::TakeOut(stores, when_durable) => {
+                                self.take_out(&stores, when_durable)
+                            }
+                        }
+                    }
+                    self.carry_out(wishes);
+                }
+                Err(RecvTimeoutError::Timeout) => self.restore_missing_lists(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn restore_missing_lists(&mut self) {
+        for number in self.in_use() {
+            let is_there = self.lists[number].list.is_there();
+            if !is_there && self.keep(number, &[]).is_ok() {
+                let folder = self.lists[number].list.folder().display();
+                let text = format!(
+                    "foxy: store {folder}: {NAME} was not there any more, and is written anew"
+                );
+                terminal::report(Level::Warning, &text);
+            }
+        }
+    }
+
+    fn in_use(&self) -> Vec<usize> {
+        (0..self.lists.len()).filter(|&number| !self.lists[number].is_out).collect()
+    }
+
+    /// Begins another set without these stores. Their lists stay unchanged, so they do not belong
+    /// to it.
+    fn take_out(&mut self, stores: &[usize], when_durable: WhenDurable) {
+        let mut state = self.series.set;
+        self.series.set = split_mix(&mut state);
+        let remaining: Vec<_> =
+            self.in_use().into_iter().filter(|number| !stores.contains(number)).collect();
+        let mut are_durable = !remaining.is_empty();
+        for number in remaining {
+            let Listed { list, place, .. } = &mut self.lists[number];
+            list.begin(Series { place: place.reduced, ..self.series });
+            are_durable &= self.keep(number, &[]).is_ok();
+        }
+        if are_durable {
+            for &number in stores {
+                self.lists[number].is_out = true;
+                self.health.set(number, None);
+            }
+            when_durable();
+        }
+    }
+
+    /// Makes rules that follow those of the book durable in one list.
+    fn keep(&mut self, number: usize, rules: &[Rule]) -> Result<(), WriteError> {
+        let latest = self.book.latest() + rules.len() as u64;
+        let kept = self.lists[number].list.keep(|| self.book.rules(), latest, rules);
+        self.health.set(number, kept.err());
+        kept
+    }
+
+    fn carry_out(&mut self, wishes: Vec<PurgeWish>) {
+        let before = self.book.latest();
+        let orders: Vec<Order> =
+            wishes.iter().flat_map(|wish| wish.orders.iter().copied()).collect();
+        let rules = number(&orders, before);
+        let mut is_durable = false;
+        for list in self.in_use() {
+            is_durable |= self.keep(list, &rules).is_ok();
+        }
+        if is_durable {
+            self.book.apply(&rules);
+        }
+        let mut moment = before;
+        for PurgeWish { orders, reply } in wishes {
+            moment += orders.len() as u64;
+            reply(if is_durable { Ok(moment) } else { Err(NotPurged::NotDurable) });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! Which series of purges continues, judged from the lists in the stores' folders. Pure.
+//!
+//! Stored responses are believed only if every store that holds some was in use whenever another
+//! store was. Otherwise a response that was replaced or invalidated meanwhile could come back. So a
+//! list records beside which stores it lay, and at which place. Stores that continued without
+//! another store, which was taken out of use, record places of their own.
+
+use crate::serve::purge::list::{FoundList, Unsound};
+use foxy_proxy::cache::purge::journal::{Journal, Series};
+use std::fmt;
+
+/// Random names for a new series and a new set of stores.
+#[derive(Clone, Copy, Debug)]
+pub struct FreshNames {
+    pub era: u64,
+    pub set: u64,
+}
+
+/// Why nothing stored is believed any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForgottenReason {
+    NoList,
+    /// No list can be relied on; this is the reason of the first.
+    Unsound(Unsound),
+    /// The stores were used with other stores, at other places or under another scheme since.
+    OtherStores,
+    /// They were used without a store that was out of use and may hold what was replaced meanwhile.
+    OutOfUse,
+    /// Half of the lists or more are missing, and the stores of the others may have been out of use.
+    NoWitness,
+}
+
+impl fmt::Display for ForgottenReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoList => f.write_str("the list of purges is not there"),
+            Self::Unsound(why) => write!(f, "the list of purges cannot be relied on: {why}"),
+            Self::OtherStores => f.write_str(
+                "the stores were used with another scheme, with other stores or in another order since",
+            ),
+            Self::OutOfUse => f.write_str(
+                "the disk of a store failed and the others were used without it since; it was not emptied",
+            ),
+            Self::NoWitness => f.write_str(
+                "half of the lists of purges or more are missing, so that nothing says whether the stores were used without this one",
+            ),
+        }
+    }
+}
+
+/// A store's place among the others, as `foxy_proxy::cache::purge::journal::place` hashes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesPlace {
+    /// With all stores in use.
+    pub complete: u64,
+    /// With another store out of use.
+    pub reduced: u64,
+}
+
+/// A store and the list found beside it.
+#[derive(Debug)]
+pub struct ListedStore {
+    pub place: SeriesPlace,
+    /// Whether it may hold records from before.
+    pub may_hold: bool,
+    pub found: FoundList,
+}
+
+impl ListedStore {
+    /// The list of a store that continued without another store.
+    fn reduced(&self) -> Option<&Journal> {
+        self.found.sound().filter(|journal| journal.series.place == self.place.reduced)
+    }
+}
+
+/// The series that continues or begins.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Continued {
+    /// The purges in force. Its place is no store's.
+    pub journal: Journal,
+    /// Why the series is new.
+    pub forgotten: Option<ForgottenReason>,
+}
+
+pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
+    let sound =
+        || stores.iter().filter_map(|store| Some((store.place.complete, store.found.sound()?)));
+    let anew = |forgotten| {
+        let series = Series { era: fresh.era, set: fresh.set, place: 0 };
+        Continued {
+            journal: Journal { series, latest: 0, rules: Vec::new() },
+            forgotten: Some(forgotten),
+        }
+    };
+    let Some((_, first)) = sound().next() else {
+        let unsound = stores.iter().find_map(|store| store.found.unsound());
+        return anew(unsound.map_or(ForgottenReason::NoList, ForgottenReason::Unsound));
+    };
+    let Series { era, set, .. } = first.series;
+    if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
+        // A store that was out of use has an outdated list, and the lists of the others say so.
+        // Never more stores are taken out together than remain, so more than half of the lists
+        // include one that would say so.
+        let found = sound().count();
+        let may_hold = |store: &ListedStore| store.may_hold && store.found.sound().is_some();
+        if found <= stores.len() - found && stores.iter().any(may_hold) {
+            return anew(ForgottenReason::NoWitness);
+        }
+        // A missing list may belong to a store that replaced another, and that one may come back.
+        let set = if found == stores.len() { set } else { fresh.set };
+        return continued(sound().map(|(_, journal)| journal), Series { era, set, place: 0 });
+    }
+    let mut reduced = stores.iter().filter_map(ListedStore::reduced);
+    let Some(Series { era, set, .. }) = reduced.next().map(|journal| journal.series) else {
+        return anew(ForgottenReason::OtherStores);
+    };
+    let is_one_set = reduced.all(|journal| (journal.series.era, journal.series.set) == (era, set));
+    if !is_one_set || stores.iter().any(|store| store.may_hold && store.reduced().is_none()) {
+        return anew(ForgottenReason::OutOfUse);
+    }
+    let series = Series { era, set: fresh.set, place: 0 };
+    continued(stores.iter().filter_map(ListedStore::reduced), series)
+}
+
+/// The common series of these lists, with the rules of all.
+fn continued<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series) -> Continued {
+    let latest = lists.clone().map(|journal| journal.latest).max().unwrap_or(0);
+    let rules = lists.flat_map(|journal| journal.rules.iter().copied()).collect();
+    Continued { journal: Journal { series, latest, rules }, forgotten: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_proxy::cache::purge::journal::Unreliable;
+
+    const FRESH: FreshNames = FreshNames { era: 90, set: 91 };
+    /// Offset of the place of a store that continued without another store.
+    const REDUCED: u64 = 100;
+    const DAMAGED: Unsound = Unsound::Unreliable(Unreliable::Damaged);
+
+    fn list(era: u64, set: u64, place: u64) -> FoundList {
+        FoundList::Sound(Journal {
+            series: Series { era, set, place },
+            latest: place,
+            rules: Vec::new(),
+        })
+    }
+
+    fn check_stores(
+        found: Vec<(FoundList, bool)>,
+        era: u64,
+        set: u64,
+        forgotten: Option<ForgottenReason>,
+    ) {
+        let listed = |(number, (found, may_hold))| ListedStore {
+            place: SeriesPlace { complete: number, reduced: number + REDUCED },
+            may_hold,
+            found,
+        };
+        let stores: Vec<_> = (1..).zip(found).map(listed).collect();
+        let judged = judge(&stores, FRESH);
+        let Series { era: has, set: has_set, .. } = judged.journal.series;
+        assert_eq!((has, has_set, judged.forgotten), (era, set, forgotten), "{stores:?}");
+    }
+
+    fn check(found: Vec<FoundList>, era: u64, set: u64, forgotten: Option<ForgottenReason>) {
+        check_stores(found.into_iter().map(|found| (found, true)).collect(), era, set, forgotten);
+    }
+
+    #[test]
+    fn a_series_continues_while_its_stores_keep_their_places() {
+        check(vec![list(5, 6, 1)], 5, 6, None);
+        check(vec![list(5, 6, 1), list(5, 6, 2)], 5, 6, None);
+        let other = Some(ForgottenReason::OtherStores);
+        check(vec![list(5, 6, 2)], 90, 91, other);
+        check(vec![list(5, 6, 2), list(5, 6, 1)], 90, 91, other);
+        check(vec![list(5, 6, 1), list(7, 6, 2)], 90, 91, other);
+        check(vec![list(5, 6, 1), list(5, 7, 2)], 90, 91, other);
+    }
+
+    #[test]
+    fn a_missing_or_damaged_list_makes_another_set_of_the_same_series() {
+        check(vec![list(5, 6, 1), FoundList::Nothing, list(5, 6, 3)], 5, 91, None);
+        check(vec![FoundList::Unsound(DAMAGED), list(5, 6, 2), list(5, 6, 3)], 5, 91, None);
+        check_stores(vec![(list(5, 6, 1), false), (FoundList::Nothing, true)], 5, 91, None);
+        check(vec![FoundList::Nothing, FoundList::Nothing], 90, 91, Some(ForgottenReason::NoList));
+        check(
+            vec![FoundList::Nothing, FoundList::Unsound(DAMAGED)],
+            90,
+            91,
+            Some(ForgottenReason::Unsound(DAMAGED)),
+        );
+    }
+
+    #[test]
+    fn nothing_is_believed_when_half_of_the_lists_are_missing() {
+        let forgotten = Some(ForgottenReason::NoWitness);
+        check(vec![list(5, 6, 1), FoundList::Nothing], 90, 91, forgotten);
+        check(vec![FoundList::Unsound(DAMAGED), list(5, 6, 2)], 90, 91, forgotten);
+        check(
+            vec![list(5, 6, 1), list(5, 6, 2), FoundList::Nothing, FoundList::Nothing],
+            90,
+            91,
+            forgotten,
+        );
+        check_stores(vec![(list(5, 6, 1), true), (FoundList::Nothing, false)], 90, 91, forgotten);
+    }
+
+    #[test]
+    fn a_store_that_was_out_of_use_is_never_believed() {
+        let (one, two) = (REDUCED + 1, REDUCED + 2);
+        let forgotten = Some(ForgottenReason::OutOfUse);
+        for outdated in
+            [list(5, 6, 3), FoundList::Nothing, FoundList::Unsound(DAMAGED), list(7, 8, 3)]
+        {
+            check(vec![list(5, 7, one), list(5, 7, two), outdated], 90, 91, forgotten);
+        }
+        check(vec![list(5, 7, one), list(5, 6, 2)], 90, 91, forgotten);
+        check(vec![list(5, 7, one), list(5, 8, two), FoundList::Nothing], 90, 91, forgotten);
+        check(vec![list(5, 7, two)], 90, 91, Some(ForgottenReason::OtherStores));
+    }
+
+    #[test]
+    fn a_series_continues_when_the_store_that_was_out_of_use_is_empty() {
+        let (one, two) = (REDUCED + 1, REDUCED + 2);
+        for emptied in
+            [list(5, 6, 3), FoundList::Nothing, FoundList::Unsound(DAMAGED), list(7, 8, 3)]
+        {
+            let others = [(list(5, 7, one), true), (list(5, 7, two), true)];
+            check_stores(others.into_iter().chain([(emptied, false)]).collect(), 5, 91, None);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Status of the running proxy: the troubles of its stores, its metrics, and the stores that it takes
+//! out of use. The admin server answers from it.
+
+use crate::serve::access_log::queue::LogQueue;
+use crate::serve::admin::metrics::{Exposition, FamilyKind};
+use crate::serve::admin::requests::{ExplainRequest, PurgeRequest};
+use crate::serve::admin::{LocalFuture, Operated};
+use crate::serve::process;
+use crate::serve::purge::journal::Lists;
+use crate::serve::stores::health::{DiskHealth, FileWatch, is_silent};
+use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_take_out};
+use crate::serve::stores::set::StoreSet;
+use foxy_base::{Instant, WallTime, clock};
+use foxy_device::FileTrouble;
+use foxy_proxy::cache::purge::NotPurged;
+use foxy_proxy::core::token::Token;
+use foxy_proxy::explain::Explanation;
+use foxy_proxy::intercept::HostPattern;
+use foxy_proxy::server::Gauges;
+use foxy_proxy::server::purger::Purger;
+use foxy_store::{StoreHandle, StoreStatus};
+use std::cell::Cell;
+use std::sync::Arc;
+
+pub struct WatchedStore {
+    folder: String,
+    handle: StoreHandle,
+    health: DiskHealth,
+    wear: Cell<Wear>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Number of the store that has the trouble, if a store has it.
+    pub store: Option<usize>,
+    pub text: String,
+    /// Whether foxy goes on without the store until it is restarted.
+    pub is_left_out: bool,
+}
+
+impl WatchedStore {
+    /// A store that was just opened.
+    pub fn new(folder: String, handle: StoreHandle) -> Self {
+        let health = DiskHealth::of(handle.observer());
+        let wear = Cell::new(Wear::new(failures(&handle)));
+        Self { folder, handle, health, wear }
+    }
+
+    fn has_ended(&self) -> bool {
+        let status = self.handle.observer().status.get();
+        matches!(status, StoreStatus::Unusable(_) | StoreStatus::Panicked)
+    }
+
+    fn look(&self, is_read_only: bool, now: Instant) -> Option<WornReason> {
+        let sight =
+            Sight { failures: failures(&self.handle), is_read_only, has_ended: self.has_ended() };
+        let mut wear = self.wear.get();
+        let worn = wear.look(sight, now);
+        self.wear.set(wear);
+        worn
+    }
+}
+
+/// Operations that failed, other than for lack of room.
+fn failures(store: &StoreHandle) -> u64 {
+    let statistics = &store.observer().statistics;
+    statistics.device_errors.get().saturating_sub(statistics.no_room.get())
+}
+
+pub struct ProxyStatus {
+    pub proxy: Gauges,
+    pub purger: Purger,
+    pub token: Option<Token>,
+    /// Names that a Host of the admin server may have.
+    pub hosts: Vec<HostPattern>,
+    pub stores: Vec<WatchedStore>,
+    /// All stores as one, if there are any.
+    pub set: Option<StoreSet>,
+    pub files: FileWatch,
+    pub lists: Lists,
+    pub log: Option<Arc<LogQueue>>,
+    pub started: WallTime,
+    pub is_stopping: Cell<bool>,
+}
+
+impl ProxyStatus {
+    fn is_out(&self, store: usize) -> bool {
+        self.set.as_ref().is_some_and(|set| set.out_of_use().is_out(store))
+    }
+
+    /// Takes worn stores out of use as long as a sound one remains. A store is out once the lists
+    /// of purges say durably that what it holds is not to be believed.
+    pub fn take_out_worn_stores(&self, now: Instant) {
+        let Some(set) = &self.set else { return };
+        let look = |(number, store): (usize, &WatchedStore)| {
+            let is_read_only = self.files.trouble(number) == Some(FileTrouble::ReadOnly)
+                || store.health.is_read_only(store.handle.observer(), now);
+            Candidate { worn: store.look(is_read_only, now), is_out: self.is_out(number) }
+        };
+        let worn = to_take_out(&self.stores.iter().enumerate().map(look).collect::<Vec<_>>());
+        if !worn.is_empty() {
+            let (set, taken) = (set.clone(), worn.clone());
+            let take_out = move || taken.iter().for_each(|&store| set.out_of_use().take_out(store));
+            self.lists.take_out(worn, Box::new(take_out));
+        }
+    }
+
+    /// The folder of a store whose disk does not answer.
+    pub fn silent_folder(&self) -> Option<&str> {
+        let now = clock::monotonic();
+        let is_silent = |store: &&WatchedStore| is_silent(store.handle.observer(), now);
+        self.stores.iter().find(is_silent).map(|store| store.folder.as_str())
+    }
+
+    /// Whether a trouble that is no longer seen is over; not if its store is out of use.
+    pub fn is_over(&self, trouble: &Trouble) -> bool {
+        !trouble.store.is_some_and(|store| self.is_out(store))
+    }
+
+    pub fn current_troubles(&self) -> Vec<Trouble> {
+        let now = clock::monotonic();
+        let of_store = |number: usize, text| Trouble {
+            store: Some(number),
+            text: format!("store {}: {text}", self.stores[number].folder),
+            is_left_out: self.is_out(number) || self.stores[number].has_ended(),
+        };
+        let mut troubles = Vec::new();
+        if self.is_stopping.get() {
+            let text = "foxy is stopping".into();
+            troubles.push(Trouble { store: None, text, is_left_out: false });
+        }
+        let numbers = 0..self.stores.len();
+        let stores = numbers.clone().filter_map(|n| Some(of_store(n, self.store_trouble(n, now)?)));
+        troubles.extend(stores);
+        troubles.extend(numbers.filter_map(|n| Some(of_store(n, self.lists.trouble(n)?))));
+        troubles
+    }
+
+    fn store_trouble(&self, number: usize, now: Instant) -> Option<String> {
+        let WatchedStore { handle, health, wear, .. } = &self.stores[number];
+        let observer = handle.observer();
+        if let Some(reason) = wear.get().reason().filter(|_| self.is_out(number)) {
+            return Some(format!(
+                "out of use, as {reason}; the other stores take its URLs; look at the disk and the system's log, empty the store's \
+                 folder (and device) or what all stores hold is forgotten, then restart foxy"
+            ));
+        }
+        match observer.status.get() {
+            StoreStatus::Unusable(error) => Some(error.to_string()),
+            StoreStatus::Panicked => Some("its thread failed; restart foxy".into()),
+            StoreStatus::Rebuilding | StoreStatus::Serving => {
+                let disk = || health.judge(observer, now).map(|trouble| trouble.to_string());
+                self.files.trouble(number).map(|trouble| trouble.to_string()).or_else(disk)
+            }
+            StoreStatus::Opening | StoreStatus::Closed => None,
+        }
+    }
+}
+
+impl Operated for ProxyStatus {
+    fn metrics(&self) -> String {
+        let mut exposition = Exposition::default();
+        exposition.build();
+        exposition.proxy(&self.proxy);
+        let snapshot = |store: &WatchedStore| {
+            (store.folder.clone(), store.handle.observer().statistics.snapshot())
+        };
+        exposition.stores(&self.stores.iter().map(snapshot).collect::<Vec<_>>());
+        let numbered = self.stores.iter().enumerate();
+        let out = numbered.map(|(number, store)| (store.folder.as_str(), self.is_out(number)));
+        exposition.out_of_use(&out.collect::<Vec<_>>());
+        if let Some(queue) = &self.log {
+            exposition.access_log(queue);
+        }
+        let help = "Start time of the process since the Unix epoch in seconds.";
+        let started = self.started.seconds();
+        exposition.single("process_start_time_seconds", FamilyKind::Gauge, help, started);
+        process::expose(&mut exposition);
+        exposition.finish()
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        self.current_troubles().into_iter().map(|trouble| trouble.text).collect()
+    }
+
+    fn hosts(&self) -> &[HostPattern] {
+        &self.hosts
+    }
+
+    fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
+        let purger = self.purger.clone();
+        Box::pin(async move { purger.purge(&request.scopes, request.strength).await })
+    }
+
+    fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation> {
+        let purger = self.purger.clone();
+        let (url, fields) = (request.url.clone(), request.fields.clone());
+        Box::pin(async move { purger.explain(&url, &fields).await })
+    }
+}

@@ -1,0 +1,276 @@
+//! Health of the stores' disks and files: full, read-only, failing, silent, removed. A store in
+//! trouble goes on serving what it can.
+
+use foxy_base::Instant;
+use foxy_device::{FileTrouble, HeldFile};
+use foxy_store::Observer;
+use foxy_store::statistics::StoreStatistics;
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// Time that a trouble lasts after it was last seen. Nobody knows better before the disk is used
+/// again.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// Failed operations that make a failing disk. A bad sector costs a few, once.
+const MIN_FAILURES: u64 = 10;
+/// A disk that owes an answer for longer hangs. The slowest working disks answer within a few
+/// seconds.
+const SILENT_AFTER: Duration = Duration::from_secs(10);
+/// Fewer operations tell nothing about the share that fails.
+const MIN_OPERATIONS: u64 = 20;
+const FILE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskTrouble {
+    Full,
+    ReadOnly,
+    /// Most operations fail.
+    Failing,
+    /// Some operations fail.
+    FailingSometimes,
+    Silent,
+}
+
+impl fmt::Display for DiskTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str(
+                "the disk is full, so new responses are not stored; free some space, raise a quota or the limit on a file's size, \
+                 or give the store a smaller --size",
+            ),
+            Self::ReadOnly => FileTrouble::ReadOnly.fmt(f),
+            Self::Failing => f.write_str(
+                "reads and writes fail, so little is stored or found; look at the disk and the system's log, then restart \
+                 foxy",
+            ),
+            Self::FailingSometimes => f.write_str(
+                "some reads and writes fail, and each costs a miss or a response that is not stored; look at the disk and the \
+                 system's log",
+            ),
+            Self::Silent => write!(
+                f,
+                "its disk has not answered for more than {} seconds, so little is stored or found; look at the disk and the \
+                 system's log",
+                SILENT_AFTER.as_secs()
+            ),
+        }
+    }
+}
+
+/// Health of one store's disk, judged from the store's counters.
+pub struct DiskHealth {
+    full: RecentCount,
+    read_only: RecentCount,
+    failing: RecentCount,
+    share: FailureShare,
+}
+
+impl DiskHealth {
+    /// A sound disk. Failures while the store was opened do not count: it may have tried several
+    /// sizes.
+    pub fn of(Observer { statistics, .. }: &Observer) -> Self {
+        Self {
+            full: RecentCount::new(statistics.no_room.get(), 1),
+            read_only: RecentCount::new(statistics.read_only.get(), 1),
+            failing: RecentCount::new(statistics.device_errors.get(), MIN_FAILURES),
+            share: FailureShare {
+                failed: Cell::new(statistics.device_errors.get()),
+                operations: Cell::new(operations(statistics)),
+                is_most: Cell::new(true),
+            },
+        }
+    }
+
+    /// Whether the file system has refused a write lately. The system reports a read-only file
+    /// system later, or never.
+    pub fn is_read_only(&self, observer: &Observer, now: Instant) -> bool {
+        self.read_only.judge(observer.statistics.read_only.get(), now)
+    }
+
+    /// The trouble at `now`. A full disk fails too, and is called full; a silent disk may have any
+    /// other trouble besides.
+    pub fn judge(&self, observer: &Observer, now: Instant) -> Option<DiskTrouble> {
+        let statistics = &observer.statistics;
+        let errors = statistics.device_errors.get();
+        let is_full = self.full.judge(statistics.no_room.get(), now);
+        let is_failing = self.failing.judge(errors, now);
+        let is_read_only = self.is_read_only(observer, now);
+        let most_fail = self.share.is_most(errors, operations(statistics));
+        if is_silent(observer, now) {
+            Some(DiskTrouble::Silent)
+        } else if is_full {
+            Some(DiskTrouble::Full)
+        } else if is_read_only {
+            Some(DiskTrouble::ReadOnly)
+        } else if is_failing && most_fail {
+            Some(DiskTrouble::Failing)
+        } else {
+            is_failing.then_some(DiskTrouble::FailingSometimes)
+        }
+    }
+}
+
+/// Number of operations that a disk was given.
+fn operations(statistics: &StoreStatistics) -> u64 {
+    let StoreStatistics {
+        creates, opens, closes, reads, writes, syncs, unlinks, directories, ..
+    } = statistics;
+    let kinds = [creates, opens, closes, reads, writes, syncs, unlinks, directories];
+    kinds.into_iter().map(|kind| kind.get()).sum()
+}
+
+/// Whether a disk has owed an answer for long.
+pub fn is_silent(observer: &Observer, now: Instant) -> bool {
+    observer.owed.since().is_some_and(|since| since + SILENT_AFTER <= now)
+}
+
+/// Whether most operations fail. `failed` and `operations` are the counters at the last judgement.
+struct FailureShare {
+    failed: Cell<u64>,
+    operations: Cell<u64>,
+    is_most: Cell<bool>,
+}
+
+impl FailureShare {
+    fn is_most(&self, failed: u64, operations: u64) -> bool {
+        let recent = operations.saturating_sub(self.operations.get());
+        if recent >= MIN_OPERATIONS {
+            self.is_most.set(2 * failed.saturating_sub(self.failed.get()) >= recent);
+            self.failed.set(failed);
+            self.operations.set(operations);
+        }
+        self.is_most.get()
+    }
+}
+
+/// Whether a counter grew by `least` without a pause of a minute.
+struct RecentCount {
+    least: u64,
+    count: Cell<u64>,
+    /// The counter before it began to grow.
+    before: Cell<u64>,
+    last_growth: Cell<Option<Instant>>,
+}
+
+impl RecentCount {
+    const fn new(count: u64, least: u64) -> Self {
+        Self {
+            least,
+            count: Cell::new(count),
+            before: Cell::new(count),
+            last_growth: Cell::new(None),
+        }
+    }
+
+    fn judge(&self, count: u64, now: Instant) -> bool {
+        let previous = self.count.replace(count);
+        let is_recent = |last: Option<Instant>| last.is_some_and(|last| now < last + REMEMBERED);
+        if !is_recent(self.last_growth.get()) {
+            self.before.set(previous);
+        }
+        if previous != count {
+            self.last_growth.set(Some(now));
+        }
+        is_recent(self.last_growth.get()) && count - self.before.get() >= self.least
+    }
+}
+
+/// Looks every second whether the stores' files are there, whole and writable. It has its own
+/// thread, so that a silent disk delays nobody else. Dropping it ends the thread.
+pub struct FileWatch(Arc<Mutex<Vec<Option<FileTrouble>>>>);
+
+impl FileWatch {
+    /// Watches the file of each store, if the store has one.
+    pub fn start(files: Vec<Option<Weak<HeldFile>>>) -> std::io::Result<Self> {
+        let seen = Arc::new(Mutex::new(vec![None; files.len()]));
+        let watched = Arc::downgrade(&seen);
+        std::thread::Builder::new().name("files".into()).spawn(move || {
+            while let Some(seen) = watched.upgrade() {
+                let look = |file: &Option<Weak<HeldFile>>| file.as_ref()?.upgrade()?.look();
+                let now = files.iter().map(look).collect();
+                *seen.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                drop(seen);
+                std::thread::sleep(FILE_LOOK_INTERVAL);
+            }
+        })?;
+        Ok(Self(seen))
+    }
+
+    pub fn trouble(&self, store: usize) -> Option<FileTrouble> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(store).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(least: u64, looks: &[(u64, u64, bool)]) {
+        let recent = RecentCount::new(2, least);
+        for &(at, counted, expected) in looks {
+            let now = Instant::ZERO + Duration::from_secs(at);
+            assert_eq!(recent.judge(counted, now), expected, "after {at} s");
+        }
+    }
+
+    #[test]
+    fn a_disk_is_full_for_a_minute_after_it_last_had_no_room() {
+        check(
+            1,
+            &[
+                (0, 2, false),
+                (5, 3, true),
+                (64, 3, true),
+                (65, 3, false),
+                (66, 9, true),
+                (126, 9, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn one_write_refused_by_a_read_only_file_system_names_it() {
+        let observer = Observer::default();
+        let health = DiskHealth::of(&observer);
+        let now = Instant::ZERO + Duration::from_secs(5);
+        assert_eq!(health.judge(&observer, now), None);
+        observer.statistics.read_only.add(1);
+        observer.statistics.device_errors.add(1);
+        assert_eq!(health.judge(&observer, now), Some(DiskTrouble::ReadOnly));
+        assert!(DiskTrouble::ReadOnly.to_string().contains("file system has become read-only"));
+    }
+
+    #[test]
+    fn a_disk_fails_only_when_most_operations_fail() {
+        let observer = Observer::default();
+        let health = DiskHealth::of(&observer);
+        let look = |second, failed: u64, of: u64| {
+            observer.statistics.device_errors.add(failed);
+            observer.statistics.reads.add(of);
+            health.judge(&observer, Instant::ZERO + Duration::from_secs(second))
+        };
+        assert_eq!(look(1, 9, 900), None);
+        assert_eq!(look(2, 1, 100), Some(DiskTrouble::FailingSometimes));
+        assert_eq!(look(3, 90, 100), Some(DiskTrouble::Failing));
+        assert_eq!(look(4, 5, 5), Some(DiskTrouble::Failing), "too few to tell");
+        assert_eq!(look(5, 1, 100), Some(DiskTrouble::FailingSometimes));
+    }
+
+    #[test]
+    fn a_disk_fails_when_operations_fail_again_and_again() {
+        check(
+            3,
+            &[
+                (0, 2, false),
+                (5, 3, false),
+                (20, 4, false),
+                (70, 5, true),
+                (129, 5, true),
+                (130, 5, false),
+            ],
+        );
+        check(3, &[(0, 4, false), (70, 5, false), (140, 7, false), (150, 8, true)]);
+    }
+}

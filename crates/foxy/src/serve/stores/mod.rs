@@ -1,0 +1,252 @@
+//! The stores: opens each folder, its device and its shard, and refuses to start with a store that
+//! cannot be used.
+
+pub mod health;
+pub mod kept_clock;
+pub mod out_of_use;
+mod place;
+mod room;
+pub mod set;
+
+use crate::failure::Failure;
+use crate::serve::disk;
+use crate::serve::purge::list;
+use crate::serve::welcome::OpenStore;
+use crate::settings::Settings;
+use crate::settings::store_choice::StoreChoice;
+use crate::terminal::{self, Level};
+use foxy_base::{ByteSize, Instant, Random, clock};
+use foxy_device::{HeldFile, Root, allocator};
+use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::{SchemeName, SchemeSettings};
+use foxy_store::{
+    Beginning, Newcomers, Observer, OpenStoreError, Recovery, Shard, ShardSettings, SizeWish,
+    StoreSettings, StoreStatus, WriteBudget,
+};
+use place::StorePlace;
+use room::SizeChoice;
+use set::Member;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// Time between looks at a store that opens.
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+/// Time that clients wait at start-up for an index to be rebuilt. Afterwards they are served while
+/// it goes on, with misses where it is not done.
+const REBUILDING_PATIENCE: Duration = Duration::from_secs(2);
+
+pub struct RunningStore {
+    /// Dropping the shard closes the store.
+    pub shard: Shard,
+    pub facts: OpenStore,
+    /// Bytes of the largest response that the store takes.
+    pub object_limit: u64,
+    sizes: RangeInclusive<u64>,
+    size_choice: SizeChoice,
+    /// The file with the superblock. It is released after the shard has ended, as the folder is.
+    held: Option<Arc<HeldFile>>,
+    root: Root,
+}
+
+impl RunningStore {
+    /// How the store was opened; `None` for a scheme that stores nothing.
+    pub fn beginning(&self) -> Option<Beginning> {
+        self.shard.handle().observer().beginning.get()
+    }
+
+    pub fn file(&self) -> Option<Weak<HeldFile>> {
+        self.held.as_ref().map(Arc::downgrade)
+    }
+
+    pub fn member(&self) -> Member {
+        Member { store: Arc::new(self.shard.handle()), sizes: self.sizes.clone() }
+    }
+
+    /// Reports a store that lost its content: that costs misses.
+    fn report_lost_content(&self) {
+        let text = match self.beginning() {
+            Some(Beginning::Anew(reason)) => format!(
+                "begun anew: {reason}; what it held is forgotten, and fetched when it is asked for again"
+            ),
+            Some(Beginning::Cut { found, expected }) => format!(
+                "its file was cut from {expected} to {found} bytes; what was behind is lost, the rest is kept"
+            ),
+            Some(Beginning::New | Beginning::Kept) | None => return,
+        };
+        let folder = self.facts.folder.display();
+        terminal::report(Level::Warning, &format!("foxy: store {folder}: {text}"));
+    }
+
+    /// Holds the file that the store may have made.
+    fn hold_file(&mut self) -> Result<(), Failure> {
+        let Some(file) = self.facts.scheme.row().control else { return Ok(()) };
+        let held = self.root.hold(file, self.held.take().and_then(Arc::into_inner));
+        self.held = held.map_err(|error| Failure::Unusable(error.to_string()))?.map(Arc::new);
+        Ok(())
+    }
+
+    /// Waits until the store serves, until `patience` if it rebuilds its index, and notes its size.
+    fn wait_until_usable(&mut self, patience: Instant) -> Result<(), Failure> {
+        let handle = self.shard.handle();
+        let folder = &self.facts.folder;
+        loop {
+            match handle.observer().status.get() {
+                StoreStatus::Opening => std::thread::sleep(LOOK_INTERVAL),
+                StoreStatus::Rebuilding if clock::monotonic() < patience => {
+                    std::thread::sleep(LOOK_INTERVAL)
+                }
+                StoreStatus::Rebuilding | StoreStatus::Serving => {
+                    self.facts.size = ByteSize(handle.observer().statistics.size_bytes.get());
+                    return self.hold_file();
+                }
+                StoreStatus::Unusable(OpenStoreError::NoSpace)
+                    if matches!(self.size_choice, SizeChoice::Exactly(_)) =>
+                {
+                    let available = ByteSize(self.root.free_bytes().unwrap_or(0));
+                    return Err(room::file_too_large(folder, self.size_choice)
+                        .unwrap_or_else(|| room::no_room(folder, self.size_choice, available)));
+                }
+                StoreStatus::Unusable(error) => {
+                    let file =
+                        self.facts.scheme.row().control.filter(|_| error.is_about_the_file());
+                    let path = file.map_or_else(|| folder.clone(), |file| folder.join(file));
+                    return Err(Failure::Unusable(format!("store {}: {error}", path.display())));
+                }
+                StoreStatus::Panicked | StoreStatus::Closed => {
+                    return Err(Failure::Failed(format!(
+                        "store {}: its thread ended while it was opened",
+                        folder.display()
+                    )));
+                }
+            }
+        }
+    }
+}
+
+/// Opens every store and waits until each is usable. The scheme that stores nothing needs no
+/// folder. `locked` are folders that this process has locked already.
+pub fn open(
+    settings: &Settings,
+    locked: &[Root],
+    random: &mut Random,
+) -> Result<Vec<RunningStore>, Failure> {
+    let stores_something =
+        |store: &&StoreChoice| store.scheme.unwrap_or(settings.disk.scheme) != SchemeName::Null;
+    let places = settings.disk.stores().filter(stores_something);
+    let places: Vec<_> =
+        places.map(|store| StorePlace::lock(settings, store, locked)).collect::<Result<_, _>>()?;
+    let sizes = place::sizes(&places)?;
+    let mut stores: Vec<_> = places
+        .into_iter()
+        .zip(sizes)
+        .map(|(place, size)| start(settings, place, size, random.next_u64()))
+        .collect::<Result<_, _>>()?;
+    let patience = clock::monotonic() + REBUILDING_PATIENCE;
+    for store in &mut stores {
+        store.wait_until_usable(patience)?;
+        store.report_lost_content();
+    }
+    Ok(stores)
+}
+
+fn start(
+    settings: &Settings,
+    place: StorePlace<'_>,
+    size: ByteSize,
+    seed: u64,
+) -> Result<RunningStore, Failure> {
+    let StorePlace { store, scheme, root, held, size: size_choice } = place;
+    let folder = store.folder.as_path();
+    let ByteSize(wanted) = settings.disk.object_limit.unwrap_or_else(|| object_limit(size));
+    let object_limit = wanted.min(scheme.row().largest_object(size.0));
+    let mailbox_bytes = waiting_bytes(settings.memory.size.0);
+    let scheme_settings = SchemeSettings {
+        policy: settings.disk.policy,
+        ufs_mapping: match settings.disk.ufs_mapping {
+            "round-robin" if scheme.row().grows() => UfsMapping::RoundRobin,
+            _ => UfsMapping::Consecutive,
+        },
+        aufs_queue: settings.disk.aufs_queue,
+        diskd_q1: store.q1.unwrap_or(settings.disk.diskd_q1),
+        ..SchemeSettings::from(StoreSettings {
+            object_limit,
+            recovery: if settings.disk.recovery == "clean-stop" {
+                Recovery::AfterCleanStop
+            } else {
+                Recovery::AfterCrash
+            },
+            write_budget: write_budget(settings, size),
+            waiting_bytes: mailbox_bytes,
+            size_wish: if matches!(size_choice, SizeChoice::Exactly(_)) {
+                SizeWish::Exactly
+            } else {
+                SizeWish::AtMost
+            },
+            begun_before: folder.join(list::NAME).is_file(),
+            seed,
+            ..StoreSettings::with_size(size.0)
+        })
+    };
+    scheme_settings
+        .validate()
+        .map_err(|error| Failure::Unusable(format!("store {}: {error}", folder.display())))?;
+    let opened = disk::open(&root, settings, store)?;
+    let observer = Observer::default();
+    let shard_settings = ShardSettings {
+        mailbox_bytes,
+        give_back: Some(allocator::give_back as fn() -> Duration),
+        ..ShardSettings::new(clock::monotonic)
+    };
+    let made = scheme.make(&scheme_settings, observer.clone());
+    let shard = Shard::start(made, opened.device, observer, shard_settings)
+        .map_err(|error| Failure::Failed(format!("cannot start the store's thread: {error}")))?;
+    Ok(RunningStore {
+        shard,
+        facts: OpenStore { folder: folder.to_owned(), size, scheme, device: opened.name },
+        object_limit,
+        sizes: store.sizes(),
+        size_choice,
+        held: held.map(Arc::new),
+        root,
+    })
+}
+
+/// The default object limit of a store: a part of it, so that one object does not displace all
+/// others; but an ordinary file fits a small store, as long as half of the store is left.
+fn object_limit(store: ByteSize) -> ByteSize {
+    const PART: u64 = 8;
+    const LEAST: ByteSize = ByteSize(64 << 20);
+    ByteSize(store.0 / PART).max(LEAST).min(ByteSize(store.0 / 2))
+}
+
+fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
+    const PART_OF_STORE: u64 = 50;
+    const PART_OF_MEMORY: u64 = 4;
+    let of_memory =
+        settings.memory.size.0 / PART_OF_MEMORY / (settings.disk.stores().count() as u64).max(1);
+    let memory = usize::try_from(of_memory.min(store.0 / PART_OF_STORE)).unwrap_or(usize::MAX);
+    let budget =
+        |ByteSize(bytes_a_day)| WriteBudget { bytes_a_day, memory, newcomers: Newcomers::Heavy };
+    settings.disk.write_budget.map(budget)
+}
+
+/// Bytes that may wait for a store in its mailbox and on their way to disk: few where memory is
+/// small.
+fn waiting_bytes(memory: u64) -> usize {
+    const LEAST: u64 = 2 << 20;
+    const MOST: u64 = 16 << 20;
+    usize::try_from((memory / 4).clamp(LEAST, MOST)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_object_limit_is_an_eighth_of_a_large_store() {
+        for (store, limit) in [(16, 8), (64, 32), (512, 64), (1 << 10, 128), (80 << 10, 10 << 10)] {
+            assert_eq!(object_limit(ByteSize(store << 20)), ByteSize(limit << 20));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The size of each store: the size that was asked for, if its disk has the room; otherwise a size
+//! that fits. Decided for all stores before any is opened, because several may share a disk.
+
+use crate::failure::Failure;
+use crate::settings::resolve::new_store_size;
+use crate::settings::store_choice::STORE_BYTES;
+use foxy_base::ByteSize;
+use rustix::process::{Resource, getrlimit};
+use std::collections::HashMap;
+use std::path::Path;
+
+const MIN_STORE_BYTES: u64 = *STORE_BYTES.start();
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeChoice {
+    /// The size in the settings.
+    Exactly(ByteSize),
+    /// The size of the existing store. `is_fixed` if another size would begin it anew.
+    Kept { size: ByteSize, is_fixed: bool },
+    /// A new store of a size that suits the disk.
+    Anything,
+    /// A new store on all bytes of a block device.
+    Device(ByteSize),
+}
+
+impl SizeChoice {
+    /// Decides by the size in the settings and the size of the existing store. A store
+    /// that has the size in the settings is kept although its disk has filled up since: a proxy
+    /// that does not start serves nobody. `may_grow` says whether its size may change.
+    pub fn of(asked: Option<ByteSize>, existing: Option<ByteSize>, may_grow: bool) -> Self {
+        match (asked, existing) {
+            (Some(asked), existing) if existing != Some(asked) => Self::Exactly(asked),
+            (_, Some(size)) => Self::Kept { size, is_fixed: !may_grow },
+            (_, None) => Self::Anything,
+        }
+    }
+
+    const fn min_bytes(self) -> u64 {
+        match self {
+            Self::Exactly(size) | Self::Kept { size, .. } | Self::Device(size) => size.0,
+            Self::Anything => 0,
+        }
+    }
+}
+
+/// A store and the disk it lies on.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    pub size: SizeChoice,
+    /// Device number of the file system.
+    pub file_system: u64,
+    pub free_bytes: u64,
+}
+
+/// The store with index `store` does not fit: it could have `available`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    pub store: usize,
+    pub available: ByteSize,
+}
+
+/// Sizes for all stores, in their order. `taken(store, enough)` counts up to `enough` bytes that a
+/// store has on disk already and may use again; it is called only where the wishes exceed the free
+/// bytes.
+pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<ByteSize>, NoRoom> {
+    let mut left: HashMap<u64, u64> = HashMap::new();
+    let mut wanted: HashMap<u64, u64> = HashMap::new();
+    for claim in claims {
+        let free = left.entry(claim.file_system).or_insert(claim.free_bytes);
+        *free = claim.free_bytes.min(*free);
+        let all = wanted.entry(claim.file_system).or_default();
+        *all = all.saturating_add(claim.size.min_bytes());
+    }
+    let is_tight = |claim: &Claim| wanted[&claim.file_system] > claim.free_bytes;
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    order.sort_by_key(|&store| matches!(claims[store].size, SizeChoice::Anything));
+    let mut sizes = vec![ByteSize(0); claims.len()];
+    for store in order {
+        let claim = &claims[store];
+        let own = if is_tight(claim) { taken(store, claim.size.min_bytes()) } else { 0 };
+        let free = left.entry(claim.file_system).or_default();
+        let available = own.saturating_add(*free);
+        let size = match claim.size {
+            SizeChoice::Exactly(size) if size.0 > available => {
+                return Err(NoRoom { store, available: ByteSize(available) });
+            }
+            SizeChoice::Exactly(size) | SizeChoice::Kept { size, is_fixed: true } => size.0,
+            SizeChoice::Kept { size, is_fixed: false } => size.0.min(available),
+            SizeChoice::Device(size) if size.0 < MIN_STORE_BYTES => {
+                return Err(NoRoom { store, available: size });
+            }
+            SizeChoice::Device(size) => size.0,
+            SizeChoice::Anything => match new_store_size(ByteSize(*free)) {
+                ByteSize(0) => return Err(NoRoom { store, available: ByteSize(*free) }),
+                size => size.0,
+            },
+        };
+        *free = free.saturating_sub(size.saturating_sub(own));
+        sizes[store] = ByteSize(size);
+    }
+    Ok(sizes)
+}
+
+/// The failure of a store whose file the system's limit keeps from its size, if there is a limit.
+pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
+    let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < choice.min_bytes())?;
+    let (folder, size, limit) = (folder.display(), ByteSize(choice.min_bytes()), ByteSize(limit));
+    Some(Failure::Unusable(format!(
+        "store {folder}: a size of {size} was asked for and a file may have {limit}; raise the limit on the size of a file \
+         (ulimit -f), or ask for less"
+    )))
+}
+
+/// The failure of a store that does not fit.
+pub fn no_room(folder: &Path, choice: SizeChoice, available: ByteSize) -> Failure {
+    let (folder, bytes) = (folder.display(), available.0);
+    let trouble = match choice {
+        SizeChoice::Anything | SizeChoice::Device(_) => {
+            format!("the disk has room for {bytes} bytes, too few for a store")
+        }
+        SizeChoice::Exactly(size) | SizeChoice::Kept { size, .. } => {
+            format!("a size of {size} was asked for and the disk has room for {bytes} bytes")
+        }
+    };
+    let advice = match choice {
+        SizeChoice::Exactly(_) if bytes >= MIN_STORE_BYTES => {
+            format!("ask for at most {}M", bytes >> 20)
+        }
+        _ => format!("a store takes at least {}", ByteSize(MIN_STORE_BYTES)),
+    };
+    Failure::Unusable(format!(
+        "store {folder}: {trouble}; {advice}, free some space, or name a folder on another disk"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn claim(wish: SizeChoice, file_system: u64, free: u64) -> Claim {
+        Claim { size: wish, file_system, free_bytes: free * MIB }
+    }
+
+    fn exactly(mebibytes: u64) -> SizeChoice {
+        SizeChoice::Exactly(ByteSize(mebibytes * MIB))
+    }
+
+    fn kept(mebibytes: u64, is_fixed: bool) -> SizeChoice {
+        SizeChoice::Kept { size: ByteSize(mebibytes * MIB), is_fixed }
+    }
+
+    fn check(claims: &[Claim], taken: u64, expected: Result<&[u64], (usize, u64)>) {
+        let expected = expected
+            .map(|sizes| sizes.iter().map(|size| ByteSize(size * MIB)).collect())
+            .map_err(|(store, available)| NoRoom { store, available: ByteSize(available * MIB) });
+        assert_eq!(sizes(claims, |_, _| taken * MIB), expected, "{claims:?}");
+    }
+
+    #[test]
+    fn an_existing_store_of_the_asked_size_is_kept() {
+        let [small, large] = [16, 32].map(|mebibytes| ByteSize(mebibytes * MIB));
+        assert_eq!(SizeChoice::of(None, None, true), SizeChoice::Anything);
+        assert_eq!(SizeChoice::of(Some(large), None, true), exactly(32));
+        assert_eq!(SizeChoice::of(Some(large), Some(small), true), exactly(32));
+        assert_eq!(SizeChoice::of(Some(large), Some(large), true), kept(32, false));
+        assert_eq!(SizeChoice::of(None, Some(large), false), kept(32, true));
+    }
+
+    #[test]
+    fn an_exact_size_is_given_or_refused() {
+        check(&[claim(exactly(100), 1, 100)], 0, Ok(&[100]));
+        check(&[claim(exactly(101), 1, 100)], 0, Err((0, 100)));
+    }
+
+    #[test]
+    fn the_bytes_of_an_existing_store_count_as_available() {
+        check(&[claim(exactly(101), 1, 100)], 1, Ok(&[101]));
+        check(&[claim(exactly(150), 1, 40)], 100, Err((0, 140)));
+    }
+
+    #[test]
+    fn stores_on_one_disk_share_its_room() {
+        check(&[claim(exactly(60), 1, 100), claim(exactly(60), 1, 100)], 0, Err((1, 40)));
+        check(&[claim(exactly(60), 1, 100), claim(exactly(60), 2, 100)], 0, Ok(&[60, 60]));
+        check(&[claim(SizeChoice::Anything, 1, 100), claim(exactly(60), 1, 100)], 0, Ok(&[4, 60]));
+    }
+
+    #[test]
+    fn a_store_without_a_wish_gets_what_fits() {
+        check(&[claim(SizeChoice::Anything, 1, 1000)], 0, Ok(&[100]));
+        check(&[claim(SizeChoice::Anything, 1, 9)], 0, Err((0, 9)));
+        check(&[claim(kept(100, false), 1, 10)], 50, Ok(&[60]));
+        check(&[claim(kept(100, true), 1, 10)], 50, Ok(&[100]));
+        check(&[claim(kept(100, false), 1, 1000)], 0, Ok(&[100]));
+    }
+
+    #[test]
+    fn a_new_store_on_a_block_device_takes_all_of_it() {
+        let all =
+            |mebibytes: u64| claim(SizeChoice::Device(ByteSize(mebibytes * MIB)), 1, mebibytes);
+        check(&[all(1000)], 0, Ok(&[1000]));
+        check(&[all(15)], 0, Err((0, 15)));
+    }
+
+    #[test]
+    fn a_disk_with_room_is_not_counted() {
+        let counted = |_: usize, _: u64| unreachable!("nothing is counted");
+        assert_eq!(sizes(&[claim(exactly(9), 1, 10)], counted), Ok(vec![ByteSize(9 * MIB)]));
+    }
+
+    #[test]
+    fn a_refusal_names_the_available_bytes() {
+        let wish = SizeChoice::Exactly(ByteSize(1 << 40));
+        let text = |available| no_room(Path::new("/s"), wish, ByteSize(available)).to_string();
+        let said = "store /s: a size of 1 TiB was asked for and the disk has room for ";
+        assert!(
+            text(100_000_000).starts_with(&format!("{said}100000000 bytes; ask for at most 95M, "))
+        );
+        assert!(text(5).starts_with(&format!("{said}5 bytes; a store takes at least 16 MiB, ")));
+    }
+}

@@ -1,0 +1,320 @@
+//! All stores as one. The selection chooses which store takes a record, among those that take its
+//! size. At most one store has a record of a key at any time, so that a replaced record cannot come
+//! back (rule 3 of the store contract).
+
+mod directory;
+
+use crate::serve::stores::out_of_use::OutOfUse;
+use directory::{Directory, Turn};
+use foxy_proxy::cache::storage::{ObjectStore, Reply};
+use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use std::cmp::Reverse;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Keys whose store is remembered, at 17 bytes each.
+const MAX_KNOWN_KEYS: usize = 1 << 20;
+
+/// Which store takes a new record (R68).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// The store that the key hashes to.
+    Key,
+    /// Each store in turn.
+    RoundRobin,
+    /// The store with the fewest waiting requests.
+    LeastLoad,
+}
+
+impl Selection {
+    pub fn named(name: &str) -> Self {
+        match name {
+            "round-robin" => Self::RoundRobin,
+            "least-load" => Self::LeastLoad,
+            _ => Self::Key,
+        }
+    }
+}
+
+pub struct Member {
+    pub store: Arc<dyn ObjectStore>,
+    /// Bytes of the objects that the store takes (R67).
+    pub sizes: RangeInclusive<u64>,
+}
+
+/// The stores. An empty set stores nothing.
+#[derive(Clone)]
+pub struct StoreSet(Arc<Inner>);
+
+struct Inner {
+    members: Vec<Member>,
+    waiting: Vec<AtomicUsize>,
+    selection: Selection,
+    next: AtomicUsize,
+    out: OutOfUse,
+    /// `None` where the key alone decides which store has it.
+    directory: Option<Directory<Change>>,
+}
+
+/// Whether the key alone decides which store has it.
+pub fn is_by_key(members: &[Member], selection: Selection) -> bool {
+    let are_alike = members.iter().all(|member| member.sizes == members[0].sizes);
+    members.len() < 2 || (selection == Selection::Key && are_alike)
+}
+
+impl StoreSet {
+    /// The order of `members` decides which key belongs where. `secret` is random.
+    pub fn new(members: Vec<Member>, selection: Selection, secret: u64) -> Self {
+        let directory = (!is_by_key(&members, selection)).then(|| Directory::new(MAX_KNOWN_KEYS));
+        Self(Arc::new(Inner {
+            waiting: members.iter().map(|_| AtomicUsize::new(0)).collect(),
+            selection,
+            next: AtomicUsize::new(0),
+            out: OutOfUse::none(members.len(), secret),
+            directory,
+            members,
+        }))
+    }
+
+    /// The stores out of use. What a store that is taken out holds must never be believed again.
+    pub fn out_of_use(&self) -> &OutOfUse {
+        &self.0.out
+    }
+}
+
+/// A request that its store has not answered yet.
+struct Waiting {
+    set: Arc<Inner>,
+    store: usize,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.set.waiting[self.store].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct Change {
+    wish: ChangeWish,
+    reply: Reply,
+}
+
+enum ChangeWish {
+    Put(Record, PlacementHint),
+    Remove,
+}
+
+/// The change of a key that is under way. The next begins when this is dropped, with or without an
+/// answer.
+struct Changing {
+    set: Arc<Inner>,
+    key: Key,
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        let Self { set, key } = self;
+        if let Some(next) = set.directory.as_ref().and_then(|directory| directory.end(*key)) {
+            set.make(*key, next);
+        }
+    }
+}
+
+impl Inner {
+    /// The store of a key among `count` stores; `None` if there are none.
+    fn home(&self, key: Key, count: usize) -> Option<usize> {
+        let [.., a, b, c, d] = key.0;
+        (u32::from_le_bytes([a, b, c, d]) as usize).checked_rem(count)
+    }
+
+    fn takes(&self, store: usize, size: u64) -> bool {
+        self.members[store].sizes.contains(&size)
+    }
+
+    /// The store for a new record; `None` when no store takes its size.
+    fn choose(&self, key: Key, size: u64) -> Option<usize> {
+        let mut able = self.out.in_use();
+        able.retain(|store| self.takes(*store, size));
+        let load = |store: &usize| self.waiting[*store].load(Ordering::Relaxed);
+        let turn = || self.next.fetch_add(1, Ordering::Relaxed).checked_rem(able.len());
+        match self.selection {
+            Selection::Key => Some(able[self.home(key, able.len())?]),
+            Selection::RoundRobin => Some(able[turn()?]),
+            Selection::LeastLoad => {
+                let first = turn()?;
+                able[first..].iter().chain(&able[..first]).copied().min_by_key(load)
+            }
+        }
+    }
+
+    /// Counts the request as waiting until its answer, which goes to `reply`.
+    fn counted(self: &Arc<Self>, store: usize, reply: Reply) -> Reply {
+        self.waiting[store].fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting { set: Arc::clone(self), store };
+        Box::new(move |answer| {
+            drop(waiting);
+            reply(answer);
+        })
+    }
+
+    fn get_from(self: &Arc<Self>, store: usize, key: Key, reply: Reply) {
+        let reply = self.counted(store, reply);
+        self.members[store].store.get(key, reply);
+    }
+
+    /// Asks the stores one after another, from the last, until one has the key. `doubt` is why an
+    /// earlier store could not say.
+    fn search(self: &Arc<Self>, mut left: Vec<usize>, key: Key, doubt: AbsentReason, reply: Reply) {
+        let Some(store) = left.pop() else { return reply(Answer::Absent(doubt)) };
+        let epoch = self.directory.as_ref().map(|directory| directory.epoch(key));
+        let inner = Arc::clone(self);
+        self.get_from(
+            store,
+            key,
+            Box::new(move |answer| match answer {
+                Answer::Absent(AbsentReason::NotIndexed) => inner.search(left, key, doubt, reply),
+                Answer::Absent(reason) => inner.search(left, key, reason, reply),
+                answer => {
+                    if let (Some(directory), Some(epoch)) = (&inner.directory, epoch) {
+                        directory.learn(key, store, epoch);
+                    }
+                    reply(answer);
+                }
+            }),
+        );
+    }
+
+    /// Removes the key from these stores one after another, then calls `then` with `Removed` or
+    /// with the first other answer.
+    fn clear(self: &Arc<Self>, mut left: Vec<usize>, key: Key, then: Reply) {
+        let Some(store) = left.pop() else { return then(Answer::Removed) };
+        let inner = Arc::clone(self);
+        let then = self.counted(
+            store,
+            Box::new(move |answer| match answer {
+                Answer::Removed => inner.clear(left, key, then),
+                answer => then(answer),
+            }),
+        );
+        self.members[store].store.remove(key, then);
+    }
+
+    /// Stores a record where its key lies, if that store takes it; else in another store, after all
+    /// stores that may have the key have removed it.
+    fn place(self: &Arc<Self>, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        let known = self.known(key);
+        let target =
+            known.filter(|store| self.takes(*store, hint.size) && !self.out.is_out(*store));
+        let Some(target) = target.or_else(|| self.choose(key, hint.size)) else {
+            return reply(Answer::Refused(RefusedReason::TooLarge));
+        };
+        let mut others = self.may_have(known);
+        others.retain(|store| *store != target);
+        let inner = Arc::clone(self);
+        let put = move |answer| {
+            if answer != Answer::Removed {
+                return reply(answer);
+            }
+            if let Some(directory) = &inner.directory {
+                directory.place(key, target);
+            }
+            let reply = inner.counted(target, reply);
+            inner.members[target].store.put(key, record, hint, reply);
+        };
+        self.clear(others, key, Box::new(put));
+    }
+
+    fn known(&self, key: Key) -> Option<usize> {
+        self.directory.as_ref()?.find(key)
+    }
+
+    /// The stores in use that may have a key.
+    fn may_have(&self, known: Option<usize>) -> Vec<usize> {
+        let mut stores = self.out.in_use();
+        stores.retain(|store| known.is_none_or(|known| known == *store));
+        stores
+    }
+
+    /// Makes a change in its turn: changes of one key follow each other in the order asked.
+    fn change(self: &Arc<Self>, directory: &Directory<Change>, key: Key, change: Change) {
+        match directory.begin(key, change) {
+            Turn::Now(change) => self.make(key, change),
+            Turn::Later => {}
+            Turn::Never(change) => (change.reply)(Answer::Refused(RefusedReason::Busy)),
+        }
+    }
+
+    fn make(self: &Arc<Self>, key: Key, Change { wish, reply }: Change) {
+        let changing = Changing { set: Arc::clone(self), key };
+        let reply = Box::new(move |answer| {
+            drop(changing);
+            reply(answer);
+        });
+        match wish {
+            ChangeWish::Put(record, hint) => self.place(key, record, hint, reply),
+            ChangeWish::Remove => self.clear(self.may_have(self.known(key)), key, reply),
+        }
+    }
+}
+
+impl ObjectStore for StoreSet {
+    fn get(&self, key: Key, reply: Reply) {
+        let inner = &self.0;
+        let Some(home) = inner.home(key, inner.members.len()) else {
+            return reply(Answer::Absent(AbsentReason::NotIndexed));
+        };
+        let Some(directory) = &inner.directory else {
+            let (store, key) = inner.out.place(key, home);
+            return inner.get_from(store, key, reply);
+        };
+        match directory.find(key) {
+            Some(store) if inner.out.is_out(store) => {
+                reply(Answer::Absent(AbsentReason::NotIndexed))
+            }
+            Some(store) => inner.get_from(store, key, reply),
+            None => {
+                let count = inner.members.len();
+                let mut order = inner.out.in_use();
+                order.sort_by_key(|store| Reverse((store + count - home) % count));
+                inner.search(order, key, AbsentReason::NotIndexed, reply);
+            }
+        }
+    }
+
+    fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
+        let inner = &self.0;
+        let Some(home) = inner.home(key, inner.members.len()) else {
+            return reply(Answer::Refused(RefusedReason::StoresNothing));
+        };
+        match &inner.directory {
+            Some(directory) => {
+                inner.change(directory, key, Change { wish: ChangeWish::Put(record, hint), reply });
+            }
+            None if inner.takes(home, hint.size) => {
+                let (store, key) = inner.out.place(key, home);
+                inner.members[store].store.put(key, record, hint, reply);
+            }
+            None => reply(Answer::Refused(RefusedReason::TooLarge)),
+        }
+    }
+
+    fn remove(&self, key: Key, reply: Reply) {
+        let inner = &self.0;
+        let Some(home) = inner.home(key, inner.members.len()) else {
+            return reply(Answer::Removed);
+        };
+        match &inner.directory {
+            Some(directory) => {
+                inner.change(directory, key, Change { wish: ChangeWish::Remove, reply })
+            }
+            None => {
+                let (store, key) = inner.out.place(key, home);
+                inner.members[store].store.remove(key, reply);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

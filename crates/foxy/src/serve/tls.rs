@@ -1,0 +1,215 @@
+//! TLS material from the operator's files: certificates shown to clients, authorities trusted for
+//! origins, and the authority that signs for intercepted hosts.
+
+use crate::authority_folder;
+use crate::failure::Failure;
+use crate::secret_file::{self, SecretError};
+use crate::settings::Settings;
+use crate::terminal::{self, Level};
+use foxy_base::{Civil, WallTime};
+use foxy_proxy::core::client_tls::{ClientCertificates, ClientTls};
+use foxy_proxy::intercept::{Authority, HostPattern, Interception};
+use foxy_proxy::upstream::{Authorities, OriginTls};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// An intercepting authority that expires sooner is reported at start-up.
+const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
+
+/// TLS for clients, whose certificates SIGHUP replaces while it is in use.
+#[derive(Debug)]
+pub struct ReloadableTls {
+    files: Vec<KeyPairFiles>,
+    pub tls: ClientTls,
+}
+
+#[derive(Debug)]
+struct KeyPairFiles {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl ReloadableTls {
+    /// Reads certificates and their keys, which have the same order. The error names the first
+    /// unusable file and says what would be right.
+    pub fn read(certificates: &[PathBuf], keys: &[PathBuf]) -> Result<Self, String> {
+        let pairs = certificates.iter().cloned().zip(keys.iter().cloned());
+        let files: Vec<_> =
+            pairs.map(|(certificate, key)| KeyPairFiles { certificate, key }).collect();
+        let tls = ClientTls::new(read_certificates(&files)?);
+        Ok(Self { files, tls })
+    }
+
+    /// Reads all files again. An unusable file changes nothing.
+    pub fn reload(&self) -> Result<(), String> {
+        self.tls.replace(read_certificates(&self.files)?);
+        Ok(())
+    }
+}
+
+fn read_certificates(files: &[KeyPairFiles]) -> Result<ClientCertificates, String> {
+    let mut certificates = ClientCertificates::default();
+    for KeyPairFiles { certificate, key } in files {
+        let (chain, secret) = (read_chain(certificate)?, read_key(key)?);
+        certificates.add(&chain, &secret).map_err(|error| {
+            let (certificate, key) = (certificate.display(), key.display());
+            format!(
+                "{certificate} (tls-certificate) with {key} (tls-key): {error}; give a certificate in PEM and the key made for it"
+            )
+        })?;
+    }
+    Ok(certificates)
+}
+
+fn read_chain(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| {
+        format!(
+            "{} (tls-certificate): {error}; name a file in PEM that this user may read",
+            path.display()
+        )
+    })
+}
+
+fn read_key(path: &Path) -> Result<Vec<u8>, String> {
+    secret_file::read(path).map_err(|error| {
+        let right = match error {
+            SecretError::Unreadable(_) => "; name a file in PEM that this user may read",
+            _ => "",
+        };
+        format!("{} (tls-key): the private key {error}{right}", path.display())
+    })
+}
+
+/// TLS to origins: trusts the system's authorities and the certificates in `files`. Trouble with
+/// the system's authorities is only reported, because plain HTTP needs none.
+pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
+    let mut authorities = Authorities::none();
+    let found = rustls_native_certs::load_native_certs();
+    if authorities.add(found.certs) == 0 && files.is_empty() {
+        let text = "foxy: the system has no certificate authorities, so no https:// origin is trusted; \
+                    install them (ca-certificates), name their file in SSL_CERT_FILE, or give origin-ca";
+        terminal::report(Level::Warning, text);
+    }
+    for file in files {
+        let refuse = |reason: String| {
+            let path = file.display();
+            Failure::Unusable(format!(
+                "{path} (origin-ca): {reason}; give a readable file of certificates in PEM"
+            ))
+        };
+        let pem = std::fs::read(file).map_err(|error| refuse(error.to_string()))?;
+        authorities.add_pem(&pem).map_err(|error| refuse(error.to_string()))?;
+    }
+    Ok(OriginTls::trusting(authorities))
+}
+
+/// Opens the authority of the settings, if they name one, and checks that it may vouch for every
+/// host of `intercept-hosts`.
+pub fn open_interception(
+    settings: &Settings,
+    now: WallTime,
+) -> Result<Option<Interception>, Failure> {
+    let Some(folder) = &settings.access.intercept_ca else { return Ok(None) };
+    let authority = authority_folder::open(folder, "intercept-ca", now)?;
+    let end = authority.facts().not_after;
+    if end.since(now) < EXPIRES_SOON {
+        let path = authority_folder::certificate(folder);
+        let text = format!(
+            "foxy: {} expires on {}; after that nothing is intercepted. Make a new one with `foxy ca init --force`",
+            path.display(),
+            Civil::of(end)
+        );
+        terminal::report(Level::Warning, &text);
+    }
+    interception(authority, &settings.access.intercept_hosts).map(Some)
+}
+
+/// Intercepts `hosts`. Fails when the authority may not vouch for one of them.
+pub fn interception(authority: Authority, hosts: &[HostPattern]) -> Result<Interception, Failure> {
+    let constraints = &authority.facts().constraints;
+    if let Some(host) = hosts.iter().find(|host| !constraints.permit_all(host)) {
+        let permitted: Vec<_> = constraints.permitted().iter().map(ToString::to_string).collect();
+        let text = format!(
+            "{host} (intercept-hosts): the certificate authority may only vouch for {}; leave the host out, or make one for it \
+             with `foxy ca init --allow`",
+            permitted.join(", ")
+        );
+        return Err(Failure::Unusable(text));
+    }
+    Interception::new(authority, hosts.to_vec())
+        .map_err(|error| Failure::Failed(format!("intercept-ca: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_proxy::intercept::{NewAuthority, make};
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_reload_replaces_all_certificates_or_names_the_bad_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (certificate, key) = (folder.path().join("a.pem"), folder.path().join("a.key"));
+        let read =
+            || ReloadableTls::read(std::slice::from_ref(&certificate), std::slice::from_ref(&key));
+        assert!(read().expect_err("no file").contains("a.pem (tls-certificate): "));
+        let write = || {
+            let CertifiedKey { cert, signing_key } =
+                generate_simple_self_signed(["a.test".to_owned()]).expect("made");
+            std::fs::write(&certificate, cert.pem()).expect("written");
+            std::fs::write(&key, signing_key.serialize_pem()).expect("written");
+            set_permissions(&key, Permissions::from_mode(0o600)).expect("changed");
+        };
+        write();
+        let reloadable = read().expect("a certificate and its key");
+        write();
+        assert_eq!(reloadable.reload(), Ok(()));
+        std::fs::write(&key, "nothing").expect("written");
+        let refused = reloadable.reload().expect_err("no key");
+        assert!(refused.contains("a.key (tls-key): no private key can be read"), "{refused}");
+        set_permissions(&key, Permissions::from_mode(0o644)).expect("changed");
+        let refused = reloadable.reload().expect_err("no secret");
+        assert!(
+            refused.contains("a.key (tls-key): the private key may be read by every user"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn an_unusable_authority_file_is_named_with_the_reason() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = folder.path().join("missing.pem");
+        let empty = folder.path().join("empty.pem");
+        std::fs::write(&empty, "nothing").expect("written");
+        for (file, expected) in [(missing, "No such file"), (empty, "holds no certificate")] {
+            let Err(Failure::Unusable(text)) = origin_tls(&[file]) else {
+                panic!("{expected}: taken")
+            };
+            assert!(text.contains("(origin-ca): ") && text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_outside_the_authoritys_constraints_is_named() {
+        let now = WallTime::from_seconds(1_800_000_000);
+        let hosts = |texts: &[&str]| -> Vec<HostPattern> {
+            texts.iter().map(|text| text.parse().expect("a host")).collect()
+        };
+        let allowed = hosts(&["a.test"]);
+        let new = NewAuthority { name: "a", hosts: &allowed, now, validity: EXPIRES_SOON };
+        let made = make(&new).expect("made");
+        let authority =
+            || Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
+        assert!(interception(authority(), &hosts(&["a.test", "*.b.a.test"])).is_ok());
+        let refused = interception(authority(), &hosts(&["a.test", "test"]))
+            .expect_err("more than allowed")
+            .to_string();
+        assert!(
+            refused.starts_with("test (intercept-hosts): ")
+                && refused.contains("only vouch for a.test;"),
+            "{refused}"
+        );
+    }
+}
