@@ -73,7 +73,8 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
             }
             Err(IoError::NotFound) => {}
             Err(IoError::InUse) => {
-                let text = "in use by a running foxy, by this or another name of the file, or, if it leads to a device, by \
+                let text = "in use by a running foxy, by this or another name of the file, or, if \
+                it leads to a device, by \
                             whoever has mounted that; stop that one first";
                 return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
             }

@@ -80,7 +80,8 @@ impl AdminClient {
         let Self { address, authorization } = self;
         let unreachable = |error: std::io::Error| {
             let text = format!(
-                "no foxy answers at {address}: {error}; start one, or name its admin server with --admin"
+                "no foxy answers at {address}: {error}; start one, or name its admin server with \
+                 --admin"
             );
             Failure::Failed(text)
         };
@@ -88,7 +89,8 @@ impl AdminClient {
         stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
         let length = body.len();
         let head = format!(
-            "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Length: {length}\r\n\r\n"
+            "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Length: \
+             {length}\r\n\r\n"
         );
         stream
             .write_all(head.as_bytes())

@@ -12,8 +12,14 @@ use std::fmt::Write;
 /// Its arguments.
 pub fn command() -> Command {
     let command = Command::new("explain")
-        .about("Say what a running foxy has stored for a URL, and what a GET now would come to, and why")
-        .arg(Arg::new("url").value_name("URL").required(true).help("The URL, as a client would ask for it"))
+        .about(
+            "Say what a running foxy has stored for a URL, and what a GET now would come to, \
+        and why",
+        )
+        .arg(Arg::new("url").value_name("URL").required(true).help(
+            "The URL, as a client would \
+        ask for it",
+        ))
         .arg(
             Arg::new("field")
                 .long("field")
@@ -21,7 +27,10 @@ pub fn command() -> Command {
                 .action(ArgAction::Append)
                 .help("A header line of that GET, as \"Accept-Language: de\"; can be repeated"),
         )
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object instead"));
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help(
+            "Print one JSON object \
+        instead",
+        ));
     admin_client::add_to(command)
 }
 
@@ -79,10 +88,13 @@ mod tests {
         let explanation = json!({
             "url": "http://a.test/",
             "stored": {"where": "memory", "length": 9, "age": 5, "lifetime": 60, "head": ["HTTP/1.1 200 OK"]},
-            "steps": [{"rule": "fresh", "section": "RFC 9111 §4.2", "says": "it is fresh for 55 s more"}],
+            "steps": [{"rule": "fresh", "section": "RFC 9111 §4.2", "says": "it is fresh for 55 s \
+            more"}],
         });
-        let expected = "http://a.test/\n\nstored (memory): 9 bytes, 5 s old, fresh until it is 60 s old\n  \
-                        HTTP/1.1 200 OK\n\nRFC 9111 §4.2        fresh                    it is fresh for 55 s more\n";
+        let expected = "http://a.test/\n\nstored (memory): 9 bytes, 5 s old, fresh until it is 60 \
+        s old\n  \
+                        HTTP/1.1 200 OK\n\nRFC 9111 §4.2        fresh                    it is \
+                        fresh for 55 s more\n";
         assert_eq!(text(&explanation), expected);
         assert!(!text(&json!({"url": "u", "stored": null, "steps": []})).contains("stored"));
     }

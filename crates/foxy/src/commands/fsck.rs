@@ -19,8 +19,10 @@ pub fn command() -> Command {
     Command::new("fsck")
         .about("Verify every checksum of a store that is not in use, and say what is lost")
         .long_about(
-            "Verifies every checksum of a store that is not in use, and says what is lost. Nothing is written. What is left \
-             when foxy is killed or the power fails is told from damage: the next start deals with it.\n\nExit codes: 0 no \
+            "Verifies every checksum of a store that is not in use, and says what is lost. \
+             Nothing is written. What is left \
+             when foxy is killed or the power fails is told from damage: the next start deals \
+             with it.\n\nExit codes: 0 no \
              damage, 1 damage, 2 no store that can be looked at, 3 the disk could not be read.",
         )
         .arg(path())
@@ -120,7 +122,8 @@ impl Verdict {
                     |number| format!("store {path}: copy {number} of the superblock is damaged");
                 let cut = || {
                     format!(
-                        "store {path}: {missing} bytes are missing at its end; the records there are lost"
+                        "store {path}: {missing} bytes are missing at its end; the records there \
+                         are lost"
                     )
                 };
                 let damage = damaged.first().map(copy);
@@ -155,7 +158,8 @@ impl Verdict {
                 };
                 let size = ByteSize(*size);
                 format!(
-                    "{about}, {size}, format version {FORMAT_VERSION}\n{state}; the records of this scheme are verified \
+                    "{about}, {size}, format version {FORMAT_VERSION}\n{state}; the records of \
+                     this scheme are verified \
                      only when they are read"
                 )
             }

@@ -14,19 +14,38 @@ pub fn command() -> Command {
     let command = Command::new("purge")
         .about("Make a running foxy forget what it has stored")
         .long_about(
-            "Make a running foxy forget what it has stored. What is purged is stale from then on and validated before it \
-             answers again; with --hard it is gone. When this command ends, a crash cannot bring it back.",
+            "Make a running foxy forget what it has stored. What is purged is stale from then on \
+             and validated before it \
+             answers again; with --hard it is gone. When this command ends, a crash cannot bring \
+             it back.",
         )
-        .arg(
-            Arg::new("url").value_name("URL").action(ArgAction::Append).help("A URL, with all its variants"),
-        )
-        .arg(many("tag", "TAG", "Responses with that word in Surrogate-Key or Cache-Tag; can be repeated"))
+        .arg(Arg::new("url").value_name("URL").action(ArgAction::Append).help(
+            "A URL, with all its \
+            variants",
+        ))
+        .arg(many(
+            "tag",
+            "TAG",
+            "Responses with that word in Surrogate-Key or Cache-Tag; can be \
+        repeated",
+        ))
         .arg(many("prefix", "URL", "URLs that begin so; can be repeated"))
-        .arg(many("site", "HOST", "Everything of a host, as example.com or http://example.com:8080"))
+        .arg(many(
+            "site",
+            "HOST",
+            "Everything of a host, as example.com or \
+        http://example.com:8080",
+        ))
         .arg(Arg::new("all").long("all").action(ArgAction::SetTrue).help("Everything"))
-        .arg(Arg::new("hard").long("hard").action(ArgAction::SetTrue).help("For good, not only stale"))
+        .arg(Arg::new("hard").long("hard").action(ArgAction::SetTrue).help(
+            "For good, not only \
+        stale",
+        ))
         .group(
-            ArgGroup::new("what").args(["url", "tag", "prefix", "site", "all"]).multiple(true).required(true),
+            ArgGroup::new("what")
+                .args(["url", "tag", "prefix", "site", "all"])
+                .multiple(true)
+                .required(true),
         );
     admin_client::add_to(command)
 }

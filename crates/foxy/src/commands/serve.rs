@@ -12,7 +12,8 @@ pub fn command() -> Command {
     let command = Command::new("serve")
         .about("Run the caching proxy")
         .long_about(
-            "Run the caching proxy. Every flag can also stand in a TOML file; `foxy check` tells what is in force, and \
+            "Run the caching proxy. Every flag can also stand in a TOML file; `foxy check` tells \
+             what is in force, and \
              docs/configuration.md explains every setting.",
         )
         .arg(
@@ -20,7 +21,10 @@ pub fn command() -> Command {
                 .long("config")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .help("The configuration file [default: ~/.config/foxy/foxy.toml or /etc/foxy/foxy.toml, if there]"),
+                .help(
+                    "The configuration file [default: ~/.config/foxy/foxy.toml or \
+                /etc/foxy/foxy.toml, if there]",
+                ),
         );
     flags::add_to(command)
 }

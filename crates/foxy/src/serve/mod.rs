@@ -193,7 +193,8 @@ async fn stop(
                 let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;
             }
             let text = format!(
-                "foxy: store {folder}: its disk does not answer; stopped without it, and what was not written is lost"
+                "foxy: store {folder}: its disk does not answer; stopped without it, and what was \
+                 not written is lost"
             );
             terminal::report(Level::Warning, &text);
         }

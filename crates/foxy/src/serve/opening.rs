@@ -85,7 +85,8 @@ pub fn keep_doubts(purger: &Purger) {
             format!("purged, as a store did not confirm that it has forgotten them: {urls} URLs")
         }
         Err(why) => format!(
-            "a store did not confirm that it has forgotten what was replaced, and no list of purges takes that ({}): \
+            "a store did not confirm that it has forgotten what was replaced, and no list of \
+             purges takes that ({}): \
              empty its folder before foxy starts again, or old responses may come back",
             why.name()
         ),
@@ -234,7 +235,8 @@ impl DescriptorRoom {
         let Self { limit, clients, .. } = self;
         if clients < connections {
             let text = format!(
-                "foxy: the limit on open files is {limit}, so {clients} clients are served at a time, not {connections}, and others wait; \
+                "foxy: the limit on open files is {limit}, so {clients} clients are served at a \
+                 time, not {connections}, and others wait; \
                  raise it (ulimit -n) or lower limits.connections"
             );
             terminal::report(Level::Warning, &text);

@@ -141,7 +141,8 @@ impl ProxyStatus {
         let observer = handle.observer();
         if let Some(reason) = wear.get().reason().filter(|_| self.is_out(number)) {
             return Some(format!(
-                "out of use, as {reason}; the other stores take its URLs; look at the disk and the system's log, empty the store's \
+                "out of use, as {reason}; the other stores take its URLs; look at the disk and \
+                 the system's log, empty the store's \
                  folder (and device) or what all stores hold is forgotten, then restart foxy"
             ));
         }

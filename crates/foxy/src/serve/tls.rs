@@ -54,7 +54,8 @@ fn read_certificates(files: &[KeyPairFiles]) -> Result<ClientCertificates, Strin
         certificates.add(&chain, &secret).map_err(|error| {
             let (certificate, key) = (certificate.display(), key.display());
             format!(
-                "{certificate} (tls-certificate) with {key} (tls-key): {error}; give a certificate in PEM and the key made for it"
+                "{certificate} (tls-certificate) with {key} (tls-key): {error}; give a \
+                 certificate in PEM and the key made for it"
             )
         })?;
     }
@@ -86,8 +87,10 @@ pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     let mut authorities = Authorities::none();
     let found = rustls_native_certs::load_native_certs();
     if authorities.add(found.certs) == 0 && files.is_empty() {
-        let text = "foxy: the system has no certificate authorities, so no https:// origin is trusted; \
-                    install them (ca-certificates), name their file in SSL_CERT_FILE, or give origin-ca";
+        let text = "foxy: the system has no certificate authorities, so no https:// origin is \
+        trusted; \
+                    install them (ca-certificates), name their file in SSL_CERT_FILE, or give \
+                    origin-ca";
         terminal::report(Level::Warning, text);
     }
     for file in files {
@@ -115,7 +118,8 @@ pub fn open_interception(
     if end.since(now) < EXPIRES_SOON {
         let path = authority_folder::certificate(folder);
         let text = format!(
-            "foxy: {} expires on {}; after that nothing is intercepted. Make a new one with `foxy ca init --force`",
+            "foxy: {} expires on {}; after that nothing is intercepted. Make a new one with `foxy \
+             ca init --force`",
             path.display(),
             Civil::of(end)
         );
@@ -130,7 +134,8 @@ pub fn interception(authority: Authority, hosts: &[HostPattern]) -> Result<Inter
     if let Some(host) = hosts.iter().find(|host| !constraints.permit_all(host)) {
         let permitted: Vec<_> = constraints.permitted().iter().map(ToString::to_string).collect();
         let text = format!(
-            "{host} (intercept-hosts): the certificate authority may only vouch for {}; leave the host out, or make one for it \
+            "{host} (intercept-hosts): the certificate authority may only vouch for {}; leave the \
+             host out, or make one for it \
              with `foxy ca init --allow`",
             permitted.join(", ")
         );

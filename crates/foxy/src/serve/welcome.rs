@@ -119,7 +119,8 @@ mod tests {
         let hosts =
             |hosts: &str| message(&format!("intercept-ca = \"/ca\"\nintercept-hosts = [{hosts}]"));
         let text = hosts("\"a.test\", \"*.b.test\"");
-        let expected = "intercepts  HTTPS to a.test, *.b.test, for every client of http://127.0.0.1:4000 (authority /ca)";
+        let expected = "intercepts  HTTPS to a.test, *.b.test, for every client of \
+        http://127.0.0.1:4000 (authority /ca)";
         assert!(text.contains(expected), "{text}");
         let text = hosts("\"a.test\", \"b.test\", \"c.test\", \"d.test\", \"e.test\", \"f.test\"");
         assert!(text.contains("e.test, 1 more (foxy check prints all), for every"), "{text}");

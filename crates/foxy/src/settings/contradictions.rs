@@ -62,7 +62,8 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
     if certificates != keys {
         let key = if certificates > keys { "tls-certificate" } else { "tls-key" };
         let text = format!(
-            "{certificates} × `tls-certificate` and {keys} × `tls-key`; give each certificate its key"
+            "{certificates} × `tls-certificate` and {keys} × `tls-key`; give each certificate its \
+             key"
         );
         return Some(complaint(written, key, text));
     }
@@ -87,11 +88,13 @@ fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
         }
         (false, true, _) => (
             "intercept-hosts",
-            "`intercept-hosts` needs a certificate authority; make one with `foxy ca init` and name its folder in `intercept-ca`",
+            "`intercept-hosts` needs a certificate authority; make one with `foxy ca init` and \
+             name its folder in `intercept-ca`",
         ),
         (true, true, true) => (
             "intercept-hosts",
-            "a reverse proxy (`origin`) takes no CONNECT, so it cannot intercept any; leave one of them out",
+            "a reverse proxy (`origin`) takes no CONNECT, so it cannot intercept any; leave one \
+             of them out",
         ),
         _ => return None,
     };
@@ -124,7 +127,8 @@ fn policy_unasked(settings: &Settings, written: &Written) -> Option<Complaint> {
     let asking: Vec<_> =
         SCHEMES.iter().filter(|row| row.takes_policy()).map(|row| row.text).collect();
     let message = format!(
-        "the scheme {scheme} has an order of its own; leave `policy` out, or use one of the schemes {}",
+        "the scheme {scheme} has an order of its own; leave `policy` out, or use one of the \
+         schemes {}",
         asking.join(", ")
     );
     Some(complaint(written, "policy", message))

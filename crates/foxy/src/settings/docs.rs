@@ -7,7 +7,8 @@ use super::values::exact;
 use std::fmt::Write;
 
 const OPENING: &str = "\
-<!-- Made from the table of settings by `foxy check --print-docs`; a test compares. Edit the table. -->
+<!-- Made from the table of settings by `foxy check --print-docs`; a test compares. Edit the \
+table. -->
 # Configuration
 
 foxy needs no configuration. What you set is taken from the command line first, then from a TOML \

@@ -91,7 +91,8 @@ pub fn load(
 fn read_file(path: &Path) -> Result<String, Complaints> {
     std::fs::read_to_string(path).map_err(|error| {
         let message = format!(
-            "cannot read the configuration file {}: {error}; name a TOML file that this user may read",
+            "cannot read the configuration file {}: {error}; name a TOML file that this user may \
+             read",
             path.display()
         );
         Complaints(vec![Complaint { message, source: None }])

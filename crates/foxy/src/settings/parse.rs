@@ -103,7 +103,8 @@ fn bounded<T: PartialOrd>(
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         format!(
-            "{text:?} is not an IP address with a port; write one such as 127.0.0.1:3128, 0.0.0.0:3128 or [::1]:3128"
+            "{text:?} is not an IP address with a port; write one such as 127.0.0.1:3128, \
+             0.0.0.0:3128 or [::1]:3128"
         )
     })
 }
@@ -115,7 +116,10 @@ fn name_server(text: &str) -> Result<SocketAddr, String> {
         server.port() != 0 && !address.is_unspecified() && !address.is_multicast()
     });
     server.ok_or_else(|| {
-        format!("{text:?} is not the address of a DNS server; write one such as 192.0.2.53, 127.0.0.1:5353 or [::1]:5353")
+        format!(
+            "{text:?} is not the address of a DNS server; write one such as 192.0.2.53, \
+        127.0.0.1:5353 or [::1]:5353"
+        )
     })
 }
 

@@ -85,7 +85,8 @@ fn contradictions_are_refused_where_they_were_written() {
         ("cache-dir = [\"coss /a 100\", \"rock /a 100\"]", "f:1:1: /a is named twice"),
         (
             "size = \"3T\"\nscheme = \"stream-packetizer\"",
-            "f:1:1: /home/u/.cache/foxy: a store of stream-packetizer can use 2 TiB at most, not 3 TiB",
+            "f:1:1: /home/u/.cache/foxy: a store of stream-packetizer can use 2 TiB at most, not \
+             3 TiB",
         ),
         (
             "cache-dir = [\"coss /a 3000000\"]",
@@ -93,7 +94,8 @@ fn contradictions_are_refused_where_they_were_written() {
         ),
         (
             "policy = \"gdsf\"\nscheme = \"coss\"",
-            "f:1:1: the scheme coss has an order of its own; leave `policy` out, or use one of the schemes aufs, ",
+            "f:1:1: the scheme coss has an order of its own; leave `policy` out, or use one of \
+             the schemes aufs, ",
         ),
         ("listen-tls = \"127.0.0.1:443\"", "f:1:1: `listen-tls` needs a certificate"),
         ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` and 0 × `tls-key`; give each"),

@@ -76,7 +76,8 @@ impl StoreChoice {
             "max-object" => self.max_object = Some(bytes()?),
             _ => {
                 return Err(format!(
-                    "{name:?} is no option of a store; there are scheme, size, min-object and max-object"
+                    "{name:?} is no option of a store; there are scheme, size, min-object and \
+                     max-object"
                 ));
             }
         }

@@ -16,7 +16,8 @@ pub fn command() -> Command {
         .about("Make a certificate authority that can vouch for the named hosts and nothing else")
         .long_about(
             "Make a certificate authority that can vouch for the named hosts and nothing else.\n\n\
-             Its folder gets `ca.pem`, which clients are to trust, and `ca.key`, which only you may read. \
+             Its folder gets `ca.pem`, which clients are to trust, and `ca.key`, which only you \
+             may read. \
              Nothing on this machine changes by it: no program trusts it until you say so.",
         )
         .arg(
@@ -26,7 +27,10 @@ pub fn command() -> Command {
                 .action(ArgAction::Append)
                 .required(true)
                 .value_parser(value_parser!(HostPattern))
-                .help("A host it may vouch for, with all names below it; or an address or block of them; can be repeated"),
+                .help(
+                    "A host it may vouch for, with all names below it; or an address or block \
+                of them; can be repeated",
+                ),
         )
         .arg(folder_argument())
         .arg(
@@ -73,7 +77,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         hosts.iter().find(|host| matches!(host, HostPattern::Below(_)))
     {
         let text = format!(
-            "--allow *.{name}: a certificate authority is for a name with all below it; give --allow {name}"
+            "--allow *.{name}: a certificate authority is for a name with all below it; give \
+             --allow {name}"
         );
         return Err(Failure::Unusable(text));
     }
@@ -82,7 +87,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
             && is_wide(name)
         {
             let text = format!(
-                "--allow {name}: it has no dot, so the authority may vouch for every name that ends in .{name}; name single \
+                "--allow {name}: it has no dot, so the authority may vouch for every name that \
+                 ends in .{name}; name single \
                  hosts or domains instead if that is not meant"
             );
             terminal::report(Level::Warning, &text);

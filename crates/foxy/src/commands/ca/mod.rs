@@ -15,8 +15,10 @@ pub fn command() -> Command {
         .about("Make or show the certificate authority for intercepted HTTPS")
         .long_about(
             "Make or show the certificate authority for intercepted HTTPS.\n\n\
-             foxy caches HTTPS only for hosts that you list (`intercept-hosts`), and only for clients that trust a certificate \
-             authority of your own. It is constrained to the hosts you name when you make it: not even its private key can \
+             foxy caches HTTPS only for hosts that you list (`intercept-hosts`), and only for \
+             clients that trust a certificate \
+             authority of your own. It is constrained to the hosts you name when you make it: not \
+             even its private key can \
              vouch for any other. For one command, `foxy run` does all of this by itself.",
         )
         .subcommand_required(true)

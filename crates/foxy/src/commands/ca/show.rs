@@ -14,7 +14,10 @@ use std::path::Path;
 /// Its arguments.
 pub fn command() -> Command {
     Command::new("show")
-        .about("Show a certificate authority: its hosts, its fingerprint, its end, and how to trust it")
+        .about(
+            "Show a certificate authority: its hosts, its fingerprint, its end, and how to \
+        trust it",
+        )
         .arg(folder_argument())
 }
 
@@ -53,9 +56,11 @@ fn text(folder: &Path, facts: &AuthorityFacts, now: WallTime) -> String {
          Trust it in one command:\n  \
            foxy run --proxy 127.0.0.1:3128 --ca {folder} -- CMD…\n\
          or in one program, beside the system's authorities where it takes more than one:\n  \
-           curl --cacert, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, PIP_CERT, NODE_EXTRA_CA_CERTS, CARGO_HTTP_CAINFO, GIT_SSL_CAINFO\n\
+           curl --cacert, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, PIP_CERT, NODE_EXTRA_CA_CERTS, \
+           CARGO_HTTP_CAINFO, GIT_SSL_CAINFO\n\
          or on the whole machine:\n  \
-           Debian    cp {certificate} /usr/local/share/ca-certificates/foxy.crt && update-ca-certificates\n  \
+           Debian    cp {certificate} /usr/local/share/ca-certificates/foxy.crt && \
+           update-ca-certificates\n  \
            Fedora    trust anchor {certificate}\n  \
            Java      keytool -importcert -cacerts -alias foxy -file {certificate}\n"
     )

@@ -41,18 +41,27 @@ const SETTINGS: &[&str] = &[
 /// Its arguments.
 pub fn command() -> Command {
     let command = Command::new("run")
-        .about("Run a command whose downloads are cached, HTTPS too: foxy run -- pip install requests")
+        .about(
+            "Run a command whose downloads are cached, HTTPS too: foxy run -- pip install \
+        requests",
+        )
         .long_about(
             "Run a command whose downloads are cached, HTTPS too.\n\n  \
              foxy run -- pip install requests\n  \
              foxy run -- npm ci\n  \
              foxy run -- cargo fetch\n\n\
-             The command gets foxy as its proxy and trusts it, by its environment alone; nothing else on this machine changes. \
-             What it downloads from public registries of packages is kept in ~/.cache/foxy-run, and the next `foxy run` takes it \
-             from there. Commands that run at the same time have a store each (foxy-run-2 and so on). Connections to all other hosts pass unseen.\n\n\
-             For those registries foxy ends TLS itself, with a certificate authority that is made anew for each run, can \
-             vouch for nothing else, and whose key is never written down. Towards the registries every certificate is verified \
-             as always. A program that brings its own list of authorities, or that pins certificates, refuses foxy; the last \
+             The command gets foxy as its proxy and trusts it, by its environment alone; nothing \
+             else on this machine changes. \
+             What it downloads from public registries of packages is kept in ~/.cache/foxy-run, \
+             and the next `foxy run` takes it \
+             from there. Commands that run at the same time have a store each (foxy-run-2 and so \
+             on). Connections to all other hosts pass unseen.\n\n\
+             For those registries foxy ends TLS itself, with a certificate authority that is made \
+             anew for each run, can \
+             vouch for nothing else, and whose key is never written down. Towards the registries \
+             every certificate is verified \
+             as always. A program that brings its own list of authorities, or that pins \
+             certificates, refuses foxy; the last \
              line says so.",
         )
         .after_long_help(format!("Hosts that are cached without being named:\n{}", hosts::table()))
@@ -69,14 +78,20 @@ pub fn command() -> Command {
                 .long("ca")
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
-                .help("Use the certificate authority that `foxy ca init` made there, for all of its hosts"),
+                .help(
+                    "Use the certificate authority that `foxy ca init` made there, for all of \
+                its hosts",
+                ),
         )
         .arg(
             Arg::new("proxy")
                 .long("proxy")
                 .value_name("HOST:PORT")
                 .conflicts_with_all(["intercept", "store", "size", "memory"])
-                .help("Use the foxy that runs there; --ca names the authority it intercepts with, if it does"),
+                .help(
+                    "Use the foxy that runs there; --ca names the authority it intercepts with, \
+                if it does",
+                ),
         )
         .arg(
             Arg::new("command")
@@ -116,7 +131,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 fn beside(address: &str, matches: &ArgMatches, command: &[OsString]) -> Result<(), Failure> {
     let unusable = |what: String| {
         let text = format!(
-            "no proxy answers at {address} (--proxy): {what}; start one there, or leave --proxy out and this command gets its own"
+            "no proxy answers at {address} (--proxy): {what}; start one there, or leave --proxy \
+             out and this command gets its own"
         );
         Failure::Unusable(text)
     };

@@ -45,7 +45,8 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     for OpenStore { folder, size, .. } in running.new_stores() {
         let folder = folder.display();
         let text = format!(
-            "foxy: keeps what it fetches in {folder}, which may take {size} of the disk (--size changes that)"
+            "foxy: keeps what it fetches in {folder}, which may take {size} of the disk (--size \
+             changes that)"
         );
         terminal::report(Level::Warning, &text);
     }
@@ -84,7 +85,8 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
         locked.iter().map(|root| StoreChoice::plain(root.path().to_owned())).collect();
     if locked.is_none() {
         let text = format!(
-            "foxy: {STORES} others use {} and the stores beside it; this command keeps what it fetches in memory only \
+            "foxy: {STORES} others use {} and the stores beside it; this command keeps what it \
+             fetches in memory only \
              (--store FOLDER gives it a store)",
             folder.display()
         );

@@ -58,7 +58,8 @@ impl Tally {
             (ByteSize(self.bytes.load(Relaxed)), ByteSize(self.hit_bytes.load(Relaxed)));
         let s = if requests == 1 { "" } else { "s" };
         format!(
-            "foxy: {requests} request{s}, {hits} of them from the cache; {hit_bytes} of {bytes} were not downloaded again"
+            "foxy: {requests} request{s}, {hits} of them from the cache; {hit_bytes} of {bytes} \
+             were not downloaded again"
         )
     }
 }

@@ -57,7 +57,8 @@ fn a_squid_line() {
     check(
         AccessFormat::Squid,
         &hit,
-        "1286536308.004      0 192.168.0.224 TCP_MEM_HIT/200 411 GET http://example.com/a?b - HIER_NONE/- -",
+        "1286536308.004      0 192.168.0.224 TCP_MEM_HIT/200 411 GET http://example.com/a?b - \
+         HIER_NONE/- -",
     );
 }
 
@@ -66,14 +67,16 @@ fn a_combined_line() {
     check(
         AccessFormat::Combined,
         &sample(),
-        "192.168.0.224 - - [08/Oct/2010:11:11:48 +0000] \"GET http://example.com/a?b HTTP/1.1\" 200 300 \
+        "192.168.0.224 - - [08/Oct/2010:11:11:48 +0000] \"GET http://example.com/a?b HTTP/1.1\" \
+         200 300 \
          \"-\" \"curl/8\"",
     );
     let empty = AccessRecord { body_bytes: 0, status: 304, ..sample() };
     check(
         AccessFormat::Combined,
         &empty,
-        "192.168.0.224 - - [08/Oct/2010:11:11:48 +0000] \"GET http://example.com/a?b HTTP/1.1\" 304 - \
+        "192.168.0.224 - - [08/Oct/2010:11:11:48 +0000] \"GET http://example.com/a?b HTTP/1.1\" \
+         304 - \
          \"-\" \"curl/8\"",
     );
 }
@@ -87,7 +90,8 @@ fn a_json_line() {
          \"result\":\"TCP_MISS\",\"cut\":null,\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
          \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
-         \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; stored\"}",
+         \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; \
+         stored\"}",
     );
 }
 

@@ -1,4 +1,4 @@
-//! The access log: a worker's thread formats each record as a line, another thread writes the lines.
+//! The access log: a worker formats each record as a line, another thread writes the lines.
 //! SIGHUP opens the file anew.
 
 mod line;

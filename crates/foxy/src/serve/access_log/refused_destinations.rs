@@ -116,9 +116,11 @@ mod tests {
         refused.record(&record(b"http://10.0.0.1:81/y", DestinationRefusal::Private));
         refused.record(&record(b"a.test:25", DestinationRefusal::ConnectPort));
         let said = [
-            "foxy: 403 for 192.0.2.1, which asked for 10.0.0.1:81: the host resolves to a private address; \
+            "foxy: 403 for 192.0.2.1, which asked for 10.0.0.1:81: the host resolves to a private \
+             address; \
              to allow it, add the address's block to allow-destination (--allow-destination CIDR)",
-            "foxy: 403 for 192.0.2.1, which asked for a.test:25: CONNECT to this port is not allowed; \
+            "foxy: 403 for 192.0.2.1, which asked for a.test:25: CONNECT to this port is not \
+             allowed; \
              to allow it, add the port to connect-ports (--connect-port PORT)",
         ];
         assert_eq!(refused.take(), said);

@@ -149,7 +149,8 @@ mod tests {
         assert_eq!(
             exposition.finish(),
             "# HELP foxy_up Always\\none.\n# TYPE foxy_up gauge\nfoxy_up 1\n\
-             # HELP foxy_x_total Some.\n# TYPE foxy_x_total counter\nfoxy_x_total{path=\"a\\\"b\\\\c\\nd\"} 2.5\n"
+             # HELP foxy_x_total Some.\n# TYPE foxy_x_total \
+             counter\nfoxy_x_total{path=\"a\\\"b\\\\c\\nd\"} 2.5\n"
         );
     }
 }

@@ -29,7 +29,8 @@ const MAX_CONNECTIONS: usize = 64;
 /// Time between attempts to accept when the system has no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 when not\n\
+const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 \
+when not\n\
                      /purge    POST: forget what is stored; see docs/operation.md\n\
                      /explain  ?url=URL what is stored for it, and what a GET would come to\n";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -229,12 +230,14 @@ fn authorize(request: &Request<'_>, operated: &dyn Operated) -> Result<(), Vec<u
             Ok(())
         }
         Some(_) => {
-            let text = "send `Authorization: Bearer TOKEN` with the token of admin-token-file (admin-token)\n";
+            let text = "send `Authorization: Bearer TOKEN` with the token of admin-token-file \
+            (admin-token)\n";
             Err(response("401 Unauthorized", TEXT, "WWW-Authenticate: Bearer\r\n", text, true))
         }
         None if request.peer.to_canonical().is_loopback() => Ok(()),
         None => {
-            let text = "without admin-token-file only this machine itself may do that (admin-loopback-only)";
+            let text = "without admin-token-file only this machine itself may do that \
+            (admin-loopback-only)";
             Err(refusal("403 Forbidden", text))
         }
     }
@@ -248,7 +251,8 @@ fn response(status: &str, kind: &str, fields: &str, body: &str, with_body: bool)
     let length = body.len();
     let body = if with_body { body } else { "" };
     format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: \
+         no-store\r\n\
          {fields}Connection: close\r\n\r\n{body}"
     )
     .into_bytes()

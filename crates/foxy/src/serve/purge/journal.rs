@@ -40,7 +40,8 @@ impl ListHealth {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let why = seen.get(store).copied().flatten()?;
         Some(format!(
-            "{NAME} cannot be written: {why}; purges are refused unless another store's disk takes them; look at that folder \
+            "{NAME} cannot be written: {why}; purges are refused unless another store's disk \
+             takes them; look at that folder \
              and its disk"
         ))
     }
@@ -113,7 +114,8 @@ fn refusal(folder: &Path, why: WriteError) -> Failure {
     let right = match why {
         WriteError::InUse => "stop that one or name another folder with --store",
         WriteError::Lost | WriteError::OtherFolder | WriteError::System(_) => {
-            "it does not hold any more, as the stores were used otherwise since, and can be neither written anew nor removed; \
+            "it does not hold any more, as the stores were used otherwise since, and can be \
+             neither written anew nor removed; \
              remove it, or let this user do so"
         }
     };
@@ -126,7 +128,8 @@ fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<Forg
         let text = match (forgotten, found) {
             (Some(ForgottenReason::NoList), _) if !may_hold => continue,
             (Some(why), _) => format!(
-                "{why}; what is stored there is forgotten, as purges and changes of it may be missing"
+                "{why}; what is stored there is forgotten, as purges and changes of it may be \
+                 missing"
             ),
             (None, FoundList::Unsound(why)) => {
                 format!("its list of purges is written anew from another store's: {why}")

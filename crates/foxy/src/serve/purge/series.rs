@@ -36,13 +36,16 @@ impl fmt::Display for ForgottenReason {
             Self::NoList => f.write_str("the list of purges is not there"),
             Self::Unsound(why) => write!(f, "the list of purges cannot be relied on: {why}"),
             Self::OtherStores => f.write_str(
-                "the stores were used with another scheme, with other stores or in another order since",
+                "the stores were used with another scheme, with other stores or in another order \
+                 since",
             ),
             Self::OutOfUse => f.write_str(
-                "the disk of a store failed and the others were used without it since; it was not emptied",
+                "the disk of a store failed and the others were used without it since; it was not \
+                 emptied",
             ),
             Self::NoWitness => f.write_str(
-                "half of the lists of purges or more are missing, so that nothing says whether the stores were used without this one",
+                "half of the lists of purges or more are missing, so that nothing says whether \
+                 the stores were used without this one",
             ),
         }
     }

@@ -37,21 +37,25 @@ impl fmt::Display for DiskTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => f.write_str(
-                "the disk is full, so new responses are not stored; free some space, raise a quota or the limit on a file's size, \
+                "the disk is full, so new responses are not stored; free some space, raise a \
+                 quota or the limit on a file's size, \
                  or give the store a smaller --size",
             ),
             Self::ReadOnly => FileTrouble::ReadOnly.fmt(f),
             Self::Failing => f.write_str(
-                "reads and writes fail, so little is stored or found; look at the disk and the system's log, then restart \
+                "reads and writes fail, so little is stored or found; look at the disk and the \
+                 system's log, then restart \
                  foxy",
             ),
             Self::FailingSometimes => f.write_str(
-                "some reads and writes fail, and each costs a miss or a response that is not stored; look at the disk and the \
+                "some reads and writes fail, and each costs a miss or a response that is not \
+                 stored; look at the disk and the \
                  system's log",
             ),
             Self::Silent => write!(
                 f,
-                "its disk has not answered for more than {} seconds, so little is stored or found; look at the disk and the \
+                "its disk has not answered for more than {} seconds, so little is stored or \
+                 found; look at the disk and the \
                  system's log",
                 SILENT_AFTER.as_secs()
             ),

@@ -124,7 +124,8 @@ impl KeptClock {
         if went_back {
             terminal::report(
                 Level::Warning,
-                "foxy: the clock shows an earlier time than when foxy last ran: how old the stored responses are is not known, \
+                "foxy: the clock shows an earlier time than when foxy last ran: how old the \
+                 stored responses are is not known, \
                  so each is validated before it answers",
             );
         }

@@ -67,10 +67,12 @@ impl RunningStore {
     fn report_lost_content(&self) {
         let text = match self.beginning() {
             Some(Beginning::Anew(reason)) => format!(
-                "begun anew: {reason}; what it held is forgotten, and fetched when it is asked for again"
+                "begun anew: {reason}; what it held is forgotten, and fetched when it is asked \
+                 for again"
             ),
             Some(Beginning::Cut { found, expected }) => format!(
-                "its file was cut from {expected} to {found} bytes; what was behind is lost, the rest is kept"
+                "its file was cut from {expected} to {found} bytes; what was behind is lost, the \
+                 rest is kept"
             ),
             Some(Beginning::New | Beginning::Kept) | None => return,
         };

@@ -106,7 +106,8 @@ pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < choice.min_bytes())?;
     let (folder, size, limit) = (folder.display(), ByteSize(choice.min_bytes()), ByteSize(limit));
     Some(Failure::Unusable(format!(
-        "store {folder}: a size of {size} was asked for and a file may have {limit}; raise the limit on the size of a file \
+        "store {folder}: a size of {size} was asked for and a file may have {limit}; raise the \
+         limit on the size of a file \
          (ulimit -f), or ask for less"
     )))
 }

@@ -23,7 +23,10 @@ pub fn command() -> Command {
                 .long("segment")
                 .value_name("N")
                 .value_parser(value_parser!(u32))
-                .help("List the records of this segment of a store of webcosm, by its place in the file"),
+                .help(
+                    "List the records of this segment of a store of webcosm, by its place in \
+                the file",
+                ),
         )
         .arg(fsck::json_argument())
 }
