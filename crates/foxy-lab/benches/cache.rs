@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use foxy_base::{Random, clock};
-use foxy_lab::sim::cache::Cache;
+use foxy_lab::simulation::caches::cache::Cache;
 use foxy_schemes::PolicySettings;
 use foxy_schemes::policy::{POLICIES, PolicyRow};
 

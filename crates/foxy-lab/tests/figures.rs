@@ -1,8 +1,8 @@
 //! What the paper's Table 2 says must hold on the model at any scale: the order of the techniques,
 //! and the ceiling.
 
-use foxy_lab::figures::trial::Trial;
-use foxy_lab::figures::{Extent, Lab, find};
+use foxy_lab::simulation::figures::trial::Trial;
+use foxy_lab::simulation::figures::{Extent, Lab, find};
 
 #[test]
 fn each_technique_is_faster_than_the_one_before_and_none_beats_the_disk() {

@@ -2,9 +2,9 @@
 //! loopback.
 
 use foxy_base::clock;
+use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
+use foxy_lab::load::origin::Sent;
 use foxy_lab::load::{newest_again, run};
-use foxy_lab::load_options::{LoadOptions, Mode, Pace, Stop};
-use foxy_lab::origin::Sent;
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions, Protocol};
 use foxy_workload::{BodyStream, Get, Model, Popularity, Trace, Workload};
 use std::io::{Read, Write};

@@ -1,11 +1,11 @@
 //! Robots against the verifying origin on loopback: what is asked for, embedded, broken off, and
 //! counted.
 
-use foxy_lab::live::Seen;
+use foxy_lab::load::live::Seen;
+use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
+use foxy_lab::load::plan::{Plan, Step};
+use foxy_lab::load::robots::{self, Robots};
 use foxy_lab::load::run;
-use foxy_lab::load_options::{LoadOptions, Mode, Pace, Stop};
-use foxy_lab::plan::{Plan, Step};
-use foxy_lab::robots::{self, Robots};
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions, Protocol};
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS};
 use foxy_workload::table3::Table3;

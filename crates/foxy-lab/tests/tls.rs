@@ -1,9 +1,9 @@
 //! The load generator over TLS: through a proxy of the test's own that opens tunnels, or does not,
 //! and straight to an origin.
 
+use foxy_lab::load::options::{LoadOptions, Mode, Protocol, Stop};
 use foxy_lab::load::run;
-use foxy_lab::load_options::{LoadOptions, Mode, Protocol, Stop};
-use foxy_lab::tls::Trust;
+use foxy_lab::wire::tls::Trust;
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions};
 use foxy_workload::{Model, Workload};
 use std::io::{Read, Write, copy};

@@ -3,73 +3,38 @@
 //! each other. Requests come from a stream (`multiply`) or from clients (`front`). What stands
 //! behind the proxies is their business: a Collector, or the origin.
 
-mod body;
-mod carried;
-mod class;
-mod detail;
-mod differences;
+pub mod collector;
 mod exchange;
-mod excuse;
-mod failure;
-pub mod fields;
 mod front;
-mod group;
-mod hit;
-#[cfg(test)]
-mod http2_tests;
-mod judging;
-#[cfg(test)]
-mod judging_tests;
-mod kept;
-#[cfg(test)]
-mod kept_tests;
-mod leeway;
-pub mod line;
-#[cfg(test)]
-mod lost_tests;
-mod means;
-mod message;
-mod multiply;
-mod noise;
-mod outgoing;
-mod passthrough;
-mod past;
-mod records;
-mod reference;
-mod relay;
+mod multiplier;
 mod report;
-pub mod requests;
 #[cfg(test)]
 mod tests;
-mod times;
-#[cfg(test)]
-mod tls_tests;
-#[cfg(test)]
-mod trailers_tests;
-mod unjudged;
 pub mod verdict;
+mod wanted;
 
-pub use body::Decoding;
-pub use class::Class;
-pub use differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
-pub use failure::PathFailure;
+pub use exchange::body::Decoding;
+pub use exchange::failure::PathFailure;
+pub use exchange::kept::{Carriage, Connections};
+pub use exchange::message::Message;
+pub use exchange::outgoing::Outgoing;
+pub use exchange::requests::{self, Asked};
+pub use exchange::times::Times;
 pub use front::{ClientReport, Front, FrontRefusal, serve};
-pub use kept::{Carriage, Connections};
-pub use line::Line;
-pub use means::Numbers;
-pub use message::Message;
-pub use multiply::run;
-pub use outgoing::Outgoing;
-pub use passthrough::{Multiplier, PASSTHROUGH, passing_through};
-pub use records::measurable;
+pub use multiplier::means::Numbers;
+pub use multiplier::multiply::run;
+pub use multiplier::passthrough::{Multiplier, PASSTHROUGH, passing_through};
+pub use report::class::Class;
+pub use report::differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
+pub use report::line::{self, Line};
+pub use report::records::measurable;
 pub use report::{Example, LeapReport, PathReport};
-pub use requests::Asked;
-pub use times::Times;
-pub use unjudged::Unjudged;
 pub use verdict::Verdict;
+pub use verdict::fields;
+pub use verdict::unjudged::Unjudged;
+pub use wanted::Wanted;
 
-use crate::Wanted;
-use crate::collector::Reach;
+use collector::Reach;
 use foxy_http::{Authority, Headers};
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::authority_folder;
 use crate::failure::Failure;
 use clap::{Arg, ArgMatches};
 use foxy_base::clock;
-use foxy_lab::tls::Certificates;
+use foxy_lab::wire::tls::Certificates;
 use foxy_proxy::intercept::{self, AuthorityError, MadeCertificate, NewAuthority};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 
 use crate::temporary;
 use foxy_base::ByteSize;
-use foxy_lab::collector::{CollectorReport, Failure, Refusal, Source, SpoolFile};
-use foxy_lab::tls::NotEntered;
+use foxy_lab::leap::collector::{CollectorReport, Failure, Refusal, Source, SpoolFile};
+use foxy_lab::wire::tls::NotEntered;
 use foxy_report::Table;
 use std::fmt::Write as _;
 use std::io;

@@ -1,9 +1,9 @@
 //! Faults on purpose, in the middle third of a load: the origin gone, the origin slow, the disk
-//! full. A fault is one row of [`FAULTS`]. What a load makes of them stands in `foxy_lab::fault`.
+//! full. A fault is one row of [`FAULTS`]. What a load makes of them stands in `foxy_lab::load::fault`.
 
 use foxy_base::Instant;
-use foxy_lab::fault::{Fault, Phase};
-use foxy_lab::origin::{Mood, Origin};
+use foxy_lab::load::fault::{Fault, Phase};
+use foxy_lab::load::origin::{Mood, Origin};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use crate::lab::arguments::option;
 use crate::settings::units::parse_duration;
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_lab::Origin;
-use foxy_lab::name_server::{Asked, NameServer, NameServerError, NameServerOptions};
+use foxy_lab::load::name_server::{Asked, NameServer, NameServerError, NameServerOptions};
 use foxy_report::{Measure, Record};
 use std::net::SocketAddr;
 use std::time::Duration;

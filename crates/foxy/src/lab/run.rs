@@ -1,15 +1,15 @@
 //! Runs a load of any workload, with the fault that is to come in it, and says what is recorded of
 //! phases where the workload has them. How requests are sent stands in `foxy_lab::load` and
-//! `foxy_lab::robots`.
+//! `foxy_lab::load::robots`.
 
 use super::fault::Staged;
 use crate::progress::Progress;
 use foxy_base::clock;
 use foxy_lab::LoadReport;
+use foxy_lab::load::options::{LoadOptions, Stop};
+use foxy_lab::load::robots::{self, Robots};
+use foxy_lab::load::schedule::Schedule;
 use foxy_lab::load::{self};
-use foxy_lab::load_options::{LoadOptions, Stop};
-use foxy_lab::robots::{self, Robots};
-use foxy_lab::schedule::Schedule;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
 use foxy_workload::Model;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};

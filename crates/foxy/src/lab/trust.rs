@@ -6,7 +6,7 @@ use crate::authority_folder;
 use crate::failure::Failure;
 use clap::{Arg, ArgMatches};
 use foxy_lab::Origin;
-use foxy_lab::tls::Trust;
+use foxy_lab::wire::tls::Trust;
 use std::path::{Path, PathBuf};
 
 /// The file.

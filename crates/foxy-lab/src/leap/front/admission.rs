@@ -1,13 +1,14 @@
 //! Which requests are put to the proxies, and as what. Pure but for what the hall knows.
 
 use super::{FrontRefusal, Hall};
-use crate::REQUEST_ID;
-use crate::Scheme;
-use crate::collector::key::Destination;
-use crate::collector::{self, Reach};
-use crate::leap::{Asked, Manner, Message, Path, exchange, group};
-use crate::tls::entrance::Within;
+use crate::leap::collector::{self, Reach};
+use crate::leap::multiplier::group;
+use crate::leap::{Asked, Manner, Message, Path, exchange};
+use crate::wire::REQUEST_ID;
+use crate::wire::key::Destination;
+use crate::wire::tls::entrance::Within;
 use bytes::Bytes;
+use foxy_http::Scheme;
 use foxy_http::{Method, RequestHead, TargetForm, Version, strip_hop_by_hop};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

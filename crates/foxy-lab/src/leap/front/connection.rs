@@ -4,16 +4,17 @@
 use super::admission::{self, admit};
 use super::send::{self, AfterAnswer, AnswerTarget};
 use super::{FrontRefusal, Hall, Held, stream};
-use crate::REQUEST_ID;
-use crate::collector::key::Destination;
-use crate::leap::relay::{Piece, tap};
-use crate::leap::{Asked, group};
-use crate::out::Out;
-use crate::patience::Patience;
-use crate::streams::Frames;
-use crate::tls::entrance::{self, After, House, OPENED, Within};
-use crate::tls::inbound::{self, Inbound};
-use crate::tls::{Certificates, NotEntered};
+use crate::leap::Asked;
+use crate::leap::exchange::relay::{Piece, tap};
+use crate::leap::multiplier::group;
+use crate::wire::REQUEST_ID;
+use crate::wire::key::Destination;
+use crate::wire::out::Out;
+use crate::wire::patience::Patience;
+use crate::wire::streams::Frames;
+use crate::wire::tls::entrance::{self, After, House, OPENED, Within};
+use crate::wire::tls::inbound::{self, Inbound};
+use crate::wire::tls::{Certificates, NotEntered};
 use bytes::{Bytes, BytesMut};
 use foxy_base::clock;
 use foxy_http::{

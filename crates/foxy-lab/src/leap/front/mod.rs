@@ -10,19 +10,19 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::group::RequestGroup;
-use super::judging::Judging;
-use super::line::Line;
-use super::means::Means;
+use super::multiplier::group::RequestGroup;
+use super::multiplier::means::Means;
 use super::report::LeapReport;
+use super::report::line::Line;
+use super::verdict::judging::Judging;
 use super::{Asked, LeapRun};
-use crate::Scheme;
-use crate::collector::Reach;
-use crate::collector::key::Destination;
-use crate::collector::reach::{Pacer, is_near};
-use crate::tls::{Certificates, NotEntered, entrance};
+use crate::leap::collector::Reach;
+use crate::leap::collector::reach::{Pacer, is_near};
+use crate::wire::key::Destination;
+use crate::wire::tls::{Certificates, NotEntered, entrance};
 use connection::Guest;
 use foxy_base::clock;
+use foxy_http::Scheme;
 pub use reasons::FrontRefusal;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -140,7 +140,7 @@ impl Hall {
         ends: UnboundedSender<RequestGroup>,
     ) -> Self {
         Self {
-            path: super::group::direct(&means.run.paths).unwrap_or(0),
+            path: super::multiplier::group::direct(&means.run.paths).unwrap_or(0),
             own: Destination::at(Scheme::Http, address),
             via: format!("foxy-leap-{}-{}", std::process::id(), address.port()),
             begun: Cell::default(),

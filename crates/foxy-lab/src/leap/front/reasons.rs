@@ -1,7 +1,7 @@
 //! Why a client's request goes to no proxy: named, counted, and said to whoever asked.
 
-use crate::tls::NotEntered;
-use crate::tls::entrance::NoTunnel;
+use crate::wire::tls::NotEntered;
+use crate::wire::tls::entrance::NoTunnel;
 
 /// The reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Sends one answer to its client as it comes on its path, and what is said in place of one.
 
 use super::{FrontRefusal, Hall, admission};
-use crate::REQUEST_ID;
 use crate::leap::PathFailure;
-use crate::leap::relay::Piece;
-use crate::out::{self, Out};
+use crate::leap::exchange::relay::Piece;
+use crate::wire::REQUEST_ID;
+use crate::wire::out::{self, Out};
 use bytes::{Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, ResponseHead, Version, encode, framing, strip_hop_by_hop};
 use std::io;

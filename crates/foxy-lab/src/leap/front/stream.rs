@@ -3,9 +3,9 @@
 use super::admission::{admit, with_body};
 use super::connection::{Guest, LARGEST_BODY, Taken, begin, client, turn};
 use super::{FrontRefusal, Hall, Held, send};
-use crate::out::Out;
-use crate::streams::{self, Frames, NotWhole};
-use crate::tls::entrance::Within;
+use crate::wire::out::Out;
+use crate::wire::streams::{self, Frames, NotWhole};
+use crate::wire::tls::entrance::Within;
 use foxy_http::{BodyLength, Method};
 use h2::RecvStream;
 use std::rc::Rc;

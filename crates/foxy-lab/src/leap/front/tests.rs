@@ -1,7 +1,7 @@
 //! Clients on sockets, through the Multiplier, to servers in this process.
 
 use super::*;
-use crate::collector::{Collector, CollectorOptions, Listen};
+use crate::leap::collector::{Collector, CollectorOptions, Listen};
 use crate::leap::tests::{honest, run_of, server, whole};
 use crate::leap::{Manner, Numbers, Unjudged, Verdict};
 use std::io::{Read, Write};

@@ -4,12 +4,12 @@
 use super::run::{Measured, Run};
 use super::{Context, Missing, judged, row};
 use crate::lab::mounts::{FileSystem, LoopMount};
-use foxy_lab::figures::picture::{Picture, Series, Style};
-use foxy_lab::figures::trial::Mix;
-use foxy_lab::figures::{Figure, Lab};
-use foxy_lab::sim::drive::PIECE;
-use foxy_lab::sim::operation::{OperationKind, Operations};
-use foxy_lab::sim::runs::RunError;
+use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
+use foxy_lab::simulation::figures::trial::Mix;
+use foxy_lab::simulation::figures::{Figure, Lab};
+use foxy_lab::simulation::storage::drive::PIECE;
+use foxy_lab::simulation::storage::operation::{OperationKind, Operations};
+use foxy_lab::simulation::storage::runs::RunError;
 use foxy_report::figure::FigureRow;
 use foxy_report::statistics::mean;
 use foxy_schemes::SchemeName;

@@ -8,8 +8,8 @@ mod table_2;
 mod table_3;
 mod wpb;
 
-use foxy_lab::figures::{Extent, Figure, Lab};
-use foxy_lab::sim::runs::{RunError, Watch};
+use foxy_lab::simulation::figures::{Extent, Figure, Lab};
+use foxy_lab::simulation::storage::runs::{RunError, Watch};
 use foxy_report::figure::{FigureRow, Place, Verdict};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -173,7 +173,7 @@ fn judged_by_value(row: FigureRow, quoted: f64, band: RangeInclusive<f64>) -> Fi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_lab::sim::outcome::Shortfall;
+    use foxy_lab::simulation::storage::outcome::Shortfall;
 
     #[test]
     fn a_store_that_did_not_do_its_work_is_told_from_what_cannot_be_run() {

@@ -2,10 +2,10 @@
 
 use super::run::Run;
 use super::{Context, Missing, judged, row};
-use foxy_lab::figures::picture::{Picture, Series, Style};
-use foxy_lab::figures::trial::{Mix, Trial, TrialResult};
-use foxy_lab::figures::{Figure, Lab};
-use foxy_lab::sim::sizing::FewerBuffers;
+use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
+use foxy_lab::simulation::figures::trial::{Mix, Trial, TrialResult};
+use foxy_lab::simulation::figures::{Figure, Lab};
+use foxy_lab::simulation::storage::sizing::FewerBuffers;
 use foxy_report::figure::{FigureRow, within};
 use foxy_report::statistics::mean;
 use foxy_schemes::SchemeName;

@@ -1,7 +1,7 @@
 //! TLS on both sides of a proxy that is started: what it is given for that, and what it speaks
 //! within.
 
-use foxy_lab::tls::{Trust, TrustError};
+use foxy_lab::wire::tls::{Trust, TrustError};
 use foxy_proxy::intercept::MadeCertificate;
 use std::fmt;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::lab::{certificates, collector, records, trust};
 use crate::settings::units::{parse_duration, parse_positive_duration};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
-use foxy_lab::collector::{CollectorOptions, Listen, MOST_PROXIES, Reach, SpoolFile};
+use foxy_lab::leap::collector::{CollectorOptions, Listen, MOST_PROXIES, Reach, SpoolFile};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

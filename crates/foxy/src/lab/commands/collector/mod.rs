@@ -11,7 +11,7 @@ use crate::signals;
 use crate::terminal::{self, Level};
 pub use arguments::command;
 use clap::ArgMatches;
-use foxy_lab::collector::{Collector, CollectorOptions, CollectorReport, LogSink, Reach};
+use foxy_lab::leap::collector::{Collector, CollectorOptions, CollectorReport, LogSink, Reach};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -10,7 +10,7 @@ use crate::lab::peers::control_group::{ControlGroup, Limit};
 use crate::lab::peers::start::Start;
 use crate::lab::peers::{Description, Plan, ready};
 use crate::temporary::Temporary;
-use foxy_lab::load_options::{LoadOptions, Mode, Stop};
+use foxy_lab::load::options::{LoadOptions, Mode, Stop};
 use foxy_report::Record;
 use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;

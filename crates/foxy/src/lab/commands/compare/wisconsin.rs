@@ -5,7 +5,7 @@
 use super::context::{Trial, TrialContext};
 use crate::lab::peers::process::Running;
 use crate::progress::Progress;
-use foxy_lab::wpb::{self, PointReport, Route, WpbRun};
+use foxy_lab::load::wpb::{self, PointReport, Route, WpbRun};
 use foxy_report::{Latencies, Measurable, Measure, Record};
 use foxy_workload::wpb::Wpb;
 use std::net::SocketAddr;

@@ -2,9 +2,9 @@
 //! from the origin that was started here.
 
 use foxy_base::ByteSize;
-use foxy_lab::collector::CollectorReport;
+use foxy_lab::leap::collector::CollectorReport;
 use foxy_lab::leap::{LeapReport, PASSTHROUGH, PathReport};
-use foxy_lab::origin::Sent;
+use foxy_lab::load::origin::Sent;
 use foxy_report::{Measure, Record, Table};
 
 /// What was fetched.

@@ -7,8 +7,8 @@ use crate::lab::certificates;
 use crate::settings::units::parse_positive_duration;
 use crate::terminal;
 use clap::{Arg, ArgMatches, value_parser};
-use foxy_lab::collector::Reach;
 use foxy_lab::leap::Front;
+use foxy_lab::leap::collector::Reach;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use super::secure;
 use super::started::Chosen;
 use crate::lab::peers::up::MEASURES;
 use clap::ArgMatches;
-use foxy_lab::collector::CollectorReport;
+use foxy_lab::leap::collector::CollectorReport;
 use foxy_lab::leap::{self, PASSTHROUGH};
 use foxy_report::Measurable;
 

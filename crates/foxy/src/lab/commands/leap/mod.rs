@@ -25,11 +25,11 @@ use arguments::NamedProxy;
 pub use arguments::command;
 use bandwidth::Bandwidth;
 use clap::ArgMatches;
-use foxy_lab::collector::Collector;
+use foxy_lab::leap::collector::Collector;
 use foxy_lab::leap::{
     self, Asked, LeapReport, LeapRun, Manner, Multiplier, Numbers, Outgoing, Path,
 };
-use foxy_lab::tls::Certificates;
+use foxy_lab::wire::tls::Certificates;
 use foxy_lab::{Origin, Wanted};
 use report::ReplayOutcome;
 use source::{ReplaySource, probe, stream};

@@ -10,7 +10,7 @@ use crate::lab::peers::secured::{NAME, Papers};
 use crate::lab::trust;
 use clap::{Arg, ArgMatches};
 use foxy_lab::leap::{Connections, Outgoing};
-use foxy_lab::tls::Trust;
+use foxy_lab::wire::tls::Trust;
 use foxy_lab::{Origin, Scheme};
 use foxy_proxy::intercept::AuthorityError;
 

@@ -8,7 +8,7 @@ use crate::settings::units::parse_positive_duration;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::{ByteSize, clock};
 use foxy_lab::Origin;
-use foxy_lab::load_options::{LoadOptions, Mode, Pace, Protocol, Stop};
+use foxy_lab::load::options::{LoadOptions, Mode, Pace, Protocol, Stop};
 use foxy_workload::{MOST_RANKED, Model, Objects, Popularity, Workload};
 use std::net::SocketAddr;
 use std::path::Path;

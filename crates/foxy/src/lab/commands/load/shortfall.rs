@@ -1,7 +1,7 @@
 //! Why a load came to nothing, or to less than it should: what is said of it, and what to do about
 //! it.
 
-use foxy_lab::load_options::LoadOptions;
+use foxy_lab::load::options::LoadOptions;
 use foxy_lab::{ErrorCause, LoadReport, Protocol};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
@@ -107,7 +107,7 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_lab::load_options::{Mode, Stop};
+    use foxy_lab::load::options::{Mode, Stop};
     use foxy_workload::Workload;
     use std::net::TcpListener;
 

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
-use foxy_lab::sim::parallel::run_all;
-use foxy_lab::sim::policies::{self, CacheSize, Lookups, PolicyResult, Replacement};
+use foxy_lab::parallel::run_all;
+use foxy_lab::simulation::caches::policies::{self, CacheSize, Lookups, PolicyResult, Replacement};
 use foxy_report::{Measure, Record, Table};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -15,7 +15,7 @@ use crate::settings::machine::Machine;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
-use foxy_lab::sim::policies::CacheSize;
+use foxy_lab::simulation::caches::policies::CacheSize;
 use foxy_schemes::SCHEMES;
 use foxy_schemes::policy::POLICIES;
 use foxy_workload::trace::synthetic::MODELS;

@@ -8,10 +8,12 @@ use crate::lab::leftovers::{self, SIM_PREFIX};
 use crate::temporary::Temporary;
 use foxy_base::ByteSize;
 use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, open_device};
-use foxy_lab::sim::disk::paper_disk;
-use foxy_lab::sim::operation::Operations;
-use foxy_lab::sim::runs::{self, Place, RunError, RunResult, SimulationPlan, Watch};
-use foxy_lab::sim::sizing;
+use foxy_lab::simulation::storage::disk::paper_disk;
+use foxy_lab::simulation::storage::operation::Operations;
+use foxy_lab::simulation::storage::runs::{
+    self, Place, RunError, RunResult, SimulationPlan, Watch,
+};
+use foxy_lab::simulation::storage::sizing;
 use foxy_schemes::DeviceWish;
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! What runs of schemes came to, as rows of a table and as records: means over seeds.
 
 use foxy_base::ByteSize;
-use foxy_lab::sim::runs::{RunResult, SimulationPlan};
-use foxy_lab::sim::sizing;
+use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan};
+use foxy_lab::simulation::storage::sizing;
 use foxy_report::{Measure, Record, Table};
 
 /// One scheme at one utilization.

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::serve::process;
 use crate::terminal;
 use clap::{ArgMatches, Command};
-use foxy_lab::store_bench::{engine, steps};
+use foxy_lab::simulation::store_bench::{engine, steps};
 use foxy_report::{Measure, Record, Table};
 use foxy_store::StoreStatus;
 

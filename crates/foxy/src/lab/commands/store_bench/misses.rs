@@ -8,8 +8,8 @@ use crate::progress::Progress;
 use crate::settings::machine::Machine;
 use crate::terminal;
 use clap::{ArgAction, ArgMatches, Command};
-use foxy_lab::sim::parallel::run_all;
-use foxy_lab::store_bench::misses::{
+use foxy_lab::parallel::run_all;
+use foxy_lab::simulation::store_bench::misses::{
     self, CONTENDERS, Contender, ENGINES, MissTally, MissTrial, SIZES, Workload, times,
 };
 use foxy_report::{Measure, Record, Table};

@@ -9,8 +9,8 @@ use crate::progress::Progress;
 use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_device::{Blocking, DeviceSettings, DirectIo, Root, open_device};
-use foxy_lab::store_bench::engine::{self, Store};
-use foxy_lab::store_bench::restart::{self, Hollow, RestartPatience, Restarted};
+use foxy_lab::simulation::store_bench::engine::{self, Store};
+use foxy_lab::simulation::store_bench::restart::{self, Hollow, RestartPatience, Restarted};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use crate::lab::arguments::{option, path};
 use crate::lab::{records, seed};
 use crate::terminal;
 use clap::{ArgMatches, Command, value_parser};
-use foxy_lab::sim::fit::{Fit, fit};
+use foxy_lab::simulation::storage::fit::{Fit, fit};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::Statistics;
 use foxy_workload::trace::synthetic::{self, MODELS, TraceModel};

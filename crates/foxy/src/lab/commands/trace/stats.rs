@@ -6,7 +6,7 @@ use crate::lab::arguments::option;
 use crate::lab::{logs, records};
 use crate::terminal;
 use clap::{ArgMatches, Command, value_parser};
-use foxy_lab::sim::policies::{CacheSize, Lookups, lru};
+use foxy_lab::simulation::caches::policies::{CacheSize, Lookups, lru};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
 

@@ -127,7 +127,8 @@ pub fn plan(
 ) -> WpbPlan {
     let quick = matches.get_flag("quick");
     let latency = matches.get_one("latency").copied();
-    let latency = latency.unwrap_or(if quick { QUICK_LATENCY } else { foxy_lab::wpb::LATENCY });
+    let latency =
+        latency.unwrap_or(if quick { QUICK_LATENCY } else { foxy_lab::load::wpb::LATENCY });
     let defaults = Wpb::new(1);
     let requests = if quick { QUICK_REQUESTS } else { defaults.requests };
     let pareto = matches.get_one::<String>("sizes").is_some_and(|sizes| sizes == "pareto");

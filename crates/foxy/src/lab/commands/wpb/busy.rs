@@ -3,7 +3,7 @@
 
 use crate::lab::peers::single::Single;
 use crate::lab::peers::spent::{Moment, Spent};
-use foxy_lab::wpb::{Part, PartReport, PointReport};
+use foxy_lab::load::wpb::{Part, PartReport, PointReport};
 use foxy_report::{Measurable, Measure, Record};
 
 /// A point, and what was spent on it.

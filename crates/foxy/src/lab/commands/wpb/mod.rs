@@ -20,7 +20,7 @@ use busy::{BusyPoint, Watched};
 use clap::ArgMatches;
 use foxy_base::random::split_mix;
 use foxy_lab::Origin;
-use foxy_lab::wpb::{self, Route, WpbRun};
+use foxy_lab::load::wpb::{self, Route, WpbRun};
 use foxy_report::{Measurable, Record, Setup};
 use foxy_workload::wpb::Wpb;
 use report::Outcome;

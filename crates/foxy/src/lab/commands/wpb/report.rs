@@ -6,7 +6,7 @@ use super::busy::BusyPoint;
 use crate::lab::peers::spent::Spent;
 use crate::settings::units::show_duration;
 use foxy_base::ByteSize;
-use foxy_lab::wpb::{LATENCY, Part, PointReport, scale};
+use foxy_lab::load::wpb::{LATENCY, Part, PointReport, scale};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::number::readable;
 use foxy_report::{Page, Setup, Table, scale_text};
@@ -62,7 +62,7 @@ impl Outcome<'_> {
         ];
         let mut table = Table::new(&[&heads[..], &["offered", "errors", "fetched"]].concat());
         for point in self.reports() {
-            let errors: u64 = point.parts.iter().map(foxy_lab::wpb::PartReport::failed).sum();
+            let errors: u64 = point.parts.iter().map(foxy_lab::load::wpb::PartReport::failed).sum();
             table.row(&[
                 point.clients.to_string(),
                 point.servers.to_string(),

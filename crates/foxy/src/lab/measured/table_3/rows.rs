@@ -3,7 +3,7 @@
 
 use super::super::judged_by_value;
 use super::{FOXY, MeasuredRates, RatePoint, SQUID};
-use foxy_lab::figures::picture::{Picture, Series, Style};
+use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
 use foxy_report::figure::{FigureRow, Place, within};
 
 const THROUGHPUT: &str = "001-fig18";

@@ -3,7 +3,7 @@
 
 use super::super::judged_by_value as judged;
 use super::{LATENCY, MeasuredWpb, at};
-use foxy_lab::wpb::Part;
+use foxy_lab::load::wpb::Part;
 use foxy_report::figure::{FigureRow, Place, within};
 
 fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
@@ -76,7 +76,7 @@ fn proxy_n(small: &MeasuredWpb, large: &MeasuredWpb) -> Vec<FigureRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_lab::wpb::{PartReport, PointReport};
+    use foxy_lab::load::wpb::{PartReport, PointReport};
     use foxy_report::figure::Verdict;
     use std::time::Duration;
 

@@ -8,7 +8,7 @@ use super::{CheckSetting, Findings, failed};
 use crate::failure::Failure;
 use crate::lab::origin;
 use foxy_base::{Instant, Random, clock};
-use foxy_lab::collector::{Collector, CollectorOptions, Listen};
+use foxy_lab::leap::collector::{Collector, CollectorOptions, Listen};
 use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Message, Pace};
 use foxy_report::statistics::distribution_distance;
 use foxy_report::{Measurable, Measure, Record, Table};

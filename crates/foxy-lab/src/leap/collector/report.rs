@@ -1,0 +1,216 @@
+//! What a Collector counts, and the run records that it becomes.
+
+use super::failure::Failure;
+use super::line::{CollectorLine, Source};
+use super::reasons::Refusal;
+use crate::wire::tls::NotEntered;
+use foxy_report::{Latencies, Measurable, Measure, Record};
+use std::time::Duration;
+
+/// What one proxy asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OfProxy {
+    /// Its name or address.
+    pub name: String,
+    /// Requests that were not refused.
+    pub requests: u64,
+    /// Of these, those for which the origin was asked.
+    pub fetches: u64,
+    /// Bytes that it was sent.
+    pub bytes: u64,
+    /// Of the requests, those for what no client had asked for (R131).
+    pub prefetches: u64,
+    /// The first URL of these.
+    pub prefetched: Option<String>,
+}
+
+/// Everything a Collector counted.
+#[derive(Clone, Debug, Default)]
+pub struct CollectorReport {
+    /// By proxy.
+    pub proxies: Vec<OfProxy>,
+    /// Answers by [`Source`].
+    pub sources: [u64; Source::ALL.len()],
+    /// Exchanges that were begun with origins.
+    pub fetches: u64,
+    /// Exchanges without a whole answer, by [`Failure`].
+    pub failures: [u64; Failure::ALL.len()],
+    /// Requests and connections that were refused, by [`Refusal`].
+    pub refused: [u64; Refusal::ALL.len()],
+    /// Handshakes of proxies that did not come about, by [`NotEntered`].
+    pub not_entered: [u64; NotEntered::ALL.len()],
+    /// Answers that did not come to their end at the proxy, because it went or because the origin's
+    /// did not.
+    pub aborted: u64,
+    /// Until there was a connection to the origin.
+    pub connect: Latencies,
+    /// Until an origin's first byte, with the connection.
+    pub first_byte: Latencies,
+    /// Body bytes that origins sent.
+    pub bytes_in: u64,
+    /// Initiators that took no more of an answer for so long that nobody waited for them any
+    /// longer.
+    pub stalled: u64,
+    /// Exchanges after whose answer the origin sent more, such as a second one.
+    pub surplus: u64,
+    /// Answers that were forgotten for want of room, after which the origin is asked again.
+    pub evicted: u64,
+    /// Between what whole answers took that came from what is held, and what they took the first
+    /// time: without sign.
+    pub differences: Latencies,
+    /// Of these, the largest by which one was faster.
+    pub fastest_lead: Duration,
+}
+
+impl CollectorReport {
+    /// Requests that were not refused.
+    pub fn requests(&self) -> u64 {
+        self.proxies.iter().map(|proxy| proxy.requests).sum()
+    }
+
+    /// Requests for each exchange with an origin; none without exchanges.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn collapse_factor(&self) -> Option<f64> {
+        (self.fetches > 0).then(|| self.requests() as f64 / self.fetches as f64)
+    }
+
+    /// Requests and connections that were refused for this reason.
+    pub const fn refused(&self, reason: Refusal) -> u64 {
+        self.refused[reason as usize]
+    }
+
+    /// Exchanges that failed for this reason.
+    pub const fn failed(&self, reason: Failure) -> u64 {
+        self.failures[reason as usize]
+    }
+
+    pub(super) fn take(&mut self, line: &CollectorLine, proxy: usize) {
+        self.sources[line.source as usize] += 1;
+        self.aborted += u64::from(line.aborted);
+        if line.source == Source::Refused {
+            return;
+        }
+        let of = self.of(proxy);
+        of.name.clone_from(&line.proxy);
+        of.requests += 1;
+        of.fetches += u64::from(line.source.is_fetch());
+        of.bytes += line.size;
+    }
+
+    /// Counts a request for what no client had asked for.
+    pub(super) fn prefetch(&mut self, url: &str, proxy: usize) {
+        let of = self.of(proxy);
+        of.prefetches += 1;
+        of.prefetched.get_or_insert_with(|| url.to_owned());
+    }
+
+    fn of(&mut self, proxy: usize) -> &mut OfProxy {
+        if self.proxies.len() <= proxy {
+            self.proxies.resize_with(proxy + 1, OfProxy::default);
+        }
+        &mut self.proxies[proxy]
+    }
+
+    pub(super) fn compare(&mut self, hit: Duration, miss: Duration) {
+        self.differences.add(hit.abs_diff(miss));
+        self.fastest_lead = self.fastest_lead.max(miss.saturating_sub(hit));
+    }
+
+    /// The names of what its records may have; `proxies` are those that are known before they ask.
+    pub fn measurable(proxies: &[&str]) -> Vec<Measurable> {
+        let own = [
+            "requests",
+            "origin_fetches",
+            "origin_bytes",
+            "collapse_factor",
+            "answers_{source}",
+            "refused_{refusal}",
+            "not_entered_{reason}",
+            "failed_{failure}",
+            "aborted",
+            "stalled_initiators",
+            "evicted",
+            "surplus_answers",
+            "origin_{part}_{quantile}_us",
+            "hit_minus_miss_median_ms",
+            "hit_minus_miss_p90_ms",
+            "hit_minus_miss_p99_ms",
+            "hit_before_miss_most_ms",
+        ];
+        let own = Measurable::of("collector", &own)
+            .choosing("source", Source::ALL.map(|source| source.code().to_ascii_lowercase()))
+            .choosing("refusal", Refusal::ALL.map(Refusal::name))
+            .choosing("reason", NotEntered::ALL.map(NotEntered::name))
+            .choosing("failure", Failure::ALL.map(Failure::name))
+            .choosing("part", ["connect", "first_byte"])
+            .choosing("quantile", ["p50", "p90"]);
+        let each = ["requests", "origin_fetches", "bytes"];
+        let of_proxies: Vec<Measurable> = match proxies {
+            [] => vec![Measurable::of_any(&each)],
+            known => known.iter().map(|proxy| Measurable::of(proxy, &each)).collect(),
+        };
+        std::iter::once(own).chain(of_proxies).collect()
+    }
+
+    /// It as records.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn records(&self) -> Vec<Record> {
+        let mut records = Vec::new();
+        let mut add = |name: &str, subject: &str, value: f64, unit: &str| {
+            records.push(Record::Measure(Measure::once(name, subject, value, unit)));
+        };
+        for proxy in self.proxies.iter().filter(|proxy| proxy.requests > 0) {
+            add("requests", &proxy.name, proxy.requests as f64, "requests");
+            add("origin_fetches", &proxy.name, proxy.fetches as f64, "requests");
+            add("bytes", &proxy.name, proxy.bytes as f64, "B");
+        }
+        let own = "collector";
+        add("requests", own, self.requests() as f64, "requests");
+        add("origin_fetches", own, self.fetches as f64, "requests");
+        add("origin_bytes", own, self.bytes_in as f64, "B");
+        if let Some(factor) = self.collapse_factor() {
+            add("collapse_factor", own, factor, "requests");
+        }
+        for source in Source::ALL {
+            let name = format!("answers_{}", source.code().to_ascii_lowercase());
+            add(&name, own, self.sources[source as usize] as f64, "answers");
+        }
+        for refusal in Refusal::ALL {
+            add(
+                &format!("refused_{}", refusal.name()),
+                own,
+                self.refused(refusal) as f64,
+                "requests",
+            );
+        }
+        for reason in NotEntered::ALL {
+            let count = self.not_entered[reason as usize];
+            add(&format!("not_entered_{}", reason.name()), own, count as f64, "connections");
+        }
+        for failure in Failure::ALL {
+            add(
+                &format!("failed_{}", failure.name()),
+                own,
+                self.failed(failure) as f64,
+                "requests",
+            );
+        }
+        add("aborted", own, self.aborted as f64, "answers");
+        add("stalled_initiators", own, self.stalled as f64, "answers");
+        add("evicted", own, self.evicted as f64, "answers");
+        add("surplus_answers", own, self.surplus as f64, "requests");
+        for (name, latencies) in [("connect", &self.connect), ("first_byte", &self.first_byte)] {
+            for (part, quantile) in [("p50", 0.5), ("p90", 0.9)] {
+                add(&format!("origin_{name}_{part}_us"), own, latencies.at(quantile) as f64, "us");
+            }
+        }
+        if self.differences.count() > 0 {
+            let milliseconds = |quantile| self.differences.at(quantile) as f64 / 1000.0;
+            add("hit_minus_miss_median_ms", own, milliseconds(0.5), "ms");
+            add("hit_minus_miss_p90_ms", own, milliseconds(0.9), "ms");
+            add("hit_minus_miss_p99_ms", own, milliseconds(0.99), "ms");
+            add("hit_before_miss_most_ms", own, self.fastest_lead.as_secs_f64() * 1000.0, "ms");
+        }
+        records
+    }
+}

@@ -1,0 +1,161 @@
+//! The requests of a proxy, read whole from its connection, and what each is: whose, and whether it
+//! may be asked.
+
+use super::LARGEST_REQUEST;
+use super::reasons::Refusal;
+use super::shared::Shared;
+use crate::wire::key::{AskedRequest, Destination};
+use crate::wire::patience::Patience;
+use crate::wire::streams::{self, NotWhole};
+use crate::wire::tls::entrance::{self, Within};
+use crate::wire::tls::inbound::Inbound;
+use bytes::{Bytes, BytesMut};
+use foxy_base::{Instant, clock};
+use foxy_http::{BodyLength, Method, RequestDecoder, RequestEvent, RequestHead, expects_continue};
+use h2::RecvStream;
+use std::io;
+use std::rc::Rc;
+use tokio::io::AsyncWriteExt;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+/// Bytes asked of a proxy at a time.
+const READ: usize = 16 << 10;
+
+/// A request that has come whole.
+pub struct Request {
+    pub head: RequestHead,
+    pub has_body: bool,
+    pub body: Bytes,
+    pub to: Destination,
+    pub url: String,
+    pub asked: AskedRequest,
+    /// When it was whole: what it pays counts from then.
+    pub arrival: Instant,
+}
+
+/// A request that is refused, as far as it is known.
+pub struct Refused {
+    pub reason: Refusal,
+    pub method: Method,
+    pub url: String,
+}
+
+impl Refused {
+    fn unread(reason: Refusal) -> Self {
+        Self { reason, method: Method::Get, url: String::new() }
+    }
+
+    fn of(head: &RequestHead, reason: Refusal) -> Self {
+        let url = String::from_utf8_lossy(head.target.raw()).into_owned();
+        Self { reason, method: head.method.clone(), url }
+    }
+}
+
+/// What comes on a connection.
+pub enum Incoming {
+    Request(Rc<Request>),
+    /// A tunnel is asked for.
+    Connect(Destination),
+}
+
+/// Reads one request; `None` at the end of the connection, or when nothing comes for too long.
+pub async fn read(
+    shared: &Shared,
+    client: &mut Inbound,
+    (decoder, input): (&mut RequestDecoder, &mut BytesMut),
+    within: &Within,
+) -> io::Result<Option<Result<Incoming, Refused>>> {
+    let (mut head, mut body, mut digest) = (None, BytesMut::new(), Xxh3::new());
+    let limit = shared.options.time_limit;
+    let mut patience = Patience::new(limit, limit);
+    loop {
+        match decoder.next(input) {
+            Err(_) => return Ok(Some(Err(Refused::unread(Refusal::NotHttp)))),
+            Ok(Some(RequestEvent::Head(found, length))) => {
+                if expects_continue(&found) {
+                    client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+                    client.flush().await?;
+                }
+                head = Some((found, length));
+            }
+            Ok(Some(RequestEvent::Body(data))) => {
+                if body.len() + data.len() > LARGEST_REQUEST {
+                    return Ok(Some(Err(Refused::unread(Refusal::BodyTooLarge))));
+                }
+                digest.update(&data);
+                body.extend_from_slice(&data);
+            }
+            Ok(Some(RequestEvent::Trailers(_))) => {}
+            Ok(Some(RequestEvent::End)) => {
+                let Some((head, length)) = head.take() else { continue };
+                if head.method == Method::Connect {
+                    let to = entrance::tunnel(shared.options.certificates.as_ref(), &head, within);
+                    let to = to.map_err(|reason| Refused::of(&head, reason.into()));
+                    return Ok(Some(to.map(Incoming::Connect)));
+                }
+                let body = (length != BodyLength::None, body.freeze(), digest.digest128());
+                return Ok(Some(
+                    accept(shared, head, body, within)
+                        .map(|request| Incoming::Request(Rc::new(request))),
+                ));
+            }
+            Ok(None) => {
+                if !patience.read(client, (input, head.is_some()), READ).await {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+/// Reads the request of a stream.
+pub async fn of_stream(
+    shared: &Shared,
+    request: http::Request<RecvStream>,
+    within: &Within,
+) -> Result<Rc<Request>, Refused> {
+    let (head, length) =
+        streams::head_of(&request).map_err(|_| Refused::unread(Refusal::NotHttp))?;
+    if head.method == Method::Connect {
+        return Err(Refused::of(&head, Refusal::TunnelWithin));
+    }
+    let body =
+        streams::whole(request.into_body(), LARGEST_REQUEST, shared.options.time_limit).await;
+    let body = body.map_err(|reason| match reason {
+        NotWhole::TooLarge => Refused::of(&head, Refusal::BodyTooLarge),
+        NotWhole::Broken => Refused::of(&head, Refusal::NotHttp),
+    })?;
+    let digest = xxh3_128(&body);
+    accept(shared, head, (length != BodyLength::None, body, digest), within).map(Rc::new)
+}
+
+/// Looks whether a request may be asked, and says what it is.
+fn accept(
+    shared: &Shared,
+    head: RequestHead,
+    (has_body, body, digest): (bool, Bytes, u128),
+    within: &Within,
+) -> Result<Request, Refused> {
+    let refused = |reason| Refused::of(&head, reason);
+    match (head.hops_left(), &head.method) {
+        (Some(0), Method::Trace) => return Err(refused(Refusal::TraceHere)),
+        (Some(0), _) => return Err(refused(Refusal::OptionsHere)),
+        _ => {}
+    }
+    let named =
+        Destination::of(&head, within.scheme()).ok_or_else(|| refused(Refusal::OtherScheme))?;
+    if !within.takes(&named) {
+        return Err(refused(Refusal::Misdirected));
+    }
+    // A reverse proxy that names its parent as the host means what the parent has behind it.
+    let meant = shared.options.origin.filter(|_| shared.is_own(&named));
+    let to = meant.map(|origin| Destination::at(named.scheme, origin)).unwrap_or(named);
+    shared.options.reach.allows(&head.method).map_err(refused)?;
+    if head.headers.tokens("via").any(|via| via.starts_with(shared.via.as_bytes()))
+        || shared.is_own(&to)
+    {
+        return Err(refused(Refusal::Loop));
+    }
+    let (asked, url) = (AskedRequest::new(&head, &to, digest), to.url(&head));
+    Ok(Request { head, has_body, body, to, url, asked, arrival: clock::monotonic() })
+}

@@ -1,0 +1,119 @@
+//! How long the Collector answers from what it has (R114): as long as the origin allows, and three
+//! minutes at least, so that what nobody may keep is still one answer for all proxies. Pure.
+
+use super::condition::has_validator;
+use foxy_http::{Headers, Method, RequestHead, ResponseHead};
+use std::time::{Duration, SystemTime};
+
+/// What an answer is kept for at least, whatever it says (seed 002, §2.3).
+pub const AT_LEAST: Duration = Duration::from_secs(180);
+/// What it is kept for at most.
+const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
+
+/// How long an answer stands, and what becomes of it then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    /// For how long it is given out without asking the origin.
+    pub fresh: Duration,
+    /// Whether the origin is then asked if it still holds; else it is forgotten.
+    pub validated: bool,
+}
+
+/// The lifetime of this answer to this request.
+pub fn of(request: &RequestHead, answer: &ResponseHead) -> Lifetime {
+    if !is_cachable(request, answer) {
+        return Lifetime { fresh: AT_LEAST, validated: false };
+    }
+    let allowed = allowed(&answer.headers).unwrap_or(Duration::ZERO);
+    let validated = answer.status == 200 && has_validator(&answer.headers);
+    Lifetime { fresh: allowed.clamp(AT_LEAST, AT_MOST), validated }
+}
+
+fn is_cachable(request: &RequestHead, answer: &ResponseHead) -> bool {
+    let private = ["no-store", "no-cache", "private"];
+    matches!(request.method, Method::Get | Method::Head)
+        && answer.status < 500
+        && !request.headers.contains("cookie")
+        && !request.headers.contains("authorization")
+        && !answer.headers.contains("set-cookie")
+        && !private
+            .iter()
+            .any(|name| answer.headers.tokens("cache-control").any(|token| is_named(token, name)))
+}
+
+/// A directive is its name, with or without an argument: `private="x"` is private too.
+fn is_named(token: &[u8], name: &str) -> bool {
+    let end = token.iter().position(|&byte| byte == b'=').unwrap_or(token.len());
+    token[..end].eq_ignore_ascii_case(name.as_bytes())
+}
+
+/// What the origin says (RFC 9111 §4.2.1), less the age that the answer has already.
+fn allowed(headers: &Headers) -> Option<Duration> {
+    let seconds = |name: &str| {
+        let token = headers.tokens("cache-control").find(|token| is_named(token, name))?;
+        let value = std::str::from_utf8(token).ok()?.split_once('=')?.1;
+        value.trim_matches('"').parse().ok().map(Duration::from_secs)
+    };
+    let time = |name: &str| httpdate::parse_http_date(headers.get_str(name)?).ok();
+    let until = || {
+        let (expires, date): (SystemTime, SystemTime) = (time("expires")?, time("date")?);
+        Some(expires.duration_since(date).unwrap_or_default())
+    };
+    let lifetime = seconds("s-maxage").or_else(|| seconds("max-age")).or_else(until)?;
+    let age = headers
+        .get_str("age")
+        .and_then(|age| age.parse().ok())
+        .map_or(Duration::ZERO, Duration::from_secs);
+    Some(lifetime.saturating_sub(age))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::key::tests::head;
+
+    const GET: &str = "GET http://a.test/x HTTP/1.1\nHost: a.test";
+
+    fn check(request: &str, status: u16, fields: &[(&str, &str)], seconds: u64, validated: bool) {
+        let headers = fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        let answer = ResponseHead { headers, ..ResponseHead::new(status) };
+        let expected = Lifetime { fresh: Duration::from_secs(seconds), validated };
+        assert_eq!(of(&head(request), &answer), expected, "{request} {status} {fields:?}");
+    }
+
+    #[test]
+    fn what_may_be_kept_is_kept_as_long_as_the_origin_says_and_three_minutes_at_least() {
+        let tag = ("ETag", "\"1\"");
+        check(GET, 200, &[("Cache-Control", "max-age=3600"), tag], 3600, true);
+        check(
+            GET,
+            200,
+            &[("Cache-Control", "max-age=3600, s-maxage=900"), ("Age", "100"), tag],
+            800,
+            true,
+        );
+        check(GET, 200, &[("Cache-Control", "max-age=5")], 180, false);
+        check(GET, 200, &[tag], 180, true);
+        check(GET, 404, &[("Cache-Control", "max-age=900")], 900, false);
+        let (date, expires) = ("Wed, 23 Jun 2004 20:52:01 GMT", "Wed, 23 Jun 2004 21:52:01 GMT");
+        check(GET, 200, &[("Date", date), ("Expires", expires)], 3600, false);
+        check(GET, 200, &[("Date", expires), ("Expires", date)], 180, false);
+        check(GET, 200, &[("Cache-Control", "max-age=99999999999")], 604_800, false);
+    }
+
+    #[test]
+    fn what_may_not_be_kept_is_kept_three_minutes_and_forgotten() {
+        let tag = ("ETag", "\"1\"");
+        let long = ("Cache-Control", "max-age=3600");
+        for refused in
+            ["no-store, max-age=3600", "private=\"x\", max-age=3600", "no-cache", "PRIVATE"]
+        {
+            check(GET, 200, &[("Cache-Control", refused), tag], 180, false);
+        }
+        check("POST http://a.test/x HTTP/1.1\nHost: a.test", 200, &[long, tag], 180, false);
+        check(&format!("{GET}\nCookie: s=1"), 200, &[long, tag], 180, false);
+        check(&format!("{GET}\nAuthorization: Basic QTpC"), 200, &[long, tag], 180, false);
+        check(GET, 200, &[("Set-Cookie", "s=1"), long, tag], 180, false);
+        check(GET, 503, &[long], 180, false);
+    }
+}

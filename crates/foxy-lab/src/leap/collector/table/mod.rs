@@ -1,0 +1,259 @@
+//! What the Collector knows, and what it does with a request: answer from an answer, join the
+//! exchange that is under way, ask the origin whether an answer still holds, or ask it for one.
+//! Pure: it takes `now`, and what it holds is the caller's.
+//!
+//! A slot begins under way ([`Table::find`] makes it), learns which fields its answer depends on
+//! ([`Table::head`]), and stands from its end on ([`Table::stands`]) until its lifetime is over;
+//! then it is forgotten, or kept to be asked about.
+
+pub mod condition;
+pub mod lifetime;
+#[cfg(test)]
+mod tests;
+
+use crate::wire::key::AskedRequest;
+use foxy_base::Instant;
+use foxy_http::Headers;
+use lifetime::Lifetime;
+use std::collections::{BTreeSet, HashMap};
+
+/// A slot's name; never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u64);
+
+/// What is to be done with a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Decision<T> {
+    /// Answer from this, which may still be under way.
+    Answer(T),
+    /// Ask the origin; the new slot's answer is what was made for it.
+    Fetch(Slot, T),
+    /// Ask the origin whether the last one still holds; whatever comes is the new slot's answer.
+    Validate(Slot, T, T),
+}
+
+#[derive(Debug)]
+struct Known<T> {
+    answer: T,
+    key: u128,
+    /// The fields that the answer depends on, with the values that its request had; none known
+    /// before its head.
+    depends: Vec<(String, Vec<u8>)>,
+    /// When the origin was heard last, and what follows from it; `None` while under way.
+    stands: Option<(Instant, Lifetime)>,
+    /// Bytes of memory it takes besides its body.
+    weight: usize,
+    used: u64,
+}
+
+/// All slots.
+#[derive(Debug)]
+pub struct Table<T> {
+    slots: HashMap<Slot, Known<T>>,
+    by_key: HashMap<u128, Vec<Slot>>,
+    /// Slots that stand, the longest unused first.
+    by_use: BTreeSet<(u64, Slot)>,
+    /// Slots that are forgotten when their time is over.
+    ends: BTreeSet<(Instant, Slot)>,
+    clock: u64,
+    weight: usize,
+    most: usize,
+    /// Answers that were forgotten for want of room.
+    evicted: u64,
+}
+
+impl<T: Clone> Table<T> {
+    /// An empty table whose slots take at most so many bytes besides their bodies.
+    pub fn new(most: usize) -> Self {
+        Self {
+            slots: HashMap::new(),
+            by_key: HashMap::new(),
+            by_use: BTreeSet::new(),
+            ends: BTreeSet::new(),
+            clock: 0,
+            weight: 0,
+            most,
+            evicted: 0,
+        }
+    }
+
+    /// What to do with a request with these fields; `make` makes the answer of a new slot.
+    pub fn find(
+        &mut self,
+        asked: &AskedRequest,
+        fields: &Headers,
+        now: Instant,
+        make: impl FnOnce() -> T,
+    ) -> Decision<T> {
+        self.forget(now);
+        let strict = asked.reload || asked.conditional.is_some();
+        let whole = self.matching(asked.key, fields);
+        let usable = whole.filter(|slot| self.is_usable(*slot, strict, now));
+        let short = || {
+            let short = self.matching(asked.conditional?, fields)?;
+            self.is_usable(short, strict, now).then_some(short)
+        };
+        if let Some(slot) = usable.or_else(short) {
+            return Decision::Answer(self.touch(slot));
+        }
+        let stale =
+            whole.filter(|slot| asked.conditional.is_none() && self.can_be_asked_about(*slot));
+        let stale = stale.map(|slot| self.touch(slot));
+        let (answer, slot) = (make(), Slot(self.clock));
+        self.clock += 1;
+        let key = asked.conditional.unwrap_or(asked.key);
+        let known = Known {
+            answer: answer.clone(),
+            key,
+            depends: Vec::new(),
+            stands: None,
+            weight: 0,
+            used: 0,
+        };
+        self.slots.insert(slot, known);
+        self.by_key.entry(key).or_default().push(slot);
+        match stale {
+            Some(stale) => Decision::Validate(slot, answer, stale),
+            None => Decision::Fetch(slot, answer),
+        }
+    }
+
+    /// The newest slot under a key whose answer is one to a request with these fields.
+    fn matching(&self, key: u128, fields: &Headers) -> Option<Slot> {
+        let slots = self.by_key.get(&key)?;
+        slots.iter().rev().copied().find(|slot| depends_alike(&self.slots[slot].depends, fields))
+    }
+
+    /// Whether requests are answered from a slot; `strict` ones only if the origin was heard within
+    /// the last three minutes.
+    fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
+        self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
+            let fresh =
+                if strict { lifetime.fresh.min(lifetime::AT_LEAST) } else { lifetime.fresh };
+            now.since(heard) < fresh
+        })
+    }
+
+    fn can_be_asked_about(&self, slot: Slot) -> bool {
+        self.slots[&slot].stands.is_some_and(|(_, lifetime)| lifetime.validated)
+    }
+
+    fn touch(&mut self, slot: Slot) -> T {
+        let (clock, known) = (self.clock, self.slots.get_mut(&slot).expect("it was just found"));
+        if known.stands.is_some() {
+            self.by_use.remove(&(known.used, slot));
+            self.by_use.insert((clock, slot));
+        }
+        known.used = clock;
+        self.clock += 1;
+        known.answer.clone()
+    }
+
+    /// The head of a slot's answer has come: it depends on the fields that Vary names, as `request`
+    /// has them. When it is the whole answer to a request that had conditions, requests without
+    /// them are answered from it too.
+    pub fn head(
+        &mut self,
+        slot: Slot,
+        asked: &AskedRequest,
+        request: &Headers,
+        answer: &Headers,
+        whole: bool,
+    ) {
+        let Some(known) = self.slots.get_mut(&slot) else { return };
+        known.depends = depends(request, answer);
+        if whole && known.key != asked.key {
+            let old = std::mem::replace(&mut known.key, asked.key);
+            self.leave(old, slot);
+            self.by_key.entry(asked.key).or_default().push(slot);
+        }
+    }
+
+    /// A slot's answer has come to its end. Older answers to the same requests go, and what was
+    /// unused longest when there is too much.
+    pub fn stands(&mut self, slot: Slot, lifetime: Lifetime, weight: usize, now: Instant) {
+        let Some(known) = self.slots.get_mut(&slot) else { return };
+        (known.stands, known.weight) = (Some((now, lifetime)), weight);
+        let (key, depends) = (known.key, known.depends.clone());
+        self.by_use.insert((known.used, slot));
+        self.weight += weight;
+        if !lifetime.validated {
+            self.ends.insert((now + lifetime.fresh, slot));
+        }
+        let is_older = |other: &&Slot| {
+            let known = &self.slots[*other];
+            **other < slot && known.stands.is_some() && known.depends == depends
+        };
+        let older: Vec<Slot> = self.by_key[&key].iter().filter(is_older).copied().collect();
+        for other in older {
+            self.remove(other);
+        }
+        while self.weight > self.most && self.evict() {}
+    }
+
+    /// Forgets a slot, which may be under way: who has its answer keeps it.
+    pub fn remove(&mut self, slot: Slot) {
+        let Some(known) = self.slots.remove(&slot) else { return };
+        self.leave(known.key, slot);
+        self.by_use.remove(&(known.used, slot));
+        self.weight -= known.weight;
+        if let Some((heard, lifetime)) = known.stands {
+            self.ends.remove(&(heard + lifetime.fresh, slot));
+        }
+    }
+
+    fn leave(&mut self, key: u128, slot: Slot) {
+        if let Some(slots) = self.by_key.get_mut(&key) {
+            slots.retain(|other| *other != slot);
+            if slots.is_empty() {
+                self.by_key.remove(&key);
+            }
+        }
+    }
+
+    /// Forgets the slot that was unused longest; `false` when none stands.
+    pub fn evict(&mut self) -> bool {
+        let oldest = self.by_use.first().map(|&(_, slot)| slot);
+        oldest.is_some_and(|slot| {
+            self.remove(slot);
+            self.evicted += 1;
+            true
+        })
+    }
+
+    /// Answers that were forgotten for want of room so far.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// Forgets what is over.
+    pub fn forget(&mut self, now: Instant) {
+        while let Some(&(end, slot)) = self.ends.first()
+            && end <= now
+        {
+            self.remove(slot);
+        }
+    }
+
+    /// How many slots there are.
+    #[cfg(test)]
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// The fields that an answer depends on, by its Vary, with their values in the request.
+pub fn depends(request: &Headers, answer: &Headers) -> Vec<(String, Vec<u8>)> {
+    let names = answer.tokens("vary").filter_map(|name| std::str::from_utf8(name).ok());
+    names.map(|name| (name.to_ascii_lowercase(), value(request, name))).collect()
+}
+
+fn value(fields: &Headers, name: &str) -> Vec<u8> {
+    fields.get_all(name).collect::<Vec<_>>().join(&b',')
+}
+
+/// Whether a request with these fields is answered by an answer that depends on those. `*` cannot
+/// be compared, and an answer that says it is shared like any other (R114).
+pub fn depends_alike(depends: &[(String, Vec<u8>)], fields: &Headers) -> bool {
+    depends.iter().all(|(name, expected)| name == "*" || value(fields, name) == *expected)
+}

@@ -1,0 +1,102 @@
+//! A copy that goes out as HTTP/2 (RFC 9113), as the one stream of a connection of its own or of a
+//! kept one.
+
+use super::kept::{Carriage, may_keep};
+use super::{Copying, ReadingExchange};
+use crate::leap::PathFailure;
+use crate::wire::REQUEST_ID;
+use crate::wire::one_stream::{self, OneStream};
+use crate::wire::streams::fields_of;
+use foxy_base::clock;
+
+/// Asks on a kept connection where there is one, else on a new one, and keeps it where that is
+/// wanted.
+pub async fn exchange(
+    reading: &mut ReadingExchange,
+    copying: Copying<'_>,
+) -> Result<(), PathFailure> {
+    let Copying { means, place, path, asked, .. } = copying;
+    let keep = may_keep(&means.run, asked);
+    let mut kept = keep.then(|| means.kept.take_frames(place, (path, asked))).flatten();
+    loop {
+        let mut stream = match kept.take() {
+            Some(stream) => {
+                reading.is_kept();
+                stream
+            }
+            None => {
+                let channel = reading.connect(copying).await?;
+                reading.within(OneStream::open(channel)).await?.map_err(unanswered)?
+            }
+        };
+        match converse(reading, &mut stream, copying).await {
+            // It was closed while it waited, or as the request came: nobody's fault, and nothing is
+            // done yet.
+            Err(PathFailure::Unanswered)
+                if reading.carriage == Carriage::Kept && reading.first.is_none() =>
+            {
+                reading.carriage = Carriage::KeptThenNew;
+            }
+            Ok(()) if keep => {
+                means.kept.put_frames(place, (path, asked), stream);
+                return Ok(());
+            }
+            ended => return ended,
+        }
+    }
+}
+
+fn unanswered(error: h2::Error) -> PathFailure {
+    failure(&error, PathFailure::Unanswered)
+}
+
+/// Asks on a connection that is there.
+async fn converse(
+    reading: &mut ReadingExchange,
+    stream: &mut OneStream,
+    copying: Copying<'_>,
+) -> Result<(), PathFailure> {
+    let message = &copying.asked.message;
+    let request = head(copying).ok_or(PathFailure::NotHttp)?;
+    let response = stream.ask(request, message.body.clone()).map_err(unanswered)?;
+    let (parts, mut body) = reading.within(response).await?.map_err(unanswered)?.into_parts();
+    reading.first = Some(clock::monotonic());
+    let (head, length) =
+        one_stream::head_of(&message.method, &parts).ok_or(PathFailure::NotHttp)?;
+    reading.begin(head, length).await;
+    while let Some(data) = reading.within(body.data()).await? {
+        let data = data.map_err(|error| failure(&error, PathFailure::Closed))?;
+        let count = data.len();
+        reading.add(data).await;
+        // A window that cannot be given back belongs to a stream that has ended.
+        let _ = body.flow_control().release_capacity(count);
+    }
+    Ok(())
+}
+
+/// The head of a copy.
+fn head(Copying { means, asked, number, .. }: Copying<'_>) -> Option<http::Request<()>> {
+    let message = &asked.message;
+    let mut request =
+        http::Request::builder().method(message.method.as_str()).uri(asked.url()).body(()).ok()?;
+    let map = request.headers_mut();
+    *map = fields_of(&message.fields);
+    if means.run.numbers.is_some() {
+        map.insert(http::HeaderName::from_bytes(REQUEST_ID.as_bytes()).ok()?, number.into());
+    }
+    if let Some(body) = &message.body {
+        map.insert(http::header::CONTENT_LENGTH, body.len().into());
+    }
+    Some(request)
+}
+
+/// What an error means: `ended` where the connection did.
+fn failure(error: &h2::Error, ended: PathFailure) -> PathFailure {
+    if error.is_remote() && error.is_reset() {
+        PathFailure::Reset
+    } else if error.is_io() || error.is_remote() {
+        ended
+    } else {
+        PathFailure::NotHttp
+    }
+}

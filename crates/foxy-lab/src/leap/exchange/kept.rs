@@ -1,0 +1,200 @@
+//! Connections to paths that are kept for the next request (RFC 9112 §9.3), and what copies went
+//! out on.
+
+use crate::leap::{Asked, LeapRun, Manner, Path, PathFailure};
+use crate::wire::one_stream::OneStream;
+use crate::wire::tls::outbound::Channel;
+use bytes::BytesMut;
+use foxy_http::Scheme;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::time::timeout;
+
+/// What copies go out on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connections {
+    /// A connection for each, so that each pays for one.
+    #[default]
+    New,
+    /// A kept one where there is one that waits, which costs nothing to connect.
+    Kept,
+}
+
+/// What one copy went out on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carriage {
+    /// A connection of its own.
+    New,
+    /// A kept one.
+    Kept,
+    /// A kept one that had been closed meanwhile, and then a connection of its own (RFC 9110
+    /// §9.2.2).
+    KeptThenNew,
+}
+
+impl Carriage {
+    /// All of them, in the order of a report's counts.
+    pub const ALL: [Self; 3] = [Self::New, Self::Kept, Self::KeptThenNew];
+
+    /// Its name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new_connections",
+            Self::Kept => "kept_connections",
+            Self::KeptThenNew => "kept_connections_closed",
+        }
+    }
+}
+
+/// Whether a copy may go out on a kept connection. One that must not be sent twice may not: should
+/// the connection be closed meanwhile, nobody could tell whether it came.
+pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
+    run.connections == Connections::Kept
+        && asked.message.version == foxy_http::Version::Http11
+        && asked.message.method.is_idempotent()
+}
+
+/// What a connection leads to: the path's own address, or the server of an authority behind it.
+type Place = Option<(Scheme, Arc<str>)>;
+
+fn place(path: &Path, asked: &Asked) -> Place {
+    let own = asked.scheme == Scheme::Http && path.manner != Manner::Named;
+    (!own).then(|| (asked.scheme, Arc::clone(&asked.authority)))
+}
+
+/// Those of one path that wait, the one used last at the end.
+#[derive(Debug, Default)]
+struct IdleChannels {
+    channels: VecDeque<(Place, Channel)>,
+    /// Those that HTTP/2 is spoken on.
+    frames: VecDeque<(Place, OneStream)>,
+    surplus: u64,
+}
+
+/// Those that wait for a request, by path.
+#[derive(Debug)]
+pub struct Kept {
+    paths: RefCell<Vec<IdleChannels>>,
+    most: usize,
+}
+
+impl Kept {
+    /// None yet of so many paths; of each at most `most` wait, and the one unused longest goes for
+    /// another.
+    pub fn new(paths: usize, most: usize) -> Self {
+        let paths = std::iter::repeat_with(IdleChannels::default).take(paths).collect();
+        Self { paths: RefCell::new(paths), most }
+    }
+
+    /// One that can be asked; those that were closed meanwhile, or on which something came that
+    /// nobody asked for, are given up.
+    pub fn take(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<Channel> {
+        let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
+        loop {
+            let found = waiting.channels.iter().rposition(|(its, _)| *its == place)?;
+            let (_, mut channel) = waiting.channels.remove(found)?;
+            match state(&mut channel) {
+                State::Silent => return Some(channel),
+                State::Closed => {}
+                State::Surplus => waiting.surplus += 1,
+            }
+        }
+    }
+
+    /// Keeps one whose answer has been taken, unless it was closed meanwhile.
+    ///
+    /// # Errors
+    /// [`PathFailure::Surplus`] when more than that answer has come.
+    pub fn put(
+        &self,
+        path: usize,
+        (to, asked): (&Path, &Asked),
+        mut channel: Channel,
+    ) -> Result<(), PathFailure> {
+        match state(&mut channel) {
+            State::Surplus => return Err(PathFailure::Surplus),
+            State::Closed => return Ok(()),
+            State::Silent => {}
+        }
+        let waiting = &mut self.paths.borrow_mut()[path];
+        waiting.channels.push_back((place(to, asked), channel));
+        if waiting.channels.len() > self.most {
+            waiting.channels.pop_front();
+        }
+        Ok(())
+    }
+
+    /// One of HTTP/2 that can be asked.
+    pub fn take_frames(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<OneStream> {
+        let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
+        loop {
+            let found = waiting.frames.iter().rposition(|(its, _)| *its == place)?;
+            let (_, mut stream) = waiting.frames.remove(found)?;
+            if stream.is_ready() {
+                return Some(stream);
+            }
+        }
+    }
+
+    /// Keeps one of HTTP/2 whose answer has been taken.
+    pub fn put_frames(&self, path: usize, (to, asked): (&Path, &Asked), stream: OneStream) {
+        let frames = &mut self.paths.borrow_mut()[path].frames;
+        frames.push_back((place(to, asked), stream));
+        if frames.len() > self.most {
+            frames.pop_front();
+        }
+    }
+
+    /// Closes all; on how many of each path something came behind an answer that had been taken as
+    /// whole.
+    pub fn surplus(&self) -> Vec<u64> {
+        let count = |waiting: &mut IdleChannels| {
+            let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {
+                (state(&mut channel) == State::Surplus).then_some(())
+            });
+            waiting.frames.clear();
+            waiting.surplus + late.count() as u64
+        };
+        self.paths.borrow_mut().iter_mut().map(count).collect()
+    }
+}
+
+/// How a connection is that nothing should come on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Silent,
+    Closed,
+    Surplus,
+}
+
+/// Looks without waiting.
+fn state(channel: &mut Channel) -> State {
+    let mut room = [0];
+    let mut room = ReadBuf::new(&mut room);
+    // Nobody needs to be woken: whoever reads it next says who.
+    let mut context = Context::from_waker(Waker::noop());
+    match Pin::new(channel).poll_read(&mut context, &mut room) {
+        Poll::Pending => State::Silent,
+        Poll::Ready(Ok(())) if !room.filled().is_empty() => State::Surplus,
+        Poll::Ready(_) => State::Closed,
+    }
+}
+
+/// Looks whether more than the answer comes within the millisecond that is the runtime's shortest
+/// wait; it is no part of the answer.
+pub async fn nothing_behind(
+    stream: &mut (impl AsyncRead + Unpin),
+    input: &mut BytesMut,
+) -> Result<(), PathFailure> {
+    if input.is_empty() {
+        input.reserve(1);
+        // Whether the connection is still open, closed or reset is no matter any more.
+        let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
+    }
+    if input.is_empty() { Ok(()) } else { Err(PathFailure::Surplus) }
+}

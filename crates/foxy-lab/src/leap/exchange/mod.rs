@@ -1,0 +1,321 @@
+//! One copy of a request: timed, on a connection of its own or on a kept one, the body digested as
+//! it comes (R109, R110).
+
+pub mod body;
+pub mod carried;
+pub mod failure;
+pub mod hit;
+pub mod kept;
+pub mod message;
+pub mod outgoing;
+pub mod relay;
+pub mod requests;
+pub mod times;
+
+use super::multiplier::means::Means;
+use super::{Answer, Asked, Framing, Path, Times};
+use crate::wire::loss::Loss;
+use crate::wire::tls::outbound::Channel;
+use body::BodyDigest;
+use bytes::{Bytes, BytesMut};
+use failure::PathFailure;
+use foxy_base::{Instant, clock};
+use foxy_http::Scheme;
+use foxy_http::{
+    BodyLength, CloseReason, DecodeError, Limits, Method, NotReusable, ResponseDecoder,
+    ResponseEvent, ResponseHead, may_begin_response,
+};
+use hit::hit;
+use kept::{Carriage, may_keep, nothing_behind};
+use relay::{Piece, Tap};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+/// Bytes asked of the socket at first: most answers are smaller, and memory that is not touched
+/// costs nothing.
+const FIRST_READ: usize = 16 << 10;
+/// Bytes asked of the socket at a time when there are more.
+const READ: usize = 64 << 10;
+
+/// What came of one copy.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    /// What it took.
+    pub times: Times,
+    /// Body bytes that came.
+    pub bytes: u64,
+    /// The answer, or why there is none.
+    pub outcome: Result<Answer, PathFailure>,
+    /// Whether the client that got it held it back, so that its times say nothing about the path.
+    pub held: bool,
+    /// What it went out on.
+    pub carriage: Carriage,
+    /// What of it is not HTTP.
+    pub broken: Option<DecodeError>,
+}
+
+/// A request as it is copied.
+#[derive(Clone, Copy)]
+pub struct Copying<'a> {
+    pub means: &'a Means,
+    /// The place of its path among those of the run.
+    pub place: usize,
+    pub path: &'a Path,
+    pub asked: &'a Asked,
+    /// The number of this copy.
+    pub number: u64,
+}
+
+/// Asks on a path, as request `number`; a client whose answer it is gets it through `tap` as it
+/// comes.
+pub async fn ask(
+    means: &Means,
+    place: usize,
+    asked: &Asked,
+    number: u64,
+    tap: Option<Tap>,
+) -> Copied {
+    let mut reading = ReadingExchange::new(means.run.time_limit, tap);
+    let path = &means.run.paths[place];
+    let outcome = reading.exchange(Copying { means, place, path, asked, number }).await;
+    let now = reading.last.unwrap_or_else(clock::monotonic);
+    let first = reading.first.unwrap_or(now);
+    let times = Times {
+        connect: reading.connected.unwrap_or(now).since(reading.begun),
+        first_byte: first.since(reading.begun),
+        transfer: now.since(first),
+    };
+    let (bytes, carriage, broken, tap) =
+        (reading.bytes, reading.carriage, reading.broken, reading.tap.take());
+    let outcome = outcome.map_err(|failure| match failure {
+        PathFailure::Surplus if asked.message.method == Method::Head => PathFailure::BodyToHead,
+        failure => failure,
+    });
+    let outcome = outcome.and_then(|()| reading.answer(number).ok_or(PathFailure::NotHttp));
+    let mut held = false;
+    if let Some(mut tap) = tap {
+        // What comes behind a whole answer is not the client's trouble.
+        let end = match &outcome {
+            Ok(_) | Err(PathFailure::Surplus | PathFailure::BodyToHead) => Piece::End,
+            Err(failure) => Piece::Failed(*failure),
+        };
+        tap.give(end).await;
+        held = tap.held;
+    }
+    Copied { times, bytes, outcome, held, carriage, broken }
+}
+
+pub struct ReadingExchange {
+    begun: Instant,
+    limit: Duration,
+    pub connected: Option<Instant>,
+    pub first: Option<Instant>,
+    last: Option<Instant>,
+    head: Option<(ResponseHead, BodyDigest)>,
+    bytes: u64,
+    tap: Option<Tap>,
+    pub carriage: Carriage,
+    broken: Option<DecodeError>,
+    framing: Framing,
+}
+
+impl ReadingExchange {
+    fn new(limit: Duration, tap: Option<Tap>) -> Self {
+        let begun = clock::monotonic();
+        Self {
+            begun,
+            limit,
+            connected: None,
+            first: None,
+            last: None,
+            head: None,
+            bytes: 0,
+            tap,
+            carriage: Carriage::New,
+            broken: None,
+            framing: Framing::Plain,
+        }
+    }
+
+    async fn exchange(&mut self, copying: Copying<'_>) -> Result<(), PathFailure> {
+        let Copying { means, place, path, asked, number } = copying;
+        if means.run.outgoing.is_http2(path) {
+            return Box::pin(carried::exchange(self, copying)).await;
+        }
+        let text = message::text(&means.run, path, asked, number);
+        let keep = may_keep(&means.run, asked);
+        let mut kept = keep.then(|| means.kept.take(place, (path, asked))).flatten();
+        loop {
+            let mut channel = match kept.take() {
+                Some(channel) => {
+                    self.is_kept();
+                    channel
+                }
+                None => self.connect(copying).await?,
+            };
+            let ended = self.converse(&mut channel, (asked, keep), &text).await;
+            match ended {
+                // It was closed while it waited, or as the request came: nobody's fault, and
+                // nothing is done yet.
+                Err(PathFailure::Unanswered | PathFailure::ConnectionReset)
+                    if self.carriage == Carriage::Kept && self.first.is_none() =>
+                {
+                    self.carriage = Carriage::KeptThenNew;
+                }
+                Ok(true) => return means.kept.put(place, (path, asked), channel),
+                ended => return ended.map(|_| ()),
+            }
+        }
+    }
+
+    /// It goes out on a kept connection, which was there from the beginning.
+    pub fn is_kept(&mut self) {
+        (self.carriage, self.connected) = (Carriage::Kept, Some(self.begun));
+    }
+
+    /// A new connection, with TLS where that is asked for.
+    pub async fn connect(
+        &mut self,
+        Copying { means, path, asked, .. }: Copying<'_>,
+    ) -> Result<Channel, PathFailure> {
+        let address = path.address_for(asked).ok_or(PathFailure::NoConnection)?;
+        let connected = self.within(TcpStream::connect(address)).await?;
+        let stream = connected.map_err(|_| PathFailure::NoConnection)?;
+        stream.set_nodelay(true).map_err(|_| PathFailure::NoConnection)?;
+        let channel = match asked.scheme {
+            Scheme::Http => Channel::Left(stream),
+            Scheme::Https => {
+                Box::pin(self.within(means.run.outgoing.secure(stream, path, asked))).await??
+            }
+        };
+        self.connected = Some(clock::monotonic());
+        Ok(channel)
+    }
+
+    /// Asks in HTTP/1; whether the connection is to be kept, and can take another request.
+    async fn converse(
+        &mut self,
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        (asked, keep): (&Asked, bool),
+        text: &[u8],
+    ) -> Result<bool, PathFailure> {
+        let sent = async {
+            stream.write_all(text).await?;
+            stream.flush().await
+        };
+        self.within(sent).await?.map_err(|error| Loss::of(Some(&error), false))?;
+        let mut decoder = ResponseDecoder::new(Limits::default());
+        decoder.expect(&asked.message.method);
+        let (mut input, mut room) = (BytesMut::new(), FIRST_READ);
+        loop {
+            if self.advance(&mut decoder, &mut input).await? {
+                self.last = Some(clock::monotonic());
+                let reusable = decoder.reusable(&input);
+                if reusable == Err(NotReusable::Closing(CloseReason::AmbiguousLength)) {
+                    self.framing = Framing::Ambiguous;
+                }
+                // One that is kept is looked at again before it waits, and before it is used.
+                if keep && reusable.is_ok() {
+                    return Ok(true);
+                }
+                return nothing_behind(stream, &mut input).await.map(|()| false);
+            }
+            input.reserve(room);
+            let read = self.within(stream.read_buf(&mut input)).await?;
+            let begun = self.first.is_some();
+            let read = read.map_err(|error| self.lost(&input, Loss::of(Some(&error), begun)))?;
+            if read == 0 {
+                let ended = decoder.eof().ok().flatten();
+                return ended
+                    .map(|_| false)
+                    .ok_or_else(|| self.lost(&input, Loss::of(None, begun)));
+            }
+            if read >= room {
+                // One that sends faster than this can be taken would leave nobody else a turn.
+                yield_now().await;
+                room = READ;
+            }
+            self.first.get_or_insert_with(clock::monotonic);
+        }
+    }
+
+    /// What it is that the connection ended with this behind what was taken: where no answer begins
+    /// so, that was the first fault.
+    fn lost(&mut self, rest: &[u8], loss: Loss) -> PathFailure {
+        if self.head.is_some() || may_begin_response(rest) {
+            return loss.into();
+        }
+        self.broken = Some(DecodeError::InvalidStatusLine);
+        PathFailure::NotHttp
+    }
+
+    /// Does what must be done before the time is over; what the client held back does not count.
+    pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, PathFailure> {
+        let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
+        let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
+        // What is ready at once is never too late for `timeout`.
+        if left.is_zero() {
+            return Err(PathFailure::Timeout);
+        }
+        timeout(left, work).await.map_err(|_| PathFailure::Timeout)
+    }
+
+    /// Takes what came; whether the answer is complete.
+    async fn advance(
+        &mut self,
+        decoder: &mut ResponseDecoder,
+        input: &mut BytesMut,
+    ) -> Result<bool, PathFailure> {
+        loop {
+            let event = decoder.next(input).map_err(|error| {
+                self.broken = Some(error);
+                PathFailure::NotHttp
+            });
+            match event? {
+                Some(ResponseEvent::Head(head, length)) => self.begin(head, length).await,
+                Some(ResponseEvent::Body(data)) => self.add(data).await,
+                Some(ResponseEvent::End) => return Ok(true),
+                Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
+                None => return Ok(false),
+            }
+        }
+    }
+
+    pub async fn begin(&mut self, head: ResponseHead, length: BodyLength) {
+        if let Some(tap) = &mut self.tap {
+            tap.give(Piece::Head(head.clone(), length)).await;
+        }
+        let body = BodyDigest::new(&head.headers);
+        self.head = Some((head, body));
+    }
+
+    pub async fn add(&mut self, data: Bytes) {
+        self.bytes += data.len() as u64;
+        if let Some((_, body)) = &mut self.head {
+            body.take(&data);
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.give(Piece::Body(data)).await;
+        }
+    }
+
+    fn answer(self, number: u64) -> Option<Answer> {
+        let (head, body) = self.head?;
+        let body = body.finish();
+        let hit = hit(&head.headers, number);
+        let (length, digest, decoding, framing) =
+            (body.length, body.digest, body.decoding, self.framing);
+        Some(Answer {
+            status: head.status,
+            headers: head.headers,
+            length,
+            digest,
+            decoding,
+            framing,
+            hit,
+        })
+    }
+}

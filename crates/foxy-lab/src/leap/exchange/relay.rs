@@ -1,0 +1,88 @@
+//! The answer that a client gets while it comes on one path: through bounded room, so that neither
+//! a long body nor a client that reads slowly holds memory.
+
+use crate::leap::PathFailure;
+use bytes::Bytes;
+use foxy_base::clock;
+use foxy_http::{BodyLength, ResponseHead};
+use std::time::Duration;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::timeout;
+
+/// Pieces that may wait for a client; each is of one read.
+const ROOM: usize = 4;
+/// How long a wait for a client at least is that counts as one: what is shorter is the order of
+/// tasks.
+const NOTICED: Duration = Duration::from_millis(1);
+
+/// A part of an answer.
+#[derive(Debug)]
+pub enum Piece {
+    /// The head, and how its body ends.
+    Head(ResponseHead, BodyLength),
+    /// Bytes of the body.
+    Body(Bytes),
+    /// It is whole.
+    End,
+    /// It does not come to its end.
+    Failed(PathFailure),
+}
+
+/// Where an exchange puts its answer besides the digest.
+#[derive(Debug)]
+pub struct Tap {
+    to: Option<Sender<Piece>>,
+    patience: Duration,
+    /// How long it waited for room in all.
+    pub waited: Duration,
+    /// Whether the client held the answer back, so that its times say nothing about who sent it.
+    pub held: bool,
+}
+
+/// A tap and where its pieces come out. A client that makes no room for `patience` gets no more.
+pub fn tap(patience: Duration) -> (Tap, Receiver<Piece>) {
+    let (to, pieces) = channel(ROOM);
+    (Tap { to: Some(to), patience, waited: Duration::ZERO, held: false }, pieces)
+}
+
+impl Tap {
+    /// Puts a piece where the client takes it from, and waits for room; a client that has gone gets
+    /// nothing.
+    pub async fn give(&mut self, piece: Piece) {
+        let Some(to) = &self.to else { return };
+        let piece = match to.try_send(piece) {
+            Ok(()) => return,
+            Err(TrySendError::Full(piece)) => piece,
+            Err(TrySendError::Closed(_)) => return self.to = None,
+        };
+        let begun = clock::monotonic();
+        let given = timeout(self.patience, to.send(piece)).await;
+        let waited = clock::monotonic().since(begun);
+        self.waited += waited;
+        self.held |= waited >= NOTICED;
+        if !matches!(given, Ok(Ok(()))) {
+            self.to = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_takes_nothing_is_waited_for_once_and_who_has_gone_not_at_all() {
+        let patience = Duration::from_millis(20);
+        let (mut tap, pieces) = tap(patience);
+        for _ in 0..2 * ROOM {
+            tap.give(Piece::Body(Bytes::from_static(b"x"))).await;
+        }
+        assert!(tap.held && tap.to.is_none());
+        drop(pieces);
+        let (mut tap, pieces) = super::tap(patience);
+        drop(pieces);
+        tap.give(Piece::End).await;
+        assert!(!tap.held && tap.to.is_none() && tap.waited.is_zero());
+    }
+}

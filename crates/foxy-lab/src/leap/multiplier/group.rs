@@ -1,0 +1,149 @@
+//! One request on all its paths: the copies sent after each other in turning order (R108), and the
+//! origin asked again where needed.
+
+use super::means::Means;
+use crate::leap::exchange::relay::Tap;
+use crate::leap::exchange::{self, Copied};
+use crate::leap::verdict::reference::is_doubtful;
+use crate::leap::{Asked, Manner, Path};
+use foxy_base::{WallTime, clock};
+use std::rc::Rc;
+
+/// What came of one request.
+#[derive(Debug)]
+pub struct RequestGroup {
+    pub asked: Asked,
+    pub number: u64,
+    /// When it began.
+    pub at: WallTime,
+    /// By path.
+    pub copies: Vec<Copied>,
+    /// What the origin itself answered when asked again, because an answer was not like its first.
+    pub again: Option<Copied>,
+}
+
+/// Asks on every path as request `number` of the run; a client gets the answer of its path through
+/// its tap.
+pub async fn ask(
+    means: Rc<Means>,
+    (asked, number): (Asked, u64),
+    mut client: Option<(usize, Tap)>,
+) -> RequestGroup {
+    let (at, begun) = (clock::wall(), clock::monotonic());
+    let (run, numbers, count) = (&means.run, means.numbers, means.run.paths.len());
+    if let Some(wanted) = &run.wanted {
+        wanted.note(&asked.authority, &asked.path);
+    }
+    let asked = Rc::new(asked);
+    let tasks: Vec<_> = (0..count)
+        .map(|path| {
+            let (means, asked) = (Rc::clone(&means), Rc::clone(&asked));
+            let place = place(number, path, count);
+            let tap = client.take_if(|(its, _)| *its == path).map(|(_, tap)| tap);
+            tokio::task::spawn_local(async move {
+                means.pause(begun + means.run.stagger * place).await;
+                exchange::ask(&means, path, &asked, means.numbers.copy(number, path), tap).await
+            })
+        })
+        .collect();
+    let mut copies = Vec::new();
+    for task in tasks {
+        copies.push(task.await.expect("a copy does not panic"));
+    }
+    // What may change something at the origin is never asked a second time.
+    let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
+    let direct =
+        direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &means.noise.borrow()));
+    let again = match direct {
+        Some(direct) => {
+            let number = numbers.second_asking(number);
+            Some(exchange::ask(&means, direct, &asked, number, None).await)
+        }
+        None => None,
+    };
+    RequestGroup { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
+}
+
+/// Where in the order of its copies request `number` is sent on a path, of `count`: the order
+/// turns, and after each round it is turned round, so that of any two paths each is first equally
+/// often. Turning alone would let the second of two neighbours find what the first had stored.
+pub fn place(number: u64, path: usize, count: usize) -> u32 {
+    let number = usize::try_from(number).unwrap_or(0);
+    let turned = (path + count - number % count) % count;
+    let place = if (number / count).is_multiple_of(2) { turned } else { count - 1 - turned };
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// The path to the origin itself.
+pub fn direct(paths: &[Path]) -> Option<usize> {
+    paths.iter().position(|path| path.manner == Manner::Direct)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leap::multiplier::means::Numbers;
+    use crate::leap::tests::{honest, run_of};
+    use crate::leap::{Asked, LeapRun};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::time::Duration;
+
+    #[test]
+    fn lesson_8_every_path_has_every_place_and_of_two_each_is_first_equally_often() {
+        for count in 1..=9_usize {
+            let rounds = 0..2 * count as u64;
+            for path in 0..count {
+                let at = |place_wanted: u32| {
+                    rounds
+                        .clone()
+                        .filter(|&number| place(number, path, count) == place_wanted)
+                        .count()
+                };
+                assert!((0..count).all(|wanted| at(wanted as u32) == 2), "{path} of {count}");
+                for other in (0..count).filter(|&other| other != path) {
+                    let first =
+                        |&number: &u64| place(number, path, count) < place(number, other, count);
+                    assert_eq!(
+                        rounds.clone().filter(first).count(),
+                        count,
+                        "{path} and {other} of {count}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_says_which_path_its_copy_goes_to_and_nothing_of_other_requests() {
+        let numbers = Numbers::new(3);
+        for number in [0, 1, 70] {
+            for path in 0..3 {
+                assert_eq!(numbers.path(numbers.copy(number, path)), Some(path));
+            }
+            assert_eq!(numbers.path(numbers.second_asking(number)), None);
+        }
+        assert!(
+            (0..3).flat_map(|path| numbers.probes(path)).all(|probe| numbers.path(probe).is_none())
+        );
+    }
+
+    #[test]
+    fn a_signal_ends_the_pauses_between_copies() {
+        let (one, other) = (honest(), honest());
+        let run = run_of(&[("a", one, Manner::Reverse), ("b", other, Manner::Reverse)]);
+        let run = LeapRun { stagger: Duration::from_secs(3600), ..run };
+        let (flag, begun) = (Arc::clone(&run.interrupted), AtomicU64::new(0));
+        let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
+        // Begun, its second copy would be sent in an hour.
+        let mut progress = |requests| {
+            begun.store(requests, Relaxed);
+            flag.store(true, Relaxed);
+        };
+        let mut one = std::iter::once(asked());
+        let report =
+            crate::leap::run(&run, &asked(), &mut one, &mut |_| {}, &mut progress).expect("run");
+        assert_eq!((begun.into_inner(), report.requests), (1, 1));
+    }
+}

@@ -1,0 +1,166 @@
+//! A proxy that stores nothing and passes each request on, on a connection of its own: what the
+//! paper compares bandwidth with (R122, R127). It is the Multiplier with one path, as there; and
+//! the way to run a Multiplier beside what measures it.
+
+use crate::leap::front::{Front, serve};
+use crate::leap::report::LeapReport;
+use crate::leap::{Connections, LeapRun, Manner, Outgoing, Pace, Path};
+use crate::wire::tls::Certificates;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What its path is called.
+pub const PASSTHROUGH: &str = "passthrough";
+
+/// After how long it gives an exchange up, unless told otherwise.
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// How it runs: every request goes to `parent`, or without one to the near address that it names.
+pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
+    let (manner, address) = match parent {
+        Some(address) => (Manner::Reverse, address),
+        None => (Manner::Named, SocketAddr::from(([0; 4], 0))),
+    };
+    LeapRun {
+        paths: vec![Path { name: PASSTHROUGH.into(), address, manner }],
+        pace: Pace::Closed(1),
+        stagger: Duration::ZERO,
+        time_limit: TIME_LIMIT,
+        most_in_flight: 1024,
+        numbers: None,
+        outgoing: Outgoing::default(),
+        connections: Connections::New,
+        seed: 1,
+        alike: Vec::new(),
+        wanted: None,
+        interrupted,
+    }
+}
+
+/// A Multiplier, or a pass-through proxy, on a thread of its own; it stops when dropped.
+#[derive(Debug)]
+pub struct Multiplier {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<io::Result<LeapReport>>>,
+}
+
+impl Multiplier {
+    /// Starts serving; the run's own flag stops it too.
+    ///
+    /// # Errors
+    /// When its address or a thread cannot be had.
+    pub fn start(run: LeapRun, front: Front) -> io::Result<Self> {
+        let (address, stop) = (front.listener.local_addr()?, Arc::clone(&run.interrupted));
+        let serve = move || serve(&run, None, front, &mut |_| {}, &mut |_| {});
+        let thread = std::thread::Builder::new().name("multiplier".into()).spawn(serve)?;
+        Ok(Self { address, stop, thread: Some(thread) })
+    }
+
+    /// A pass-through proxy at a free port of this machine.
+    ///
+    /// # Errors
+    /// As [`Multiplier::start`].
+    pub fn pass_through(parent: Option<SocketAddr>) -> io::Result<Self> {
+        Self::pass_through_tls(parent, None, Outgoing::default(), TIME_LIMIT)
+    }
+
+    /// One that ends the TLS of its clients with `certificates` and asks for their `https` URLs
+    /// over TLS, and gives an exchange up after `time_limit`, which is also how long it may take to
+    /// stop.
+    ///
+    /// # Errors
+    /// As [`Multiplier::start`].
+    pub fn pass_through_tls(
+        parent: Option<SocketAddr>,
+        certificates: Option<Certificates>,
+        outgoing: Outgoing,
+        time_limit: Duration,
+    ) -> io::Result<Self> {
+        let authority = parent.map(|parent| parent.to_string());
+        let any_host = parent.is_some();
+        let front = Front { authority, any_host, certificates, ..Front::here()? };
+        Self::start(
+            LeapRun { outgoing, time_limit, ..passing_through(parent, Arc::default()) },
+            front,
+        )
+    }
+
+    /// Where clients find it.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets what has begun come to its end, and gives what was counted.
+    ///
+    /// # Errors
+    /// When it could not serve.
+    pub fn stop(mut self) -> io::Result<LeapReport> {
+        self.stop.store(true, Relaxed);
+        let Some(thread) = self.thread.take() else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        thread.join().map_err(|_| io::Error::other("the Multiplier panicked"))?
+    }
+}
+
+impl Drop for Multiplier {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so itself; there is nothing to add.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leap::tests::{honest, run_of};
+    use crate::leap::{Asked, Verdict};
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    /// With a parent whatever is asked for goes there; without one to the address that a request
+    /// names.
+    #[test]
+    fn every_request_is_passed_on() {
+        let origin = honest();
+        for parent in [Some(origin), None] {
+            let proxy = Multiplier::pass_through(parent).expect("started");
+            let authority = origin.to_string();
+            let run = run_of(&[
+                ("direct", origin, Manner::Direct),
+                ("pt", proxy.address(), Manner::Forward),
+            ]);
+            let asked =
+                |path: &str| Asked::get(authority.as_str().into(), path.into(), Duration::ZERO);
+            let mut requests = ["/a", "/a"].into_iter().map(asked);
+            let report =
+                crate::leap::run(&run, &asked("/probe"), &mut requests, &mut |_| {}, &mut |_| {});
+            let report = report.expect("run");
+            assert_eq!(report.paths[1].count(Verdict::Ok), 2, "{:?}", report.paths[1].examples);
+            assert_eq!(proxy.stop().expect("served").paths[0].answers, 4);
+        }
+    }
+
+    #[test]
+    fn an_exchange_is_given_up_when_the_time_that_it_is_told_is_over() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let origin = silent.local_addr().expect("bound");
+        let (limit, outgoing) = (Duration::from_millis(20), Outgoing::default());
+        let proxy =
+            Multiplier::pass_through_tls(Some(origin), None, outgoing, limit).expect("started");
+        let mut client = TcpStream::connect(proxy.address()).expect("connected");
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("text");
+        assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    }
+}

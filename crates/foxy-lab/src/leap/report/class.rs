@@ -1,0 +1,108 @@
+//! The classes that requests fall into for two paths: by whether each of them answered from its
+//! cache, and by size. Pure.
+
+use super::Sample;
+
+/// Bodies up to this are small: a few packets.
+const SMALL: u64 = 4 << 10;
+/// Bodies beyond this are large: their transfer shows.
+const LARGE: u64 = 64 << 10;
+
+/// A class of requests. Each request is of at most one of the first four, and of one of the last
+/// three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Both paths answered from their cache: what a hit costs beside another.
+    Hits,
+    /// Neither did: what a miss costs beside another.
+    Misses,
+    /// Only the first did.
+    FirstHits,
+    /// Only the second did.
+    SecondHits,
+    /// Bodies of at most 4 KiB.
+    Small,
+    /// Bodies of up to 64 KiB.
+    Medium,
+    /// Larger ones.
+    Large,
+}
+
+impl Class {
+    /// Every class, in the order of tables.
+    pub const ALL: [Self; 7] = [
+        Self::Hits,
+        Self::Misses,
+        Self::FirstHits,
+        Self::SecondHits,
+        Self::Small,
+        Self::Medium,
+        Self::Large,
+    ];
+
+    /// Its name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hits => "hits",
+            Self::Misses => "misses",
+            Self::FirstHits => "first_hits",
+            Self::SecondHits => "second_hits",
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+
+    /// What it is, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Hits => "hits on both",
+            Self::Misses => "misses on both",
+            Self::FirstHits => "hits on the first alone",
+            Self::SecondHits => "hits on the second alone",
+            Self::Small => "up to 4 KiB",
+            Self::Medium => "up to 64 KiB",
+            Self::Large => "above 64 KiB",
+        }
+    }
+
+    /// Whether one path had from its cache what the other one had not, so that they differ with
+    /// reason.
+    pub const fn is_uneven(self) -> bool {
+        matches!(self, Self::FirstHits | Self::SecondHits)
+    }
+
+    /// Whether a request with these answers is of it.
+    pub(crate) fn holds(self, first: Sample, second: Sample) -> bool {
+        let hits = (first.hit, second.hit);
+        match self {
+            Self::Hits => hits == (Some(true), Some(true)),
+            Self::Misses => hits == (Some(false), Some(false)),
+            Self::FirstHits => hits == (Some(true), Some(false)),
+            Self::SecondHits => hits == (Some(false), Some(true)),
+            Self::Small => first.length <= SMALL,
+            Self::Medium => first.length > SMALL && first.length <= LARGE,
+            Self::Large => first.length > LARGE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_of_one_class_by_hits_where_they_are_known_and_of_one_by_size() {
+        let classes = |first, second, length| {
+            let sample = |hit| Sample { time: 1, hit, length };
+            let held =
+                Class::ALL.into_iter().filter(|class| class.holds(sample(first), sample(second)));
+            held.map(Class::name).collect::<Vec<_>>()
+        };
+        assert_eq!(classes(Some(true), Some(true), 4096), ["hits", "small"]);
+        assert_eq!(classes(Some(false), Some(false), 4097), ["misses", "medium"]);
+        assert_eq!(classes(Some(true), Some(false), 65_536), ["first_hits", "medium"]);
+        assert_eq!(classes(Some(false), Some(true), 65_537), ["second_hits", "large"]);
+        assert_eq!(classes(None, Some(true), 0), ["small"]);
+    }
+}

@@ -1,0 +1,219 @@
+//! What paths differ by: paired by request, over all requests and over those of a class, with
+//! intervals, and whether that is more than noise.
+
+use super::class::Class;
+use super::{LeapReport, Sample};
+use crate::leap::multiplier::group::place;
+use crate::parallel::run_all;
+use foxy_report::{Interval, Statistic};
+
+/// Of how many requests a class at least has an interval: of fewer, a tenth of the run is no
+/// stretch any more.
+const LEAST: usize = 50;
+
+/// By how much one path is slower than another, over the requests that both answered, in
+/// microseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairedDifference {
+    /// Places of the paths in the report: the first less the second.
+    pub paths: (usize, usize),
+    /// Over which requests: all, or those of a class.
+    pub class: Option<Class>,
+    /// How many requests it comes from.
+    pub requests: usize,
+    /// Of the median difference.
+    pub median: Interval,
+    /// Of the mean difference.
+    pub mean: Interval,
+    /// Whether both are the same address, or set up alike, so that what differs is noise.
+    pub same: bool,
+}
+
+/// What a difference means beside the noise floor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Both are one address, or set up alike: whatever it is, it is noise.
+    Noise,
+    /// One answered from its cache and the other one did not: they differ with reason.
+    Uneven,
+    /// Its interval has zero in it.
+    MayBeZero,
+    /// No noise floor is known.
+    Unknown,
+    /// It is not beyond the noise floor.
+    Within,
+    /// It is beyond both.
+    Differs,
+}
+
+impl Meaning {
+    /// In a few words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Noise => "this is noise",
+            Self::Uneven => "hit beside miss",
+            Self::MayBeZero => "may be zero",
+            Self::Unknown => "unknown",
+            Self::Within => "within",
+            Self::Differs => "differs",
+        }
+    }
+}
+
+impl PairedDifference {
+    /// What the median difference means beside this noise floor.
+    pub fn meaning(&self, floor: Option<NoiseFloor>) -> Meaning {
+        self.beside(self.median, floor.map(|floor| floor.median))
+    }
+
+    /// What the mean difference means beside this noise floor.
+    pub fn meaning_of_mean(&self, floor: Option<NoiseFloor>) -> Meaning {
+        self.beside(self.mean, floor.map(|floor| floor.mean))
+    }
+
+    fn beside(&self, found: Interval, floor: Option<f64>) -> Meaning {
+        match floor {
+            _ if self.class.is_some_and(Class::is_uneven) => Meaning::Uneven,
+            _ if self.same => Meaning::Noise,
+            _ if !found.excludes_zero() => Meaning::MayBeZero,
+            None => Meaning::Unknown,
+            Some(floor) if found.value.abs() <= floor => Meaning::Within,
+            Some(_) => Meaning::Differs,
+        }
+    }
+}
+
+impl LeapReport {
+    /// The paired differences of all paths over all requests, in the order of the paths.
+    pub fn differences(&self) -> Vec<PairedDifference> {
+        self.over(&[None])
+    }
+
+    /// The paired differences of all paths over the requests of each class, in the order of the
+    /// classes; of a class with few requests of a pair there is none.
+    pub fn differences_by_class(&self) -> Vec<PairedDifference> {
+        self.over(&Class::ALL.map(Some))
+    }
+
+    fn over(&self, classes: &[Option<Class>]) -> Vec<PairedDifference> {
+        let count = self.paths.len();
+        let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other)));
+        let pairs: Vec<_> = pairs.collect();
+        let tasks = classes.iter().flat_map(|class| pairs.iter().map(|&pair| (pair, *class)));
+        let tasks: Vec<_> = tasks.collect();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let found =
+            run_all(&tasks, threads, &|&(pair, class)| self.difference(pair, class), &mut || {});
+        found.into_iter().flatten().collect()
+    }
+
+    fn difference(
+        &self,
+        (one, other): (usize, usize),
+        class: Option<Class>,
+    ) -> Option<PairedDifference> {
+        let pair = |(_, row): &(u64, Vec<Option<Sample>>)| {
+            let (first, second) = (row[one]?, row[other]?);
+            let counts = class.is_none_or(|class| class.holds(first, second));
+            counts.then(|| f64::from(first.time) - f64::from(second.time))
+        };
+        let values: Vec<f64> = self.rows.iter().filter_map(pair).collect();
+        if class.is_some() && values.len() < LEAST {
+            return None;
+        }
+        let (first, second) = (&self.targets[one], &self.targets[other]);
+        Some(PairedDifference {
+            paths: (one, other),
+            class,
+            requests: values.len(),
+            median: Interval::over_time(&values, Statistic::Median, self.seed)?,
+            mean: Interval::over_time(&values, Statistic::Mean, self.seed)?,
+            same: (first.address == second.address && first.manner == second.manner)
+                || self.alike.contains(&(one, other)),
+        })
+    }
+
+    /// The times of two paths in microseconds, of the requests that both answered: first of the one
+    /// that was sent earlier.
+    pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
+        let count = self.paths.len();
+        let pair = |(number, row): &(u64, Vec<Option<Sample>>)| {
+            let (first, second) = (f64::from(row[one]?.time), f64::from(row[other]?.time));
+            let earlier = place(*number, one, count) < place(*number, other, count);
+            Some(if earlier { [first, second] } else { [second, first] })
+        };
+        self.rows.iter().filter_map(pair).collect()
+    }
+}
+
+/// What two paths to one address, or to proxies set up alike, differ by at most, in microseconds; a
+/// difference below it says nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoiseFloor {
+    /// In the median.
+    pub median: f64,
+    /// In the mean.
+    pub mean: f64,
+}
+
+/// The noise floor over all requests: the farthest end of the intervals of all pairs that are the
+/// same. None when there is no such pair.
+pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
+    noise_floor_of(None, differences)
+}
+
+/// The same over the requests of a class; none of one in which a hit stands beside a miss.
+pub fn noise_floor_of(
+    class: Option<Class>,
+    differences: &[PairedDifference],
+) -> Option<NoiseFloor> {
+    let farthest = |of: fn(&PairedDifference) -> Interval| {
+        let end = |pair| {
+            let found = of(pair);
+            found.low.abs().max(found.high.abs())
+        };
+        let alike = |pair: &&PairedDifference| pair.same && pair.class == class;
+        let alike =
+            differences.iter().filter(alike).filter(|_| !class.is_some_and(Class::is_uneven));
+        alike.map(end).reduce(f64::max)
+    };
+    Some(NoiseFloor { median: farthest(|pair| pair.median)?, mean: farthest(|pair| pair.mean)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_beyond_interval_and_floor_differs() {
+        let difference = |low, high, same| {
+            let interval = Interval { value: f64::midpoint(low, high), low, high };
+            PairedDifference {
+                paths: (0, 1),
+                class: None,
+                requests: 9,
+                median: interval,
+                mean: interval,
+                same,
+            }
+        };
+        let (clear, unsure) = (difference(4.0, 6.0, false), difference(-1.0, 6.0, false));
+        let floor = |median| Some(NoiseFloor { median, mean: 5.5 });
+        assert_eq!(clear.meaning(floor(3.0)), Meaning::Differs);
+        assert_eq!(clear.meaning(floor(5.0)), Meaning::Within);
+        assert_eq!(clear.meaning_of_mean(floor(3.0)), Meaning::Within);
+        assert_eq!(clear.meaning(None), Meaning::Unknown);
+        assert_eq!(unsure.meaning(floor(1.0)), Meaning::MayBeZero);
+        assert_eq!(difference(4.0, 6.0, true).meaning(floor(1.0)), Meaning::Noise);
+        let noise = difference(-7.0, 6.0, true);
+        let of_class = |class| PairedDifference { class: Some(class), ..noise.clone() };
+        let (misses, uneven) = (of_class(Class::Misses), of_class(Class::FirstHits));
+        assert_eq!((misses.meaning(None), uneven.meaning(None)), (Meaning::Noise, Meaning::Uneven));
+        let found = noise_floor(&[clear.clone(), noise.clone()]);
+        assert_eq!(found, Some(NoiseFloor { median: 7.0, mean: 7.0 }));
+        let all = [clear, noise, misses, uneven];
+        assert_eq!(noise_floor_of(Some(Class::Misses), &all), found);
+        assert_eq!(noise_floor_of(Some(Class::FirstHits), &all), None);
+        assert_eq!(noise_floor_of(Some(Class::Hits), &all), None);
+    }
+}

@@ -1,0 +1,324 @@
+//! How two answers' header fields differ where it matters: which fields may differ, which steer
+//! caches and clients, and which are learned to be noise.
+
+use crate::leap::exchange::body::codings;
+use foxy_http::Headers;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Fields in lower case that legitimately differ between an answer and what a proxy makes of it,
+/// and why.
+pub const MAY_DIFFER: &[(&str, &str)] = &[
+    ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
+    ("age", "how long it was stored (RFC 9111 §5.1)"),
+    ("via", "who passed it on (RFC 9110 §7.6.3)"),
+    ("cache-status", "what the cache did (RFC 9211)"),
+    ("x-cache", "what the cache did"),
+    ("x-cache-lookup", "what the cache did"),
+    ("x-varnish", "what the cache did"),
+    ("server", "reverse proxies put their own name"),
+    ("warning", "caches add it (RFC 7234 §5.5)"),
+    ("accept-ranges", "a cache may cut ranges itself"),
+    ("connection", "one hop only (RFC 9110 §7.6.1)"),
+    ("keep-alive", "one hop only"),
+    ("proxy-connection", "one hop only"),
+    ("transfer-encoding", "framing; the body is compared without it (R111)"),
+    ("content-length", "framing; the body itself is compared"),
+    (
+        "content-encoding",
+        "undone before bodies are compared (R111); where it cannot be, it is compared with the body",
+    ),
+    ("trailer", "framing"),
+    ("upgrade", "one hop only"),
+    ("x-foxy-request", "of a stored answer it is another request's number"),
+];
+
+/// Fields in lower case that steer caches and clients: adding one is a difference, and of a proxy
+/// they are never noise.
+pub const STEERING: &[&str] = &[
+    "access-control-allow-origin",
+    "alt-svc",
+    "cache-control",
+    "cdn-cache-control",
+    "clear-site-data",
+    "content-disposition",
+    "content-language",
+    "content-location",
+    "content-range",
+    "content-type",
+    "etag",
+    "expires",
+    "last-modified",
+    "link",
+    "location",
+    "pragma",
+    "refresh",
+    "set-cookie",
+    "strict-transport-security",
+    "surrogate-control",
+    "vary",
+    "www-authenticate",
+];
+
+/// Fields in lower case that may have another value and may not be lost: they move with the time at
+/// which the origin was asked.
+pub const MAY_CHANGE: &[&str] = &["expires"];
+
+/// Whose answers they are with which others are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The origin's own: whatever it changes by itself is noise, and it knows which of its tags are
+    /// strong.
+    Origin,
+    /// A proxy's: it may not change what steers caches and clients, and may have made a tag weak.
+    Proxy,
+}
+
+/// How a field differs. Names are in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The reference has it, the answer has not.
+    Missing(String),
+    /// The answer has it, the reference has not.
+    Added(String),
+    /// Both have it, with other values.
+    Changed(String),
+}
+
+impl Difference {
+    fn name(&self) -> &str {
+        match self {
+            Self::Missing(name) | Self::Added(name) | Self::Changed(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(name) => write!(f, "{name} is missing"),
+            Self::Added(name) => write!(f, "{name} was added"),
+            Self::Changed(name) => write!(f, "{name} is another"),
+        }
+    }
+}
+
+/// Whether it is one of these names, in any case.
+fn is_one_of(name: &str, mut known: impl Iterator<Item = &'static str>) -> bool {
+    known.any(|known| known.eq_ignore_ascii_case(name))
+}
+
+fn may_differ(name: &str) -> bool {
+    is_one_of(name, MAY_DIFFER.iter().map(|(known, _)| *known))
+}
+
+fn steers(name: &str) -> bool {
+    is_one_of(name, STEERING.iter().copied())
+}
+
+fn names(headers: &Headers) -> BTreeSet<String> {
+    headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect()
+}
+
+/// The values of a field as one list: several lines mean what one line with commas means (RFC 9110
+/// §5.3).
+fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
+    let mut values = headers.get_all(name);
+    let first = values.next().unwrap_or_default();
+    let rest: Vec<&[u8]> = values.collect();
+    if !rest.is_empty() {
+        return Cow::Owned([&[first][..], &rest].concat().join(&b", "[..]));
+    }
+    // A transformation makes a strong tag weak; the body is compared itself.
+    let weak = first.strip_prefix(b"W/").filter(|_| name.eq_ignore_ascii_case("etag"));
+    Cow::Borrowed(weak.unwrap_or(first))
+}
+
+/// Whether its value is a weak tag. A transformation makes a strong one weak, and nobody a weak one
+/// strong (RFC 9110 §8.8.1); but the origin may have a weak one for what it codes, and a strong one
+/// for the same without, which a proxy asked for.
+fn is_weak(headers: &Headers, name: &str) -> bool {
+    headers.get(name).is_some_and(|tag| tag.starts_with(b"W/"))
+}
+
+/// The first difference that matters, in the order of names; `ignored` says of a name in lower case
+/// that another value of it does not: that it is lost or added always does. Two that do not differ,
+/// as most do not, cost no memory.
+pub fn difference(
+    (reference, whose): (&Headers, Whose),
+    answer: &Headers,
+    ignored: &dyn Fn(&str) -> bool,
+) -> Option<Difference> {
+    let matters = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        (!may_differ(&name)).then_some(name)
+    };
+    let lost = reference.iter().filter_map(|(name, _)| {
+        if !answer.contains(name) {
+            return Some(Difference::Missing(matters(name)?));
+        }
+        let stronger = name.eq_ignore_ascii_case("etag")
+            && is_weak(reference, name)
+            && !is_weak(answer, name)
+            && whose == Whose::Origin
+            && codings(reference).eq(codings(answer));
+        let same = value(reference, name) == value(answer, name) && !stronger;
+        if same || is_one_of(name, MAY_CHANGE.iter().copied()) {
+            return None;
+        }
+        matters(name).filter(|name| !ignored(name)).map(Difference::Changed)
+    });
+    let lost = lost.min_by(|one, other| one.name().cmp(other.name()));
+    let added = answer.iter().filter(|(name, _)| steers(name) && !reference.contains(name));
+    lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
+}
+
+/// Fields in lower case that a 304 has if the 200 had them; a cache that makes one leaves out
+/// others (RFC 9110 §15.4.5).
+const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "expires", "vary"];
+/// Fields in lower case of what a 304 confirms, which it need not have and may have.
+const CONFIRMED: [&str; 4] =
+    ["content-disposition", "content-language", "content-type", "last-modified"];
+
+/// The fields of two 304s without those that one of them has and the other need not have: the
+/// reference's and the answer's.
+pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
+    let (mut own, mut expected) = (answer.clone(), reference.clone());
+    expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));
+    own.retain(|name, _| !is_one_of(name, CONFIRMED.into_iter()) || reference.contains(name));
+    (expected, own)
+}
+
+/// Fields in lower case that say which version an answer is (RFC 9110 §8.8).
+pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
+
+/// Whether two answers say that they are of two versions.
+pub fn versions_differ(one: &Headers, other: &Headers, ignored: &dyn Fn(&str) -> bool) -> bool {
+    VALIDATORS.iter().any(|name| !ignored(name) && value(one, name) != value(other, name))
+}
+
+/// A digest of the version that an answer says it is.
+pub fn version(headers: &Headers) -> u64 {
+    xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
+}
+
+/// The fields that two answers of one server to the same request both have with different values:
+/// noise. A field that one of them lacks is not noise, but a fault to be found.
+pub fn noise<'a>(
+    first: &'a Headers,
+    second: &'a Headers,
+    whose: Whose,
+) -> impl Iterator<Item = String> + 'a {
+    names(first).into_iter().filter(move |name| {
+        second.contains(name)
+            && !may_differ(name)
+            && (whose == Whose::Origin || !steers(name))
+            && value(first, name) != value(second, name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&str, &str)]) -> Headers {
+        lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect()
+    }
+
+    fn check(reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>) {
+        let found = difference((&headers(reference), Whose::Origin), &headers(answer), &|name| {
+            name == "x-id"
+        });
+        assert_eq!(
+            found.map(|found| found.to_string()).as_deref(),
+            expected,
+            "{reference:?} {answer:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_lost_changed_or_steers_is_a_difference_and_nothing_else() {
+        check(
+            &[("Vary", "Accept")],
+            &[("vary", "Accept"), ("Age", "5"), ("X-Served-By", "7")],
+            None,
+        );
+        check(&[("Vary", "Accept")], &[], Some("vary is missing"));
+        check(&[("X-Mine", "1")], &[("X-Mine", "2")], Some("x-mine is another"));
+        check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
+        check(&[("X-Id", "1")], &[("X-Id", "2")], None);
+        check(&[("X-Id", "1")], &[], Some("x-id is missing"));
+        check(&[("Content-Length", "5")], &[("Transfer-Encoding", "chunked")], None);
+        check(&[("Expires", "1")], &[("Expires", "2")], None);
+        check(&[("Expires", "1")], &[], Some("expires is missing"));
+        check(&[("ETag", "\"a\"")], &[("ETag", "W/\"a\"")], None);
+        check(&[("ETag", "W/\"a\"")], &[("ETag", "\"a\"")], Some("etag is another"));
+        check(&[("ETag", "W/\"a\""), ("Content-Encoding", "gzip")], &[("ETag", "\"a\"")], None);
+        check(&[("Link", "a"), ("Link", "b")], &[("Link", "a, b")], None);
+    }
+
+    #[test]
+    fn what_is_added_steers_clients_and_caches_far_beyond_this_answer_too() {
+        let far = [
+            "refresh",
+            "clear-site-data",
+            "access-control-allow-origin",
+            "strict-transport-security",
+        ];
+        for name in
+            [&far[..], &["cdn-cache-control", "surrogate-control", "pragma", "link", "alt-svc"]]
+                .concat()
+        {
+            check(&[], &[(name, "x")], Some(&format!("{name} was added")));
+        }
+    }
+
+    #[test]
+    fn among_proxies_nobody_knows_whose_tag_was_weak_at_first() {
+        let [weak, strong] = ["W/\"a\"", "\"a\""].map(|tag| headers(&[("ETag", tag)]));
+        assert_eq!(difference((&weak, Whose::Proxy), &strong, &|_| false), None);
+    }
+
+    #[test]
+    fn a_304_lacks_what_need_not_be_in_it_and_has_nothing_else_that_steers() {
+        let check =
+            |reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>| {
+                let (reference, answer) = of_304(&headers(reference), &headers(answer));
+                let found = difference((&reference, Whose::Origin), &answer, &|_| false);
+                assert_eq!(
+                    found.map(|found| found.to_string()).as_deref(),
+                    expected,
+                    "{reference:?} {answer:?}"
+                );
+            };
+        check(
+            &[("Link", "a"), ("Last-Modified", "1"), ("X-Id", "1")],
+            &[("Content-Type", "a")],
+            None,
+        );
+        check(&[("Vary", "a")], &[], Some("vary is missing"));
+        check(
+            &[("Last-Modified", "1")],
+            &[("Last-Modified", "2")],
+            Some("last-modified is another"),
+        );
+        check(&[], &[("Set-Cookie", "a=b")], Some("set-cookie was added"));
+    }
+
+    #[test]
+    fn noise_is_what_changes_by_itself_and_of_a_proxy_steers_nothing() {
+        let first = headers(&[
+            ("X-Id", "1"),
+            ("ETag", "1"),
+            ("Date", "1"),
+            ("X-Lost", "1"),
+            ("X-Same", "1"),
+        ]);
+        let second = headers(&[("X-Id", "2"), ("ETag", "2"), ("Date", "2"), ("X-Same", "1")]);
+        let learned = |whose| noise(&first, &second, whose).collect::<Vec<_>>();
+        assert_eq!(learned(Whose::Proxy), ["x-id"]);
+        assert_eq!(learned(Whose::Origin), ["etag", "x-id"]);
+    }
+}

@@ -1,0 +1,308 @@
+//! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no
+//! socket, no clock.
+
+pub(crate) mod detail;
+pub(crate) mod excuse;
+pub mod fields;
+pub(crate) mod judging;
+pub(crate) mod leeway;
+pub(crate) mod noise;
+pub(crate) mod past;
+pub(crate) mod reference;
+pub mod unjudged;
+
+use super::exchange::body::{self, Decoding};
+use super::{Answer, Framing, Message, PathFailure};
+use detail::Detail;
+use fields::Whose;
+use unjudged::Unjudged;
+
+/// What comes of one answer. The names are those of the paper's log (002, Fig 3), and three more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Like the reference.
+    Ok,
+    /// Another status code.
+    StatusCodeMismatch,
+    /// A field of the reference is missing or says something else, one that steers caches or
+    /// clients was added, or the end is said in two ways.
+    HeaderMismatch,
+    /// Another body.
+    BodyMismatch,
+    /// No connection, or it ended within the answer, or what came is not HTTP.
+    Incomplete,
+    /// Not whole within the time limit.
+    Timeout,
+    /// What the reference was before.
+    Stale,
+}
+
+impl Verdict {
+    /// Every verdict, in the order of a report's counts.
+    pub const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::StatusCodeMismatch,
+        Self::HeaderMismatch,
+        Self::BodyMismatch,
+        Self::Incomplete,
+        Self::Timeout,
+        Self::Stale,
+    ];
+
+    /// Its name in logs, tables and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::StatusCodeMismatch => "STATUS_CODE_MISMATCH",
+            Self::HeaderMismatch => "HEADER_MISMATCH",
+            Self::BodyMismatch => "BODY_MISMATCH",
+            Self::Incomplete => "INCOMPLETE",
+            Self::Timeout => "TIMEOUT",
+            Self::Stale => "STALE",
+        }
+    }
+
+    /// The verdict of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+}
+
+/// A status and a body: what makes two answers the same to a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// The status code.
+    pub status: u16,
+    /// Digest of the body without its transfer and content codings.
+    pub digest: u128,
+}
+
+/// What an answer was, and which version it says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Status and body.
+    pub print: Fingerprint,
+    /// Digest of its validators; `None` where they change by themselves.
+    pub validators: Option<u64>,
+}
+
+/// What is known when an answer is judged.
+#[derive(Debug)]
+pub struct Reference<'a> {
+    /// What was asked.
+    pub asked: &'a Message,
+    /// The answer that holds as right.
+    pub answer: &'a Answer,
+    /// Whose it is.
+    pub whose: Whose,
+    /// Whether its header fields hold as right too.
+    pub fields: bool,
+    /// What the reference was at earlier requests for the same URL.
+    pub earlier: &'a [Version],
+}
+
+/// A verdict with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub detail: Detail,
+}
+
+/// Judges an outcome, unless it is whole and there is nothing to judge it by. `ignored` says which
+/// fields, in lower case, mean nothing. Of several faults the gravest is named: an old answer, the
+/// status, the body, the fields.
+pub fn judge(
+    outcome: &Result<Answer, PathFailure>,
+    reference: Result<&Reference<'_>, Unjudged>,
+    ignored: &dyn Fn(&str) -> bool,
+) -> Result<Finding, Unjudged> {
+    let answer = match outcome {
+        Ok(answer) => answer,
+        Err(failure) => {
+            let verdict = if *failure == PathFailure::Timeout {
+                Verdict::Timeout
+            } else {
+                Verdict::Incomplete
+            };
+            return Ok(Finding { verdict, detail: Detail::Failed(*failure) });
+        }
+    };
+    let reference = reference?;
+    let right = reference.answer;
+    let found = |verdict, detail| Ok(Finding { verdict, detail });
+    let (own, expected) = (answer.fingerprint(), right.fingerprint());
+    if own != expected && leeway::may_differ(reference.asked, right, answer) {
+        return Err(Unjudged::MayDiffer);
+    }
+    if own != expected && reference.earlier.iter().any(|earlier| earlier.print == own) {
+        return found(Verdict::Stale, Detail::SeenBefore);
+    }
+    if own.digest != expected.digest && own.status == expected.status && is_older(answer, right) {
+        return found(Verdict::Stale, Detail::OlderThanReference);
+    }
+    if own.status != expected.status {
+        return found(Verdict::StatusCodeMismatch, Detail::Status(expected.status, own.status));
+    }
+    if answer.decoding == Decoding::Broken && right.decoding != Decoding::Broken {
+        return found(Verdict::BodyMismatch, Detail::BrokenCoding);
+    }
+    if own.digest != expected.digest {
+        return found(Verdict::BodyMismatch, Detail::Body(right.length, answer.length));
+    }
+    if answer.framing == Framing::Ambiguous && right.framing == Framing::Plain {
+        return found(Verdict::HeaderMismatch, Detail::AmbiguousFraming);
+    }
+    if let Some(difference) = body::coding_difference(answer, right) {
+        return found(Verdict::HeaderMismatch, Detail::Field(difference));
+    }
+    let reduced = (right.status == 304).then(|| fields::of_304(&right.headers, &answer.headers));
+    let (expected, own) = reduced
+        .as_ref()
+        .map_or((&right.headers, &answer.headers), |(expected, own)| (expected, own));
+    match fields::difference((expected, reference.whose), own, ignored).filter(|_| reference.fields)
+    {
+        Some(_)
+            if fields::versions_differ(&right.headers, &answer.headers, ignored)
+                && reference.earlier.contains(&answer.version()) =>
+        {
+            found(Verdict::Stale, Detail::SeenBefore)
+        }
+        Some(difference) => found(Verdict::HeaderMismatch, Detail::Field(difference)),
+        None => found(Verdict::Ok, Detail::None),
+    }
+}
+
+/// Whether both say when they were last changed, and the answer's was before the other's.
+fn is_older(answer: &Answer, right: &Answer) -> bool {
+    let changed = |answer: &Answer| {
+        answer
+            .headers
+            .get_str("last-modified")
+            .and_then(|date| httpdate::parse_http_date(date).ok())
+    };
+    matches!((changed(answer), changed(right)), (Some(own), Some(other)) if own < other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leap::tests::answer;
+
+    fn check(own: &Answer, right: &Answer, earlier: &[Version], expected: Verdict) {
+        let reference = Reference {
+            asked: &Message::default(),
+            answer: right,
+            whose: Whose::Origin,
+            fields: true,
+            earlier,
+        };
+        let finding = judge(&Ok(own.clone()), Ok(&reference), &|_| false).expect("judged");
+        assert_eq!(finding.verdict, expected, "{}", finding.detail);
+    }
+
+    #[test]
+    fn of_several_faults_the_gravest_is_named() {
+        let right = answer(200, b"new", &[("ETag", "\"2\"")]);
+        let old = answer(200, b"old", &[("ETag", "\"1\"")]);
+        check(&right, &right, &[], Verdict::Ok);
+        check(&old, &right, &[], Verdict::BodyMismatch);
+        check(&old, &right, &[old.version()], Verdict::Stale);
+        check(&answer(200, b"new", &[]), &right, &[], Verdict::HeaderMismatch);
+        check(&answer(404, b"gone", &[]), &right, &[], Verdict::StatusCodeMismatch);
+        check(&right, &right, &[right.version()], Verdict::Ok);
+    }
+
+    #[test]
+    fn the_same_body_with_the_validators_of_an_earlier_reference_is_stale() {
+        let tagged = |tag: &str| answer(200, b"same", &[("Cache-Control", tag), ("ETag", tag)]);
+        let (old, new) = (tagged("W/\"1\""), tagged("\"2\""));
+        check(&old, &new, &[old.version(), new.version()], Verdict::Stale);
+        check(&old, &new, &[new.version()], Verdict::HeaderMismatch);
+        let lost = answer(200, b"same", &[("ETag", "\"2\"")]);
+        check(&lost, &new, &[lost.version()], Verdict::HeaderMismatch);
+        let earlier = &[old.version()];
+        let reference = Reference {
+            asked: &Message::default(),
+            answer: &new,
+            whose: Whose::Origin,
+            fields: true,
+            earlier,
+        };
+        let judged = judge(&Ok(old), Ok(&reference), &|name| name == "etag");
+        assert_eq!(
+            judged.map(|finding| finding.verdict),
+            Ok(Verdict::HeaderMismatch),
+            "its tags are noise"
+        );
+    }
+
+    #[test]
+    fn content_codings_may_differ_where_both_are_undone() {
+        let coded = |coding: &str, decoding| Answer {
+            decoding,
+            ..answer(200, b"a", &[("Content-Encoding", coding)][..usize::from(!coding.is_empty())])
+        };
+        let plain = coded("", Decoding::Undone);
+        let (gzip, br) = (coded("gzip", Decoding::Undone), coded("br", Decoding::Kept));
+        let many = coded("gzip, gzip", Decoding::Kept);
+        check(&gzip, &plain, &[], Verdict::Ok);
+        check(&coded("BR ,", Decoding::Kept), &br, &[], Verdict::Ok);
+        for (own, right) in [(&br, &plain), (&plain, &br), (&many, &gzip), (&many, &br)] {
+            check(own, right, &[], Verdict::HeaderMismatch);
+        }
+        let broken = coded("gzip", Decoding::Broken);
+        check(&broken, &plain, &[], Verdict::BodyMismatch);
+        check(&broken, &broken, &[], Verdict::Ok);
+        check(&plain, &broken, &[], Verdict::HeaderMismatch);
+    }
+
+    #[test]
+    fn another_body_that_says_it_is_older_is_stale() {
+        let dated = |body: &[u8], day| {
+            answer(200, body, &[("Last-Modified", &format!("Tue, 0{day} Nov 1994 08:49:37 GMT"))])
+        };
+        check(&dated(b"a", 1), &dated(b"b", 8), &[], Verdict::Stale);
+        check(&dated(b"b", 8), &dated(b"a", 1), &[], Verdict::BodyMismatch);
+    }
+
+    #[test]
+    fn a_failure_needs_no_reference_and_an_answer_does() {
+        let none = Err(Unjudged::NoReference);
+        let verdict =
+            |failure| judge(&Err(failure), none, &|_| false).map(|finding| finding.verdict);
+        assert_eq!(verdict(PathFailure::Timeout), Ok(Verdict::Timeout));
+        assert_eq!(verdict(PathFailure::Closed), Ok(Verdict::Incomplete));
+        assert_eq!(judge(&Ok(answer(200, b"", &[])), none, &|_| false), Err(Unjudged::NoReference));
+    }
+
+    #[test]
+    fn what_a_cache_may_answer_by_itself_is_not_judged() {
+        let fields = [("Cache-Control", "only-if-cached".as_bytes())].into_iter().collect();
+        let asked = &Message { fields, ..Message::default() };
+        let reference = Reference {
+            asked,
+            answer: &answer(200, b"", &[]),
+            whose: Whose::Origin,
+            fields: true,
+            earlier: &[],
+        };
+        let judged = judge(&Ok(answer(504, b"none", &[])), Ok(&reference), &|_| false);
+        assert_eq!(judged, Err(Unjudged::MayDiffer));
+    }
+
+    #[test]
+    fn a_304_of_a_caches_own_need_not_repeat_all_of_the_origins() {
+        let origins = answer(304, b"", &[("ETag", "\"1\""), ("Content-Type", "text/plain")]);
+        check(&answer(304, b"", &[("ETag", "\"1\"")]), &origins, &[], Verdict::Ok);
+        check(&answer(304, b"", &[]), &origins, &[], Verdict::HeaderMismatch);
+    }
+
+    #[test]
+    fn names_read_back() {
+        for (index, verdict) in Verdict::ALL.into_iter().enumerate() {
+            assert_eq!((verdict as usize, Verdict::named(verdict.name())), (index, Some(verdict)));
+        }
+    }
+}

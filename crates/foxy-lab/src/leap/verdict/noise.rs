@@ -1,0 +1,117 @@
+//! Which fields change by themselves, so that another value of them means nothing.
+
+use super::fields::{self, Whose};
+use crate::leap::{Answer, Asked, Manner};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Of how many requests it is remembered what the origin changes in its answers.
+const REQUESTS: usize = 4096;
+
+/// Fields that are learned to be noise.
+#[derive(Debug)]
+pub struct Noise {
+    /// By path, of what was asked for beforehand: what a server puts into all of its answers.
+    by_path: Vec<BTreeSet<String>>,
+    /// By the digest of a request's key, of what the origin answered when asked again: one answer
+    /// says nothing of others.
+    by_request: HashMap<u128, BTreeSet<String>>,
+    /// The same digests, that of the request that was learned of first before others.
+    order: VecDeque<u128>,
+}
+
+impl Noise {
+    /// Nothing is learned yet, of so many paths.
+    pub fn new(paths: usize) -> Self {
+        Self {
+            by_path: vec![BTreeSet::new(); paths],
+            by_request: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// Learns from two answers on one path to what is asked for beforehand; only if they have the
+    /// same body.
+    pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
+        let whose = if manner == Manner::Direct { Whose::Origin } else { Whose::Proxy };
+        self.by_path[path].extend(noise(first, second, whose));
+    }
+
+    /// Learns from two answers of the origin to one request; only if they have the same body.
+    pub fn learn_of(&mut self, asked: &Asked, first: &Answer, second: &Answer) {
+        let found = noise(first, second, Whose::Origin);
+        if found.is_empty() {
+            return;
+        }
+        let request = digest(asked);
+        if !self.by_request.contains_key(&request) {
+            if self.order.len() == REQUESTS
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.by_request.remove(&oldest);
+            }
+            self.order.push_back(request);
+        }
+        self.by_request.entry(request).or_default().extend(found);
+    }
+
+    /// Whether another value of a field means nothing between these two paths in answers to a
+    /// request.
+    pub fn covers(&self, (one, other): (usize, usize), asked: &Asked, name: &str) -> bool {
+        let of_request =
+            || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));
+        self.by_path[one].contains(name)
+            || self.by_path[other].contains(name)
+            || (!self.by_request.is_empty() && of_request())
+    }
+
+    /// Whether two answers' fields differ in nothing that matters.
+    pub fn alike(
+        &self,
+        (one, first): (usize, &Answer),
+        (other, second): (usize, &Answer),
+        asked: &Asked,
+    ) -> bool {
+        let ignored = |name: &str| self.covers((one, other), asked, name);
+        fields::difference((&first.headers, Whose::Proxy), &second.headers, &ignored).is_none()
+            && fields::difference((&second.headers, Whose::Proxy), &first.headers, &ignored)
+                .is_none()
+    }
+
+    /// What was learned beforehand, by path.
+    pub fn by_path(&self) -> Vec<Vec<String>> {
+        self.by_path.iter().map(|names| names.iter().cloned().collect()).collect()
+    }
+}
+
+fn digest(asked: &Asked) -> u128 {
+    xxh3_128(asked.key().as_bytes())
+}
+
+fn noise(first: &Answer, second: &Answer, whose: Whose) -> BTreeSet<String> {
+    let alike = first.fingerprint() == second.fingerprint();
+    fields::noise(&first.headers, &second.headers, whose).filter(|_| alike).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leap::tests::answer;
+    use std::time::Duration;
+
+    #[test]
+    fn what_the_origin_changes_in_one_answer_is_noise_in_answers_to_that_request_of_the_latest_ones()
+     {
+        let asked = |path: String| Asked::get("o.test".into(), path, Duration::ZERO);
+        let with = |tag: &str| answer(200, b"a", &[("ETag", tag)]);
+        let mut noise = Noise::new(2);
+        noise.learn_of(&asked("/a".into()), &with("1"), &with("2"));
+        let covers = |noise: &Noise, path: &str| noise.covers((0, 1), &asked(path.into()), "etag");
+        assert!(covers(&noise, "/a") && !covers(&noise, "/b"));
+        for number in 0..REQUESTS {
+            noise.learn_of(&asked(format!("/{number}")), &with("1"), &with("2"));
+        }
+        assert!(!covers(&noise, "/a") && covers(&noise, "/0"));
+        assert_eq!((noise.by_request.len(), noise.order.len()), (REQUESTS, REQUESTS));
+    }
+}

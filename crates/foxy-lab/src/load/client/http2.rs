@@ -1,0 +1,82 @@
+//! The same client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one connection, one
+//! stream at a time.
+
+use super::reading::Reading;
+use super::wire::{POSTED, Wire, fields, method};
+use super::{Broken, Unanswered};
+use crate::load::outcome::Answered;
+use crate::load::outcome::ErrorCause;
+use crate::wire::REQUEST_ID;
+use crate::wire::tls::outbound::Channel;
+use bytes::Bytes;
+use foxy_base::WallTime;
+use foxy_workload::Request;
+use foxy_workload::polymix::requests::Manner;
+use h2::client::SendRequest;
+use std::io;
+
+/// What the proxy may send before it is told that more may come, of a stream and of the connection.
+const WINDOW: u32 = 1 << 20;
+
+/// Begins to speak HTTP/2.
+///
+/// # Errors
+/// When what answers does not speak it.
+pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
+    let (sender, connection) =
+        builder.handshake::<_, Bytes>(stream).await.map_err(|_| ErrorCause::Protocol)?;
+    tokio::task::spawn_local(async move {
+        // How a connection ends shows in what comes of its streams.
+        let _ = connection.await;
+    });
+    Ok(sender)
+}
+
+/// Asks on a connection.
+pub async fn ask(
+    sender: &mut SendRequest<Bytes>,
+    wire: &Wire,
+    (request, number, now): (&Request, u64, WallTime),
+    reading: &mut Reading,
+) -> Result<Answered, Broken> {
+    let posts = request.manner == Manner::Post;
+    let uri = format!("{}://{}{}", wire.scheme(), wire.authority(request), request.content);
+    let mut head = http::Request::builder().method(method(request.manner).as_str()).uri(uri);
+    head = head.header(REQUEST_ID, number);
+    for (name, value) in fields(request, now) {
+        head = head.header(name, value);
+    }
+    if posts {
+        head = head.header("Content-Length", POSTED.len());
+    }
+    let head = head.body(()).map_err(|_| ErrorCause::Protocol)?;
+    let before = |error| cause(&error, false);
+    std::future::poll_fn(|context| sender.poll_ready(context)).await.map_err(before)?;
+    let (response, mut body) = sender.send_request(head, !posts).map_err(before)?;
+    if posts {
+        body.send_data(Bytes::from_static(POSTED.as_bytes()), true).map_err(before)?;
+    }
+    let (head, mut body) = response.await.map_err(before)?.into_parts();
+    reading.begin(head.status.as_u16(), |name| head.headers.get(name)?.to_str().ok());
+    while let Some(data) = body.data().await {
+        let broken = |error| Unanswered::Failed(cause(&error, true));
+        let data = data.map_err(|error| Broken { cause: broken(error), head: reading.head() })?;
+        reading.take(&data).map_err(|cause| Broken { cause, head: reading.head() })?;
+        // A window that cannot be given back belongs to a stream that has ended.
+        let _ = body.flow_control().release_capacity(data.len());
+    }
+    Ok(reading.finish().ok_or(ErrorCause::Protocol)?)
+}
+
+/// What an exchange failed of whose answer has `begun` or not: bytes that are not HTTP/2 as it
+/// should be, or a lost connection.
+fn cause(error: &h2::Error, begun: bool) -> ErrorCause {
+    match error.get_io().map(io::Error::kind) {
+        _ if error.is_library() => ErrorCause::Protocol,
+        Some(io::ErrorKind::ConnectionReset) => ErrorCause::Reset,
+        Some(_) if !begun => ErrorCause::Closed,
+        _ => ErrorCause::Incomplete,
+    }
+}

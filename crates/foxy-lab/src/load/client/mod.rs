@@ -1,0 +1,245 @@
+//! One client of a load run: one connection at a time, one request at a time, every byte of every
+//! answer checked.
+
+mod channel;
+mod http2;
+mod reading;
+mod wire;
+
+use crate::load::options::Protocol;
+use crate::load::outcome::Answered;
+use crate::load::outcome::ErrorCause;
+use crate::load::outcome::Unanswered;
+use crate::wire::loss::Loss;
+use crate::wire::tls::outbound::Channel;
+use bytes::{Bytes, BytesMut};
+use foxy_base::WallTime;
+use foxy_http::{Limits, NotReusable, ResponseDecoder, ResponseEvent};
+use foxy_workload::polymix::exchange::{Side, breaks_off};
+use foxy_workload::{Content, Request};
+use h2::client::SendRequest;
+use reading::Reading;
+use std::io;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+pub use wire::Wire;
+
+/// Bytes asked of the socket at a time.
+const READ: usize = 64 << 10;
+
+/// A client.
+pub struct Client {
+    wire: Wire,
+    connection: Option<Connection>,
+    /// Which server the connection leads to, where it is a tunnel.
+    server: u32,
+    /// How many more requests the connection may carry.
+    uses: u32,
+    text: String,
+}
+
+enum Connection {
+    Http1(Http1),
+    Http2(SendRequest<Bytes>),
+}
+
+struct Http1 {
+    stream: Channel,
+    decoder: ResponseDecoder,
+    input: BytesMut,
+}
+
+/// How far an attempt came.
+struct Broken {
+    cause: Unanswered,
+    /// The head, if it came.
+    head: Option<Answered>,
+}
+
+impl From<ErrorCause> for Broken {
+    fn from(cause: ErrorCause) -> Self {
+        Self { cause: Unanswered::Failed(cause), head: None }
+    }
+}
+
+impl Client {
+    /// A client that is not connected yet.
+    pub const fn new(wire: Wire) -> Self {
+        Self { wire, connection: None, server: 0, uses: u32::MAX, text: String::new() }
+    }
+
+    /// Whether it has a connection, which is used again where it leads to.
+    pub const fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Whether a connection of its own leads to the server that is asked. A tunnel leads to one
+    /// alone.
+    pub const fn leads_to(&self, request: &Request) -> bool {
+        self.is_connected() && (!self.wire.tunnels() || self.server == request.server)
+    }
+
+    /// Gives its connection up; the next may carry `uses` requests.
+    pub fn disconnect(&mut self, uses: u32) {
+        self.connection = None;
+        self.uses = uses;
+    }
+
+    /// Gives up the memory that it needs only while it asks.
+    pub fn rest(&mut self) {
+        if let Some(Connection::Http1(Http1 { input, .. })) = &mut self.connection
+            && input.is_empty()
+        {
+            *input = BytesMut::new();
+        }
+    }
+
+    /// Asks as request `number`, at `now`.
+    ///
+    /// # Errors
+    /// Why there is no complete answer; the connection is then given up.
+    pub async fn ask(
+        &mut self,
+        request: &Request,
+        number: u64,
+        now: WallTime,
+    ) -> Result<Answered, Unanswered> {
+        self.uses = self.uses.saturating_sub(1);
+        self.wire.write(request, number, now, self.uses == 0, &mut self.text);
+        let exchange = timeout(self.wire.time_limit, self.exchange(request, number, now));
+        let result = exchange.await.unwrap_or(Err(ErrorCause::Timeout.into()));
+        if result.is_err() || self.uses == 0 || !self.wire.protocol.is_persistent() {
+            self.connection = None;
+        }
+        match result {
+            Ok(answer) if answer.status >= 500 && excuse(request, number, None) => {
+                Err(Unanswered::BrokenOff)
+            }
+            Ok(answer) => Ok(answer),
+            Err(Broken { cause: Unanswered::Failed(cause), head })
+                if cause.is_loss() && excuse(request, number, head) =>
+            {
+                Err(Unanswered::BrokenOff)
+            }
+            Err(broken) => Err(broken.cause),
+        }
+    }
+
+    async fn exchange(
+        &mut self,
+        request: &Request,
+        number: u64,
+        now: WallTime,
+    ) -> Result<Answered, Broken> {
+        let reused = self.leads_to(request);
+        if !reused {
+            (self.connection, self.server) = (None, request.server);
+        }
+        match self.attempt(request, number, now).await {
+            // The proxy may close an idle connection at any time; a request on a new one decides
+            // (RFC 9112 §9.3.1). The origin keeps no state, so that a POST is safe to send again
+            // too.
+            Err(Broken { cause: Unanswered::Failed(cause), head: None })
+                if reused && cause.is_loss() =>
+            {
+                self.connection = None;
+                self.attempt(request, number, now).await
+            }
+            result => result,
+        }
+    }
+
+    async fn connect(&self, request: &Request) -> Result<Connection, ErrorCause> {
+        let stream = channel::open(&self.wire, request).await?;
+        if self.wire.protocol == Protocol::Http2 {
+            return http2::begin(stream).await.map(Connection::Http2);
+        }
+        let decoder = ResponseDecoder::new(Limits::default());
+        Ok(Connection::Http1(Http1 { stream, decoder, input: BytesMut::new() }))
+    }
+
+    async fn attempt(
+        &mut self,
+        request: &Request,
+        number: u64,
+        now: WallTime,
+    ) -> Result<Answered, Broken> {
+        if self.connection.is_none() {
+            self.connection = Some(self.connect(request).await?);
+        }
+        let breaks_off = match request.content {
+            Content::Document(document) => breaks_off(Side::Client, number, document.nature().size),
+            Content::Object(..) => None,
+        };
+        let mut reading = Reading::new(request, breaks_off);
+        match self.connection.as_mut().ok_or(ErrorCause::Connect)? {
+            Connection::Http2(sender) => {
+                http2::ask(sender, &self.wire, (request, number, now), &mut reading).await
+            }
+            Connection::Http1(connection) => {
+                let answer = connection.ask(&self.text, request, &mut reading).await?;
+                match connection.decoder.reusable(&connection.input) {
+                    Ok(()) => {}
+                    Err(NotReusable::ExtraBytes) => return Err(ErrorCause::Surplus.into()),
+                    Err(NotReusable::Unfinished | NotReusable::Closing(_)) => {
+                        self.connection = None
+                    }
+                }
+                Ok(answer)
+            }
+        }
+    }
+}
+
+impl Http1 {
+    async fn ask(
+        &mut self,
+        text: &str,
+        request: &Request,
+        reading: &mut Reading,
+    ) -> Result<Answered, Broken> {
+        let unsent = |error: io::Error| ErrorCause::from(Loss::of(Some(&error), false));
+        self.stream.write_all(text.as_bytes()).await.map_err(unsent)?;
+        self.stream.flush().await.map_err(unsent)?;
+        self.decoder.expect(&wire::method(request.manner));
+        loop {
+            let read = self.advance(reading);
+            if let Some(answer) = read.map_err(|cause| Broken { cause, head: reading.head() })? {
+                return Ok(answer);
+            }
+            self.input.reserve(READ);
+            let begun = reading.head().is_some() || !self.input.is_empty();
+            let read = self.stream.read_buf(&mut self.input).await;
+            if !matches!(read, Ok(1..)) {
+                let ended = self.decoder.eof().ok().flatten().filter(|_| read.is_ok());
+                let cause = Unanswered::Failed(Loss::of(read.as_ref().err(), begun).into());
+                let head = reading.head();
+                return ended.and_then(|_| reading.finish()).ok_or(Broken { cause, head });
+            }
+        }
+    }
+
+    /// Reads what is there; gives the answer when it is complete.
+    fn advance(&mut self, reading: &mut Reading) -> Result<Option<Answered>, Unanswered> {
+        let protocol = Unanswered::Failed(ErrorCause::Protocol);
+        loop {
+            match self.decoder.next(&mut self.input).map_err(|_| protocol)? {
+                Some(ResponseEvent::Head(head, _)) => {
+                    reading.begin(head.status, |name| head.headers.get_str(name));
+                }
+                Some(ResponseEvent::Body(data)) => reading.take(&data)?,
+                Some(ResponseEvent::End) => return reading.finish().map(Some).ok_or(protocol),
+                Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// Whether the workload says that the origin breaks this exchange off, or that of the request whose
+/// answer began to come.
+fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
+    let Content::Document(document) = request.content else { return false };
+    let answered = head.and_then(|head| head.reply_to).unwrap_or(number);
+    breaks_off(Side::Server, answered, document.nature().size).is_some()
+}

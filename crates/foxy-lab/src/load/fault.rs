@@ -1,0 +1,122 @@
+//! What goes wrong on purpose in the middle of a load, as the load sees it: whether that is still
+//! to come, under way or over, and which failed requests it excuses. Who makes it go wrong is not
+//! here: [`crate::load::origin::Mood`] is the origin's part.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// Where a run stands with its fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing has gone wrong yet.
+    Before,
+    /// It is being made or mended: what falls into that may have met it or not, and counts for
+    /// nothing.
+    Turning,
+    /// It goes wrong now.
+    During,
+    /// All is well again.
+    After,
+}
+
+impl Phase {
+    const ALL: [Self; 4] = [Self::Before, Self::Turning, Self::During, Self::After];
+}
+
+/// The fault of one run: who makes it says in which phase it is, the load's clients ask.
+#[derive(Debug, Default)]
+pub struct Fault(AtomicU8);
+
+impl Fault {
+    /// Says that the next phase has begun.
+    pub fn enter(&self, phase: Phase) {
+        self.0.store(phase as u8, Relaxed);
+    }
+
+    /// The phase now.
+    pub fn phase(&self) -> Phase {
+        Phase::ALL[usize::from(self.0.load(Relaxed))]
+    }
+}
+
+/// What was counted around a fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AroundFault {
+    /// Requests that began during it, but for those that were answered when it was over: they did
+    /// without it.
+    pub begun: u64,
+    /// Of these, those that were answered whole and right.
+    pub answered: u64,
+    /// Requests that failed although they were over before it, or began after it.
+    pub unexcused: u64,
+}
+
+impl AroundFault {
+    /// Counts a request that began and ended in these phases.
+    pub(crate) fn count(&mut self, began: Phase, ended: Phase, failed: bool) {
+        let within = began == Phase::During && (failed || ended == Phase::During);
+        self.begun += u64::from(within);
+        self.answered += u64::from(within && !failed);
+        let untouched = began == ended && matches!(began, Phase::Before | Phase::After);
+        self.unexcused += u64::from(failed && untouched);
+    }
+
+    pub(crate) const fn merge(&mut self, other: Self) {
+        self.begun += other.begun;
+        self.answered += other.answered;
+        self.unexcused += other.unexcused;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Phase::{After, Before, During, Turning};
+    use super::*;
+
+    #[test]
+    fn a_fault_excuses_what_it_touched_and_nothing_else() {
+        let unexcused = |began, ended| {
+            let mut around = AroundFault::default();
+            around.count(began, ended, true);
+            around.unexcused == 1
+        };
+        for (began, ended) in [(Before, Before), (After, After)] {
+            assert!(unexcused(began, ended), "{began:?} to {ended:?}");
+        }
+        for (began, ended) in [
+            (Before, Turning),
+            (Before, During),
+            (Before, After),
+            (Turning, Turning),
+            (Turning, After),
+            (During, During),
+            (During, After),
+        ] {
+            assert!(!unexcused(began, ended), "{began:?} to {ended:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_answered_during_a_fault_is_a_share_of_those_who_asked_then() {
+        let mut around = AroundFault::default();
+        for (began, failed) in [(Before, false), (Turning, false), (During, false), (During, true)]
+        {
+            around.count(began, During, failed);
+        }
+        assert_eq!(around, AroundFault { begun: 2, answered: 1, unexcused: 0 });
+        // What outlived it was answered without it, unless it failed.
+        for (ended, failed) in [(Turning, false), (After, false), (After, true)] {
+            around.count(During, ended, failed);
+        }
+        assert_eq!(around, AroundFault { begun: 3, answered: 1, unexcused: 0 });
+    }
+
+    #[test]
+    fn a_fault_is_in_the_phase_that_was_entered_last() {
+        let fault = Fault::default();
+        assert_eq!(fault.phase(), Before);
+        for phase in Phase::ALL {
+            fault.enter(phase);
+            assert_eq!(fault.phase(), phase);
+        }
+    }
+}

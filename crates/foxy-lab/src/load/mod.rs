@@ -1,0 +1,59 @@
+//! Load on a proxy: the clients that send a workload, the origin that answers it, the judgement of
+//! what comes back, and the benchmarks made of them (the peak finder and the Wisconsin benchmark).
+
+mod client;
+mod clients;
+pub mod fault;
+mod judge;
+pub mod live;
+pub mod name_server;
+pub mod options;
+pub mod origin;
+pub mod outcome;
+pub mod peak;
+pub mod plan;
+pub mod robots;
+pub mod schedule;
+pub mod wpb;
+
+use foxy_workload::{Model, Objects, Popularity, Workload};
+use options::{LoadOptions, Pace, Stop};
+use outcome::LoadReport;
+use plan::Steady;
+use robots::Robots;
+use std::io;
+
+/// Runs to the end and says what was seen. `progress` is called with the number of requests begun,
+/// now and then.
+///
+/// # Errors
+/// When a thread or its runtime cannot be had, or panics. Failed requests are counted, not errors.
+pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
+    let Pace::Random { rate } = options.pace else { return clients::run(options, progress) };
+    let robots = Robots { count: options.clients, connections: usize::MAX, starts: rate };
+    let mut steady = Steady::new(options.stop);
+    Ok(robots::run(options, robots, &mut steady, progress)?.pop().unwrap_or_default())
+}
+
+/// Asks once for each object of a workload that wants it, in order: fills a cache before it is
+/// measured.
+///
+/// # Errors
+/// As [`run`].
+pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
+    let Some(objects) = options.workload.warm_up() else { return Ok(LoadReport::default()) };
+    let stop = Stop::Requests(objects.objects);
+    let workload = Workload { model: Model::Objects(objects), ..options.workload.clone() };
+    run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
+}
+
+/// A run that asks once more, as fast as answers come, for the `newest` objects that a run of new
+/// ones asked for last, whose report this is: those that are hits are still there.
+pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
+    let begun = report.begun();
+    let count = newest.min(begun);
+    let popularity = Popularity::Window { first: begun - count };
+    let newest = |objects| Objects { objects: count, popularity, warm_up: false, ..objects };
+    let workload = options.workload.clone().with_objects(newest);
+    LoadOptions { workload, stop: Stop::Requests(count), pace: Pace::Closed, ..options.clone() }
+}

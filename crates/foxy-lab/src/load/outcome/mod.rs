@@ -1,0 +1,317 @@
+//! What a load run saw: counts, causes of errors, latencies. The records they become are in
+//! `outcome/records.rs`.
+
+mod answering;
+mod cause;
+mod records;
+
+use crate::load::fault::AroundFault;
+pub use answering::Answering;
+pub use cause::ErrorCause;
+use foxy_base::clock;
+use foxy_report::Latencies;
+use foxy_workload::Request;
+use foxy_workload::polymix::requests::Manner;
+pub use records::HIT_RATIOS;
+use std::time::Duration;
+
+/// Requests and their body bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub requests: u64,
+    /// Body bytes of their answers.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// What came after `before`.
+    pub const fn since(self, before: Self) -> Self {
+        Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
+    }
+
+    const fn add(&mut self, bytes: u64) {
+        self.requests += 1;
+        self.bytes += bytes;
+    }
+
+    const fn merge(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+    }
+}
+
+/// How near the generator came to its own limit.
+#[derive(Clone, Debug, Default)]
+pub struct Generator {
+    /// CPU time of its threads.
+    pub processor_time: Duration,
+    /// The largest share of its time that one of them was running.
+    pub busiest: f64,
+    /// How late requests began that waited for nothing but the generator; only in an open loop.
+    pub late: Latencies,
+}
+
+/// Everything a load run counted.
+#[derive(Clone, Debug, Default)]
+pub struct LoadReport {
+    /// Whole, right answers.
+    pub answers: u64,
+    /// Of these, answers to plain GETs: what hit ratios are about.
+    pub plain: Tally,
+    /// Plain GETs for what was asked for before and may be kept.
+    pub offered: Tally,
+    /// Answers to plain GETs that carried another request's number: they were stored before.
+    pub hits: u64,
+    /// Body bytes of all answers.
+    pub bytes: u64,
+    /// Body bytes of hits.
+    pub hit_bytes: u64,
+    /// Body bytes that a cache could keep and had not: they fill it.
+    pub fill_bytes: u64,
+    /// Body bytes that were not the right ones.
+    pub wrong_bytes: u64,
+    /// Exchanges that one side broke off because the workload says so.
+    pub broken_off: u64,
+    /// Failed requests, by [`ErrorCause::ALL`].
+    pub errors: [u64; ErrorCause::ALL.len()],
+    /// From the intended start of each answered request to the end of its answer.
+    pub latencies: Latencies,
+    /// From the first request's start to the last one's end; where a run ends after a time, only
+    /// until the last right answer behind it.
+    pub elapsed: Duration,
+    /// From the first request's start to the last one's, where requests begin whether or not
+    /// answers come.
+    pub sending: Option<Duration>,
+    /// Answers with a status other than 304 that do not say which request the origin gave them to,
+    /// so that nobody knows whether they are hits.
+    pub unnumbered: u64,
+    /// Requests that reached the origin and the body bytes it sent, where that is known.
+    pub origin: Option<Tally>,
+    /// When it was answered, and when not.
+    pub answering: Answering,
+    /// What was counted around the fault, if there was one.
+    pub around_fault: Option<AroundFault>,
+    /// The generator's own part.
+    pub generator: Generator,
+}
+
+impl LoadReport {
+    /// Counts what came of a request, `latency` after its intended start and `ended` after the
+    /// run's beginning.
+    pub(crate) fn take(
+        &mut self,
+        request: &Request,
+        outcome: &Result<(Answered, Result<bool, ErrorCause>), Unanswered>,
+        (latency, ended): (Duration, Duration),
+    ) {
+        let right = matches!(outcome, Ok((_, Ok(_))) | Err(Unanswered::BrokenOff));
+        self.answering.take(ended.saturating_sub(latency), ended, right);
+        let (answer, hit) = match outcome {
+            Ok((answer, Ok(hit))) => (answer, *hit),
+            Ok((answer, Err(cause))) => {
+                self.wrong_bytes += answer.wrong_bytes;
+                return self.fail(*cause);
+            }
+            Err(Unanswered::Failed(cause)) => return self.fail(*cause),
+            Err(Unanswered::BrokenOff) => {
+                self.broken_off += 1;
+                return;
+            }
+        };
+        self.answers += 1;
+        // A cache that answers 304 itself need not repeat other fields (RFC 9110 §15.4.5).
+        self.unnumbered += u64::from(answer.reply_to.is_none() && answer.status != 304);
+        self.bytes += answer.length;
+        self.latencies.add(latency);
+        self.fill_bytes += Self::fills(request, answer, hit);
+        if Self::is_plain(request) {
+            self.plain.add(answer.length);
+            self.hits += u64::from(hit);
+            self.hit_bytes += if hit { answer.length } else { 0 };
+            if request.is_offered_hit() {
+                self.offered.add(answer.length);
+            }
+        }
+    }
+
+    /// Whether hit ratios are about the request: plain GETs.
+    pub(crate) fn is_plain(request: &Request) -> bool {
+        request.manner == Manner::Basic
+    }
+
+    /// By how much the answer to a request fills a cache.
+    pub(crate) fn fills(request: &Request, answer: &Answered, hit: bool) -> u64 {
+        if !hit && request.is_cachable() { answer.length } else { 0 }
+    }
+
+    /// Counts a failed request.
+    pub fn fail(&mut self, cause: ErrorCause) {
+        self.errors[cause as usize] += 1;
+    }
+
+    /// All failed requests.
+    pub fn failed(&self) -> u64 {
+        self.errors.iter().sum()
+    }
+
+    /// What most failed requests failed of, if any did.
+    pub fn main_cause(&self) -> Option<ErrorCause> {
+        let failed = ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0);
+        failed.max_by_key(|&cause| self.errors[cause as usize])
+    }
+
+    /// Adds what another client counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.answers += other.answers;
+        self.plain.merge(other.plain);
+        self.offered.merge(other.offered);
+        self.hits += other.hits;
+        self.bytes += other.bytes;
+        self.hit_bytes += other.hit_bytes;
+        self.fill_bytes += other.fill_bytes;
+        self.wrong_bytes += other.wrong_bytes;
+        self.broken_off += other.broken_off;
+        for (sum, count) in self.errors.iter_mut().zip(other.errors) {
+            *sum += count;
+        }
+        self.latencies.merge(&other.latencies);
+        if let Some(around) = other.around_fault {
+            self.around_fault.get_or_insert_default().merge(around);
+        }
+        self.unnumbered += other.unnumbered;
+        self.answering.merge(other.answering);
+        self.elapsed = self.elapsed.max(other.elapsed);
+        self.sending = self.sending.max(other.sending);
+        self.generator.processor_time += other.generator.processor_time;
+        self.generator.busiest = self.generator.busiest.max(other.generator.busiest);
+        self.generator.late.merge(&other.generator.late);
+    }
+
+    /// Says that the thread that counted this is at its end, `elapsed` after the run's beginning.
+    pub(crate) fn end_of_thread(&mut self, elapsed: Duration) {
+        let used = clock::thread_processor_time();
+        self.elapsed = elapsed;
+        self.generator.processor_time = used;
+        self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
+    }
+
+    /// Answers a second: over the whole run, or where requests begin whether or not answers come,
+    /// over the time in which they began.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn rate(&self) -> f64 {
+        self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
+    }
+
+    /// Requests begun a second.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn begun_rate(&self) -> f64 {
+        self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
+    }
+
+    /// The time in which all requests began; the last one has as much of it as the others have in
+    /// the mean.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn begun_within(&self) -> Duration {
+        let begun = self.begun();
+        match self.sending {
+            Some(sending) if begun > 1 => sending.mul_f64(begun as f64 / (begun - 1) as f64),
+            _ => self.elapsed,
+        }
+    }
+
+    /// Why the generator, not the proxy, was the limit of this run, if it was.
+    pub fn limited_by_generator(&self) -> Option<String> {
+        const BUSY: f64 = 0.9;
+        const LATE: u64 = 1000;
+        // A start that is late by less than a twentieth of what a request takes does not show in
+        // the latencies.
+        const SHARE_OF_LATENCY: f64 = 0.05;
+        let late = self.generator.late.at(0.99);
+        if self.answers == 0 {
+            return None;
+        }
+        if self.generator.busiest >= BUSY {
+            let share = self.generator.busiest * 100.0;
+            Some(format!(
+                "one of its threads ran {share:.0} % of the time; give it more --threads, or another machine"
+            ))
+        } else if late >= LATE && late as f64 > self.latencies.mean() * SHARE_OF_LATENCY {
+            Some(format!(
+                "1 % of its requests began more than {late} us late, which is in the latencies; free the machine, or begin fewer a second (--rate, --recorded)"
+            ))
+        } else {
+            None
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Why there is no complete answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The workload says that one side breaks this exchange off.
+    BrokenOff,
+    /// Something went wrong.
+    Failed(ErrorCause),
+}
+
+/// A complete answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// Its status.
+    pub status: u16,
+    /// Length of the body.
+    pub length: u64,
+    /// How many of its bytes were not the right ones.
+    pub wrong_bytes: u64,
+    /// Number of the request that the origin answered with it, if it was the origin that did.
+    pub reply_to: Option<u64>,
+    /// Whose body the origin says it is, and in which version.
+    pub object: Option<(u64, u64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_an_open_loop_does_not_count_the_wait_for_the_last_answers() {
+        let elapsed = Duration::from_secs(8);
+        let closed = LoadReport { answers: 501, elapsed, ..LoadReport::default() };
+        assert!((closed.rate() - 62.625).abs() < 1e-6);
+        let open = LoadReport { sending: Some(Duration::from_secs(5)), ..closed };
+        assert!((open.rate() - 100.0).abs() < 1e-6, "{}", open.rate());
+    }
+
+    #[test]
+    fn an_answer_304_need_not_say_whose_it_is() {
+        let workload = foxy_workload::Workload::find("polymix-4").expect("known");
+        let request = foxy_workload::RequestStream::new(&workload, 1).next_request();
+        let unnumbered = |status| {
+            let mut report = LoadReport::default();
+            let answer = Answered { status, ..Answered::default() };
+            report.take(&request, &Ok((answer, Ok(false))), Default::default());
+            report.unnumbered
+        };
+        assert_eq!((unnumbered(304), unnumbered(200)), (0, 1));
+    }
+
+    #[test]
+    fn a_busy_or_late_generator_says_that_it_is_the_limit() {
+        let mut report = LoadReport { answers: 1, ..LoadReport::default() };
+        assert_eq!(report.limited_by_generator(), None);
+        report.generator.late.add(Duration::from_millis(3));
+        assert!(report.limited_by_generator().is_some_and(|why| why.contains("us late")));
+        report.latencies.add(Duration::from_millis(700));
+        assert_eq!(report.limited_by_generator(), None);
+        report.generator.busiest = 0.97;
+        assert!(
+            report.limited_by_generator().is_some_and(|why| why.contains("ran 97 % of the time"))
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! The run records that a load run becomes.
+
+use super::{ErrorCause, LoadReport, Tally, share};
+use crate::load::fault::AroundFault;
+use foxy_report::{Measurable, Measure, Record};
+use std::time::Duration;
+
+/// The measures of what its clients saw of hits, which are not there where nobody knows.
+pub const HIT_RATIOS: [&str; 2] = ["hit_ratio", "byte_hit_ratio"];
+
+impl LoadReport {
+    /// The names of what its records may have.
+    pub fn measurable(subject: &str) -> Measurable {
+        let plain = [
+            "requests_per_second",
+            "hit_ratio",
+            "byte_hit_ratio",
+            "offered_hit_ratio",
+            "offered_byte_hit_ratio",
+            "wrong_bytes",
+            "errors",
+            "errors_{cause}",
+            "requests",
+            "broken_off",
+            "origin_requests",
+            "origin_bytes",
+            "two_sided_hit_ratio",
+            "two_sided_byte_hit_ratio",
+            "answered_during_fault",
+            "errors_outside_fault",
+            "latency_{of}_us",
+            "cpu_us_per_request",
+            "generator_busiest_thread",
+            "generator_cpu_us_per_request",
+            "generator_late_p99_us",
+        ];
+        Measurable::of(subject, &plain)
+            .choosing("cause", ErrorCause::ALL.map(ErrorCause::name))
+            .choosing("of", ["mean", "p50", "p90", "p99", "p999"])
+    }
+
+    /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where
+    /// that is known.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
+        let mut values = vec![
+            ("requests_per_second", self.rate(), "1/s"),
+            ("offered_hit_ratio", share(self.offered.requests, self.plain.requests), "share"),
+            ("offered_byte_hit_ratio", share(self.offered.bytes, self.plain.bytes), "share"),
+            ("wrong_bytes", self.wrong_bytes as f64, "B"),
+            ("errors", self.failed() as f64, "requests"),
+            ("requests", self.answers as f64, "requests"),
+        ];
+        if let Some(hits) = self.hit_ratio() {
+            let bytes = share(self.hit_bytes, self.plain.bytes);
+            values.extend([(HIT_RATIOS[0], hits, "share"), (HIT_RATIOS[1], bytes, "share")]);
+        }
+        values.extend(self.origin.map(|origin| self.two_sided(origin)).into_iter().flatten());
+        if let Some(AroundFault { begun, answered, unexcused }) = self.around_fault {
+            values.push(("answered_during_fault", share(answered, begun), "share"));
+            values.push(("errors_outside_fault", unexcused as f64, "requests"));
+        }
+        for (name, quantile) in [
+            ("latency_p50_us", 0.5),
+            ("latency_p90_us", 0.9),
+            ("latency_p99_us", 0.99),
+            ("latency_p999_us", 0.999),
+        ] {
+            values.push((name, self.latencies.at(quantile) as f64, "us"));
+        }
+        values.push(("latency_mean_us", self.latencies.mean(), "us"));
+        if let Some(time) = processor_time.filter(|_| self.answers > 0) {
+            values.push((
+                "cpu_us_per_request",
+                time.as_secs_f64() * 1e6 / self.answers as f64,
+                "us",
+            ));
+        }
+        values.extend(self.of_generator());
+        let measures =
+            values.into_iter().map(|(name, value, unit)| Measure::once(name, subject, value, unit));
+        let mut records: Vec<Record> = measures.map(Record::Measure).collect();
+        for cause in ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0) {
+            let name = format!("errors_{}", cause.name());
+            let count = self.errors[cause as usize] as f64;
+            records.push(Record::Measure(Measure::once(&name, subject, count, "requests")));
+        }
+        let quantiles = self.latencies.quantiles();
+        let (name, subject) = ("latency".into(), subject.into());
+        records.push(Record::Histogram { name, subject, quantiles, workload: None });
+        records
+    }
+
+    /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody
+    /// knows.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        self.knows_hits().then(|| share(self.hits, self.plain.requests))
+    }
+
+    /// Whether most answers say whose they are, without which nobody knows whether they are hits.
+    pub const fn knows_hits(&self) -> bool {
+        self.unnumbered <= self.answers / 2
+    }
+
+    /// All requests: answered, broken off on purpose, and failed.
+    pub fn asked(&self) -> u64 {
+        self.answers + self.broken_off + self.failed()
+    }
+
+    /// Those of them that were sent, or at least tried.
+    pub fn begun(&self) -> u64 {
+        self.asked() - self.not_sent()
+    }
+
+    /// What the origin was asked for, and the hit ratios from both sides: what it was not asked
+    /// for. Where requests failed these are not known: nobody knows which of them reached the
+    /// origin.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn two_sided(&self, origin: Tally) -> Vec<(&'static str, f64, &'static str)> {
+        let mut values = vec![
+            ("origin_requests", origin.requests as f64, "requests"),
+            ("origin_bytes", origin.bytes as f64, "B"),
+        ];
+        if self.failed() == 0 {
+            values.extend([
+                ("two_sided_hit_ratio", 1.0 - share(origin.requests, self.asked()), "share"),
+                ("two_sided_byte_hit_ratio", 1.0 - share(origin.bytes, self.bytes), "share"),
+            ]);
+        }
+        values
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn of_generator(&self) -> Vec<(&'static str, f64, &'static str)> {
+        let mut values = vec![("generator_busiest_thread", self.generator.busiest, "share")];
+        if self.answers > 0 {
+            let each = self.generator.processor_time.as_secs_f64() * 1e6 / self.answers as f64;
+            values.push(("generator_cpu_us_per_request", each, "us"));
+        }
+        if self.generator.late.count() > 0 {
+            values.push(("generator_late_p99_us", self.generator.late.at(0.99) as f64, "us"));
+        }
+        if self.broken_off > 0 {
+            values.push(("broken_off", self.broken_off as f64, "requests"));
+        }
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(records: &[Record], wanted: &str) -> Option<f64> {
+        records.iter().find_map(|record| match record {
+            Record::Measure(measure) if measure.name == wanted => Some(measure.value),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn processor_time_is_given_a_request() {
+        let plain = Tally { requests: 1000, bytes: 0 };
+        let elapsed = Duration::from_secs(2);
+        let report =
+            LoadReport { answers: 1000, plain, hits: 250, elapsed, ..LoadReport::default() };
+        let records = report.records("foxy", Some(Duration::from_millis(8)));
+        assert_eq!(value(&records, "cpu_us_per_request"), Some(8.0));
+        assert_eq!(value(&records, "requests_per_second"), Some(500.0));
+        assert_eq!(value(&records, "hit_ratio"), Some(0.25));
+        assert_eq!(value(&records, "two_sided_hit_ratio"), None);
+    }
+
+    #[test]
+    fn hit_ratios_are_not_known_where_most_answers_do_not_say_whose_they_are() {
+        let known = |unnumbered| {
+            let report = LoadReport { answers: 10, unnumbered, ..LoadReport::default() };
+            let records = report.records("foxy", None);
+            HIT_RATIOS.map(|name| value(&records, name).is_some())
+        };
+        assert_eq!((known(0), known(5), known(6)), ([true; 2], [true; 2], [false; 2]));
+    }
+
+    #[test]
+    fn hit_ratios_from_both_sides_count_all_that_was_asked() {
+        let origin = Some(Tally { requests: 50, bytes: 4000 });
+        let report = LoadReport {
+            answers: 90,
+            broken_off: 10,
+            bytes: 10_000,
+            origin,
+            ..LoadReport::default()
+        };
+        let records = report.records("foxy", None);
+        assert_eq!(value(&records, "two_sided_hit_ratio"), Some(0.5));
+        assert_eq!(value(&records, "two_sided_byte_hit_ratio"), Some(0.6));
+        let mut failing = report;
+        failing.fail(ErrorCause::Timeout);
+        let records = failing.records("foxy", None);
+        assert_eq!(value(&records, "two_sided_hit_ratio"), None);
+        assert_eq!(value(&records, "origin_requests"), Some(50.0));
+    }
+}

@@ -1,0 +1,252 @@
+//! The peak finder (seed 000, Appendix D; R75-R80): the load at which a proxy's response time stays
+//! within a window, while its cache is filled twice. Pure: what was seen goes in window by window.
+//! `robots` puts the load on the wire.
+
+pub mod law;
+
+use crate::load::live::Seen;
+use crate::load::plan::{Plan, Step};
+use foxy_report::statistics::mean;
+use law::Law;
+use std::time::Duration;
+
+/// Fill, in cache sizes, at which the test ends, and from which on windows count for the summary
+/// (R76, R77).
+pub const END: f64 = 2.0;
+/// See [`END`].
+pub const SUMMARY_FROM: f64 = 1.5;
+
+/// Windows without an answer after which there is nobody to wait for.
+const SILENT: usize = 3;
+
+/// What a search for the peak is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Search {
+    /// The law.
+    pub law: Law,
+    /// How long a window is.
+    pub window: Duration,
+    /// The cache in bytes, as it is on the machine.
+    pub cache_size: u64,
+    /// Requests a second of the first window.
+    pub first_load: f64,
+    /// Requests a second that all robots together can make.
+    pub most_load: f64,
+}
+
+/// A window that is over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// When it ended, from the beginning of the run.
+    pub end: Duration,
+    /// Requests a second that were asked for.
+    pub load: f64,
+    /// Answers a second that came.
+    pub answers: f64,
+    /// Their mean response time; `None` when there were none.
+    pub response: Option<Duration>,
+    /// Share of the answers to plain GETs that were hits.
+    pub hit_ratio: f64,
+    /// Bytes that filled the cache until its end, in cache sizes.
+    pub fill: f64,
+}
+
+/// A search under way.
+#[derive(Clone, Debug)]
+pub struct Finder {
+    search: Search,
+    load: f64,
+    before: Seen,
+    windows: Vec<Window>,
+}
+
+/// What a search came to: means over the windows from 1.5 to 2 fills.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Windows that it is the mean of.
+    pub windows: usize,
+    /// Answers a second.
+    pub answers: f64,
+    /// Mean response time, in seconds.
+    pub response: f64,
+    /// Share of hits.
+    pub hit_ratio: f64,
+    /// Share of the windows whose response time was within the law's, or 5 % outside: in others
+    /// there is no peak to speak of.
+    pub settled: f64,
+}
+
+impl Finder {
+    /// A search that begins.
+    pub const fn new(search: Search) -> Self {
+        let before = Seen {
+            begun: 0,
+            ended: 0,
+            answered: 0,
+            response_us: 0,
+            plain: 0,
+            hits: 0,
+            fill_bytes: 0,
+            frozen: false,
+        };
+        Self { load: search.first_load, search, before, windows: Vec::new() }
+    }
+
+    /// Requests a second of the present window.
+    pub const fn load(&self) -> f64 {
+        self.load
+    }
+
+    /// Windows that are over.
+    pub fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    /// Whether the cache was filled twice.
+    pub fn is_over(&self) -> bool {
+        self.windows.last().is_some_and(|window| window.fill >= END)
+    }
+
+    /// Whether nobody answers any more.
+    pub fn is_silent(&self) -> bool {
+        let last = self.windows.iter().rev().take(SILENT);
+        self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
+    }
+
+    /// Whether all robots are active and it is still not the peak.
+    pub fn lacks_robots(&self) -> bool {
+        self.load >= self.search.most_load
+    }
+
+    /// Ends the present window with what was seen until now.
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn end_window(&mut self, seen: &Seen) {
+        let answered = seen.answered - self.before.answered;
+        let plain = seen.plain - self.before.plain;
+        let hits = seen.hits - self.before.hits;
+        let response_us = seen.response_us - self.before.response_us;
+        let response = (answered > 0).then(|| Duration::from_micros(response_us / answered));
+        let number = u32::try_from(self.windows.len() + 1).unwrap_or(u32::MAX);
+        self.windows.push(Window {
+            end: self.search.window * number,
+            load: self.load,
+            answers: answered as f64 / self.search.window.as_secs_f64(),
+            response,
+            hit_ratio: hits as f64 / plain.max(1) as f64,
+            fill: seen.fill_bytes as f64 / self.search.cache_size.max(1) as f64,
+        });
+        self.before = *seen;
+        self.load = self.search.law.next(self.load, response).min(self.search.most_load);
+    }
+
+    /// What it came to; `None` before 1.5 fills.
+    pub fn summary(&self) -> Option<Summary> {
+        let late: Vec<&Window> =
+            self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();
+        let of = |value: fn(&Window) -> f64| {
+            mean(&late.iter().map(|window| value(window)).collect::<Vec<_>>())
+        };
+        let within = |window: &Window| {
+            let Law { low, high } = self.search.law;
+            window
+                .response
+                .is_some_and(|time| time.mul_f64(1.05) >= low && time <= high.mul_f64(1.05))
+        };
+        let settled = late.iter().filter(|window| within(window)).count();
+        #[expect(clippy::cast_precision_loss, reason = "windows of a run are few")]
+        let settled = settled as f64 / late.len().max(1) as f64;
+        (!late.is_empty()).then(|| Summary {
+            windows: late.len(),
+            answers: of(|window| window.answers),
+            response: of(|window| window.response.unwrap_or_default().as_secs_f64()),
+            hit_ratio: of(|window| window.hit_ratio),
+            settled,
+        })
+    }
+}
+
+/// The search as a plan of robots: windows follow each other until the cache was filled twice,
+/// nobody answers, or it is stopped.
+pub struct PeakPlan<'a> {
+    /// The search.
+    pub finder: Finder,
+    /// The run ends at this time, whatever was filled.
+    pub limit: Duration,
+    /// Called after each window; `false` stops the run.
+    pub watch: &'a mut dyn FnMut(&Window) -> bool,
+}
+
+impl Plan for PeakPlan<'_> {
+    fn sections(&self) -> usize {
+        1
+    }
+
+    fn step(&mut self, elapsed: Duration, seen: &Seen) -> Option<Step> {
+        let begun = u32::try_from(self.finder.windows.len() + 1).unwrap_or(u32::MAX);
+        if elapsed >= self.finder.search.window * begun {
+            self.finder.end_window(seen);
+            let goes_on = self.finder.windows.last().is_some_and(|window| (self.watch)(window));
+            let finder = &self.finder;
+            if !goes_on || finder.is_over() || finder.is_silent() || elapsed >= self.limit {
+                return None;
+            }
+        }
+        Some(Step { share: self.finder.load / self.finder.search.most_load, section: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search() -> Search {
+        let law = Law::scaled(1);
+        let window = Duration::from_secs(60);
+        Search { law, window, cache_size: 1000, first_load: 100.0, most_load: 1000.0 }
+    }
+
+    #[test]
+    fn who_answers_nothing_in_three_windows_ends_the_search_and_who_pauses_does_not() {
+        let mut plan =
+            PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
+        let mut seen = Seen::default();
+        for (minute, answers) in [1, 0, 0, 1, 0, 0, 0].into_iter().enumerate() {
+            seen.answered += answers;
+            let minutes = u64::try_from(minute).expect("small") + 1;
+            let goes_on = plan.step(Duration::from_secs(60 * minutes), &seen).is_some();
+            assert_eq!(goes_on, minute < 6, "{minute}");
+        }
+    }
+
+    #[test]
+    fn fill_ends_the_search_and_its_last_quarter_is_the_summary() {
+        let mut plan =
+            PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
+        let mut seen = Seen::default();
+        let mut minutes = 0;
+        while plan.step(Duration::from_secs(60 * minutes), &seen).is_some() {
+            minutes += 1;
+            seen.answered += 600 * minutes;
+            seen.response_us += 600 * minutes * 1_600_000;
+            seen.fill_bytes += 250;
+        }
+        assert_eq!((minutes, plan.finder.windows().len()), (8, 8));
+        let summary = plan.finder.summary().expect("filled");
+        // Windows 6, 7 and 8 end at 1.5, 1.75 and 2 fills with 60, 70 and 80 answers a second.
+        assert_eq!((summary.windows, summary.answers, summary.settled), (3, 70.0, 1.0));
+        assert!((summary.response - 1.6).abs() < 1e-9);
+        assert_eq!(plan.finder.load(), 100.0);
+    }
+
+    #[test]
+    fn fast_answers_raise_the_share_of_active_robots_until_there_are_no_more() {
+        let mut finder = Finder::new(search());
+        let mut seen = Seen::default();
+        for _ in 0..60 {
+            seen.answered += 10;
+            finder.end_window(&seen);
+        }
+        assert!(finder.lacks_robots() && (finder.load() - 1000.0).abs() < 1e-9);
+        assert_eq!(finder.summary(), None);
+    }
+}

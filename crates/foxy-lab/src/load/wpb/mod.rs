@@ -1,0 +1,172 @@
+//! The Wisconsin Proxy Benchmark 1.0 on the wire (seed 003; R91, R98, R99, R103): clients that ask
+//! one after the other without thinking, each request on a connection of its own, in a control
+//! without a cache and in two phases that begin together. What they ask for stands in
+//! `foxy_workload::wpb`.
+
+mod cause;
+mod exchange;
+mod records;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub use cause::Cause;
+pub use records::measurable;
+pub use report::{Part, PartReport, PointReport};
+
+use crate::wire::numbers;
+use foxy_base::clock;
+use foxy_workload::wpb::{Phase, Wpb, WpbClient};
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::task::LocalSet;
+
+/// What the benchmark's servers wait before each answer, unless told otherwise.
+pub const LATENCY: Duration = Duration::from_secs(3);
+/// Client processes for each server process.
+pub const CLIENTS_PER_SERVER: u32 = 4;
+
+/// The scale of a run whose servers wait so long.
+pub fn scale(latency: Duration) -> f64 {
+    latency.as_secs_f64() / LATENCY.as_secs_f64()
+}
+
+/// How requests name their server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Absolute form, to a forward proxy; servers by number.
+    Forward {
+        /// Their addresses.
+        servers: Vec<SocketAddr>,
+    },
+    /// Origin form, to a reverse proxy with one server behind it.
+    Reverse {
+        /// What the Host line says.
+        host: String,
+    },
+}
+
+/// One point of the benchmark: so many clients, in three parts.
+#[derive(Clone, Debug)]
+pub struct WpbRun {
+    /// The proxy.
+    pub target: SocketAddr,
+    /// Where the servers are.
+    pub route: Route,
+    /// How many clients.
+    pub clients: u32,
+    /// What they ask for.
+    pub knobs: Wpb,
+    /// How long a server waits before it answers.
+    pub latency: Duration,
+    /// How many bytes a second a client reads; as many as come when there is none.
+    pub slow: Option<u64>,
+    /// After how long an answer counts as missing; what a slow client needs to read it is added.
+    pub time_limit: Duration,
+    /// Once set, no more requests begin.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// Runs a point to its end. `progress` is called with the number of requests that have begun,
+/// `ended` with each part that is over.
+///
+/// The control asks for what phase 1 asks for, at URLs whose answers say `no-store`: the proxy then
+/// neither writes nor finds anything, as one whose cache is off. (`Cache-Control: no-cache` in
+/// requests would still have it write every answer.)
+///
+/// # Errors
+/// When the runtime cannot be had. Failed requests are counted, not errors.
+pub fn run(
+    run: &WpbRun,
+    progress: &mut dyn FnMut(u64),
+    ended: &mut dyn FnMut(Part),
+) -> io::Result<PointReport> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let begun = Rc::new(AtomicU64::new(0));
+    let first = numbers::first_of_run();
+    let mut clients: Vec<WpbClient> =
+        (0..run.clients).map(|n| WpbClient::new(&run.knobs, n)).collect();
+    let mut part = |part: Part, clients: Vec<WpbClient>| {
+        let everyone = together(run, part, clients, (first, Rc::clone(&begun)), progress);
+        let counted = LocalSet::new().block_on(&runtime, everyone);
+        ended(part);
+        counted
+    };
+    let (control, _) = part(Part::Control, clients.clone())?;
+    let first;
+    (first, clients) = part(Part::First, clients)?;
+    let (second, _) = part(Part::Second, clients)?;
+    let whole = !run.interrupted.load(Ordering::Relaxed);
+    Ok(PointReport {
+        clients: run.clients,
+        servers: run.knobs.servers,
+        parts: [control, first, second],
+        whole,
+    })
+}
+
+/// One request that may not be stored: whether a proxy is there that answers for the servers.
+///
+/// # Errors
+/// Why it was not answered; the outer one when the runtime cannot be had.
+pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let run = WpbRun { latency: Duration::ZERO, slow: None, ..run.clone() };
+    let request = WpbClient::new(&run.knobs, u32::MAX).next_request();
+    let Some(request) = request else { return Ok(Ok(())) };
+    Ok(runtime.block_on(exchange::ask(&run, &request, numbers::first_of_run(), false)).map(|_| ()))
+}
+
+/// All clients through one part; gives them back as they stand at its end. Requests are numbered
+/// from `first` on; `begun` counts them over all parts.
+async fn together(
+    run: &WpbRun,
+    part: Part,
+    clients: Vec<WpbClient>,
+    (first, begun): (u64, Rc<AtomicU64>),
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<(PartReport, Vec<WpbClient>)> {
+    let (started, used) = (clock::monotonic(), clock::thread_processor_time());
+    let report = Rc::new(RefCell::new(PartReport::default()));
+    let run = Rc::new(run.clone());
+    let begin = |client| {
+        let (run, report, begun) = (Rc::clone(&run), Rc::clone(&report), Rc::clone(&begun));
+        tokio::task::spawn_local(through(run, part, client, (first, begun), report))
+    };
+    let tasks: Vec<_> = clients.into_iter().map(begin).collect();
+    while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        progress(begun.load(Ordering::Relaxed));
+    }
+    let mut clients = Vec::new();
+    for task in tasks {
+        clients.push(task.await.map_err(io::Error::other)?);
+    }
+    let mut report = report.take();
+    report.elapsed = clock::monotonic().since(started);
+    report.generator = clock::thread_processor_time().saturating_sub(used);
+    Ok((report, clients))
+}
+
+async fn through(
+    run: Rc<WpbRun>,
+    part: Part,
+    mut client: WpbClient,
+    (first, begun): (u64, Rc<AtomicU64>),
+    report: Rc<RefCell<PartReport>>,
+) -> WpbClient {
+    let phase = if part == Part::Second { Phase::Second } else { Phase::First };
+    while client.phase() == Some(phase) && !run.interrupted.load(Ordering::Relaxed) {
+        let Some(request) = client.next_request() else { break };
+        let number = first + begun.fetch_add(1, Ordering::Relaxed);
+        let began = clock::monotonic();
+        let outcome = exchange::ask(&run, &request, number, part != Part::Control).await;
+        report.borrow_mut().take(&request, outcome, clock::monotonic().since(began));
+    }
+    client
+}

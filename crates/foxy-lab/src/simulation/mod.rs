@@ -1,0 +1,7 @@
+//! Measurements without a network: the storage simulator, the hit ratios of cache policies, the
+//! seeds' tables and figures, and the benchmark of the default engine.
+
+pub mod caches;
+pub mod figures;
+pub mod storage;
+pub mod store_bench;

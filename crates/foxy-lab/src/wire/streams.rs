@@ -1,0 +1,209 @@
+//! HTTP/2 with those who ask (RFC 9113): a connection, its streams, what is asked on each, and its
+//! answer as frames. Who answers is a [`House`]. Frames, HPACK and flow control are the library's.
+
+use crate::wire::tls::entrance::{House, Within};
+use bytes::{Bytes, BytesMut};
+use foxy_http::http2::{Content, PseudoFields};
+use foxy_http::{BodyLength, DecodeError, Headers, Limits, RequestHead, ResponseHead, http2};
+use h2::server::{Builder, SendResponse};
+use h2::{Reason, RecvStream, SendStream};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+/// Streams that may be open on a connection.
+const STREAMS: u32 = 100;
+/// Bytes of a request's body that may be under way, of a stream and of a connection.
+const WINDOW: u32 = 256 << 10;
+/// Bytes of an answer that may wait for the connection to take them, for one stream.
+const SEND_BUFFER: usize = 64 << 10;
+/// How long a connection may have no stream.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Serves a connection, from its preface on, until it ends.
+///
+/// # Errors
+/// As the connection has them.
+pub async fn serve(
+    house: &impl House,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    within: &Within,
+) -> io::Result<()> {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS)
+        .initial_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_header_list_size(u32::try_from(Limits::default().head).unwrap_or(u32::MAX));
+    let handshake = timeout(house.limit(), builder.handshake::<_, Bytes>(stream)).await?;
+    let mut frames = handshake.map_err(io::Error::other)?;
+    let (open, within) = (Rc::new(Cell::new(0_u32)), Rc::new(within.clone()));
+    loop {
+        match timeout(IDLE, frames.accept()).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(Err(error))) => return Err(io::Error::other(error)),
+            Ok(Some(Ok((request, respond)))) => {
+                open.set(open.get() + 1);
+                let (house, open, within) = (house.clone(), Rc::clone(&open), Rc::clone(&within));
+                tokio::task::spawn_local(async move {
+                    house.stream(request, Frames::new(respond), &within).await;
+                    open.set(open.get() - 1);
+                });
+            }
+            Err(_) if open.get() == 0 => {
+                frames.graceful_shutdown();
+                // The client has until then to say that it knows.
+                return timeout(house.limit(), poll_fn(|context| frames.poll_closed(context)))
+                    .await?
+                    .map_err(io::Error::other);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// The head of a request, by the rules of one that came as text.
+///
+/// # Errors
+/// As a head that came as text.
+pub fn head_of(
+    request: &http::Request<RecvStream>,
+) -> Result<(RequestHead, BodyLength), DecodeError> {
+    let uri = request.uri();
+    let pseudo = PseudoFields {
+        method: request.method().as_str(),
+        scheme: uri.scheme_str(),
+        authority: uri.authority().map(http::uri::Authority::as_str),
+        path: uri.path_and_query().map(http::uri::PathAndQuery::as_str),
+    };
+    let content = if request.body().is_end_stream() { Content::None } else { Content::Some };
+    http2::request(pseudo, fields(request.headers()), content, &Limits::default())
+}
+
+/// Fields as they came.
+pub fn fields(map: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
+    map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
+}
+
+/// Fields as they are sent; what is not fit for the wire is left out.
+pub fn fields_of(headers: &Headers) -> HeaderMap {
+    let field = |(name, value): (&str, &[u8])| {
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_bytes(value).ok()?))
+    };
+    let mut map = HeaderMap::new();
+    for (name, value) in headers.iter().filter_map(field) {
+        map.append(name, value);
+    }
+    map
+}
+
+/// Why there is no whole body of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotWhole {
+    /// It is larger than what is held.
+    TooLarge,
+    /// Its stream ended before, or nothing came in time.
+    Broken,
+}
+
+/// The body of a request of at most `most` bytes, each part of which may take `limit` to come.
+///
+/// # Errors
+/// Why there is none.
+pub async fn whole(
+    mut stream: RecvStream,
+    most: usize,
+    limit: Duration,
+) -> Result<Bytes, NotWhole> {
+    let mut body = BytesMut::new();
+    loop {
+        match timeout(limit, stream.data()).await {
+            Ok(None) => return Ok(body.freeze()),
+            Ok(Some(Ok(data))) => {
+                // A window that cannot be given back belongs to a stream that has ended.
+                let _ = stream.flow_control().release_capacity(data.len());
+                if body.len() + data.len() > most {
+                    return Err(NotWhole::TooLarge);
+                }
+                body.extend_from_slice(&data);
+            }
+            Ok(Some(Err(_))) | Err(_) => return Err(NotWhole::Broken),
+        }
+    }
+}
+
+/// The answer on a stream. One that is dropped before its end is reset.
+#[derive(Debug)]
+pub struct Frames {
+    respond: SendResponse<Bytes>,
+    body: Option<SendStream<Bytes>>,
+    ended: bool,
+}
+
+impl Frames {
+    const fn new(respond: SendResponse<Bytes>) -> Self {
+        Self { respond, body: None, ended: false }
+    }
+
+    /// Sends the head, without what has no place in HTTP/2.
+    ///
+    /// # Errors
+    /// When the stream is gone.
+    pub fn head(&mut self, head: &ResponseHead) -> io::Result<()> {
+        let mut response = Response::new(());
+        *response.status_mut() = StatusCode::from_u16(head.status).map_err(io::Error::other)?;
+        *response.headers_mut() = fields_of(&head.headers);
+        for name in ["connection", "keep-alive", "transfer-encoding"] {
+            response.headers_mut().remove(name);
+        }
+        self.body = Some(self.respond.send_response(response, false).map_err(io::Error::other)?);
+        Ok(())
+    }
+
+    /// Sends as many bytes of the body as there is room for, once there is some, and takes them
+    /// from `data`.
+    ///
+    /// # Errors
+    /// When the stream is gone.
+    pub async fn data(&mut self, data: &mut BytesMut) -> io::Result<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let body = self.body.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        body.reserve_capacity(data.len());
+        let room = poll_fn(|context| body.poll_capacity(context))
+            .await
+            .ok_or(io::ErrorKind::BrokenPipe)?;
+        let piece = data.split_to(room.map_err(io::Error::other)?.min(data.len()));
+        body.send_data(piece.freeze(), false).map_err(io::Error::other)
+    }
+
+    /// The answer is whole.
+    ///
+    /// # Errors
+    /// When the stream is gone.
+    pub fn end(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.ended, true) {
+            return Ok(());
+        }
+        let body = self.body.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        body.send_data(Bytes::new(), true).map_err(io::Error::other)
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        if !self.ended {
+            match &mut self.body {
+                Some(body) => body.send_reset(Reason::INTERNAL_ERROR),
+                None => self.respond.send_reset(Reason::INTERNAL_ERROR),
+            }
+        }
+    }
+}
