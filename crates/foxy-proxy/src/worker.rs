@@ -49,7 +49,8 @@ impl Shared {
     /// joined only if it `fits`, and began after all newer responses of that `variant`.
     pub(crate) fn board(
         &self,
-        (key, variant): (&CacheKey, Option<Key>),
+        key: &CacheKey,
+        variant: Option<Key>,
         epoch: Epoch,
         fits: impl Fn(&Flight) -> bool,
         landed: impl FnOnce() -> Option<Arc<Stored>>,

@@ -1,28 +1,27 @@
-//! Responses sent on as they come, from a flight or from an exchange of one request alone.
+//! Sends responses as they come: from a flight, or from an exchange that no other request shares.
 
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::fill::tee::Tee;
-use crate::flight::{Piece, Reader};
+use crate::flight::{FlightHead, Piece, Reader};
 use crate::request::access::MediaType;
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{
+    Aborted, AnswerOptions, Answered, Framing, Opening, SentResponse, WriteEnd,
+};
 use crate::request::cache_status::CacheStatus;
-use crate::request::opening::{Framing, Opening};
-use crate::request::sent::WriteEnd;
-use crate::request::sent::{Aborted, After, Sent};
 use crate::upstream::{BodyEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;
+use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead, Version};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Where a body comes from that is not stored yet.
+/// The source of a body that is not stored yet.
 pub(crate) enum Source<'a> {
-    /// A flight.
     Flight(&'a Reader),
-    /// An exchange of this request alone, and what is kept of it for later.
+    /// An exchange of this request alone, and the tee that stores a copy.
     Exchange(&'a mut UpstreamExchange, Option<&'a mut Tee>),
 }
 
@@ -56,7 +55,7 @@ impl Source<'_> {
     }
 }
 
-/// The next piece. What waits to go with it is sent when it is not here yet.
+/// Waits for the next piece. Flushes pending bytes first if the piece is not here yet.
 pub(crate) async fn next_or_flush(
     sender: &mut Sender<'_>,
     next: impl Future<Output = Piece>,
@@ -71,87 +70,83 @@ pub(crate) async fn next_or_flush(
     }
 }
 
+/// The head of a response that is sent as it comes.
+pub(crate) struct StreamedHead<'a> {
+    pub(crate) head: &'a ResponseHead,
+    /// The head in HTTP/1.1 text, if that text is stored.
+    pub(crate) wire: Option<&'a Bytes>,
+    /// Body bytes, if the origin said so.
+    pub(crate) length: Option<u64>,
+    pub(crate) age: Option<u64>,
+    pub(crate) outcome: CacheStatus,
+}
+
+impl<'a> StreamedHead<'a> {
+    pub(crate) fn of_flight(flight: &'a FlightHead, outcome: CacheStatus) -> Self {
+        Self {
+            head: &flight.head,
+            wire: flight.stored.as_ref().map(|stored| &stored.wire),
+            length: flight.length,
+            age: Some(flight.times.age(clock::steady())),
+            outcome,
+        }
+    }
+
+    /// Begins the response. The head leaves with the next bytes sent.
+    pub(crate) fn begin(self, sender: &mut Sender<'_>, options: AnswerOptions) -> Begun {
+        let Self { head, wire, length, age, outcome } = self;
+        let framing = match (head.status, length, options.version) {
+            _ if options.head_only => Framing::Empty,
+            (204 | 304, ..) => Framing::Empty,
+            (_, Some(length), _) => Framing::Length(length),
+            (_, None, Version::Http11 | Version::Http2) => Framing::Chunked,
+            (_, None, Version::Http10) => Framing::UntilClose,
+        };
+        let (status, reason, headers) = (head.status, &head.reason, &head.headers);
+        let opening = Opening { status, reason, headers, wire, age, outcome, framing };
+        let connection = sender.begin(options, opening);
+        let media_type = MediaType::of(head.headers.get("content-type"));
+        let response = SentResponse { outcome, status, body_bytes: 0, media_type };
+        Begun { answered: Answered { connection, response }, framing }
+    }
+}
+
+/// A response whose head, and `answered.response.body_bytes` of whose body, were sent.
+pub(crate) struct Begun {
+    pub(crate) answered: Answered,
+    pub(crate) framing: Framing,
+}
+
 /// How far a response was sent.
 pub(crate) enum Streamed {
-    /// All of it.
-    Whole(After, Sent),
-    /// Its head and so much of its body as is told, framed so; then its reader was left behind.
-    Part(Begun),
+    Whole(Answered),
+    /// The reader was too slow for its flight.
+    LeftBehind(Begun),
 }
 
-/// Sends a response as it comes. The head goes out with the first bytes of the body, or alone when
-/// those are not here.
-pub(crate) async fn streamed(
-    worker: &Worker,
-    sender: &mut Sender<'_>,
-    options: AnswerOptions,
-    head: (&ResponseHead, Option<&Bytes>),
-    length: Option<u64>,
-    (age, outcome): (Option<u64>, CacheStatus),
-    source: Source<'_>,
-) -> Result<Streamed, Aborted> {
-    let begun = begin(sender, options, head, length, (age, outcome));
-    carry(worker, sender, options, begun, source).await
-}
-
-/// What has been sent of a response, and how its body is framed.
-pub(crate) type Begun = (After, Sent, Framing);
-
-/// Begins a response with a head, and its lines as HTTP/1.1 writes them where they are kept so. The
-/// head leaves with what is sent next.
-pub(crate) fn begin(
-    sender: &mut Sender<'_>,
-    options: AnswerOptions,
-    (head, wire): (&ResponseHead, Option<&Bytes>),
-    length: Option<u64>,
-    (age, outcome): (Option<u64>, CacheStatus),
-) -> Begun {
-    let framing = match (head.status, length, options.version) {
-        _ if options.head_only => Framing::Empty,
-        (204 | 304, ..) => Framing::Empty,
-        (_, Some(length), _) => Framing::Length(length),
-        (_, None, Version::Http11 | Version::Http2) => Framing::Chunked,
-        (_, None, Version::Http10) => Framing::UntilClose,
-    };
-    let after = sender.begin(
-        options,
-        Opening {
-            status: head.status,
-            reason: &head.reason,
-            headers: &head.headers,
-            wire,
-            age,
-            outcome,
-            framing,
-        },
-    );
-    let media_type = MediaType::of(head.headers.get("content-type"));
-    (after, Sent { outcome, status: head.status, body_bytes: 0, media_type }, framing)
-}
-
-/// Sends the body, or the rest of it, as it comes.
+/// Sends the body, or its rest, as it comes.
 pub(crate) async fn carry(
     worker: &Worker,
     sender: &mut Sender<'_>,
     options: AnswerOptions,
-    (after, mut sent, framing): Begun,
+    mut begun: Begun,
     mut source: Source<'_>,
 ) -> Result<Streamed, Aborted> {
     loop {
         match next_or_flush(sender, source.next(worker)).await? {
-            Piece::Data(_) if framing == Framing::Empty => {}
+            Piece::Data(_) if begun.framing == Framing::Empty => {}
             Piece::Data(data) => {
-                sent.body_bytes += data.len() as u64;
+                begun.answered.response.body_bytes += data.len() as u64;
                 sender.body(data).await?;
             }
             Piece::End(trailers) => {
                 let trailers = if options.trailers { trailers } else { Headers::new() };
                 sender.end(&trailers).await?;
-                return Ok(Streamed::Whole(after, sent));
+                return Ok(Streamed::Whole(begun.answered));
             }
             Piece::LeftBehind => {
                 sender.flush().await?;
-                return Ok(Streamed::Part((after, sent, framing)));
+                return Ok(Streamed::LeftBehind(begun));
             }
             Piece::Broken => {
                 worker.counters.add(Counter::CutResponses, 1);

@@ -1,27 +1,38 @@
-//! A GET or HEAD in progress: what every step from the look-up to the answer needs.
+//! A GET or HEAD in progress, and its answers from stored responses.
 
 use crate::answer;
+use crate::answer::stored_body::{SMALL_BODY, StoredBodySource};
 use crate::cache::epoch::Epoch;
+use crate::cache::stored::{CacheKey, Stored, StoredBody};
+use crate::cache::watch::Watch;
 use crate::client::sender::Sender;
 use crate::core::fields::View;
+use crate::request::access::MediaType;
+use crate::request::answered::{
+    Aborted, Answered, Framing, Opening, SendFailure, SentResponse, UnsentRest,
+};
+use crate::request::cache_status::CacheStatus;
+use crate::request::exchange::Wanted;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, After, Sent};
-use crate::request::wanted::Wanted;
 use crate::worker::Worker;
-use foxy_rules::RequestControl;
+use bytes::Bytes;
+use foxy_http::{Headers, ResponseHead};
+use foxy_rules::{Multipart, Part, RequestControl, Span};
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// A request that the cache is asked about, while it is answered.
+/// A GET or HEAD while it is answered.
 pub(crate) struct Transaction<'a, 'client> {
     pub(crate) worker: &'a Rc<Worker>,
     pub(crate) sender: &'a mut Sender<'client>,
     pub(crate) wanted: &'a Wanted<'a>,
-    /// The directives of the request's Cache-Control.
     pub(crate) control: RequestControl,
     /// When the request came.
     pub(crate) came: Epoch,
     /// When the look-up in progress began.
-    pub(crate) epoch: Epoch,
+    pub(crate) looked: Epoch,
+    /// The watch of a look-up that asked the store.
+    pub(crate) store_watch: Option<Watch>,
 }
 
 impl<'a, 'client> Transaction<'a, 'client> {
@@ -32,16 +43,201 @@ impl<'a, 'client> Transaction<'a, 'client> {
     ) -> Self {
         let control = RequestControl::of(&View(&wanted.head.headers));
         let came = worker.shared.cache.epoch(&wanted.key);
-        Self { worker, sender, wanted, control, came, epoch: came }
+        Self { worker, sender, wanted, control, came, looked: came, store_watch: None }
     }
 
     /// Begins another look-up for the same request.
     pub(crate) fn look_again(&mut self) {
-        self.epoch = self.worker.shared.cache.epoch(&self.wanted.key);
+        self.store_watch = None;
+        self.looked = self.worker.shared.cache.epoch(&self.wanted.key);
     }
 
-    /// Answers with an error of the proxy's own.
-    pub(crate) async fn error(&mut self, reason: ErrorReason) -> Result<(After, Sent), Aborted> {
+    /// Watches the URL since the look-up in progress.
+    pub(crate) fn watch(&self) -> Watch {
+        let begin = || self.worker.shared.cache.watch_since(&self.wanted.key, self.looked);
+        self.store_watch.clone().unwrap_or_else(begin)
+    }
+
+    /// Whether the client refuses every response that is stored or being fetched.
+    pub(crate) fn wants_anew(&self) -> bool {
+        self.control.no_cache || self.control.max_age == Some(0)
+    }
+
+    pub(crate) async fn error(&mut self, reason: ErrorReason) -> Result<Answered, Aborted> {
         answer::error(self.worker, self.sender, self.wanted.options, reason).await
     }
+
+    /// Sends 304 for a response with these `fields`, which the client already has.
+    pub(crate) async fn not_modified(
+        &mut self,
+        fields: &Headers,
+        age: u64,
+        outcome: CacheStatus,
+    ) -> Result<Answered, Aborted> {
+        const KEPT: [&str; 8] = [
+            "cache-control",
+            "content-location",
+            "date",
+            "etag",
+            "expires",
+            "vary",
+            "via",
+            "last-modified",
+        ];
+        let mut headers = fields.clone();
+        headers.retain(|name, _| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name)));
+        let opening = Opening {
+            status: 304,
+            reason: b"Not Modified",
+            headers: &headers,
+            wire: None,
+            age: Some(age),
+            outcome,
+            framing: Framing::Empty,
+        };
+        let connection = self.sender.begin(self.wanted.options, opening);
+        self.sender.finish(Bytes::new()).await?;
+        let media_type = MediaType::default();
+        let response = SentResponse { outcome, status: 304, body_bytes: 0, media_type };
+        Ok(Answered { connection, response })
+    }
+
+    /// Sends 416 for a range outside a stored response of `length` bytes.
+    pub(crate) async fn unsatisfiable(
+        &mut self,
+        length: u64,
+        outcome: CacheStatus,
+    ) -> Result<Answered, Aborted> {
+        let mut head = ResponseHead::new(416);
+        head.headers.append("Content-Range", format!("bytes */{length}"));
+        answer::local(self.sender, self.wanted.options, head, outcome, Bytes::new()).await
+    }
+
+    /// Begins a stored response, whole or one range of it; its bytes are left to be sent. A range
+    /// of a stored part must lie within that part.
+    pub(crate) fn begin_stored(
+        &mut self,
+        stored: &Stored,
+        range: Option<Span>,
+        age: u64,
+        outcome: CacheStatus,
+    ) -> UnsentRest {
+        let options = self.wanted.options;
+        // Where in the whole the stored bytes begin, and how long the whole is.
+        let is_part = stored.head.status == 206;
+        let part = is_part.then(|| Part::of(&View(&stored.head.headers))).flatten();
+        let (begin, complete) = part.map_or((0, stored.length), |part| (part.first, part.complete));
+        let (first, end) = range.map_or((0, stored.length), |span| (span.first, span.last + 1));
+        let mut opening = Opening {
+            status: stored.head.status,
+            reason: &stored.head.reason,
+            headers: &stored.head.headers,
+            wire: Some(&stored.wire),
+            age: Some(age),
+            outcome,
+            framing: Framing::Length(end - first),
+        };
+        let of_range;
+        if range.is_some() {
+            let mut headers = without_content_range(&stored.head.headers);
+            let content_range = format!("bytes {first}-{}/{complete}", end - 1);
+            headers.append("Content-Range", content_range);
+            of_range = headers;
+            opening = Opening {
+                status: 206,
+                reason: b"Partial Content",
+                headers: &of_range,
+                wire: None,
+                ..opening
+            };
+        }
+        let is_empty = matches!(opening.status, 204 | 304);
+        if is_empty {
+            opening.framing = Framing::Empty;
+        }
+        let connection = self.sender.begin(options, opening);
+        let body_bytes = if options.head_only || is_empty { 0 } else { end - first };
+        let media_type = MediaType::of(stored.head.headers.get("content-type"));
+        let response = SentResponse { outcome, status: opening.status, body_bytes, media_type };
+        let answered = Answered { connection, response };
+        UnsentRest { at: first - begin, end: end - begin, opened: false, answered }
+    }
+
+    /// Sends a stored response, whole or one range of it.
+    pub(crate) async fn stored(
+        &mut self,
+        stored: Arc<Stored>,
+        range: Option<Span>,
+        age: u64,
+        outcome: CacheStatus,
+    ) -> Result<Answered, SendFailure> {
+        let rest = self.begin_stored(&stored, range, age, outcome);
+        if rest.answered.response.body_bytes == 0 {
+            self.sender.finish(Bytes::new()).await?;
+            return Ok(rest.answered);
+        }
+        if let StoredBody::Whole(body) = &stored.body
+            && body.len() <= SMALL_BODY
+        {
+            let position = |at: u64| usize::try_from(at).unwrap_or(body.len());
+            self.sender.finish(body.slice(position(rest.at)..position(rest.end))).await?;
+            return Ok(rest.answered);
+        }
+        let mut body = StoredBodySource::of(self.worker, stored);
+        body.send(self.worker, self.sender, rest).await?;
+        self.sender.end(&Headers::new()).await?;
+        Ok(rest.answered)
+    }
+
+    /// Sends several ranges of a complete stored response (`multipart/byteranges`, RFC 9110
+    /// §15.3.7.2).
+    pub(crate) async fn stored_ranges(
+        &mut self,
+        stored: Arc<Stored>,
+        layout: &Multipart,
+        age: u64,
+        outcome: CacheStatus,
+    ) -> Result<Answered, SendFailure> {
+        let mut headers = without_content_range(&stored.head.headers);
+        headers.set("Content-Type", layout.content_type());
+        let opening = Opening {
+            status: 206,
+            reason: b"Partial Content",
+            headers: &headers,
+            wire: None,
+            age: Some(age),
+            outcome,
+            framing: Framing::Length(layout.length()),
+        };
+        let connection = self.sender.begin(self.wanted.options, opening);
+        let media_type = MediaType::of(headers.get("content-type"));
+        let body_bytes = layout.length();
+        let response = SentResponse { outcome, status: 206, body_bytes, media_type };
+        let answered = Answered { connection, response };
+        let key = CacheKey::new(stored.key.clone());
+        let mut body = StoredBodySource::of(self.worker, stored);
+        for (head, span) in layout.parts() {
+            let rest = UnsentRest { at: span.first, end: span.last + 1, opened: true, answered };
+            self.sender.body(Bytes::copy_from_slice(head)).await?;
+            let sent = body.send(self.worker, self.sender, rest).await;
+            if sent.as_ref().is_err_and(SendFailure::is_loss) {
+                // The answer has begun: the client must see that it is not whole.
+                if let StoredBodySource::Parts(_) = body {
+                    self.worker.shared.cache.forget(&key);
+                }
+                return Err(SendFailure::Aborted(Aborted::Source));
+            }
+            sent?;
+        }
+        self.sender.body(layout.end().into()).await?;
+        self.sender.end(&Headers::new()).await?;
+        Ok(answered)
+    }
+}
+
+/// A complete response's own Content-Range means nothing (RFC 9110 §14.4).
+fn without_content_range(fields: &Headers) -> Headers {
+    let mut headers = fields.clone();
+    headers.remove("content-range");
+    headers
 }

@@ -19,9 +19,9 @@ use crate::cache::epoch::{Epoch, Judged, Left};
 use crate::cache::memory::{Cached, MemoryTier};
 use crate::cache::purge::{PurgeBook, Scope, site_of};
 use crate::cache::storage::{PART, Silent, Storage};
-use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
+use crate::cache::stored::{CacheKey, Entry, Placement, Stored, StoredBody, VaryList};
 use crate::cache::stored_form::{encode_response, encode_varies};
-use crate::cache::watch::{By, Groups, Watch};
+use crate::cache::watch::{Groups, Watch, WriteSource};
 use crate::core::counters::{Counter, Counters};
 use crate::core::fields::View;
 use crate::core::hit_source::HitSource;
@@ -43,6 +43,12 @@ pub(crate) enum Found {
     Nothing,
     /// Nothing in memory; the store did not say what it has.
     Unknown,
+}
+
+/// The stored part of a URL's response.
+pub(crate) struct FoundPart {
+    pub(crate) stored: Arc<Stored>,
+    pub(crate) source: HitSource,
 }
 
 /// A look-up in memory alone.
@@ -140,7 +146,8 @@ impl Cache {
     /// the URL's own key, which is watched.
     pub(crate) async fn in_store(
         &self,
-        (base, watch): (&CacheKey, &Watch),
+        base: &CacheKey,
+        watch: &Watch,
         mut asked: CacheKey,
         mut list: Option<VaryList>,
         request: &Headers,
@@ -177,15 +184,11 @@ impl Cache {
     }
 
     /// The part of a URL's response that is stored, if one is, and where it was found.
-    pub(crate) async fn part(
-        &self,
-        base: &CacheKey,
-        counters: &Counters,
-    ) -> Option<(Arc<Stored>, HitSource)> {
+    pub(crate) async fn part(&self, base: &CacheKey, counters: &Counters) -> Option<FoundPart> {
         let (key, watch) = (base.part(), self.watch(base));
         if let Some(found) = self.held(&key) {
             let Cached::Response(stored) = found else { return None };
-            return Some((stored, HitSource::Memory));
+            return Some(FoundPart { stored, source: HitSource::Memory });
         }
         let Ok(Some(Entry::Response(stored))) = self.storage.as_ref()?.entry(&key, counters).await
         else {
@@ -194,7 +197,7 @@ impl Cache {
         let stored = Arc::new(*stored);
         let usable = self.unpurged(&key, Arc::clone(&stored))?;
         self.remember(base, &key, &stored, &watch);
-        Some((usable, HitSource::Disk))
+        Some(FoundPart { stored: usable, source: HitSource::Disk })
     }
 
     fn remember(&self, base: &CacheKey, key: &CacheKey, stored: &Arc<Stored>, watch: &Watch) {
@@ -210,26 +213,24 @@ impl Cache {
     }
 
     /// Adds a response of a URL, unless that was invalidated since the fetch began, or has a
-    /// response of a fetch that began after it; purges since then hold for it. `list` is set for a
-    /// variant, with whether it is new and must be stored too.
+    /// response of a fetch that began after it; purges since then hold for it.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
-        key: &CacheKey,
+        placement: &Placement,
         stored: &Arc<Stored>,
-        list: Option<(&VaryList, bool)>,
-        by: By<'_>,
+        source: WriteSource<'_>,
         counters: &Arc<Counters>,
     ) {
-        let Watch { epoch, renews, .. } = by.watch;
+        let Placement { key, list, has_new_list } = placement;
+        let Watch { epoch, renews, .. } = source.watch;
         let stored = if stored.begun == epoch.begun {
             Arc::clone(stored)
         } else {
             Arc::new(Stored::clone(stored).begun(epoch.begun))
         };
         let hint = hint(base, &stored);
-        let new_list = list.filter(|(_, new)| *new).map(|(list, _)| list);
-        let turn = by.turn(base, key, new_list.is_some());
+        let turn = source.turn(base, key, *has_new_list);
         let mut group = self.groups.lock(base.hash);
         match group.judge(base.hash, &turn, Some(&stored)) {
             Judged::Write => {}
@@ -243,7 +244,7 @@ impl Cache {
         }
         group.note(base.hash, &turn, || Left::Response(Arc::new(stored.without_body())));
         let replaces = renews.then(|| Scope::url(base));
-        if let Some(list) = new_list {
+        if let Some(list) = list.as_ref().filter(|_| *has_new_list) {
             group.note(base.hash, &turn.of_list(base.hash), || Left::List);
             self.memory.put(base.hash, Cached::Varies(Arc::new((base.text.clone(), list.clone()))));
             if let Some(storage) = &self.storage {

@@ -210,6 +210,22 @@ pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }
 
+/// The place of a response in the cache.
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    pub(crate) key: CacheKey,
+    /// The list that leads to the key of a variant.
+    pub(crate) list: Option<VaryList>,
+    /// Whether the list must be stored too.
+    pub(crate) has_new_list: bool,
+}
+
+impl From<CacheKey> for Placement {
+    fn from(key: CacheKey) -> Self {
+        Self { key, list: None, has_new_list: false }
+    }
+}
+
 /// What is found under a key.
 #[derive(Clone, Debug)]
 pub enum Entry {

@@ -121,7 +121,8 @@ impl Scene {
 
     fn add(&self, body: &'static str, watch: &Watch) {
         let stored = Self::response(&self.url, body);
-        self.cache.add(&self.url, &self.url, &stored, None, watch.fetched(), &self.counters);
+        let placement = self.url.clone().into();
+        self.cache.add(&self.url, &placement, &stored, watch.fetched(), &self.counters);
     }
 
     fn purge(&self, strength: Strength) {
@@ -139,7 +140,7 @@ impl Scene {
             InMemory::Found(found) => found,
             InMemory::Ask(key, list) => {
                 self.cache
-                    .in_store((&self.url, &self.watch()), key, list, request, &self.counters)
+                    .in_store(&self.url, &self.watch(), key, list, request, &self.counters)
                     .await
             }
         };
@@ -190,7 +191,8 @@ async fn a_record_of_another_url_is_a_miss() {
     let other = CacheKey { text: Bytes::from_static(b"http://b/"), hash: scene.url.hash };
     let stored = Scene::response(&other, "theirs");
     let watch = scene.cache.watch(&other);
-    scene.cache.add(&other, &other, &stored, None, watch.fetched(), &scene.counters);
+    let placement = other.clone().into();
+    scene.cache.add(&other, &placement, &stored, watch.fetched(), &scene.counters);
     assert_eq!(scene.body().await, None, "from memory");
     scene.forget_memory();
     assert_eq!(scene.body().await, None, "from the store");
@@ -282,17 +284,11 @@ async fn variants_are_kept_apart_and_an_invalidation_takes_all_of_them() {
     };
     let vary = || Vary::from_names(["accept-language".to_owned()]);
     let add = |language: &str, body: &'static str, in_force: Option<&VaryList>| {
-        let (list, new) = scene.cache.list_for(vary(), in_force);
+        let (list, has_new_list) = scene.cache.list_for(vary(), in_force);
         let key = scene.url.variant(&list, &list.vary.key(&View(&request(language))));
         let (watch, stored) = (scene.watch(), Scene::response(&key, body));
-        scene.cache.add(
-            &scene.url,
-            &key,
-            &stored,
-            Some((&list, new)),
-            watch.fetched(),
-            &scene.counters,
-        );
+        let placement = Placement { key, list: Some(list.clone()), has_new_list };
+        scene.cache.add(&scene.url, &placement, &stored, watch.fetched(), &scene.counters);
         list
     };
     let list = add("en", "hello", None);
@@ -335,7 +331,7 @@ async fn a_soft_purge_makes_stale_and_takes_nothing() {
         InMemory::Ask(key, list) => {
             match scene
                 .cache
-                .in_store((&scene.url, &scene.watch()), key, list, &Headers::new(), &scene.counters)
+                .in_store(&scene.url, &scene.watch(), key, list, &Headers::new(), &scene.counters)
                 .await
             {
                 Found::Response(stored, _) => Some(stored.lifetime),
@@ -351,7 +347,8 @@ async fn a_soft_purge_makes_stale_and_takes_nothing() {
         let (key, body) = (scene.url.text.clone(), StoredBody::Whole(Bytes::new()));
         let watch = scene.watch();
         let stored = Arc::new(Stored::new(key, &head, Policy::default(), times, 0, body));
-        scene.cache.add(&scene.url, &scene.url, &stored, None, watch.fetched(), &scene.counters);
+        let placement = scene.url.clone().into();
+        scene.cache.add(&scene.url, &placement, &stored, watch.fetched(), &scene.counters);
     };
     add();
     assert_eq!(lifetime().await, Some(1_000_000_000));

@@ -92,24 +92,27 @@ impl Watch {
     }
 
     /// A write of what an origin sent.
-    pub(crate) const fn fetched(&self) -> By<'_> {
-        By { watch: self, brings: Brings::Fetched }
+    pub(crate) const fn fetched(&self) -> WriteSource<'_> {
+        WriteSource { watch: self, brings: Brings::Fetched }
     }
 
     /// A write of what the look-up found.
-    pub(crate) const fn found(&self) -> By<'_> {
-        By { watch: self, brings: if self.late { Brings::FoundEarlier } else { Brings::Found } }
+    pub(crate) const fn found(&self) -> WriteSource<'_> {
+        WriteSource {
+            watch: self,
+            brings: if self.late { Brings::FoundEarlier } else { Brings::Found },
+        }
     }
 }
 
 /// Whose write it is.
 #[derive(Clone, Copy)]
-pub(crate) struct By<'a> {
+pub(crate) struct WriteSource<'a> {
     pub(crate) watch: &'a Watch,
     brings: Brings,
 }
 
-impl By<'_> {
+impl WriteSource<'_> {
     /// A write of a response of `base` under `key`, with a new list or without.
     pub(crate) fn turn(self, base: &CacheKey, key: &CacheKey, has_new_list: bool) -> Turn {
         let place = match () {

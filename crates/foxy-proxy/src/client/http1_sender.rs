@@ -1,11 +1,9 @@
 //! Answers as HTTP/1.1 text, in as few writes as the client takes them.
 
 use crate::client::sides::WriteSide;
-use crate::request::answer_options::AnswerOptions;
-use crate::request::opening::{Framing, Opening};
-use crate::request::progress::Progress;
-use crate::request::sent::After;
-use crate::request::sent::{ClientTook, WriteEnd, within};
+use crate::request::answered::{
+    AnswerOptions, ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
+};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_http::encode::{self, ChunkHeader};
 use foxy_http::{Headers, ResponseHead, Version};
@@ -34,7 +32,7 @@ impl<'a> Http1Sender<'a> {
     }
 
     /// Begins an answer. The head leaves with what is sent next.
-    pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> After {
+    pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
         let mut out = if let Some(wire) = opening.wire {
             let mut out = BytesMut::with_capacity(wire.len() + 160);
             out.extend_from_slice(wire);
@@ -189,7 +187,7 @@ impl<'a> Http1Sender<'a> {
 
 /// Puts the end of a head: Age, Cache-Status, framing and Connection. Without the formatting
 /// machinery where that is easy: it runs once an answer.
-fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) -> After {
+fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);
     }
@@ -214,7 +212,7 @@ fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) ->
         (true, Version::Http11 | Version::Http2) => b"\r\n",
     };
     out.put_slice(line);
-    if after { After::Keep } else { After::Close }
+    if after { ConnectionFate::Keep } else { ConnectionFate::Close }
 }
 
 /// Puts a line with a number for a value.

@@ -1,14 +1,13 @@
 //! A client's connection, and what is read from it as HTTP/1.1. What is written to it is in
 //! `http1_sender`.
 
-use crate::client::held_heads::HELD_HEADS;
-use crate::client::held_heads::SMALL_HEAD;
+use crate::client::held_heads::{HELD_HEADS, SMALL_HEAD};
 use crate::client::http1_sender::Http1Sender;
 use crate::client::sides::{ReadSide, WriteSide};
 use crate::core::transport::Transport;
 use crate::core::waiting::{HeldBytes, Waiting};
 use crate::intercept::Inside;
-use crate::request::progress::Progress;
+use crate::request::answered::Progress;
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 use std::cell::RefCell;

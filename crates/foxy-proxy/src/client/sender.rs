@@ -3,11 +3,8 @@
 
 use crate::client::http1_sender::Http1Sender;
 use crate::client::http2::sender::Http2Sender;
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
 use crate::request::cache_status::CacheStatus;
-use crate::request::opening::Opening;
-use crate::request::sent::After;
-use crate::request::sent::{ClientTook, WriteEnd};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::time::Duration;
@@ -20,7 +17,7 @@ pub(crate) enum Sender<'a> {
 
 impl Sender<'_> {
     /// Begins an answer. The head leaves with what is sent next.
-    pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> After {
+    pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
         match self {
             Self::Http1(sender) => sender.begin(options, opening),
             Self::Http2(sender) => sender.begin(opening),

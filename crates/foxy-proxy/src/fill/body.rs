@@ -1,6 +1,5 @@
-//! A fill's body on its way from the origin to the flight's readers and the body writer. Where the
-//! origin breaks off it is asked for the rest, if it has exactly that response still, and the
-//! readers notice nothing. What is done with the head is in the parent module.
+//! Carries the body of a fill from the origin to the readers and the body writer. If the origin
+//! breaks off, asks for the rest of the same response, and readers notice nothing.
 
 use crate::cache::memory::Cached;
 use crate::cache::refusals::NotKept;
@@ -10,7 +9,7 @@ use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::fill::body_writer::{BodyWriter, Kept};
 use crate::fill::outgoing;
-use crate::fill::request::{FillRequest, final_head, known_length};
+use crate::fill::request::{FillRequest, final_head};
 use crate::flight::Flight;
 use crate::flight::keeping::Keeping;
 use crate::upstream::{BodyEvent, UpstreamError, UpstreamExchange};
@@ -21,45 +20,44 @@ use foxy_rules::{Span, StoredTimes};
 use std::future::pending;
 use std::sync::Arc;
 
-/// A fill without readers goes on when at most this many bytes are missing, or one part in twenty
-/// (as Squid's quick_abort does).
-const QUICK_ABORT: u64 = 64 << 10;
+/// A fill without readers goes on if at most this many bytes, or a twentieth of the body, are
+/// missing (as Squid's quick_abort does).
+const QUICK_ABORT_BYTES: u64 = 64 << 10;
 
-/// Times a body that breaks off is asked for again before it is given up. Those that brought a part
-/// do not count.
-const RESUMES: u32 = 3;
+/// Attempts to resume a broken body in a row. An attempt that brought a part starts the count anew.
+const MAX_RESUMES: u32 = 3;
 
-/// What became of the rest of a body that broke off.
+/// The rest of a broken body.
 enum RestOfBody {
-    /// It is on its way.
     Comes(Box<UpstreamExchange>),
     /// The origin gave no answer.
     NotNow,
-    /// The origin has something else, or nothing tells that it has not.
+    /// The origin has another response, or may have.
     Never,
 }
 
-/// A body that is coming.
+/// The body of a response that is being received.
 #[derive(Clone, Copy)]
 pub(crate) struct IncomingBody<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) flight: &'a Flight,
     pub(crate) fill: &'a FillRequest,
-    /// The response's head, as it is stored.
+    /// The head as it is stored.
     pub(crate) head: &'a ResponseHead,
-    /// The body's length, where the origin said it.
+    /// Body bytes, if the origin said so.
     pub(crate) length: Option<u64>,
 }
 
 impl IncomingBody<'_> {
-    /// Carries the body to the readers and the writer. Should the writer keep it no longer,
-    /// `refused` is told. `whole` is told before readers get the last byte of a body whose length
-    /// is known. The writer comes back also of a body that broke off.
+    /// Carries the body to the readers and the writer. Calls `refused` if the writer stops keeping
+    /// it, and `whole` before readers get the last byte of a body of known length. Returns the
+    /// writer of a broken body too.
     pub(crate) async fn carry(
         self,
         mut exchange: UpstreamExchange,
         mut writer: Option<BodyWriter>,
-        (refused, whole): (impl Fn(NotKept), impl Fn(Option<&BodyWriter>)),
+        refused: &impl Fn(NotKept),
+        whole: impl Fn(Option<&BodyWriter>),
     ) -> (Result<Headers, UpstreamError>, Option<BodyWriter>) {
         const WRONG_LENGTH: UpstreamError = UpstreamError::BadResponse(DecodeError::TruncatedBody);
         let Self { worker, flight, length, .. } = self;
@@ -73,7 +71,7 @@ impl IncomingBody<'_> {
             let event = tokio::select! {
                 biased;
                 kept = answer(writer.as_mut()) => {
-                    note(flight, &mut writer, kept, &refused);
+                    note(flight, &mut writer, kept, refused);
                     continue;
                 }
                 event = exchange.next() => event,
@@ -94,7 +92,7 @@ impl IncomingBody<'_> {
                     flight.write(data.clone()).await;
                     if let Some(kept) = &mut writer {
                         let kept = kept.take(&data, flight.needs_what_is_kept()).await;
-                        note(flight, &mut writer, kept, &refused);
+                        note(flight, &mut writer, kept, refused);
                     }
                     continue;
                 }
@@ -110,7 +108,7 @@ impl IncomingBody<'_> {
             };
             breaks = if received - last_break < PART as u64 { breaks + 1 } else { 1 };
             last_break = received;
-            match if breaks <= RESUMES {
+            match if breaks <= MAX_RESUMES {
                 Box::pin(self.rest(received)).await
             } else {
                 RestOfBody::NotNow
@@ -135,17 +133,12 @@ impl IncomingBody<'_> {
             outgoing::for_range(worker, &fill.request, fill.origin.clone(), span, Some(head));
         worker.counters.add(Counter::Forwarded, 1);
         let mut exchange = worker.upstream.exchange(request);
-        let Ok((answer, length)) = final_head(worker, flight, &mut exchange).await else {
+        let Ok(answer) = final_head(worker, flight, &mut exchange).await else {
             return RestOfBody::NotNow;
         };
-        let (known, fields) = (View(&head.headers), View(&answer.headers));
-        let found = slice_answer(
-            span,
-            answer.status,
-            &fields,
-            known_length(length),
-            Some((&known, complete)),
-        );
+        let (known, fields) = (View(&head.headers), View(&answer.head.headers));
+        let known = Some((&known as _, complete));
+        let found = slice_answer(span, answer.head.status, &fields, answer.length, known);
         if !matches!(found, SliceAnswer::Slice(_)) {
             return RestOfBody::Never;
         }
@@ -153,12 +146,11 @@ impl IncomingBody<'_> {
         RestOfBody::Comes(Box::new(exchange))
     }
 
-    /// Leaves what the store has of a body that broke off as slices of its object, for those who
-    /// come later.
+    /// Keeps the stored parts of a broken body as slices of its object, for later requests.
     pub(crate) fn leave_slices(self, writer: &BodyWriter, times: StoredTimes) {
         let Self { worker, fill, head, length, .. } = self;
-        let (number, confirmed) = writer.confirmed_so_far();
-        let Some(length) = length.filter(|_| head.status == 200 && confirmed > 0) else { return };
+        let Keeping::Parts { fill: number, bytes: 1.. } = writer.keeping() else { return };
+        let Some(length) = length.filter(|_| head.status == 200) else { return };
         let key = fill.base.part();
         let cache = &worker.shared.cache;
         let known = matches!(cache.held(&key), Some(Cached::Response(set)) if set.is_of_slices());
@@ -167,11 +159,12 @@ impl IncomingBody<'_> {
         }
         let (policy, body) = (worker.settings().policy(), StoredBody::Parts { fill: number });
         let set = Stored::new(key.text.clone(), head, policy, times, length, body);
-        cache.add(&fill.base, &key, &Arc::new(set), None, fill.watch.fetched(), &worker.counters);
+        let source = fill.watch.fetched();
+        cache.add(&fill.base, &key.into(), &Arc::new(set), source, &worker.counters);
     }
 }
 
-/// Waits for the store's next answer; for ever where none is owed.
+/// Waits for the store's next answer; for ever if none is due.
 async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     match writer {
         Some(writer) => writer.answer().await,
@@ -179,12 +172,10 @@ async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     }
 }
 
-/// Notes whether the writer keeps what comes, and what of it can be read back by now.
+/// Notes whether the writer still keeps the body, and the bytes that can be read back by now.
 fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &impl Fn(NotKept)) {
     match (kept, &*writer) {
-        (Kept::Yes, Some(writer)) => {
-            flight.keep_if(|keeping| keeping.advance(writer.confirmed_so_far()))
-        }
+        (Kept::Yes, Some(writer)) => flight.keep_if(|keeping| keeping.advance(writer.keeping())),
         (Kept::No(why), Some(_)) => {
             refused(why);
             *writer = None;
@@ -194,9 +185,9 @@ fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &
     }
 }
 
-/// Whether to go on without readers: what is to be stored and nearly there.
+/// Whether a fill goes on without readers.
 fn worth_finishing(writer: Option<&BodyWriter>, received: u64, length: Option<u64>) -> bool {
     let Some(length) = length.filter(|_| writer.is_some()) else { return false };
     let missing = length.saturating_sub(received);
-    missing <= QUICK_ABORT || missing <= length / 20
+    missing <= QUICK_ABORT_BYTES || missing <= length / 20
 }

@@ -1,5 +1,5 @@
-//! Collects a body for the cache while it passes: whole if it is small, in parts as it comes if
-//! not.
+//! Collects a body for the cache: a small one whole, a large one in parts as it comes. Limits the
+//! time that the body waits for a slow store.
 
 use crate::cache::Cache;
 use crate::cache::purge::site_of;
@@ -7,8 +7,7 @@ use crate::cache::refusals::NotKept;
 use crate::cache::storage::{PART, Storage, part_key};
 use crate::cache::stored::{CacheKey, StoredBody};
 use crate::core::counters::Counter;
-use crate::fill::patience::Patience;
-use crate::flight::keeping::Needed;
+use crate::flight::keeping::{Keeping, Needed};
 use crate::flight::memory_budget::Collected;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -20,24 +19,31 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Parts of one fill the store may owe an answer for before its body waits for the store.
-const PARTS_WAITING: usize = 16;
+/// Unconfirmed parts of one fill before its body waits for the store.
+const MAX_UNCONFIRMED_PARTS: usize = 16;
 
-/// Bytes that are set aside at once for a body whose length is known.
-const SET_ASIDE: u64 = 64 << 10;
+/// Bytes that are allocated at once for a body of known length.
+const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 
-/// How long a busy store is left alone.
-const BUSY: Duration = Duration::from_millis(5);
+/// The pause before a busy store is asked again.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
+
+/// Parts that the store must confirm before a body may wait for it as long as at first. With a
+/// patience of one second, a store below 16 MiB a second does not store a faster response.
+const PARTS_FOR_FULL_PATIENCE: u32 = 16;
+
+/// The factor on the wait for each part while readers of the flight read it back. Without the store
+/// they would all have to ask the origin, or be cut.
+const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
 /// Whether a writer still keeps the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     Yes,
-    /// For that reason.
     No(NotKept),
 }
 
-/// Collects a body for the cache: whole if it is small, in parts as it comes if not.
+/// Collects the body of one response.
 pub(crate) struct BodyWriter {
     worker: Rc<Worker>,
     key: CacheKey,
@@ -48,28 +54,26 @@ pub(crate) struct BodyWriter {
     parts: u64,
     confirmed: u64,
     length: u64,
-    /// Bytes of the whole body, where the origin said so.
+    /// Bytes of the whole body, if the origin said so.
     announced: Option<u64>,
-    /// Parts in their order that the store has not confirmed.
-    waiting: VecDeque<Owed>,
+    /// Parts that the store has not confirmed, in order.
+    unconfirmed: VecDeque<UnconfirmedPart>,
     patience: Patience,
 }
 
-/// A part that the store owes an answer for.
-struct Owed {
+struct UnconfirmedPart {
     number: u64,
     part: Bytes,
-    answer: Asked,
+    answer: StoreAnswer,
 }
 
-/// Whether the store has been asked to take a part.
-enum Asked {
-    Waits(oneshot::Receiver<Answer>),
-    /// It was busy, and is to be asked again then.
-    Again(Instant),
+enum StoreAnswer {
+    Pending(oneshot::Receiver<Answer>),
+    /// The store was busy. Asks again at this time.
+    AskAgain(Instant),
 }
 
-/// The bytes in memory of about their length, since they may be kept for long.
+/// Copies the bytes if their allocation is much too large, since they may be kept for long.
 fn exact(collected: BytesMut) -> Bytes {
     const UNUSED: usize = 8;
     let is_exact = collected.capacity() <= collected.len() + collected.len() / UNUSED;
@@ -77,7 +81,6 @@ fn exact(collected: BytesMut) -> Bytes {
 }
 
 impl BodyWriter {
-    /// Keeps a body of `announced` bytes, where that is known.
     pub(crate) fn new(
         worker: &Rc<Worker>,
         base: &CacheKey,
@@ -90,13 +93,15 @@ impl BodyWriter {
             hint: PlacementHint { site: site_of(&base.text), ..PlacementHint::default() },
             worker: Rc::clone(worker),
             key: key.clone(),
-            collected: BytesMut::with_capacity(announced.unwrap_or(0).min(SET_ASIDE) as usize),
+            collected: BytesMut::with_capacity(
+                announced.unwrap_or(0).min(MAX_FIRST_ALLOCATION_BYTES) as usize,
+            ),
             held: worker.shared.flights.collected(),
             parts: 0,
             confirmed: 0,
             length: 0,
             announced,
-            waiting: VecDeque::new(),
+            unconfirmed: VecDeque::new(),
             patience: Patience::new(most),
         }
     }
@@ -105,17 +110,17 @@ impl BodyWriter {
         &self.worker.shared.cache
     }
 
-    /// The fill's random number, and how many bytes of its body the store has confirmed to have.
-    pub(crate) const fn confirmed_so_far(&self) -> (u64, u64) {
-        (self.fill, self.confirmed * PART as u64)
+    /// The bytes that the store has confirmed.
+    pub(crate) const fn keeping(&self) -> Keeping {
+        Keeping::Parts { fill: self.fill, bytes: self.confirmed * PART as u64 }
     }
 
     pub(crate) fn is_in_parts(&self) -> bool {
         self.parts > 0
     }
 
-    /// Takes more of the body. It waits for the store where that owes too much, as long as clients
-    /// wait for it.
+    /// Takes more of the body. Waits for the store if too many parts are unconfirmed, up to its
+    /// patience.
     pub(crate) async fn take(&mut self, data: &Bytes, needed: Needed) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
@@ -129,13 +134,13 @@ impl BodyWriter {
                 return Kept::No(reason);
             }
         }
-        while self.waiting.len() > PARTS_WAITING || !self.held.is_within_budget() {
+        while self.unconfirmed.len() > MAX_UNCONFIRMED_PARTS || !self.held.is_within_budget() {
             let begun = Instant::now();
-            if self.waiting.is_empty() {
+            if self.unconfirmed.is_empty() {
                 return self.refused();
             }
             let patience = match needed {
-                Needed::Later => self.patience.left(),
+                Needed::Later => self.patience.left,
                 Needed::ByReaders => self.patience.for_readers(),
             };
             if let Kept::No(reason) = self.answer_within(patience).await {
@@ -148,12 +153,15 @@ impl BodyWriter {
         Kept::Yes
     }
 
-    /// Hands a part to the store.
     fn put(&mut self, part: Bytes) -> Kept {
         let number = self.parts;
         self.parts += 1;
         let Some(answer) = self.ask(number, &part) else { return self.refused() };
-        self.waiting.push_back(Owed { number, part, answer: Asked::Waits(answer) });
+        self.unconfirmed.push_back(UnconfirmedPart {
+            number,
+            part,
+            answer: StoreAnswer::Pending(answer),
+        });
         Kept::Yes
     }
 
@@ -164,18 +172,18 @@ impl BodyWriter {
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
 
-    /// Waits until the store has the oldest part that it owes an answer for; without one, for ever.
-    /// A store that is busy is asked again after a while.
+    /// Waits until the store has the oldest unconfirmed part; for ever if there is none. Asks a busy
+    /// store again after a pause.
     pub(crate) async fn answer(&mut self) -> Kept {
         loop {
-            let Some(oldest) = self.waiting.front_mut() else { return pending().await };
+            let Some(oldest) = self.unconfirmed.front_mut() else { return pending().await };
             let answer = match &mut oldest.answer {
-                Asked::Waits(answer) => answer.await,
-                Asked::Again(when) => {
+                StoreAnswer::Pending(answer) => answer.await,
+                StoreAnswer::AskAgain(when) => {
                     sleep_until(*when).await;
                     let (number, part) = (oldest.number, oldest.part.clone());
-                    let asked = self.ask(number, &part).map(Asked::Waits);
-                    let (Some(asked), Some(oldest)) = (asked, self.waiting.front_mut()) else {
+                    let asked = self.ask(number, &part).map(StoreAnswer::Pending);
+                    let (Some(asked), Some(oldest)) = (asked, self.unconfirmed.front_mut()) else {
                         return self.refused();
                     };
                     oldest.answer = asked;
@@ -186,12 +194,12 @@ impl BodyWriter {
                 Ok(Answer::Stored) => {
                     self.held.give_back(oldest.part.len());
                     self.confirmed += 1;
-                    self.waiting.pop_front();
+                    self.unconfirmed.pop_front();
                     self.patience.earn();
                     return Kept::Yes;
                 }
                 Ok(Answer::Refused(RefusedReason::Busy)) => {
-                    oldest.answer = Asked::Again(Instant::now() + BUSY);
+                    oldest.answer = StoreAnswer::AskAgain(Instant::now() + BUSY_PAUSE);
                 }
                 Ok(_) | Err(_) => return self.refused(),
             }
@@ -210,13 +218,12 @@ impl BodyWriter {
         Kept::No(NotKept::StoreRefused)
     }
 
-    /// Waits until the store has confirmed every part.
     async fn confirmed(&mut self, needed: Needed) -> Kept {
         let patience = match needed {
-            Needed::Later => self.patience.most(),
+            Needed::Later => self.patience.most,
             Needed::ByReaders => self.patience.for_readers(),
         };
-        while !self.waiting.is_empty() {
+        while !self.unconfirmed.is_empty() {
             if let Kept::No(reason) = self.answer_within(patience).await {
                 return Kept::No(reason);
             }
@@ -224,7 +231,8 @@ impl BodyWriter {
         Kept::Yes
     }
 
-    /// The body as it can be found again, and its length; `None` when a part was not stored.
+    /// Waits until the store has confirmed every part. Returns the body as it is stored and its
+    /// length, or `None` if a part was not stored.
     pub(crate) async fn complete(mut self, needed: Needed) -> Option<(StoredBody, u64)> {
         if self.parts == 0 {
             return Some((StoredBody::Whole(exact(self.collected)), self.length));
@@ -232,5 +240,61 @@ impl BodyWriter {
         let last = std::mem::take(&mut self.collected).freeze();
         let kept = self.put(last) == Kept::Yes && self.confirmed(needed).await == Kept::Yes;
         kept.then_some((StoredBody::Parts { fill: self.fill }, self.length))
+    }
+}
+
+/// The time that a body may still wait for its store: a while at once, and longer as the store
+/// confirms parts.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    left: Duration,
+    most: Duration,
+}
+
+impl Patience {
+    const fn new(most: Duration) -> Self {
+        Self { left: most, most }
+    }
+
+    /// For each part that readers of the flight read back.
+    fn for_readers(&self) -> Duration {
+        self.most * PATIENCE_FACTOR_FOR_READERS
+    }
+
+    fn spend(&mut self, waited: Duration) {
+        self.left = self.left.saturating_sub(waited);
+    }
+
+    /// Notes a confirmed part.
+    fn earn(&mut self) {
+        self.left = (self.left + self.most / PARTS_FOR_FULL_PATIENCE).min(self.most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts that a store confirms at one per `pace` before the body stops waiting; at most `parts`.
+    fn confirmed(pace: Duration, parts: u32) -> u32 {
+        let mut patience = Patience::new(Duration::from_secs(1));
+        let mut waits = || {
+            let in_time = pace < patience.left;
+            patience.spend(pace);
+            patience.earn();
+            in_time
+        };
+        (0..parts).take_while(|_| waits()).count() as u32
+    }
+
+    #[test]
+    fn a_body_waits_for_a_store_of_sixteen_mebibytes_a_second_however_long_it_is() {
+        assert_eq!(confirmed(Duration::from_millis(60), 10_000), 10_000);
+        assert_eq!(
+            confirmed(Duration::from_millis(200), 10_000),
+            6,
+            "it waits two seconds at most"
+        );
+        assert_eq!(confirmed(Duration::from_secs(2), 10_000), 0);
     }
 }

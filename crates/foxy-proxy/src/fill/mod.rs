@@ -1,46 +1,78 @@
-//! Fetches for the cache. A fetch drives one exchange with an origin, hands the response to the
-//! flight's readers, and stores it.
+//! Fetches for the cache. A fill drives one exchange with an origin, hands the response to the
+//! readers of its flight, and stores it.
 
 pub(crate) mod body;
 pub(crate) mod body_writer;
-pub(crate) mod joined_part;
 pub(crate) mod outgoing;
-pub(crate) mod patience;
 pub(crate) mod request;
 pub(crate) mod stale;
-pub(crate) mod storability;
 pub(crate) mod supersede;
 pub(crate) mod tee;
-pub(crate) mod times;
-pub(crate) mod update_stored;
 
 use crate::cache::refusals::{NotKept, Refused};
-use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
+use crate::cache::stored::{CacheKey, Placement, Stored, StoredBody, strip};
+use crate::cache::watch::Watch;
+use crate::core::counters::Counter;
 use crate::core::fields::View;
+use crate::core::forward_reason::ForwardReason;
 use crate::fill::body::IncomingBody;
 use crate::fill::body_writer::BodyWriter;
 use crate::fill::request::{
-    Ending, FillRequest, final_head, finish, known_length, placed, prepare,
+    Ending, FillRequest, OriginHead, final_head, placed, prepare, why_not_storable,
 };
-use crate::fill::stale::Stale;
-use crate::fill::storability::why_not_storable;
-use crate::fill::supersede::{
-    forget_outdated, forget_rejected, forget_replaced, forget_what_was, vacate_memory,
-};
-use crate::fill::times::Times;
-use crate::flight::keeping::Keeping;
-use crate::flight::keeping::Needed;
-use crate::flight::{Flight, FlightHead, FlightOutcome};
-use crate::upstream::UpstreamExchange;
+use crate::fill::stale::{Miss, Stale, list_of};
+use crate::fill::supersede::{Superseded, forget_rejected, forget_replaced, forget_what_was};
+use crate::flight::flights::Boarding;
+use crate::flight::keeping::{Keeping, Needed};
+use crate::flight::{Flight, FlightHead, FlightOutcome, Piece};
+use crate::request::exchange::{Wanted, can_be_validated};
+use crate::upstream::{UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_base::clock;
-use foxy_http::{BodyLength, Headers, ResponseHead};
+use foxy_http::{Headers, ResponseHead};
 use foxy_rules::validate::is_about;
-use foxy_rules::{Failure, NotStoredReason, StoredTimes};
-use std::cell::Cell;
+use foxy_rules::{NotStoredReason, StoredTimes};
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Starts the fill of a flight.
+pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flight>) {
+    worker.counters.add(Counter::Forwarded, 1);
+    let validated = miss.stale.as_ref().filter(|stale| stale.validate).map(|stale| &*stale.stored);
+    let outgoing = outgoing::for_cache(worker, wanted.head, wanted.origin.clone(), validated);
+    let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
+    let request = FillRequest {
+        request: wanted.head.clone(),
+        origin: wanted.origin.clone(),
+        base: wanted.key.clone(),
+        list: miss.list_in_force().cloned(),
+        stale: miss.stale.clone(),
+        watch: miss.watch.of_flight(flight.epoch),
+        ranged: false,
+    };
+    tokio::task::spawn_local(run(Rc::clone(worker), flight, request, exchange));
+}
+
+/// Refreshes a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is
+/// being fetched already.
+pub(crate) fn refresh(
+    worker: &Rc<Worker>,
+    wanted: &Wanted<'_>,
+    stored: &Arc<Stored>,
+    key: CacheKey,
+    watch: Watch,
+) {
+    let watch = watch.renewing(true);
+    let boarding = worker.shared.board(&wanted.key, None, watch.epoch, |_| true, || None);
+    let Boarding::Leads(flight, reader) = boarding else { return };
+    worker.counters.add(Counter::BackgroundRefreshes, 1);
+    let list = list_of(&wanted.key, stored, &key);
+    let validate = can_be_validated(stored);
+    let stale = Stale::hold(&worker.shared.waiting, Arc::clone(stored), key, validate);
+    let miss = Miss { reason: ForwardReason::Stale, list, stale: Some(stale), watch };
+    start(worker, wanted, &miss, flight);
+    tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
+}
 
 /// Runs a fill to its end.
 pub(crate) async fn run(
@@ -49,167 +81,145 @@ pub(crate) async fn run(
     fill: FillRequest,
     mut exchange: UpstreamExchange,
 ) {
-    let _ending =
-        Ending { worker: Rc::clone(&worker), flight: Arc::clone(&flight), base: fill.base.clone() };
-    let requested = clock::steady();
-    match final_head(&worker, &flight, &mut exchange).await {
+    let mut ending = Ending::of(&worker, &flight, &fill.base);
+    ending.result = match final_head(&worker, &flight, &mut exchange).await {
+        Ok(origin) => receive(&worker, &flight, &fill, origin, exchange).await,
         Err(error) => {
             flight.publish(FlightOutcome::Failed(error));
-            finish(&worker, &flight, &fill.base, Err(error));
+            Err(error)
         }
-        Ok((head, length)) => {
-            let times = Times::until_now(requested);
-            answered(&worker, &flight, fill, exchange, (head, length), times).await;
-        }
-    }
+    };
 }
 
-/// Goes on with the answer that came.
-pub(crate) async fn answered(
+/// Receives a response, shows it to the readers and stores it. Returns the trailers.
+pub(crate) async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
-    fill: FillRequest,
-    mut exchange: UpstreamExchange,
-    (mut head, length): (ResponseHead, BodyLength),
-    times: Times,
-) {
-    if head.status == 304
+    fill: &FillRequest,
+    mut origin: OriginHead,
+    exchange: UpstreamExchange,
+) -> Result<Headers, UpstreamError> {
+    if origin.head.status == 304
         && let Some(stale) = fill.stale.as_ref().filter(|stale| stale.validate)
     {
-        let outcome = validated(worker, &fill, stale, &head, times);
-        let result = exchange.next().await.map(|_| Headers::new());
-        flight.publish(outcome);
-        return finish(worker, flight, &fill.base, result);
+        let outcome = validated(worker, fill, stale, &origin);
+        return publish_validated(flight, outcome, exchange).await;
     }
-    let initial = times.stored(&View(&head.headers));
-    let (length, status, at) = (known_length(length), head.status, times.received);
-    let refused = |why| worker.shared.refusals.remember(&fill.base, Refused { status, at, why });
-    let not_stored = why_not_stored(worker, &fill, &head, length, times);
-    prepare(&mut head, worker, times.civil);
+    let OriginHead { length, times, .. } = origin;
+    let (stored_times, status) = (times.stored(&View(&origin.head.headers)), origin.head.status);
+    let not_stored = why_not_stored(worker, fill, &origin);
+    let head = &mut origin.head;
+    prepare(head, worker, times.civil);
     strip(&mut head.headers);
-    let (key, list) =
-        placed(&worker.shared.cache, &fill.base, fill.list.as_ref(), &head, &fill.request.headers);
-    let expected = not_stored.is_none().then(|| expected(worker, &fill, &key, &head, initial));
-    let head =
-        expected.as_ref().map_or_else(|| Arc::new(head), |expected| Arc::clone(&expected.head));
-    let shown = FlightHead {
-        head: Arc::clone(&head),
-        length,
-        not_stored,
-        times: initial,
-        key: key.clone(),
-        list: list.as_ref().map(|(list, _)| list.clone()),
-        set: None,
-        stored: expected.clone(),
+    let (cache, list) = (&worker.shared.cache, fill.list.as_ref());
+    let placement = placed(cache, &fill.base, list, head, &fill.request.headers);
+    let expected =
+        not_stored.is_none().then(|| expected(worker, fill, &placement.key, head, stored_times));
+    let head = match &expected {
+        Some(expected) => Arc::clone(&expected.head),
+        None => Arc::new(origin.head),
+    };
+    let refused = |why| {
+        let refused = Refused { status, at: times.received, why };
+        worker.shared.refusals.remember(&fill.base, refused);
     };
     match not_stored {
         Some(why) => {
-            // That the object has no byte in a range says nothing of its other bytes.
+            // That the object has no byte in a range says nothing about its other bytes.
             if !(fill.ranged && status == 416) {
                 refused(why);
             }
             worker.shared.flights.land(fill.base.hash, flight);
-            forget_rejected(worker, &fill, &key, (status, why));
+            forget_rejected(worker, fill, &placement.key, status, why);
         }
-        None => forget_replaced(worker, &fill, (&key, &head), times.received).await,
+        None => forget_replaced(worker, fill, &placement.key, &head, times.received).await,
     }
-    let writer = not_stored.is_none().then(|| BodyWriter::new(worker, &fill.base, &key, length));
-    flight.keep(
-        writer
-            .as_ref()
-            .map(|writer| Keeping::confirmed(writer.confirmed_so_far()))
-            .unwrap_or_default(),
-    );
-    flight.publish(FlightOutcome::Response(Arc::new(shown)));
-    let body = IncomingBody { worker, flight, fill: &fill, head: &head, length };
-    let (new_list, is_gone) =
-        (list.as_ref().is_some_and(|(_, new)| *new), Cell::new(expected.is_none()));
-    let outdated = Outdated { worker, fill: &fill, key: &key, new_list, status, is_gone };
-    let (result, writer) =
-        body.carry(exchange, writer, (&refused, |writer| outdated.let_go(writer))).await;
-    if let (Err(_), None, Some(writer)) = (&result, &list, &writer) {
-        body.leave_slices(writer, initial);
+    let writer =
+        not_stored.is_none().then(|| BodyWriter::new(worker, &fill.base, &placement.key, length));
+    flight.keep(writer.as_ref().map(BodyWriter::keeping).unwrap_or_default());
+    flight.publish(FlightOutcome::Response(Arc::new(FlightHead {
+        head: Arc::clone(&head),
+        length,
+        not_stored,
+        times: stored_times,
+        key: placement.key.clone(),
+        list: placement.list.clone(),
+        set: None,
+        stored: expected.clone(),
+    })));
+    let body = IncomingBody { worker, flight, fill, head: &head, length };
+    let superseded = Superseded::new(worker, fill, &placement, status, expected.is_none());
+    let let_go = |writer: Option<&BodyWriter>| {
+        superseded.let_go(writer.is_none_or(BodyWriter::is_in_parts));
+    };
+    let (result, writer) = body.carry(exchange, writer, &refused, let_go).await;
+    if let (Err(_), None, Some(writer)) = (&result, &placement.list, &writer) {
+        body.leave_slices(writer, stored_times);
     }
-    if let (Some(expected), Ok(_)) = (expected, &result) {
-        if writer.as_ref().is_none_or(BodyWriter::is_in_parts) {
-            outdated.let_go(writer.as_ref());
-            // Readers do not wait until the store has confirmed every part.
-            flight.end(result.clone());
-        }
-        if let Some(kept) = writer
-            && !store(worker, flight, &fill, (&key, list.as_ref()), &expected, kept).await
-        {
-            refused(NotKept::StoreRefused);
-        }
+    let (Some(expected), Ok(_)) = (expected, &result) else { return result };
+    if writer.as_ref().is_none_or(BodyWriter::is_in_parts) {
+        let_go(writer.as_ref());
+        // Readers do not wait until the store has confirmed every part.
+        flight.end(result.clone());
     }
-    finish(worker, flight, &fill.base, result);
+    if let Some(writer) = writer
+        && !store(worker, flight, fill, &placement, &expected, writer).await
+    {
+        refused(NotKept::StoreRefused);
+    }
+    result
 }
 
-/// What a 304 says of a stored response.
+/// Publishes the outcome of a validation once its answer, which has no body, has ended.
+async fn publish_validated(
+    flight: &Flight,
+    outcome: FlightOutcome,
+    mut exchange: UpstreamExchange,
+) -> Result<Headers, UpstreamError> {
+    let result = exchange.next().await.map(|_| Headers::new());
+    flight.publish(outcome);
+    result
+}
+
+/// The outcome of a validation that the origin answered with 304.
 fn validated(
     worker: &Worker,
     fill: &FillRequest,
     stale: &Stale,
-    head: &ResponseHead,
-    times: Times,
+    origin: &OriginHead,
 ) -> FlightOutcome {
-    if !is_about(&View(&head.headers), &View(&stale.stored.head.headers)) {
-        // The origin has something else by now; the next request is not to ask about this again.
+    if !is_about(&View(&origin.head.headers), &View(&stale.stored.head.headers)) {
+        // The origin has another response by now; the next request must not ask about this one.
         worker.shared.cache.forget(&stale.key);
         return FlightOutcome::Unconfirmed;
     }
-    match stale.clone().described(fill.base.clone(), fill.watch.clone()) {
-        Some(described) => {
-            let (fresh, not_stored) =
-                described.confirmed(worker, &fill.request.headers, head, times);
+    match stale.clone().pending_update(fill.base.clone(), fill.watch.clone()) {
+        Some(update) => {
+            let request = &fill.request.headers;
+            let (fresh, not_stored) = update.confirm(worker, request, &origin.head, origin.times);
             FlightOutcome::Revalidated(fresh, not_stored)
         }
         None => FlightOutcome::Unconfirmed,
     }
 }
 
-/// What a response replaces: gone before any reader has the last byte, since a client that has the
-/// whole may tell others.
-struct Outdated<'a> {
-    worker: &'a Worker,
-    fill: &'a FillRequest,
-    key: &'a CacheKey,
-    new_list: bool,
-    status: u16,
-    is_gone: Cell<bool>,
-}
-
-impl Outdated<'_> {
-    fn let_go(&self, writer: Option<&BodyWriter>) {
-        if self.is_gone.replace(true) {
-            return;
-        }
-        let Self { worker, fill, .. } = *self;
-        if writer.is_none_or(BodyWriter::is_in_parts) {
-            forget_outdated(worker, fill, (self.key, self.new_list), self.status);
-        } else {
-            vacate_memory(worker, fill, (self.key, self.new_list));
-        }
-    }
-}
-
-/// Adds what a fill brought to the cache, if all of it was kept; whether it was.
+/// Adds a response to the cache if all of its body was kept. Returns whether it was.
 async fn store(
     worker: &Worker,
     flight: &Flight,
     fill: &FillRequest,
-    (key, list): (&CacheKey, Option<&(VaryList, bool)>),
+    placement: &Placement,
     expected: &Stored,
-    kept: BodyWriter,
+    writer: BodyWriter,
 ) -> bool {
-    let Some((body, length)) = kept.complete(flight.needs_what_is_kept()).await else {
+    let Some((body, length)) = writer.complete(flight.needs_what_is_kept()).await else {
         return false;
     };
     let stored = Arc::new(Stored { length, body, ..expected.clone() });
-    let list = list.map(|(list, new)| (list, *new));
-    worker.shared.cache.add(&fill.base, key, &stored, list, fill.watch.fetched(), &worker.counters);
+    let source = fill.watch.fetched();
+    worker.shared.cache.add(&fill.base, placement, &stored, source, &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
-    // A body that nobody reads back now need not be held for those who take their time.
+    // A body that no reader reads back now need not be held for slow readers.
     let room = match (&stored.body, flight.needs_what_is_kept()) {
         (StoredBody::Whole(body), Needed::ByReaders) => worker.shared.waiting.take(body.len()),
         (StoredBody::Whole(_), Needed::Later) => None,
@@ -220,7 +230,7 @@ async fn store(
     true
 }
 
-/// The response as it will be stored, but for its body.
+/// The response as it will be stored, without its body.
 fn expected(
     worker: &Worker,
     fill: &FillRequest,
@@ -233,24 +243,16 @@ fn expected(
     Arc::new(stored.begun(fill.watch.epoch.begun))
 }
 
-/// Why a response is not stored, if it is not.
-fn why_not_stored(
-    worker: &Worker,
-    fill: &FillRequest,
-    head: &ResponseHead,
-    length: Option<u64>,
-    times: Times,
-) -> Option<NotKept> {
-    let (request, response) = (("GET", &fill.request.headers), (head.status, &head.headers));
-    let reason = why_not_storable(worker, &fill.base, request, response, times.civil);
-    let answers_better = |stale: &Stale| {
-        stale
-            .permit_after(Failure::Status(head.status), &fill.request.headers, times.received)
-            .is_some()
-    };
+fn why_not_stored(worker: &Worker, fill: &FillRequest, origin: &OriginHead) -> Option<NotKept> {
+    let OriginHead { head, length, times } = origin;
+    let (base, request) = (&fill.base, &fill.request.headers);
+    let (status, headers) = (head.status, &head.headers);
+    let reason = why_not_storable(worker, base, "GET", request, status, headers, times.civil);
+    let answers_better =
+        |stale: &Stale| stale.hit_after(Some(status), request, times.received).is_some();
     match reason {
         Some(reason) => Some(NotKept::Rule(reason)),
-        None if fill.ranged && head.status == 416 => Some(NotKept::Rule(NotStoredReason::Partial)),
+        None if fill.ranged && status == 416 => Some(NotKept::Rule(NotStoredReason::Partial)),
         None if fill.stale.as_ref().is_some_and(answers_better) => Some(NotKept::StaleIfError),
         None if length.is_some_and(|length| length > worker.shared.cache.object_limit) => {
             Some(NotKept::TooLarge)

@@ -1,4 +1,4 @@
-//! Requests on their way to an origin: what of a client's request goes on, and what is added.
+//! Builds requests to origins from client requests.
 
 use crate::cache::stored::Stored;
 use crate::core::fields::View;
@@ -13,7 +13,7 @@ use foxy_rules::slice::strong_validator;
 use foxy_rules::upstream_range::range_value;
 use foxy_rules::{RangeSpec, Span, UpstreamRange, Validators, upstream_range};
 
-/// The client's request as it goes on.
+/// The client's request as it is forwarded.
 pub(crate) fn forwarded(
     worker: &Worker,
     head: &RequestHead,
@@ -40,8 +40,8 @@ pub(crate) fn forwarded(
     UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }
 }
 
-/// A GET for the cache: without the client's own conditions and ranges, with those of the stored
-/// response that is to be validated.
+/// A GET for the cache: without the client's conditions and ranges, with the validators of the
+/// `stale` response.
 pub(crate) fn for_cache(
     worker: &Worker,
     head: &RequestHead,
@@ -70,8 +70,8 @@ pub(crate) fn for_cache(
     }
 }
 
-/// A GET of these bytes for the cache: of what `of` is the head of and of nothing else, where that
-/// has a strong validator.
+/// A GET of the bytes `span` for the cache. With a strong validator in `of`: only of the response
+/// with the head `of`.
 pub(crate) fn for_range(
     worker: &Worker,
     head: &RequestHead,
@@ -89,7 +89,7 @@ pub(crate) fn for_range(
     request
 }
 
-/// The same with the question if what is stored is still good.
+/// A GET of the bytes `span` for the cache that validates the stored response.
 pub(crate) fn for_validated_range(
     worker: &Worker,
     head: &RequestHead,
@@ -102,14 +102,14 @@ pub(crate) fn for_validated_range(
     request
 }
 
-/// What a client's Range asks of the origin; `None` without one.
+/// The range to ask the origin for; `None` if the client sent no Range.
 pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
     let mut lines = headers.get_all("range");
     let range = lines.next()?;
     Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
 }
 
-/// Makes of a Range what may go to an origin.
+/// Normalises the Range field.
 fn bound_range(headers: &mut Headers) {
     match asked_range(headers) {
         None | Some(UpstreamRange::Unknown) => {}

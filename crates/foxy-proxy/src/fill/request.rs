@@ -1,7 +1,8 @@
-//! A fetch that fills the cache: what it needs to know, and the steps that all fetches share.
+//! Steps that all fetches for the cache share: the request, the final head, whether and where the
+//! response is stored, and the end of the flight.
 
 use crate::cache::Cache;
-use crate::cache::stored::{CacheKey, VaryList};
+use crate::cache::stored::{CacheKey, Placement, VaryList};
 use crate::cache::watch::Watch;
 use crate::core::fields::View;
 use crate::fill::stale::Stale;
@@ -9,13 +10,15 @@ use crate::flight::Flight;
 use crate::flight::keeping::Keeping;
 use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
-use foxy_base::WallTime;
+use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, Headers, RequestHead, ResponseHead, strip_hop_by_hop};
-use foxy_rules::Vary;
+use foxy_rules::fields::Fields;
+use foxy_rules::storable::Exchange;
+use foxy_rules::{NotStoredReason, Storability, StoredTimes, Vary, storability};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a fill is about.
+/// The request of a fill.
 pub(crate) struct FillRequest {
     /// The client's request, whose fields choose the variant and may forbid storing.
     pub(crate) request: RequestHead,
@@ -24,19 +27,28 @@ pub(crate) struct FillRequest {
     pub(crate) base: CacheKey,
     /// The Vary list in force.
     pub(crate) list: Option<VaryList>,
-    /// What is stored, if that may not answer as it is.
+    /// A stored response that may not answer as it is.
     pub(crate) stale: Option<Stale>,
     pub(crate) watch: Watch,
     /// Whether the origin was asked for a range.
     pub(crate) ranged: bool,
 }
 
-/// Waits for the final head; gives up when the last reader leaves.
+/// The final head of an origin's response.
+pub(crate) struct OriginHead {
+    pub(crate) head: ResponseHead,
+    /// Body bytes, if the origin said so.
+    pub(crate) length: Option<u64>,
+    pub(crate) times: Times,
+}
+
+/// Waits for the final head. Gives up when the last reader leaves.
 pub(crate) async fn final_head(
     worker: &Worker,
     flight: &Flight,
     exchange: &mut UpstreamExchange,
-) -> Result<(ResponseHead, BodyLength), UpstreamError> {
+) -> Result<OriginHead, UpstreamError> {
+    let requested = clock::steady();
     loop {
         if flight.is_deserted() {
             return Err(UpstreamError::NoResponse);
@@ -51,55 +63,14 @@ pub(crate) async fn final_head(
             HeadEvent::Interim(head) => flight.interim(head),
             HeadEvent::Final(head, length) => {
                 worker.count_response(head.version);
-                return Ok((head, length));
+                let times = Times::until_now(requested);
+                return Ok(OriginHead { head, length: known_length(length), times });
             }
         }
     }
 }
 
-/// Ends a flight whose fill stops without a word, as a panic or the end of its worker would make
-/// it, so that no reader waits for ever. A flight that has ended stays as it ended.
-pub(crate) struct Ending {
-    pub(crate) worker: Rc<Worker>,
-    pub(crate) flight: Arc<Flight>,
-    pub(crate) base: CacheKey,
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        finish(&self.worker, &self.flight, &self.base, Err(UpstreamError::NoResponse));
-    }
-}
-
-pub(crate) fn finish(
-    worker: &Worker,
-    flight: &Arc<Flight>,
-    base: &CacheKey,
-    result: Result<Headers, UpstreamError>,
-) {
-    worker.shared.flights.land(base.hash, flight);
-    flight.end(result);
-    flight.keep_if(Keeping::end);
-}
-
-/// The key a response is stored under, and the list that leads to it, if its Vary names any field,
-/// with whether that is new.
-pub(crate) fn placed(
-    cache: &Cache,
-    base: &CacheKey,
-    in_force: Option<&VaryList>,
-    head: &ResponseHead,
-    request: &Headers,
-) -> (CacheKey, Option<(VaryList, bool)>) {
-    let vary = Vary::of(&View(&head.headers)).unwrap_or_default();
-    if vary.is_empty() {
-        return (base.clone(), None);
-    }
-    let (list, new) = cache.list_for(vary, in_force);
-    (base.variant(&list, &list.vary.key(&View(request))), Some((list, new)))
-}
-
-/// Bytes of a body, where the origin said so.
+/// Body bytes, if the origin said so.
 pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
     match length {
         BodyLength::Length(bytes) => Some(bytes),
@@ -108,11 +79,129 @@ pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
     }
 }
 
-/// Makes an origin's head ours: hop-by-hop fields off, Via and a missing Date on.
+/// The times of a request to an origin and of its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// By the steady clock.
+    requested: WallTime,
+    /// By the steady clock.
+    pub(crate) received: WallTime,
+    /// When the answer came by the civil clock, to compare with its dates.
+    pub(crate) civil: WallTime,
+}
+
+impl Times {
+    /// The times of an answer that comes now. `requested` is by the steady clock.
+    pub(crate) fn until_now(requested: WallTime) -> Self {
+        Self { requested, received: clock::steady(), civil: clock::wall() }
+    }
+
+    pub(crate) fn stored(self, response: &(impl Fields + ?Sized)) -> StoredTimes {
+        let took = self.received.0.saturating_sub(self.requested.0);
+        let requested = WallTime(self.civil.0.saturating_sub(took));
+        let times = StoredTimes::new(response, requested, self.civil);
+        StoredTimes { received: self.received, ..times }
+    }
+}
+
+/// Why the response to a request for a URL may not be stored. For a part, `status` is the status of
+/// its whole. `received` is by the civil clock.
+pub(crate) fn why_not_storable(
+    worker: &Worker,
+    base: &CacheKey,
+    method: &str,
+    request: &Headers,
+    status: u16,
+    response: &Headers,
+    received: WallTime,
+) -> Option<NotStoredReason> {
+    let exchange = Exchange {
+        method,
+        target: &base.text,
+        request: &View(request),
+        status,
+        response: &View(response),
+        received,
+        policy: worker.settings().policy(),
+    };
+    match storability(exchange) {
+        Storability::Store => None,
+        Storability::DoNotStore(reason) => Some(reason),
+    }
+}
+
+/// The place of a response in the cache. `in_force` is the Vary list in force.
+pub(crate) fn placed(
+    cache: &Cache,
+    base: &CacheKey,
+    in_force: Option<&VaryList>,
+    head: &ResponseHead,
+    request: &Headers,
+) -> Placement {
+    let vary = Vary::of(&View(&head.headers)).unwrap_or_default();
+    if vary.is_empty() {
+        return base.clone().into();
+    }
+    let (list, has_new_list) = cache.list_for(vary, in_force);
+    let key = base.variant(&list, &list.vary.key(&View(request)));
+    Placement { key, list: Some(list), has_new_list }
+}
+
+/// Removes hop-by-hop fields from an origin's head; adds Via and a missing Date.
 pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
     strip_hop_by_hop(&mut head.headers);
     worker.add_via(head.version, &mut head.headers);
     if !head.headers.contains("date") {
         head.headers.append("Date", worker.http_date(received));
+    }
+}
+
+/// Ends a flight with `result` when the fill ends, also when a panic or the end of its worker drops
+/// the fill, so that no reader waits for ever. A flight that has ended stays as it ended.
+pub(crate) struct Ending {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) flight: Arc<Flight>,
+    /// The key that the flight is known by.
+    pub(crate) key: CacheKey,
+    pub(crate) result: Result<Headers, UpstreamError>,
+}
+
+impl Ending {
+    pub(crate) fn of(worker: &Rc<Worker>, flight: &Arc<Flight>, key: &CacheKey) -> Self {
+        Self {
+            worker: Rc::clone(worker),
+            flight: Arc::clone(flight),
+            key: key.clone(),
+            result: Err(UpstreamError::NoResponse),
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.worker.shared.flights.land(self.key.hash, &self.flight);
+        self.flight.end(self.result.clone());
+        self.flight.keep_if(Keeping::end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_compared_with_the_civil_clock_and_the_age_goes_on_by_the_steady_one() {
+        const DATE: WallTime = WallTime::from_seconds(784_111_777);
+        let steady = WallTime::from_seconds(4_000_000_000);
+        let times = Times {
+            requested: WallTime(steady.0 - 2000),
+            received: steady,
+            civil: WallTime(DATE.0 + 5000),
+        };
+        let fields = [("Date", "Sun, 06 Nov 1994 08:49:37 GMT")];
+        let stored = times.stored(&fields[..]);
+        assert_eq!(stored, StoredTimes { received: steady, initial_age: 5 });
+        assert_eq!(stored.age(WallTime(steady.0 + 7000)), 12);
+        assert_eq!(times.stored(&fields[1..]).initial_age, 2, "the request's time alone");
     }
 }

@@ -1,20 +1,23 @@
-//! A stored response that may not answer as it is, and when it may all the same. It fetches
-//! nothing.
+//! A stored response that needs its origin's word: when it may answer all the same, and the update
+//! that a 304 or an answer to HEAD makes of it.
 
+use crate::cache::Found;
 use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList};
 use crate::cache::watch::Watch;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
-use crate::core::hit_source::HitSource;
 use crate::core::waiting::{HeldBytes, Waiting};
-use crate::fill::update_stored::Described;
+use crate::fill::request::{Times, why_not_storable};
 use crate::flight::event::FlightOutcome;
-use crate::request::cache_status::How;
-use bytes::Bytes;
+use crate::request::cache_status::Hit;
+use crate::upstream::UpstreamError;
+use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
-use foxy_http::Headers;
+use foxy_http::{Headers, ResponseHead};
 use foxy_rules::reuse::may_reuse_after;
-use foxy_rules::{Failure, Permit, RequestControl};
+use foxy_rules::{
+    Failure, HeadSays, NotStoredReason, Policy, RequestControl, Vary, head_says, merges_into_stored,
+};
 use std::sync::Arc;
 
 /// A stored response that the origin is asked about.
@@ -22,16 +25,15 @@ use std::sync::Arc;
 pub(crate) struct Stale {
     pub(crate) stored: Arc<Stored>,
     pub(crate) key: CacheKey,
-    /// Whether the request to the origin carries its validators.
+    /// Whether the request to the origin carries the validators of this response.
     pub(crate) validate: bool,
-    /// The room its body takes; `None` if there was none, so that the body was dropped.
+    /// The reserved memory of the body; `None` if the body was dropped for lack of room.
     held: Option<Arc<HeldBytes>>,
 }
 
 impl Stale {
-    /// Holds a stored response while the origin is asked. A body that has no room in `waiting` is
-    /// dropped: then the response is not validated and answers nobody, but is replaced as any
-    /// other.
+    /// Holds a stored response while the origin is asked. Without room in `waiting` the body is
+    /// dropped: the response is then neither validated nor served, but replaced like any other.
     pub(crate) fn hold(
         waiting: &Waiting,
         stored: Arc<Stored>,
@@ -45,79 +47,197 @@ impl Stale {
         if held.is_some() {
             return Self { stored, key, validate, held };
         }
-        let body = StoredBody::Whole(Bytes::new());
-        Self {
-            stored: Arc::new(Stored { body, ..Stored::clone(&stored) }),
-            key,
-            validate: false,
-            held,
-        }
+        Self { stored: Arc::new(stored.without_body()), key, validate: false, held }
     }
 
-    /// The same for an answer that may describe it anew; `None` without its body.
-    pub(crate) fn described(self, base: CacheKey, watch: Watch) -> Option<Described> {
+    /// Returns `None` if the body was dropped.
+    pub(crate) fn pending_update(self, base: CacheKey, watch: Watch) -> Option<PendingUpdate> {
         let Self { stored, key, held, .. } = self;
-        Some(Described { base, stored, key, watch, _held: held? })
+        Some(PendingUpdate { base, stored, key, watch, _held: held? })
     }
 
-    /// What allows it to answer `request` after its origin failed, and for how many seconds it has
-    /// been stale.
-    pub(crate) fn permit_after(
+    /// The hit that may answer `request` after a failure of the origin. `status` is the status of
+    /// the failure, if the origin answered.
+    pub(crate) fn hit_after(
         &self,
-        failure: Failure,
+        status: Option<u16>,
         request: &Headers,
         now: WallTime,
-    ) -> Option<(u64, Permit)> {
+    ) -> Option<Hit> {
         self.held.as_ref()?;
-        may_reuse_after(failure, &RequestControl::of(&View(request)), self.stored.facts(), now)
+        hit_after(&self.stored, status, request, now)
     }
 }
 
-/// What is known when the origin has to be asked.
+fn hit_after(
+    stored: &Stored,
+    status: Option<u16>,
+    request: &Headers,
+    now: WallTime,
+) -> Option<Hit> {
+    let failure = status.map_or(Failure::Unreachable, Failure::Status);
+    let control = RequestControl::of(&View(request));
+    let (stale_by, permit) = may_reuse_after(failure, &control, stored.facts(), now)?;
+    Some(Hit::fallback(status, stale_by, permit))
+}
+
+/// A look-up that needs the origin.
 pub(crate) struct Miss {
     pub(crate) reason: ForwardReason,
-    /// The Vary list in force.
+    /// The Vary list that the look-up found.
     pub(crate) list: Option<VaryList>,
-    /// What is stored, if anything fits.
     pub(crate) stale: Option<Stale>,
     pub(crate) watch: Watch,
 }
 
 impl Miss {
-    /// Whether the origin is asked if what is stored is still good.
+    /// `validate`: the origin is to confirm the response that was found.
+    pub(crate) fn new(
+        waiting: &Waiting,
+        base: &CacheKey,
+        found: Found,
+        reason: ForwardReason,
+        validate: bool,
+        watch: Watch,
+    ) -> Self {
+        let is_unknown = matches!(found, Found::Unknown);
+        let (list, stale) = match found {
+            Found::Response(stored, key) => {
+                let list = list_of(base, &stored, &key);
+                (list, Some(Stale::hold(waiting, stored, key, validate)))
+            }
+            Found::Varies(list) => (Some(list), None),
+            Found::Nothing | Found::Unknown => (None, None),
+        };
+        let watch = watch.renewing(stale.is_some() || is_unknown);
+        Self { reason, list, stale, watch }
+    }
+
+    /// Whether the origin is asked to confirm the stored response.
     pub(crate) fn validates(&self) -> bool {
         self.stale.as_ref().is_some_and(|stale| stale.validate)
     }
 
-    /// The Vary list that the look-up found, unless another write may have replaced the list since.
+    /// The Vary list, unless another write may have replaced the list since the look-up.
     pub(crate) fn list_in_force(&self) -> Option<&VaryList> {
         self.list.as_ref().filter(|_| !self.watch.late)
     }
 
-    /// What is stored under that URL, for an answer that may describe it anew.
-    pub(crate) fn described(self, base: &CacheKey) -> Option<Described> {
+    pub(crate) fn pending_update(self, base: &CacheKey) -> Option<PendingUpdate> {
         let (base, watch) = (base.clone(), self.watch);
-        self.stale?.described(base, watch)
+        self.stale?.pending_update(base, watch)
     }
 
-    /// What is stored, if it may answer `request` after a flight that came to `outcome`, and how.
+    /// The stored response that may answer `request` after a flight with this `outcome`.
     pub(crate) fn as_hit_after(
         &self,
         request: &Headers,
         outcome: &FlightOutcome,
-    ) -> Option<(&Arc<Stored>, How)> {
-        let (failure, status) = match outcome {
-            FlightOutcome::Failed(error) if error.is_the_origins() => (Failure::Unreachable, None),
-            FlightOutcome::Response(flight) => {
-                (Failure::Status(flight.head.status), Some(flight.head.status))
-            }
+    ) -> Option<(&Arc<Stored>, Hit)> {
+        let status = match outcome {
+            FlightOutcome::Failed(error) if error.is_the_origins() => None,
+            FlightOutcome::Response(flight) => Some(flight.head.status),
             FlightOutcome::Failed(_)
             | FlightOutcome::Revalidated(..)
             | FlightOutcome::Unconfirmed => return None,
         };
         let stale = self.stale.as_ref()?;
-        let (by, permit) = stale.permit_after(failure, request, clock::steady())?;
-        let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
-        Some((&stale.stored, (HitSource::Fallback(status), ttl, Some(permit))))
+        Some((&stale.stored, stale.hit_after(status, request, clock::steady())?))
     }
+}
+
+/// The list that a stored variant was found by.
+pub(crate) fn list_of(base: &CacheKey, stored: &Stored, key: &CacheKey) -> Option<VaryList> {
+    base.list_of(key, Vary::of(&View(&stored.head.headers)).ok()?)
+}
+
+/// A stored response that an answer without a body may update.
+#[derive(Clone)]
+pub(crate) struct PendingUpdate {
+    /// The URL's key.
+    pub(crate) base: CacheKey,
+    pub(crate) stored: Arc<Stored>,
+    pub(crate) key: CacheKey,
+    pub(crate) watch: Watch,
+    /// The reserved memory of the body.
+    _held: Arc<HeldBytes>,
+}
+
+impl PendingUpdate {
+    /// Merges the fields of an answer that confirmed the stored response (RFC 9111 §3.2). Stores
+    /// the result, or returns the reason not to. If the answer forbids storing, the stored response
+    /// is forgotten; if only this request forbids storing, it stays as it was.
+    pub(crate) fn confirm(
+        &self,
+        worker: &Worker,
+        request: &Headers,
+        answer: &ResponseHead,
+        times: Times,
+    ) -> (Arc<Stored>, Option<NotStoredReason>) {
+        let policy = worker.settings().policy();
+        let fresh = Arc::new(freshened(&self.stored, answer, policy, times));
+        let (status, headers) = (fresh.head.status, &fresh.head.headers);
+        let (base, received) = (&self.base, times.civil);
+        let not_stored = why_not_storable(worker, base, "GET", request, status, headers, received);
+        let cache = &worker.shared.cache;
+        let varies = |headers: &Headers| Vary::of(&View(headers)).ok();
+        let varies_otherwise = answer.headers.contains("vary")
+            && varies(&answer.headers) != varies(&self.stored.head.headers);
+        match not_stored {
+            None if !varies_otherwise => {
+                let placement = self.key.clone().into();
+                cache.add(base, &placement, &fresh, self.watch.found(), &worker.counters);
+            }
+            Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
+            // With another Vary, it is good for other requests than those it is stored for.
+            None | Some(_) => cache.outdate(base, &self.key, &self.watch),
+        }
+        (fresh, not_stored)
+    }
+
+    /// The hit that may answer `request` although the origin gave no answer.
+    pub(crate) fn hit_after(&self, error: UpstreamError, request: &Headers) -> Option<Hit> {
+        let hit = hit_after(&self.stored, None, request, clock::steady());
+        hit.filter(|_| error.is_the_origins())
+    }
+
+    /// Applies the answer to a HEAD (RFC 9111 §4.3.5): it updates the same response, outdates
+    /// another, and changes nothing if it does not tell.
+    pub(crate) fn apply_head(
+        &self,
+        worker: &Worker,
+        request: &Headers,
+        answer: &ResponseHead,
+        times: Times,
+    ) {
+        if answer.status != 200 || self.stored.head.status != 200 {
+            return;
+        }
+        let (fields, stored) = (View(&answer.headers), View(&self.stored.head.headers));
+        match head_says(&fields, &stored, self.stored.length) {
+            HeadSays::Same => drop(self.confirm(worker, request, answer, times)),
+            HeadSays::Another => worker.shared.cache.outdate(&self.base, &self.key, &self.watch),
+            HeadSays::Nothing => {}
+        }
+    }
+}
+
+/// A stored response with the fields of an answer that confirmed it.
+fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: Times) -> Stored {
+    let mut head = ResponseHead::clone(&stale.head);
+    let view = View(&answer.headers);
+    let mut seen: Vec<String> = Vec::new();
+    for (name, value) in answer.headers.iter() {
+        let lower = name.to_ascii_lowercase();
+        if lower == "age" || lower == "via" || !merges_into_stored(name, &view) {
+            continue;
+        }
+        if !seen.contains(&lower) {
+            head.headers.remove(name);
+            seen.push(lower);
+        }
+        head.headers.append(name, value);
+    }
+    let initial = times.stored(&view);
+    Stored::new(stale.key.clone(), &head, policy, initial, stale.length, stale.body.clone())
 }

@@ -1,9 +1,8 @@
-//! What a fill's answer makes of what was known of its URL before: forgotten, when it must not come
-//! back. It stores nothing.
+//! Forgets the responses that a fill's answer replaces or outdates, so that they do not come back.
 
 use crate::cache::memory::Cached;
 use crate::cache::refusals::NotKept;
-use crate::cache::stored::{CacheKey, Stored};
+use crate::cache::stored::{CacheKey, Placement, Stored};
 use crate::core::fields::View;
 use crate::fill::request::FillRequest;
 use crate::request::exchange::{Next, decide};
@@ -12,15 +11,17 @@ use foxy_base::WallTime;
 use foxy_http::ResponseHead;
 use foxy_rules::partial::are_of_one;
 use foxy_rules::{NotStoredReason, RequestControl};
+use std::cell::Cell;
 
-/// What asked past a response that was still fresh sees a newer one only once the older one cannot
-/// come back: after a crash it would answer again as if nothing had happened. One that was stale
-/// would be validated again. The same goes for what another fetch has stored under `key` meanwhile,
-/// and for what is known by slices of another representation.
+/// Forgets stored responses that would answer again after a crash, before the client sees the head
+/// of a newer one: a fresh response that the request asked past, a response that another fetch
+/// stored under `key` meanwhile, and slices of another representation. A stale response would be
+/// validated again.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,
-    (key, head): (&CacheKey, &ResponseHead),
+    key: &CacheKey,
+    head: &ResponseHead,
     received: WallTime,
 ) {
     let cache = &worker.shared.cache;
@@ -36,23 +37,23 @@ pub(crate) async fn forget_replaced(
         cache.supersede(&fill.base, key, &fill.watch).await;
     }
     cache.announce(&fill.base, key, &fill.watch);
-    if let Some((set, _)) = cache.part(&fill.base, &worker.counters).await
-        && !are_of_one(&View(&set.head.headers), &View(&head.headers))
+    if let Some(part) = cache.part(&fill.base, &worker.counters).await
+        && !are_of_one(&View(&part.stored.head.headers), &View(&head.headers))
     {
         cache.memory.remove(fill.base.part().hash);
         cache.supersede(&fill.base, &fill.base.part(), &fill.watch).await;
     }
 }
 
-/// Forgets what is stored when the origin, asked about it, gives another response that is not
-/// stored (RFC 9111 §4.3.3: what is stored is not suitable any more), and what an older fetch may
-/// still bring. Not when that speaks of the moment rather than of the resource, or of this client's
-/// request alone.
+/// Forgets the stored response if the origin answers its validation with a response that is not
+/// stored (RFC 9111 §4.3.3), and the response that an older fetch may still bring. Keeps them if
+/// the answer tells of a temporary failure or of this client's request alone.
 pub(crate) fn forget_rejected(
     worker: &Worker,
     fill: &FillRequest,
     key: &CacheKey,
-    (status, why): (u16, NotKept),
+    status: u16,
+    why: NotKept,
 ) {
     let of_the_request = matches!(
         why,
@@ -63,7 +64,7 @@ pub(crate) fn forget_rejected(
                     | NotStoredReason::Partial
             )
     );
-    if is_of_the_moment(status) || of_the_request {
+    if is_temporary(status) || of_the_request {
         return;
     }
     let cache = &worker.shared.cache;
@@ -73,51 +74,77 @@ pub(crate) fn forget_rejected(
     }
 }
 
-const fn is_of_the_moment(status: u16) -> bool {
+const fn is_temporary(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 
-/// Forgets what is stored in whose place a response has come whole that is not kept, or that the
-/// store has not confirmed yet. That the newer one could not be kept makes the older one no better
-/// (RFC 9111 §4.3.3). `new_list` says that no list in force leads to the newer one.
-pub(crate) fn forget_outdated(
-    worker: &Worker,
-    fill: &FillRequest,
-    (key, new_list): (&CacheKey, bool),
+/// The responses that a new one supersedes. They are gone before any reader has the last byte,
+/// since a client that has the whole may tell others.
+pub(crate) struct Superseded<'a> {
+    worker: &'a Worker,
+    fill: &'a FillRequest,
+    placement: &'a Placement,
     status: u16,
-) {
-    if is_of_the_moment(status) {
-        return;
+    is_gone: Cell<bool>,
+}
+
+impl<'a> Superseded<'a> {
+    pub(crate) const fn new(
+        worker: &'a Worker,
+        fill: &'a FillRequest,
+        placement: &'a Placement,
+        status: u16,
+        is_gone: bool,
+    ) -> Self {
+        Self { worker, fill, placement, status, is_gone: Cell::new(is_gone) }
     }
-    let cache = &worker.shared.cache;
-    if new_list && (fill.list.is_some() || fill.watch.late) {
-        // The earlier list leads to what the same request got before.
-        cache.outdate(&fill.base, &fill.base, &fill.watch);
+
+    /// Lets go of them once. `from_store`: the new response is not kept, or the store has not
+    /// confirmed it yet.
+    pub(crate) fn let_go(&self, from_store: bool) {
+        if self.is_gone.replace(true) {
+            return;
+        }
+        if from_store {
+            self.forget_outdated();
+        } else {
+            self.vacate_memory();
+        }
     }
-    if let Some(stale) = &fill.stale {
-        cache.outdate(&fill.base, &stale.key, &fill.watch);
+
+    /// That the newer response could not be kept makes the older one no better (RFC 9111 §4.3.3).
+    fn forget_outdated(&self) {
+        if is_temporary(self.status) {
+            return;
+        }
+        let Self { fill, placement, .. } = self;
+        let (cache, base, watch) = (&self.worker.shared.cache, &fill.base, &fill.watch);
+        if placement.has_new_list && (fill.list.is_some() || watch.late) {
+            // The earlier list leads to the response that this request got before.
+            cache.outdate(base, base, watch);
+        }
+        if let Some(stale) = &fill.stale {
+            cache.outdate(base, &stale.key, watch);
+        }
+        if fill.stale.as_ref().is_none_or(|stale| stale.key != placement.key) {
+            cache.outdate_others(base, &placement.key, watch);
+        }
     }
-    if fill.stale.as_ref().is_none_or(|stale| stale.key != *key) {
-        cache.outdate_others(&fill.base, key, &fill.watch);
+
+    /// Memory will have the new response in a moment. The store let go of fresh responses when the
+    /// head came.
+    fn vacate_memory(&self) {
+        let Self { fill, placement, .. } = self;
+        let stale = fill.stale.as_ref().map(|stale| &stale.key);
+        let list = (placement.has_new_list && fill.list.is_some()).then_some(&fill.base);
+        for key in [stale, list, Some(&placement.key)].into_iter().flatten() {
+            self.worker.shared.cache.vacate(&fill.base, key, &fill.watch);
+        }
     }
 }
 
-/// Takes out of memory what a response replaces that memory will have in a moment. The store let go
-/// of what was fresh when the head came.
-pub(crate) fn vacate_memory(
-    worker: &Worker,
-    fill: &FillRequest,
-    (key, new_list): (&CacheKey, bool),
-) {
-    let stale = fill.stale.as_ref().map(|stale| &stale.key);
-    let list = (new_list && fill.list.is_some()).then_some(&fill.base);
-    for key in [stale, list, Some(key)].into_iter().flatten() {
-        worker.shared.cache.vacate(&fill.base, key, &fill.watch);
-    }
-}
-
-/// Forgets, once a response is stored, why an earlier one was not, and what memory knows of parts
-/// that it is not of: they would answer again when it is gone.
+/// Once a response is stored, forgets the refusal of an earlier one, and parts of another
+/// representation in memory, which would answer again when the response is gone.
 pub(crate) fn forget_what_was(worker: &Worker, base: &CacheKey, stored: &Stored) {
     worker.shared.refusals.forget(base);
     let (cache, key) = (&worker.shared.cache, base.part());

@@ -1,37 +1,32 @@
-//! An answer that passes through to one client and is kept for later ones: to a POST whose answer
-//! is what a GET would give (RFC 9110 §9.3.3), and a part of what a GET would give (RFC 9111 §3.3).
-//! Nobody else reads it while it comes.
+//! Stores an answer while it passes through to one client: the answer to a POST that a GET would get
+//! too (RFC 9110 §9.3.3), and a part of a response (RFC 9111 §3.3). No other request reads it
+//! meanwhile.
 
 use crate::cache::storage::PART;
-use crate::cache::stored::{CacheKey, Stored, VaryList, strip};
+use crate::cache::stored::{CacheKey, Placement, Stored, StoredBody, strip};
 use crate::cache::watch::Watch;
 use crate::core::fields::View;
 use crate::fill::body_writer::{BodyWriter, Kept};
-use crate::fill::joined_part::with_stored;
-use crate::fill::request::placed;
-use crate::fill::storability::why_not_storable;
-use crate::fill::times::Times;
+use crate::fill::request::{OriginHead, placed, why_not_storable};
 use crate::flight::keeping::Needed;
 use crate::worker::Worker;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use foxy_http::{RequestHead, ResponseHead};
 use foxy_rules::partial::are_of_one;
-use foxy_rules::{Part, StoredTimes};
+use foxy_rules::{Part, Policy, StoredTimes};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// An answer that is being kept.
+/// An answer that is being stored.
 pub(crate) struct Tee {
     base: CacheKey,
-    key: CacheKey,
-    list: Option<(VaryList, bool)>,
+    placement: Placement,
     head: ResponseHead,
     times: StoredTimes,
     watch: Watch,
     writer: Option<BodyWriter>,
-    /// Bytes of the body that have not come, where its length is known.
+    /// Bytes of the body that have not come, if its length is known.
     missing: Option<u64>,
-    /// Whether it is the whole of a response or a part.
     kind: TeeKind,
 }
 
@@ -42,56 +37,47 @@ enum TeeKind {
 }
 
 impl Tee {
-    /// Begins to keep an answer of that length, if it may be. `times` are those of the request and
-    /// of the answer's head, which is without hop-by-hop fields already. If the URL was invalidated
-    /// since the `watch` began, it is not kept. A part is stored as its whole would be, if its
-    /// length is the one it says and no request field chose it; larger ones than a record, of which
-    /// few are asked for twice, are not.
+    /// Begins to store an answer, if it may be stored. Its head is without hop-by-hop fields. Drops
+    /// the answer if the URL is invalidated after `watch` began. A part must be storable as its
+    /// whole, have its announced length, fit a record, and not vary.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         base: &CacheKey,
         request: &RequestHead,
-        (head, length): (&ResponseHead, Option<u64>),
-        times: Times,
+        origin: &OriginHead,
         watch: Watch,
     ) -> Option<Self> {
+        let OriginHead { head, length, times } = origin;
         let fields = View(&head.headers);
         let kind = if head.status == 206 { TeeKind::Part } else { TeeKind::Whole };
         if kind == TeeKind::Part {
             let part = Part::of(&fields)?;
             let small = part.length() <= PART as u64;
-            if !small || length != Some(part.length()) || head.headers.contains("vary") {
+            if !small || *length != Some(part.length()) || head.headers.contains("vary") {
                 return None;
             }
         }
-        let asked = (request.method.as_str(), &request.headers);
+        let (method, asked) = (request.method.as_str(), &request.headers);
         let status = if kind == TeeKind::Part { 200 } else { head.status };
-        if why_not_storable(worker, base, asked, (status, &head.headers), times.civil).is_some() {
+        let received = times.civil;
+        if why_not_storable(worker, base, method, asked, status, &head.headers, received).is_some()
+        {
             return None;
         }
         let times = times.stored(&fields);
         let mut head = head.clone();
         strip(&mut head.headers);
         let cache = &worker.shared.cache;
-        let (key, list) = match kind {
+        let placement = match kind {
             TeeKind::Whole => placed(cache, base, None, &head, &request.headers),
-            TeeKind::Part => (base.part(), None),
+            TeeKind::Part => base.part().into(),
         };
-        let writer = Some(BodyWriter::new(worker, base, &key, length));
-        Some(Self {
-            base: base.clone(),
-            key,
-            list,
-            head,
-            times,
-            watch,
-            writer,
-            missing: length,
-            kind,
-        })
+        let writer = Some(BodyWriter::new(worker, base, &placement.key, *length));
+        let (base, missing) = (base.clone(), *length);
+        Some(Self { base, placement, head, times, watch, writer, missing, kind })
     }
 
-    /// Takes more of the body, before the client has it: when the client has all, so has the cache.
+    /// Takes more of the body before the client gets it: when the client has all, so has the cache.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(writer) = &mut self.writer else { return };
         if writer.take(data, Needed::Later).await != Kept::Yes {
@@ -104,37 +90,66 @@ impl Tee {
         }
     }
 
-    /// The body has come whole.
+    /// Stores the answer. Its body has come whole.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(writer) = self.writer.take() else { return };
         let Some((body, length)) = writer.complete(Needed::Later).await else { return };
         let policy = worker.settings().policy();
-        let stored =
-            Stored::new(self.key.text.clone(), &self.head, policy, self.times, length, body);
+        let text = self.placement.key.text.clone();
+        let mut stored = Stored::new(text, &self.head, policy, self.times, length, body);
         let cache = &worker.shared.cache;
-        let (key, stored) = match self.kind {
-            TeeKind::Whole => (self.key.clone(), stored),
-            TeeKind::Part => {
-                let before = cache.part(&self.base, &worker.counters).await;
-                let before = before.as_ref().map(|(stored, _)| &**stored);
-                let same = |before: &&Stored| {
-                    are_of_one(&View(&before.head.headers), &View(&stored.head.headers))
-                };
-                if before.is_some_and(|before| before.is_of_slices() && same(&before)) {
-                    // More is known of the object than this.
-                    return;
-                }
-                with_stored(&self.base, stored, before, policy, PART as u64)
+        let mut placement = self.placement.clone();
+        if self.kind == TeeKind::Part
+            && let Some(before) = cache.part(&self.base, &worker.counters).await
+        {
+            let before = &before.stored;
+            let same = are_of_one(&View(&before.head.headers), &View(&stored.head.headers));
+            if before.is_of_slices() && same {
+                // More is known of the object than this.
+                return;
             }
-        };
-        let list = self.list.as_ref().map(|(list, new)| (list, *new));
-        cache.add(
-            &self.base,
-            &key,
-            &Arc::new(stored),
-            list,
-            self.watch.fetched(),
-            &worker.counters,
-        );
+            if let Some((key, both)) = joined(&self.base, &stored, before, policy, PART as u64) {
+                (placement, stored) = (key.into(), both);
+            }
+        }
+        let source = self.watch.fetched();
+        cache.add(&self.base, &placement, &Arc::new(stored), source, &worker.counters);
     }
+}
+
+/// A new part joined with the stored part, and the key of the result, which may be the whole. Its
+/// header fields are the fields of the new part. Only bodies in memory are joined, up to `limit`
+/// bytes.
+fn joined(
+    base: &CacheKey,
+    new: &Stored,
+    old: &Stored,
+    policy: Policy,
+    limit: u64,
+) -> Option<(CacheKey, Stored)> {
+    let (view, older) = (View(&new.head.headers), View(&old.head.headers));
+    let (part, other) = (Part::of(&view)?, Part::of(&older)?);
+    let both =
+        part.joined(other).filter(|both| both.length() <= limit && are_of_one(&view, &older))?;
+    let (StoredBody::Whole(body), StoredBody::Whole(older)) = (&new.body, &old.body) else {
+        return None;
+    };
+    let mut bytes = BytesMut::zeroed(usize::try_from(both.length()).ok()?);
+    for (part, body) in [(other, older), (part, body)] {
+        let at = usize::try_from(part.first - both.first).ok()?;
+        bytes.get_mut(at..at + body.len())?.copy_from_slice(body);
+    }
+    let mut head = ResponseHead { headers: new.head.headers.clone(), ..ResponseHead::new(200) };
+    head.headers.remove("content-range");
+    let key = if both.is_whole() {
+        base.clone()
+    } else {
+        head = ResponseHead { headers: head.headers, ..ResponseHead::new(206) };
+        let value = format!("bytes {}-{}/{}", both.first, both.last, both.complete);
+        head.headers.append("Content-Range", value);
+        base.part()
+    };
+    let body = StoredBody::Whole(bytes.freeze());
+    let stored = Stored::new(key.text.clone(), &head, policy, new.times, both.length(), body);
+    Some((key, stored))
 }

@@ -31,13 +31,6 @@ pub(crate) struct FlightHead {
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
-impl FlightHead {
-    /// The head, and its lines as HTTP/1.1 writes them where they are kept so.
-    pub(crate) fn lines(&self) -> (&ResponseHead, Option<&Bytes>) {
-        (&self.head, self.stored.as_ref().map(|stored| &stored.wire))
-    }
-}
-
 /// What a flight came to, as far as its head.
 #[derive(Clone, Debug)]
 pub(crate) enum FlightOutcome {

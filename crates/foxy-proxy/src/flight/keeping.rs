@@ -27,21 +27,19 @@ pub(crate) enum Keeping {
 }
 
 impl Keeping {
-    /// The first bytes of the body, as far as the store has confirmed the fill's parts.
-    pub(crate) const fn confirmed((fill, bytes): (u64, u64)) -> Self {
-        Self::Parts { fill, bytes }
-    }
-
-    /// Notes the bytes that the store has confirmed; whether there are more.
-    pub(crate) fn advance(&mut self, (fill, bytes): (u64, u64)) -> bool {
-        let more = matches!(self, Self::Parts { bytes: before, .. } if *before < bytes);
-        if more {
-            *self = Self::confirmed((fill, bytes));
+    /// Takes over `confirmed` if it has more bytes. Returns whether it has.
+    pub(crate) fn advance(&mut self, confirmed: Self) -> bool {
+        let has_more = matches!(
+            (&*self, &confirmed),
+            (Self::Parts { bytes: before, .. }, Self::Parts { bytes, .. }) if before < bytes
+        );
+        if has_more {
+            *self = confirmed;
         }
-        more
+        has_more
     }
 
-    /// Notes that nothing more will be kept; whether that changes anything.
+    /// Notes that no more bytes will be kept. Returns whether that changes anything.
     pub(crate) fn end(&mut self) -> bool {
         let more_was_to_come = matches!(self, Self::Parts { .. });
         if more_was_to_come {

@@ -3,7 +3,7 @@
 //!
 //! What was received is kept while a reader still needs it, at most a window ahead of the slowest;
 //! the first window is kept so that others can join. Who comes later reads what is gone from the
-//! store (`answer::catch_up`) and then joins; a reader that is left behind goes on from there to
+//! store (`answer::rest`) and then joins; a reader that is left behind goes on from there to
 //! the end. A fill without readers is told so and decides for itself whether to go on.
 
 pub(crate) mod event;
@@ -14,8 +14,7 @@ pub(crate) mod state;
 
 use crate::cache::epoch::Epoch;
 pub(crate) use crate::flight::event::{FlightEvent, FlightHead, FlightOutcome, Piece};
-use crate::flight::keeping::Keeping;
-use crate::flight::keeping::Needed;
+use crate::flight::keeping::{Keeping, Needed};
 use crate::flight::memory_budget::MemoryBudget;
 use crate::flight::state::FlightState;
 use crate::upstream::UpstreamError;

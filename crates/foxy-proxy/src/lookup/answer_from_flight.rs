@@ -1,57 +1,98 @@
-//! Answers a GET or HEAD with what its flight came to: a response that others may be reading too, a
-//! stored one that was confirmed, or an error. It starts nothing.
+//! Answers a GET or HEAD from a flight: with the response in flight, with a stored response that
+//! the origin confirmed, or with an error. Starts nothing.
 
-use crate::answer;
-use crate::answer::catch_up;
-use crate::answer::stream::{self, Source, Streamed};
+use crate::answer::rest;
+use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
 use crate::cache::refusals::NotKept;
 use crate::core::fields::View;
-use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
-use crate::flight::{FlightHead, FlightOutcome, Piece, Reader};
-use crate::lookup::result::LookupResult;
-use crate::lookup::serve_stored::serve_stored;
-use crate::request::cache_status::CacheStatus;
+use crate::flight::{FlightEvent, FlightHead, FlightOutcome, Piece, Reader};
+use crate::lookup::serve_stored::serve_or_make_up;
+use crate::request::answered::{Aborted, Answered};
+use crate::request::cache_status::{CacheStatus, Hit};
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, After, Sent};
 use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
 use std::sync::Arc;
 
-/// Answers with what a flight came to. `None` when what was confirmed, or the beginning of what
-/// comes, turned out to be gone, or something else was confirmed.
+/// The use of another request's flight.
+pub(crate) enum Followed {
+    Answered(Answered),
+    /// Its response is not for this request.
+    Unusable,
+    /// Its response needs another request to the origin first (RFC 9111 §4).
+    Stale,
+}
+
+/// Answers from another request's flight, if its response fits this request too.
+pub(crate) async fn follow(
+    transaction: &mut Transaction<'_, '_>,
+    miss: &Miss,
+    reader: &Reader,
+) -> Result<Followed, Aborted> {
+    let outcome = match reader.event(false).await {
+        FlightEvent::Outcome(outcome) => outcome,
+        FlightEvent::Interim(_) => return Ok(Followed::Unusable),
+    };
+    let stands_in = miss.as_hit_after(&transaction.wanted.head.headers, &outcome).is_some();
+    if !stands_in && !fits(transaction, miss, &outcome) {
+        return Ok(Followed::Unusable);
+    }
+    // A fetch that began after this request came answers it, however fresh the response is.
+    if !stands_in
+        && !reader.began_after(transaction.came)
+        && !outcome.may_answer(&transaction.control, clock::steady())
+    {
+        return Ok(Followed::Stale);
+    }
+    let got = answer_from_flight(transaction, miss, reader, outcome, true).await?;
+    Ok(got.map_or(Followed::Unusable, Followed::Answered))
+}
+
+/// Whether the outcome of a flight is for a request that did not begin the flight.
+fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome) -> bool {
+    let wanted = transaction.wanted;
+    match outcome {
+        FlightOutcome::Response(head) if head.not_stored.is_some() => false,
+        FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
+            wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
+        }),
+        // The leader may have asked about another variant.
+        FlightOutcome::Revalidated(stored, None) => {
+            miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
+        }
+        FlightOutcome::Revalidated(_, Some(_)) | FlightOutcome::Unconfirmed => false,
+        FlightOutcome::Failed(_) => true,
+    }
+}
+
+/// Answers with the outcome of a flight. Returns `None` if the confirmed response or the beginning
+/// of the response in flight is gone, or if the origin confirmed another response. `collapsed`:
+/// another request began the flight.
 pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
     reader: &Reader,
     outcome: FlightOutcome,
     collapsed: bool,
-) -> Result<Option<LookupResult>, Aborted> {
-    let wanted = transaction.wanted;
-    if let Some((stored, how)) = miss.as_hit_after(&wanted.head.headers, &outcome)
-        && let Some((after, sent)) = serve_stored(
-            transaction,
-            (Arc::clone(stored), miss.watch.looked()),
-            how,
-            clock::steady(),
-        )
-        .await?
+) -> Result<Option<Answered>, Aborted> {
+    let (looked, now) = (miss.watch.looked(), clock::steady());
+    if let Some((stored, hit)) = miss.as_hit_after(&transaction.wanted.head.headers, &outcome)
+        && let Some(answered) =
+            serve_or_make_up(transaction, Arc::clone(stored), looked, hit, now).await?
     {
-        return Ok(Some(LookupResult::Answered(after, sent)));
+        return Ok(Some(answered));
     }
-    let (after, sent) = match outcome {
-        FlightOutcome::Unconfirmed => return Ok(None),
-        FlightOutcome::Failed(error) => transaction.error(ErrorReason::Upstream(error)).await?,
+    match outcome {
+        FlightOutcome::Unconfirmed => Ok(None),
+        FlightOutcome::Failed(error) => {
+            transaction.error(ErrorReason::Upstream(error)).await.map(Some)
+        }
         FlightOutcome::Revalidated(stored, _) => {
             let now = clock::steady();
-            let ttl = i64::try_from(stored.lifetime).unwrap_or(i64::MAX)
-                - i64::try_from(stored.times.age(now)).unwrap_or(i64::MAX);
-            let how = (HitSource::Revalidated(miss.reason), ttl, None);
-            match serve_stored(transaction, (stored, miss.watch.looked()), how, now).await? {
-                Some(answered) => answered,
-                None => return Ok(None),
-            }
+            let hit = Hit::revalidated(&stored, miss.reason, now);
+            serve_or_make_up(transaction, stored, looked, hit, now).await
         }
         FlightOutcome::Response(head) => {
             let outcome = CacheStatus::Forwarded {
@@ -61,24 +102,19 @@ pub(crate) async fn answer_from_flight(
                 collapsed,
                 detail: head.not_stored.map(NotKept::name),
             };
-            match respond(transaction, reader, &head, outcome).await? {
-                Some(answered) => answered,
-                None => return Ok(None),
-            }
+            respond(transaction, reader, &head, outcome).await
         }
-    };
-    Ok(Some(LookupResult::Answered(after, sent)))
+    }
 }
 
-/// Answers with the response of a flight; `None` when its beginning can no longer be had.
+/// Answers with the response of a flight; `None` if its beginning is gone.
 async fn respond(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
     flight: &FlightHead,
     outcome: CacheStatus,
-) -> Result<Option<(After, Sent)>, Aborted> {
-    let wanted = transaction.wanted;
-    let age = flight.times.age(clock::steady());
+) -> Result<Option<Answered>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
     let (request, head) = (View(&wanted.head.headers), View(&flight.head.headers));
     if evaluate(&request, flight.head.status, &head, clock::wall()) == Conditional::NotModified {
         if flight.not_stored.is_none()
@@ -89,34 +125,18 @@ async fn respond(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );
         }
-        return answer::not_modified(
-            transaction.sender,
-            wanted.options,
-            &flight.head.headers,
-            age,
-            outcome,
-        )
-        .await
-        .map(Some);
+        let age = flight.times.age(clock::steady());
+        return transaction.not_modified(&flight.head.headers, age, outcome).await.map(Some);
     }
     if reader.is_late() {
-        return catch_up::from_beginning(transaction, (reader, flight), outcome).await;
+        return rest::from_beginning(transaction, reader, flight, outcome).await;
     }
-    let (source, how) = (Source::Flight(reader), (Some(age), outcome));
-    match stream::streamed(
-        transaction.worker,
-        transaction.sender,
-        wanted.options,
-        flight.lines(),
-        flight.length,
-        how,
-        source,
-    )
-    .await?
-    {
-        Streamed::Whole(after, sent) => Ok(Some((after, sent))),
-        Streamed::Part(begun) => {
-            catch_up::catch_up(transaction, (reader, flight), begun).await.map(Some)
+    let begun = StreamedHead::of_flight(flight, outcome).begin(transaction.sender, wanted.options);
+    let source = Source::Flight(reader);
+    match stream::carry(worker, transaction.sender, wanted.options, begun, source).await? {
+        Streamed::Whole(answered) => Ok(Some(answered)),
+        Streamed::LeftBehind(begun) => {
+            rest::catch_up(transaction, reader, flight, begun).await.map(Some)
         }
     }
 }

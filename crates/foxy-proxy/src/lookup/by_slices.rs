@@ -1,9 +1,9 @@
-//! Requests for a range of an object that is known, if at all, by aligned slices: answered from
-//! those that are stored, and from the origin slice by slice where they are not. What the client
-//! gets is of one representation, or is cut.
+//! Answers requests for ranges of objects that are not stored whole: from the one stored part, or
+//! from aligned slices, fetching the missing slices from the origin. An answer has bytes of one
+//! representation, or is cut.
 
-use crate::answer;
 use crate::answer::transaction::Transaction;
+use crate::cache::FoundPart;
 use crate::cache::memory::Cached;
 use crate::cache::refusals::NotKept;
 use crate::cache::storage::PART;
@@ -13,128 +13,164 @@ use crate::core::forward_reason::ForwardReason;
 use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
 use crate::lookup::answer_from_flight::answer_from_flight;
-use crate::lookup::result::LookupResult;
-use crate::request::cache_status::CacheStatus;
+use crate::request::answered::{Aborted, Answered, SendFailure};
+use crate::request::cache_status::{CacheStatus, Hit};
 use crate::request::exchange::{Next, decide};
-use crate::request::sent::Aborted;
-use crate::slices::flight::{Ask, Sliced, fetch};
-use crate::slices::rest::name_anew;
-use crate::slices::send::{SentSlices, Start, send};
+use crate::slices::flight::{FetchResult, SliceFetch, fetch};
+use crate::slices::send::{SentSlices, Start, keep_under, send};
 use foxy_base::clock;
 use foxy_rules::slice::slice_of;
-use foxy_rules::{Permit, RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range};
+use foxy_rules::{Part, Permit, RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range};
 use std::sync::Arc;
 
-/// For how many seconds an object is not asked for by slices once its answer could not be kept so.
-const NOT_AGAIN: u64 = 300;
+/// Seconds without another attempt to slice an object whose slices could not be kept.
+const RETRY_SECONDS: u64 = 300;
 
-/// Answers a request for one range. `None` when slices are no way to do it; nothing was sent then.
+/// Answers a request for a range. Returns `None`, with nothing sent, if neither a stored part nor
+/// slices can answer.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
-    (miss, range, known): (&Miss, &UpstreamRange, Option<(Arc<Stored>, HitSource)>),
-) -> Result<Option<LookupResult>, Aborted> {
+    miss: &Miss,
+    range: &UpstreamRange,
+) -> Result<Option<Answered>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let mut known = worker.shared.cache.part(&wanted.key, &worker.counters).await;
+    if let Some(answered) = from_part(transaction, &mut known).await? {
+        return Ok(Some(answered));
+    }
     let UpstreamRange::One(spec) = range else { return Ok(None) };
     if !may_be_sliced(transaction) {
         return Ok(None);
     }
-    let next = |(set, source): (Arc<Stored>, HitSource)| {
-        let next = decide(&transaction.control, &set, clock::steady());
-        (set, next, source)
-    };
-    let (asked, set, reason) = match known.filter(|(set, _)| set.is_of_slices()).map(next) {
-        Some((set, Next::Serve { ttl, permit }, source))
-            if permit != Some(Permit::WhileRevalidate) =>
-        {
-            let start = Start::Stored(source, ttl, permit);
-            return ranged_answer(transaction, miss, set, start).await;
+    let (mut set, mut first, mut reason) = (None, None, miss.reason);
+    if let Some(known) = known.filter(|known| known.stored.is_of_slices()) {
+        match decide(&transaction.control, &known.stored, clock::steady()) {
+            Next::Serve { ttl, permit } if permit != Some(Permit::WhileRevalidate) => {
+                let start = Start::Stored(Hit { source: known.source, ttl, permit });
+                return ranged_answer(transaction, miss, known.stored, start).await;
+            }
+            Next::Serve { .. } | Next::Revalidate(_) => {
+                let RangeAnswer::Part(span) = range_of(transaction, &known.stored) else {
+                    return Ok(None);
+                };
+                (first, set, reason) = (Some(span.first), Some(known.stored), ForwardReason::Stale);
+            }
+            Next::GatewayTimeout | Next::Fetch(_) => {}
         }
-        Some((set, Next::Serve { .. } | Next::Revalidate(_), _)) => {
-            let Some(span) = asked_of(transaction, &set) else { return Ok(None) };
-            (span, Some(set), ForwardReason::Stale)
-        }
-        Some((_, Next::GatewayTimeout | Next::Fetch(_), _)) | None => match *spec {
-            RangeSpec::Span(span) => (span, None, miss.reason),
-            RangeSpec::Suffix(_) => return Ok(None),
-        },
+    }
+    let first = match (first, spec) {
+        (Some(first), _) => first,
+        (None, RangeSpec::Span(span)) => span.first,
+        (None, RangeSpec::Suffix(_)) => return Ok(None),
     };
-    let asked = slice_of(asked.first, PART as u64);
-    let ask = Ask {
-        asked,
+    let slice = SliceFetch {
+        span: slice_of(first, PART as u64),
         set: set.as_ref(),
         validate: set.is_some(),
         alone: false,
         list: miss.list_in_force(),
     };
-    match fetch(transaction, &miss.watch, ask).await {
-        Sliced::Slice(fetched) => {
+    match fetch(transaction, &miss.watch, slice).await {
+        FetchResult::Slice(fetched) => {
             let set = Arc::clone(&fetched.set);
             ranged_answer(transaction, miss, set, Start::Fetched(fetched, reason)).await
         }
-        Sliced::Confirmed(set) => {
-            let now = clock::steady();
-            let ttl = i64::try_from(set.lifetime).unwrap_or(i64::MAX)
-                - i64::try_from(set.times.age(now)).unwrap_or(i64::MAX);
-            let start = Start::Stored(HitSource::Revalidated(reason), ttl, None);
-            ranged_answer(transaction, miss, set, start).await
+        FetchResult::Confirmed(set) => {
+            let hit = Hit::revalidated(&set, reason, clock::steady());
+            ranged_answer(transaction, miss, set, Start::Stored(hit)).await
         }
-        Sliced::Other(reader, outcome, collapsed) => {
-            answer_from_flight(transaction, miss, &reader, outcome, collapsed).await
+        FetchResult::Other(other) => {
+            answer_from_flight(transaction, miss, &other.reader, other.outcome, other.collapsed)
+                .await
         }
-        Sliced::Not => Ok(None),
+        FetchResult::Unusable => Ok(None),
     }
 }
 
-/// Answers with the range that is asked of a set; `None` where that is none, or would take slices
-/// that cannot be had.
+/// Answers a request for a range from a part whose whole was never fetched. Returns `None` if the
+/// part does not hold the range or may not answer; takes it out of `known` if its body is gone.
+async fn from_part(
+    transaction: &mut Transaction<'_, '_>,
+    known: &mut Option<FoundPart>,
+) -> Result<Option<Answered>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let Some(FoundPart { stored, source }) = &*known else { return Ok(None) };
+    if has_own_conditions(transaction) {
+        return Ok(None);
+    }
+    let (source, now) = (*source, clock::steady());
+    let hit = match decide(&transaction.control, stored, now) {
+        Next::Serve { permit: Some(Permit::WhileRevalidate), .. } => return Ok(None),
+        Next::Serve { ttl, permit } => Hit { source, ttl, permit },
+        Next::GatewayTimeout | Next::Revalidate(_) | Next::Fetch(_) => return Ok(None),
+    };
+    let view = View(&stored.head.headers);
+    let Some(part) = Part::of(&view) else { return Ok(None) };
+    let span = match requested_range(&View(&wanted.head.headers), &view, part.complete) {
+        RangeAnswer::Part(span) if part.holds(span.first, span.last) => span,
+        _ => return Ok(None),
+    };
+    let Some(FoundPart { stored, .. }) = known.take() else { return Ok(None) };
+    worker.counters.add(source.counter(), 1);
+    let age = stored.times.age(now);
+    match transaction.stored(stored, Some(span), age, hit.into()).await {
+        Ok(answered) => Ok(Some(answered)),
+        Err(SendFailure::Aborted(aborted)) => Err(aborted),
+        Err(failure) => {
+            worker.shared.cache.forget(&wanted.key.part());
+            if matches!(failure, SendFailure::BodyGone) { Ok(None) } else { Err(Aborted::Source) }
+        }
+    }
+}
+
+/// Answers with the requested range of a set. Returns `None` if the request is not for one range,
+/// or if the range needs slices that cannot be had.
 async fn ranged_answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
     set: Arc<Stored>,
     start: Start,
-) -> Result<Option<LookupResult>, Aborted> {
-    let wanted = transaction.wanted;
-    match requested_range(&View(&wanted.head.headers), &View(&set.head.headers), set.length) {
+) -> Result<Option<Answered>, Aborted> {
+    match range_of(transaction, &set) {
         RangeAnswer::Part(span) => {
             if let Start::Fetched(fetched, _) = &start
                 && !fetched.lasting
-                && span.last > fetched.asked.last
+                && span.last > fetched.span.last
             {
                 return Ok(None);
             }
-            let sent = send(transaction, miss, (set, start), Some(span)).await?;
-            answered(transaction, miss, sent).await
+            send_slices(transaction, miss, set, start, Some(span)).await
         }
         RangeAnswer::Unsatisfiable => {
             let outcome = CacheStatus::Local { detail: "range-not-satisfiable" };
-            let (after, sent) =
-                answer::unsatisfiable(transaction.sender, wanted.options, set.length, outcome)
-                    .await?;
-            Ok(Some(LookupResult::Answered(after, sent)))
+            transaction.unsatisfiable(set.length, outcome).await.map(Some)
         }
         RangeAnswer::Whole | RangeAnswer::Several(_) => Ok(None),
     }
 }
 
-/// Answers what the slices left to answer.
-async fn answered(
+async fn send_slices(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
-    sent: SentSlices,
-) -> Result<Option<LookupResult>, Aborted> {
-    match sent {
-        SentSlices::Answered(after, sent) => Ok(Some(LookupResult::Answered(after, sent))),
-        SentSlices::Other(reader, outcome, collapsed) => {
-            answer_from_flight(transaction, miss, &reader, outcome, collapsed).await
+    set: Arc<Stored>,
+    start: Start,
+    span: Option<Span>,
+) -> Result<Option<Answered>, Aborted> {
+    match send(transaction, miss, set, start, span).await? {
+        SentSlices::Answered(answered) => Ok(Some(answered)),
+        SentSlices::Other(other) => {
+            answer_from_flight(transaction, miss, &other.reader, other.outcome, other.collapsed)
+                .await
         }
         SentSlices::Nothing => Ok(None),
     }
 }
 
-/// Answers a request for the whole from slices of which memory knows, and fetches the others.
+/// Answers a request for the whole from slices that memory knows of, and fetches the missing ones.
 pub(crate) async fn complete(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
-) -> Result<Option<LookupResult>, Aborted> {
+) -> Result<Option<Answered>, Aborted> {
     let Transaction { worker, wanted, .. } = *transaction;
     let cache = &worker.shared.cache;
     let Some(Cached::Response(set)) = cache.held(&wanted.key.part()) else { return Ok(None) };
@@ -145,40 +181,36 @@ pub(crate) async fn complete(
     else {
         return Ok(None);
     };
-    let start = Start::Stored(HitSource::Memory, ttl, None);
-    let sent = send(transaction, miss, (Arc::clone(&set), start), None).await?;
-    let got = answered(transaction, miss, sent).await?;
-    if got.is_some() {
-        name_anew(worker, &wanted.key, &wanted.key, &set, &miss.watch);
+    let start = Start::Stored(Hit { source: HitSource::Memory, ttl, permit: None });
+    let answered = send_slices(transaction, miss, Arc::clone(&set), start, None).await?;
+    if answered.is_some() {
+        keep_under(worker, &wanted.key, &wanted.key, &set, &miss.watch);
     }
-    Ok(got)
+    Ok(answered)
 }
 
-/// Whether slices of what is wanted could be kept, as far as can be said before an origin is asked.
+/// Whether slices of the object could be kept, as far as that is known before the fetch.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;
-    let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
+    let cache = &worker.shared.cache;
     let refused = worker.shared.refusals.last(&wanted.key).filter(|refused| {
         let lasting = matches!(refused.why, NotKept::Rule(_) | NotKept::NoSlices);
-        let lately = clock::steady().seconds() < refused.at.seconds() + NOT_AGAIN;
+        let lately = clock::steady().seconds() < refused.at.seconds() + RETRY_SECONDS;
         lasting && lately && matches!(refused.status, 200 | 206)
     });
     cache.storage().is_some()
         && cache.object_limit >= PART as u64
         && !transaction.control.no_store
-        && !headers.contains("if-none-match")
-        && !headers.contains("if-modified-since")
+        && !has_own_conditions(transaction)
         && refused.is_none()
 }
 
-/// The one range that is asked of an object.
-fn asked_of(transaction: &Transaction<'_, '_>, set: &Stored) -> Option<Span> {
-    match requested_range(
-        &View(&transaction.wanted.head.headers),
-        &View(&set.head.headers),
-        set.length,
-    ) {
-        RangeAnswer::Part(span) => Some(span),
-        RangeAnswer::Whole | RangeAnswer::Several(_) | RangeAnswer::Unsatisfiable => None,
-    }
+fn has_own_conditions(transaction: &Transaction<'_, '_>) -> bool {
+    let headers = &transaction.wanted.head.headers;
+    headers.contains("if-none-match") || headers.contains("if-modified-since")
+}
+
+fn range_of(transaction: &Transaction<'_, '_>, set: &Stored) -> RangeAnswer {
+    let request = View(&transaction.wanted.head.headers);
+    requested_range(&request, &View(&set.head.headers), set.length)
 }

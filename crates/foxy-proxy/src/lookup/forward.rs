@@ -1,39 +1,33 @@
-//! Requests the cache is not asked about: sent on with their bodies, answered as the origin
-//! answers.
+//! Forwards requests with their bodies, and answers as the origin answers.
 
 use crate::answer;
-use crate::answer::stream::{self, Source, Streamed};
+use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
 use crate::client::Receiver;
 use crate::client::io::ReadEnd;
 use crate::client::sender::Sender;
-use crate::core::client_block::ClientBlock;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
-use crate::core::hit_source::HitSource;
 use crate::core::transport::Transport;
 use crate::fill::outgoing;
-use crate::fill::request::prepare;
+use crate::fill::request::{OriginHead, Times, known_length, prepare};
+use crate::fill::stale::PendingUpdate;
 use crate::fill::tee::Tee;
-use crate::fill::times::Times;
-use crate::fill::update_stored::Described;
-use crate::lookup::serve_stored::serve_stored;
-use crate::request::answer_options::AnswerOptions;
+use crate::lookup::serve_stored::serve_or_make_up;
+use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
 use crate::request::cache_status::CacheStatus;
+use crate::request::exchange::Wanted;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, After, Sent};
-use crate::request::wanted::Wanted;
 use crate::upstream::{
-    BodyPiece, BodySender, HeadEvent, Origin, RequestBody, UpstreamError, UpstreamExchange,
+    BodyPiece, BodySender, HeadEvent, RequestBody, UpstreamError, UpstreamExchange,
 };
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{
-    BodyLength, DecodeError, Headers, Method, RequestEvent, RequestHead, ResponseHead, Version,
-    strip_hop_by_hop,
+    BodyLength, DecodeError, Headers, Method, RequestEvent, ResponseHead, Version, strip_hop_by_hop,
 };
 use foxy_rules::invalidate::also_invalidated;
 use foxy_rules::invalidates;
@@ -42,33 +36,27 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request to be sent on.
+/// A request to be forwarded.
 pub(crate) struct Forward<'a> {
-    pub(crate) head: &'a RequestHead,
+    pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) body: BodyLength,
-    pub(crate) origin: Origin,
-    pub(crate) key: CacheKey,
     pub(crate) reason: ForwardReason,
-    pub(crate) options: AnswerOptions,
-    /// Who asks.
-    pub(crate) client: ClientBlock,
-    /// What is stored, if the answer may describe it anew.
-    pub(crate) described: Option<Described>,
+    /// The stored response that the answer may update.
+    pub(crate) update: Option<PendingUpdate>,
 }
 
-/// How it went.
+/// The result of forwarding.
 pub(crate) enum Forwarded {
-    /// Answered; whether the request's body was read to its end.
-    Answered(After, Sent),
-    /// The origin switched protocols: its head, its connection, and what came after the head.
+    Answered(Answered),
+    /// The origin switched protocols: its head, its connection, and the bytes after the head.
     Switched(ResponseHead, Transport, Bytes),
 }
 
-/// A body of HTTP/2 up to this length is read whole before its request is sent on: one whose length
-/// lies reaches no origin.
-const READ_WHOLE: u64 = 16 << 10;
+/// HTTP/2 bodies up to this many bytes are read whole first, so that none with a false length
+/// reaches an origin.
+const MAX_BODY_READ_FIRST: u64 = 16 << 10;
 
-/// What became of the client's body.
+/// How far the client's body was carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pumped {
     Whole,
@@ -76,34 +64,33 @@ enum Pumped {
     Broken,
 }
 
-/// The rule that the client's body broke, for the answer: the exchange only learns that the body
-/// does not come whole.
+/// The rule that the client's body broke. The exchange only learns that the body is not whole.
 type BrokenRule = Cell<Option<DecodeError>>;
 
-/// Sends a request on and its answer back. The body and the answer travel at the same time.
+/// Forwards a request and sends the answer back. Body and answer travel at the same time.
 pub(crate) async fn forward(
     worker: &Rc<Worker>,
     receiver: &mut Receiver<'_>,
     sender: &mut Sender<'_>,
     request: Forward<'_>,
 ) -> Result<Forwarded, Aborted> {
-    let early = match early(receiver, &request, worker.settings().client_read).await {
+    let wanted = request.wanted;
+    let limit = worker.settings().client_read;
+    let early = match read_early(receiver, &request, limit).await {
         Ok(early) => early,
         Err(ReadEnd::Malformed(error)) => {
-            let options = AnswerOptions { keep: false, ..request.options };
+            let options = AnswerOptions { keep: false, ..wanted.options };
             let reason = ErrorReason::Malformed(error);
-            let (after, sent) = answer::error(worker, sender, options, reason).await?;
-            return Ok(Forwarded::Answered(after, sent));
+            return answer::error(worker, sender, options, reason).await.map(Forwarded::Answered);
         }
         Err(_) => return Err(Aborted::Client),
     };
     worker.counters.add(Counter::Forwarded, 1);
     let (pieces, body) = RequestBody::channel(request.body);
-    let outgoing = outgoing::forwarded(worker, request.head, request.origin.clone(), body);
-    let exchange = worker.upstream.exchange(outgoing).asked_by(request.client);
+    let outgoing = outgoing::forwarded(worker, wanted.head, wanted.origin.clone(), body);
+    let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
     let broken_rule = BrokenRule::default();
-    let pieces = (pieces, request.body);
-    let pump = pump((early, receiver), pieces, worker.settings().client_read, &broken_rule);
+    let pump = pump(early, receiver, pieces, request.body, limit, &broken_rule);
     let respond = respond(worker, sender, &request, exchange, &broken_rule);
     tokio::pin!(pump, respond);
     let mut pumped = None;
@@ -114,26 +101,26 @@ pub(crate) async fn forward(
         }
     };
     match result? {
-        // What is left of the body would be read as the next request.
-        Forwarded::Answered(_, sent) if pumped != Some(Pumped::Whole) => {
-            Ok(Forwarded::Answered(After::Close, sent))
+        // The unread rest of the body would be read as the next request.
+        Forwarded::Answered(answered) if pumped != Some(Pumped::Whole) => {
+            let connection = ConnectionFate::Close;
+            Ok(Forwarded::Answered(Answered { connection, ..answered }))
         }
         forwarded => Ok(forwarded),
     }
 }
 
-/// What of a body is read before the origin hears of it: a small one of HTTP/2, unless its client
-/// waits to be asked for it.
-async fn early(
+/// Reads a small HTTP/2 body before the origin hears of it, unless its client waits for 100.
+async fn read_early(
     receiver: &mut Receiver<'_>,
     request: &Forward<'_>,
     limit: Duration,
 ) -> Result<Vec<RequestEvent>, ReadEnd> {
     let mut early = Vec::new();
-    let is_small = matches!(request.body, BodyLength::Length(1..=READ_WHOLE));
+    let is_small = matches!(request.body, BodyLength::Length(1..=MAX_BODY_READ_FIRST));
     if !is_small
         || matches!(receiver, Receiver::Http1(_))
-        || request.head.headers.contains("expect")
+        || request.wanted.head.headers.contains("expect")
     {
         return Ok(early);
     }
@@ -143,11 +130,13 @@ async fn early(
     Ok(early)
 }
 
-/// Carries the client's body to the exchange. A malformed body is noted before the exchange can
-/// learn of it: the piece that completes a body of known length waits for the end of the request.
+/// Carries the client's body to the exchange. The piece that completes a body of known length waits
+/// for the end of the request, so that a broken rule is noted before the exchange can learn of it.
 async fn pump(
-    (early, receiver): (Vec<RequestEvent>, &mut Receiver<'_>),
-    (pieces, length): (BodySender, BodyLength),
+    early: Vec<RequestEvent>,
+    receiver: &mut Receiver<'_>,
+    pieces: BodySender,
+    length: BodyLength,
     limit: Duration,
     broken_rule: &BrokenRule,
 ) -> Pumped {
@@ -173,8 +162,7 @@ async fn pump(
                 continue;
             }
             Ok(RequestEvent::End) => {
-                // An exchange that has all it wants has closed its end; the body is whole all the
-                // same.
+                // A send fails if the exchange has all it wants; the body is whole all the same.
                 if let Some(data) = last {
                     let _ = pieces.send(BodyPiece::Data(data)).await;
                 }
@@ -203,16 +191,16 @@ async fn respond(
     mut exchange: UpstreamExchange,
     broken_rule: &BrokenRule,
 ) -> Result<Forwarded, Aborted> {
-    let (requested, watch) = (clock::steady(), worker.shared.cache.watch(&request.key));
-    let (mut head, length) = match final_head(sender, request.options, &mut exchange).await? {
+    let wanted = request.wanted;
+    let (requested, watch) = (clock::steady(), worker.shared.cache.watch(&wanted.key));
+    let (mut head, length) = match final_head(sender, wanted.options, &mut exchange).await? {
         Ok(found) => found,
         Err(error) => {
-            if let Some((after, sent)) = stand_in(worker, sender, request, error).await? {
-                return Ok(Forwarded::Answered(after, sent));
+            if let Some(answered) = stand_in(worker, sender, request, error).await? {
+                return Ok(Forwarded::Answered(answered));
             }
-            let (options, reason) = refusal(request.options, error, broken_rule);
-            let (after, sent) = answer::error(worker, sender, options, reason).await?;
-            return Ok(Forwarded::Answered(after, sent));
+            let (options, reason) = refusal(wanted.options, error, broken_rule);
+            return answer::error(worker, sender, options, reason).await.map(Forwarded::Answered);
         }
     };
     worker.count_response(head.version);
@@ -220,57 +208,45 @@ async fn respond(
         let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Aborted::Source) };
         return Ok(Forwarded::Switched(head, stream, rest));
     }
-    if invalidates(request.head.method.as_str(), head.status) {
-        invalidate(worker, request, &head).await;
+    if invalidates(wanted.head.method.as_str(), head.status) {
+        invalidate(worker, &wanted.key, &head).await;
     }
     let times = Times::until_now(requested);
-    if let Some(described) = &request.described {
-        described.seen(worker, &request.head.headers, &head, times);
+    if let Some(update) = &request.update {
+        update.apply_head(worker, &wanted.head.headers, &head, times);
     }
     prepare(&mut head, worker, times.civil);
-    let length = match length {
-        BodyLength::Length(bytes) => Some(bytes),
-        BodyLength::None => Some(0),
-        _ => None,
-    };
-    if !request.options.head_only && head.status != 304 {
+    if !wanted.options.head_only && head.status != 304 {
         head.headers.remove("content-length");
     }
-    let watch = match (&request.head.method, head.status) {
-        // The request itself has just invalidated what was there.
-        (Method::Post, 200) if !worker.claims_to_be_forwarded(request.head) => Some(watch.again()),
+    let watch = match (&wanted.head.method, head.status) {
+        // The request itself has just invalidated the stored response.
+        (Method::Post, 200) if !worker.claims_to_be_forwarded(wanted.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
         _ => None,
     };
-    let key = &request.key;
-    let mut tee = watch
-        .and_then(|watch| Tee::begin(worker, key, request.head, (&head, length), times, watch));
+    let origin = OriginHead { head, length: known_length(length), times };
+    let mut tee =
+        watch.and_then(|watch| Tee::begin(worker, &wanted.key, wanted.head, &origin, watch));
     let outcome = CacheStatus::Forwarded {
         reason: request.reason,
-        status: Some(head.status),
+        status: Some(origin.head.status),
         stored: tee.is_some(),
         collapsed: false,
         detail: None,
     };
+    let (head, length) = (&origin.head, origin.length);
+    let begun =
+        StreamedHead { head, wire: None, length, age: None, outcome }.begin(sender, wanted.options);
     let source = Source::Exchange(&mut exchange, tee.as_mut());
-    match stream::streamed(
-        worker,
-        sender,
-        request.options,
-        (&head, None),
-        length,
-        (None, outcome),
-        source,
-    )
-    .await?
-    {
-        Streamed::Whole(after, sent) => Ok(Forwarded::Answered(after, sent)),
-        Streamed::Part(..) => Err(Aborted::Source),
+    match stream::carry(worker, sender, wanted.options, begun, source).await? {
+        Streamed::Whole(answered) => Ok(Forwarded::Answered(answered)),
+        Streamed::LeftBehind(_) => Err(Aborted::Source),
     }
 }
 
-/// How a request without a response is answered. After a body that did not come whole, no further
-/// request can be told from its rest.
+/// The answer to a request without a response. After a broken body the connection closes: its rest
+/// would be read as a request.
 fn refusal(
     options: AnswerOptions,
     error: UpstreamError,
@@ -283,25 +259,18 @@ fn refusal(
     (AnswerOptions { keep: false, ..options }, reason)
 }
 
-/// Answers with what is stored, if the origin's failure allows that.
+/// Answers with the stored response, if that may replace the origin's failure.
 async fn stand_in(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
     request: &Forward<'_>,
     error: UpstreamError,
-) -> Result<Option<(After, Sent)>, Aborted> {
-    let Some(described) = &request.described else { return Ok(None) };
-    let Some((by, permit)) = described.permit_after(error, &request.head.headers) else {
-        return Ok(None);
-    };
-    let (head, options, client) = (request.head, request.options, request.client);
-    let wanted =
-        Wanted { head, origin: request.origin.clone(), key: request.key.clone(), options, client };
-    let ttl = -i64::try_from(by).unwrap_or(i64::MAX);
-    let how = (HitSource::Fallback(None), ttl, Some(permit));
-    let stored = (Arc::clone(&described.stored), described.watch.looked());
-    let mut transaction = Transaction::begin(worker, sender, &wanted);
-    serve_stored(&mut transaction, stored, how, clock::steady()).await
+) -> Result<Option<Answered>, Aborted> {
+    let Some(update) = &request.update else { return Ok(None) };
+    let Some(hit) = update.hit_after(error, &request.wanted.head.headers) else { return Ok(None) };
+    let mut transaction = Transaction::begin(worker, sender, request.wanted);
+    let (stored, looked) = (Arc::clone(&update.stored), update.watch.looked());
+    serve_or_make_up(&mut transaction, stored, looked, hit, clock::steady()).await
 }
 
 /// Waits for the final head and passes on what comes before it.
@@ -336,10 +305,10 @@ pub(crate) async fn interim(
     Ok(sender.head(&head).await?)
 }
 
-async fn invalidate(worker: &Worker, request: &Forward<'_>, head: &ResponseHead) {
+async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
     let cache = &worker.shared.cache;
-    cache.invalidate(&request.key, &worker.counters).await;
-    let Ok(base) = std::str::from_utf8(&request.key.text) else { return };
+    cache.invalidate(key, &worker.counters).await;
+    let Ok(base) = std::str::from_utf8(&key.text) else { return };
     for other in also_invalidated(&View(&head.headers), base) {
         cache.invalidate(&CacheKey::new(other), &worker.counters).await;
     }

@@ -1,92 +1,97 @@
-//! A stored response that may answer: as a 304, a range, or all of it, even when the store has lost
-//! a part of it.
+//! Serves a stored response: as a 304, as ranges, or whole. Makes up for a body that the store has
+//! lost.
 
-use crate::answer;
-use crate::answer::multipart;
-use crate::answer::resume;
+use crate::answer::rest::resume;
 use crate::answer::transaction::Transaction;
 use crate::cache::epoch::Epoch;
 use crate::cache::stored::{CacheKey, Stored, StoredBody};
 use crate::cache::watch::Watch;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
-use crate::request::cache_status::{CacheStatus, How};
-use crate::request::sent::{Aborted, After, Sent, Short};
-use crate::request::wanted::Wanted;
-use crate::slices::rest;
+use crate::request::answered::{Aborted, Answered, SendFailure};
+use crate::request::cache_status::{CacheStatus, Hit};
+use crate::request::exchange::Wanted;
+use crate::slices::send::{left_of, send_rest};
 use bytes::Bytes;
 use foxy_base::{WallTime, clock};
 use foxy_http::ResponseHead;
-use foxy_rules::{Conditional, RangeAnswer, evaluate, requested_range};
+use foxy_rules::{Conditional, Multipart, RangeAnswer, evaluate, requested_range};
 use std::sync::Arc;
 
-/// What is known of a response while its body is sent.
-struct Served {
+/// A stored response whose body turned out to be gone while it was sent.
+pub(crate) struct LostBody {
+    remains: Remains,
+    failure: SendFailure,
+}
+
+/// The facts of a stored response that outlive its body.
+struct Remains {
     head: Arc<ResponseHead>,
     key: Bytes,
     length: u64,
-    /// The response with a watch, if its body is in parts. What the store has lost of it may have
-    /// to be written under another key.
+    /// For a body in parts: the response and a watch, since the remaining parts may have to be
+    /// written under another key.
     in_parts: Option<(Arc<Stored>, Watch)>,
 }
 
-/// Serves a stored response, looked for in `epoch`. `None` when its body turned out to be gone
-/// before anything was sent: then it is a miss. When it turns out later, the rest comes from the
-/// origin. What is left of it is left as slices.
+/// How far a stored response was served.
+pub(crate) enum Served {
+    Answered(Answered),
+    Lost(LostBody),
+}
+
+/// Serves a stored response that a look-up in epoch `looked` found.
 pub(crate) async fn serve_stored(
     transaction: &mut Transaction<'_, '_>,
-    (stored, epoch): (Arc<Stored>, Epoch),
-    (source, ttl, permit): How,
+    stored: Arc<Stored>,
+    looked: Epoch,
+    hit: Hit,
     now: WallTime,
-) -> Result<Option<(After, Sent)>, Aborted> {
+) -> Result<Served, Aborted> {
     let Transaction { worker, wanted, .. } = *transaction;
-    let options = wanted.options;
-    worker.counters.add(source.counter(), 1);
-    let outcome = CacheStatus::Hit { source, ttl, permit };
-    let how = (stored.times.age(now), outcome);
-    let range = match asked_of(wanted, &stored) {
+    worker.counters.add(hit.source.counter(), 1);
+    let (age, outcome) = (stored.times.age(now), CacheStatus::from(hit));
+    let range = match asked_range(wanted, &stored) {
         Some(RangeAnswer::Unsatisfiable) => {
-            let length = stored.length;
-            return answer::unsatisfiable(transaction.sender, options, length, outcome)
-                .await
-                .map(Some);
+            let answered = transaction.unsatisfiable(stored.length, outcome).await?;
+            return Ok(Served::Answered(answered));
         }
         Some(range) => range,
         None => {
-            let headers = &stored.head.headers;
-            return answer::not_modified(transaction.sender, options, headers, how.0, outcome)
-                .await
-                .map(Some);
+            let answered = transaction.not_modified(&stored.head.headers, age, outcome).await?;
+            return Ok(Served::Answered(answered));
         }
     };
     // While the body is sent, nothing here may hold it.
-    let served = Served {
+    let remains = Remains {
         head: Arc::clone(&stored.head),
         key: stored.key.clone(),
         length: stored.length,
         in_parts: matches!(stored.body, StoredBody::Parts { .. })
-            .then(|| (Arc::clone(&stored), worker.shared.cache.watch_since(&wanted.key, epoch))),
+            .then(|| (Arc::clone(&stored), worker.shared.cache.watch_since(&wanted.key, looked))),
     };
     let (span, layout) = match &range {
         RangeAnswer::Part(span) => (Some(*span), None),
-        RangeAnswer::Several(spans) => (None, multipart::layout(worker, &stored, spans)),
+        RangeAnswer::Several(spans) => {
+            let content_type = stored.head.headers.get("content-type");
+            let boundary = (worker.shared.cache.draw(), worker.shared.cache.draw());
+            (None, Multipart::new(spans, stored.length, content_type, boundary))
+        }
         RangeAnswer::Whole | RangeAnswer::Unsatisfiable => (None, None),
     };
     let sent = match layout {
-        Some(layout) => {
-            multipart::stored(worker, transaction.sender, options, stored, &layout, how).await
-        }
-        None => answer::stored(worker, transaction.sender, options, stored, span, how).await,
+        Some(layout) => transaction.stored_ranges(stored, &layout, age, outcome).await,
+        None => transaction.stored(stored, span, age, outcome).await,
     };
     match sent {
-        Ok(answered) => Ok(Some(answered)),
-        Err(Short::Aborted(aborted)) => Err(aborted),
-        Err(short) => make_up(transaction, served, short).await,
+        Ok(answered) => Ok(Served::Answered(answered)),
+        Err(SendFailure::Aborted(aborted)) => Err(aborted),
+        Err(failure) => Ok(Served::Lost(LostBody { remains, failure })),
     }
 }
 
-/// What of a stored response is asked for; `None` if the client's copy is good still.
-fn asked_of(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
+/// The range of a stored response that is asked for; `None` if the client's copy is still good.
+fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
     let received = match wanted.head.headers.contains("if-modified-since") {
         true => clock::civil(stored.times.received),
@@ -101,32 +106,43 @@ fn asked_of(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     })
 }
 
-/// Makes up for what the store has lost of a response: sends the rest from the slices that are
-/// left, and from the origin. `None` if nothing was sent.
-async fn make_up(
+/// Serves a stored response even if the store has lost a part of it. Returns `None` if the body was
+/// gone before anything was sent: a miss.
+pub(crate) async fn serve_or_make_up(
     transaction: &mut Transaction<'_, '_>,
-    Served { head, key, length, in_parts }: Served,
-    short: Short,
-) -> Result<Option<(After, Sent)>, Aborted> {
-    let is_begun = matches!(short, Short::Rest(_));
-    let left = match in_parts {
-        Some((stored, watch)) => {
-            let Transaction { worker, wanted, .. } = *transaction;
-            worker.shared.cache.forget(&CacheKey::new(key));
-            let left = rest::left_of(worker, &wanted.key, &stored, &watch, is_begun).await;
-            left.map(|set| (set, watch))
-        }
-        // What took its place meanwhile stays.
-        None => None,
-    };
-    match (short, left) {
-        (Short::Rest(rest), Some((set, watch))) => {
-            transaction.worker.counters.add(Counter::Resumed, 1);
-            Box::pin(rest::rest(transaction, watch, set, rest)).await.map(Some)
-        }
-        (Short::Rest(rest), None) => {
-            resume::rest(transaction, (&head, length), rest).await.map(Some)
-        }
-        (Short::Gone | Short::Aborted(_), _) => Ok(None),
+    stored: Arc<Stored>,
+    looked: Epoch,
+    hit: Hit,
+    now: WallTime,
+) -> Result<Option<Answered>, Aborted> {
+    match serve_stored(transaction, stored, looked, hit, now).await? {
+        Served::Answered(answered) => Ok(Some(answered)),
+        Served::Lost(lost) => make_up(transaction, lost).await,
     }
+}
+
+/// Keeps the remaining parts of a lost body as slices. Sends the rest of a begun answer from them
+/// and from the origin. Returns `None` if nothing was sent.
+pub(crate) async fn make_up(
+    transaction: &mut Transaction<'_, '_>,
+    LostBody { remains, failure }: LostBody,
+) -> Result<Option<Answered>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let is_begun = matches!(failure, SendFailure::RestGone(_));
+    let mut slices = None;
+    // A response that took the place of a body of one record stays.
+    if let Some((stored, watch)) = remains.in_parts {
+        worker.shared.cache.forget(&CacheKey::new(remains.key));
+        let left = left_of(worker, &wanted.key, &stored, &watch, is_begun).await;
+        slices = left.map(|set| (set, watch));
+    }
+    let SendFailure::RestGone(rest) = failure else { return Ok(None) };
+    let answered = match slices {
+        Some((set, watch)) => {
+            worker.counters.add(Counter::Resumed, 1);
+            Box::pin(send_rest(transaction, watch, set, rest)).await?
+        }
+        None => resume(transaction, &remains.head, remains.length, rest).await?,
+    };
+    Ok(Some(answered))
 }

@@ -1,40 +1,42 @@
-//! The `Cache-Status` field (RFC 9211): what this cache did with a request, as a value and as text.
+//! The `Cache-Status` field (RFC 9211): the outcome of a request, as a value and as text.
 
+use crate::cache::stored::Stored;
 use crate::core::forward_reason::ForwardReason;
 use crate::core::hit_source::HitSource;
 use crate::request::reason::ErrorReason;
+use foxy_base::WallTime;
 use foxy_rules::Permit;
 use std::fmt;
 
-/// What was done with a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
     /// Answered from the cache.
     Hit {
-        /// From where.
+        /// The tier that held the response.
         source: HitSource,
         /// Freshness left in seconds; negative when served stale.
         ttl: i64,
-        /// What allows it to be served stale.
+        /// The rule that lets a stale response answer.
         permit: Option<Permit>,
     },
-    /// Sent on.
+    /// Sent to the origin.
     Forwarded {
-        /// Why.
+        /// Why the cache did not answer.
         reason: ForwardReason,
         /// The origin's status, once known.
         status: Option<u16>,
-        /// Whether it is being stored. A forecast: the head is sent before the body is whole and
-        /// the store has confirmed.
+        /// Whether the response is being stored. A forecast: the head is sent before the store has
+        /// confirmed the body.
         stored: bool,
         /// Whether another request's flight answered this one.
         collapsed: bool,
-        /// Why it is not stored, where that has a reason.
+        /// Why the response is not stored.
         detail: Option<&'static str>,
     },
     /// Answered by the proxy itself.
     Local {
-        /// Why.
+        /// The reason as one word.
         detail: &'static str,
     },
     /// Answered by the proxy itself with an error.
@@ -82,7 +84,7 @@ impl fmt::Display for CacheStatus {
 }
 
 impl CacheStatus {
-    /// The result code of Squid's access log.
+    /// The result code in Squid's access log.
     pub const fn squid_code(self) -> &'static str {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
@@ -97,7 +99,7 @@ impl CacheStatus {
         }
     }
 
-    /// How the response was reached, in Squid's words.
+    /// The hierarchy code in Squid's access log.
     pub const fn hierarchy(self) -> &'static str {
         match self {
             Self::Forwarded { .. }
@@ -109,9 +111,40 @@ impl CacheStatus {
     }
 }
 
-/// Where a stored response comes from, its freshness left in seconds (negative when stale), and
-/// what allows it to answer when it is stale.
-pub(crate) type How = (HitSource, i64, Option<Permit>);
+/// How a stored response may answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit {
+    pub(crate) source: HitSource,
+    /// Freshness left in seconds; negative when stale.
+    pub(crate) ttl: i64,
+    /// The rule that lets a stale response answer.
+    pub(crate) permit: Option<Permit>,
+}
+
+impl Hit {
+    /// A hit on a response that the origin has just confirmed.
+    pub(crate) fn revalidated(stored: &Stored, reason: ForwardReason, now: WallTime) -> Self {
+        let ttl = signed(stored.lifetime) - signed(stored.times.age(now));
+        Self { source: HitSource::Revalidated(reason), ttl, permit: None }
+    }
+
+    /// A hit that replaces an origin's failure. `status` is the status of the failure, if the
+    /// origin answered at all; `stale_by` is in seconds.
+    pub(crate) fn fallback(status: Option<u16>, stale_by: u64, permit: Permit) -> Self {
+        let source = HitSource::Fallback(status);
+        Self { source, ttl: -signed(stale_by), permit: Some(permit) }
+    }
+}
+
+impl From<Hit> for CacheStatus {
+    fn from(Hit { source, ttl, permit }: Hit) -> Self {
+        Self::Hit { source, ttl, permit }
+    }
+}
+
+pub(crate) fn signed(seconds: u64) -> i64 {
+    i64::try_from(seconds).unwrap_or(i64::MAX)
+}
 
 #[cfg(test)]
 mod tests {

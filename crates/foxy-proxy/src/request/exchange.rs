@@ -1,5 +1,5 @@
-//! The life of a request, as far as it can be decided without doing anything: what kind of request
-//! it is, and what follows from what the cache holds. Pure; `server` and `lookup` carry it out.
+//! The life of a request as pure decisions: its kind, and the step that follows from what the cache
+//! holds. `server` and `lookup` carry the steps out.
 //!
 //! ```text
 //! request ── malformed, loop, wrong kind of proxy ──────────────────────► Refuse
@@ -13,9 +13,13 @@
 //!                                  └─ nothing, or no validators ────────► Fetch
 //! ```
 
-use crate::cache::stored::Stored;
+use crate::cache::Found;
+use crate::cache::stored::{CacheKey, Stored};
+use crate::core::client_block::ClientBlock;
 use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
+use crate::request::answered::AnswerOptions;
+use crate::request::cache_status::signed;
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
 use crate::upstream::{ChosenBy, Origin, Scheme};
@@ -28,24 +32,31 @@ use foxy_rules::reuse::may_reuse_under;
 use foxy_rules::validate::must_reach_origin;
 use foxy_rules::{Permit, RequestControl, Reuse, Validators, cache_key};
 
-/// What kind of request it is.
+/// The kind of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Answered with an error.
     Refuse(ErrorReason),
-    /// A tunnel to that origin.
     Tunnel(Origin),
-    /// OPTIONS that ends here.
+    /// OPTIONS that ends at this proxy.
     AnswerHere,
-    /// A purge of what is stored under that key.
+    /// A purge of the cache key.
     Purge(Vec<u8>),
     /// Sent to the origin without asking the cache.
     Forward(Origin, Vec<u8>, ForwardReason),
-    /// Looked up under that key first.
+    /// Looked up under the cache key first.
     LookUp(Origin, Vec<u8>),
 }
 
-/// Sorts a request that came `over` this.
+/// A request with its cache key.
+pub(crate) struct Wanted<'a> {
+    pub(crate) head: &'a RequestHead,
+    pub(crate) origin: Origin,
+    pub(crate) key: CacheKey,
+    pub(crate) options: AnswerOptions,
+    pub(crate) client: ClientBlock,
+}
+
+/// Sorts a request that came over the scheme `over`.
 pub(crate) fn plan(
     head: &RequestHead,
     body: BodyLength,
@@ -103,7 +114,7 @@ fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
     }
 }
 
-/// Where a request goes, and its cache key.
+/// The origin of a request, and its cache key.
 fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorReason> {
     let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
     let text = head.authority().unwrap_or_default();
@@ -131,34 +142,40 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
     }
     let has_body = !matches!(body, BodyLength::None | BodyLength::Length(0));
     let upgrade = upgrade_protocol(head.version, &head.headers).is_some();
-    // A response to fewer fields than were sent must not be kept under all of them: its variant
-    // would be another.
+    // Connection removes these fields: the origin's response would be of another variant than the
+    // whole request names.
     let other = names_other_fields_away(&head.headers);
     (has_body || upgrade || other || must_reach_origin(&View(&head.headers)))
         .then_some(ForwardReason::Bypass)
 }
 
-/// What follows from what the cache holds.
+/// The step that follows a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It answers.
+    /// The stored response answers.
     Serve {
-        /// Seconds of freshness left; negative when stale.
+        /// Freshness left in seconds; negative when stale.
         ttl: i64,
-        /// What allows it to answer stale.
+        /// The rule that lets a stale response answer.
         permit: Option<Permit>,
     },
-    /// Only the cache may answer, and it cannot.
+    /// The request allows a cached answer only, and there is none.
     GatewayTimeout,
-    /// The origin is asked whether it is still good.
     Revalidate(ForwardReason),
-    /// The origin is asked for it.
     Fetch(ForwardReason),
+}
+
+/// Decides about the result of a look-up.
+pub(crate) fn decide_about(control: &RequestControl, found: &Found, now: WallTime) -> Next {
+    match found {
+        Found::Response(stored, _) => decide(control, stored, now),
+        Found::Varies(_) => decide_without(control, true),
+        Found::Nothing | Found::Unknown => decide_without(control, false),
+    }
 }
 
 /// Decides about a stored response.
 pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -> Next {
-    let signed = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
     match may_reuse_under(control, stored.facts(), now) {
         Reuse::Fresh { left } => Next::Serve { ttl: signed(left), permit: None },
         Reuse::Stale { by, permit } => Next::Serve { ttl: -signed(by), permit: Some(permit) },
@@ -171,12 +188,11 @@ pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -
     }
 }
 
-/// Whether the origin can be asked if a stored response is still good.
 pub(crate) fn can_be_validated(stored: &Stored) -> bool {
     stored.head.status == 200 && !Validators::of(&View(&stored.head.headers)).is_empty()
 }
 
-/// Decides when nothing that fits is stored.
+/// Decides when no stored response fits. `varies`: responses for other request headers are stored.
 pub(crate) fn decide_without(control: &RequestControl, varies: bool) -> Next {
     match (control.only_if_cached, varies) {
         (true, _) => Next::GatewayTimeout,
@@ -299,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_stored_only_if_cached_ends_here() {
+    fn only_if_cached_ends_here_when_nothing_is_stored() {
         let control = RequestControl { only_if_cached: true, ..RequestControl::default() };
         assert_eq!(decide_without(&control, false), Next::GatewayTimeout);
         assert_eq!(

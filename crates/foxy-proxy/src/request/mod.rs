@@ -1,15 +1,11 @@
-//! A request as data: what was asked, what is decided, and what is recorded of its answer. Nothing
-//! here waits or does input and output.
+//! A request as data: its target, the decisions about it, and the record of its answer. No input or
+//! output here.
 
 pub mod access;
-pub(crate) mod answer_options;
+pub(crate) mod answered;
 pub mod cache_status;
 pub(crate) mod exchange;
 pub(crate) mod forwarding_fields;
 pub mod mode;
-pub(crate) mod opening;
-pub(crate) mod progress;
 pub(crate) mod proxy_status;
 pub mod reason;
-pub(crate) mod sent;
-pub(crate) mod wanted;

@@ -11,15 +11,13 @@ use crate::core::counters::Counter;
 use crate::core::places::Activity;
 use crate::core::transport::Transport;
 use crate::intercept::Inside;
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{AnswerOptions, ConnectionFate};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{After, Sent};
 use crate::server::dispatch::request;
 use crate::server::ended::Ended;
-use crate::server::http2;
-use crate::server::intercepting;
 use crate::server::log_request::{ReadRequest, RequestLog};
+use crate::server::{http2, intercepting};
 use crate::worker::Worker;
 use foxy_base::clock;
 use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
@@ -143,7 +141,7 @@ pub(crate) async fn turn_away(
     let mut sender = Sender::Http1(sender);
     let log = RequestLog::begin(&worker, peer, clock::monotonic(), ReadRequest::NOTHING, &progress);
     let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
-    let ended = result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
+    let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
     log.end(&ended, sender.sent(), false);
     linger(&mut connection).await;
 }
@@ -180,8 +178,7 @@ async fn one(
             let read = ReadRequest::words(receiver.unread());
             let log = RequestLog::begin(worker, peer, started, read, &progress);
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
-            let ended =
-                result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
+            let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
             log.end(&ended, sender.sent(), false);
             doing.activity.waits(Instant::now());
             linger(connection).await;
@@ -201,9 +198,11 @@ async fn one(
         request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
     log.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
     match ended {
-        Ended::Answered(After::Keep, _) => return Then::Ask,
+        Ended::Answered(answered) if answered.connection == ConnectionFate::Keep => {
+            return Then::Ask;
+        }
         Ended::Intercepted(inside, _) => return Then::Enter(inside),
-        Ended::Answered(After::Close, _) | Ended::Tunnelled(_) => {
+        Ended::Answered(_) | Ended::Tunnelled(_) => {
             doing.activity.waits(Instant::now());
             linger(connection).await;
         }
@@ -214,7 +213,8 @@ async fn one(
 
 /// Whether an answer is an error of the proxy's own.
 const fn is_error(ended: &Ended) -> bool {
-    matches!(ended, Ended::Answered(_, Sent { outcome: CacheStatus::Error(_), .. }))
+    let Ended::Answered(answered) = ended else { return false };
+    matches!(answered.response.outcome, CacheStatus::Error(_))
 }
 
 /// Reads a head: the first byte within the idle time, the rest within the head time from then.

@@ -6,17 +6,14 @@ use crate::cache::stored::CacheKey;
 use crate::client::sender::Sender;
 use crate::client::{Client, Receiver};
 use crate::core::client_block::ClientBlock;
-use crate::lookup;
+use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
-use crate::lookup::result::LookupResult;
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
 use crate::request::cache_status::CacheStatus;
-use crate::request::exchange::{Plan, plan};
+use crate::request::exchange::{Plan, Wanted, plan};
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, After, Sent};
-use crate::request::wanted::Wanted;
 use crate::server::ended::Ended;
 use crate::server::purger;
 use crate::server::tunnelling::{switched, tunnel};
@@ -59,7 +56,9 @@ pub(crate) async fn request(
         take_off(&mut head.headers, &settings.mode);
     }
     let head = &*head;
-    let (origin, key, reason, described) = match planned {
+    let wanted =
+        |origin, key| Wanted { head, origin, key: CacheKey::new(key), options, client: asks };
+    let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
             // A client that takes a CONNECT for granted sends the tunnel's bytes next: these are no
@@ -81,27 +80,25 @@ pub(crate) async fn request(
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
         }
-        Plan::Forward(origin, key, reason) => (origin, CacheKey::new(key), reason, None),
+        Plan::Forward(origin, key, reason) => (wanted(origin, key), reason, None),
         Plan::LookUp(origin, key) => {
-            let wanted = Wanted { head, origin, key: CacheKey::new(key), options, client: asks };
+            let wanted = wanted(origin, key);
             let mut transaction = Transaction::begin(worker, &mut sender, &wanted);
-            match lookup::answer(&mut transaction).await {
-                Ok(LookupResult::Answered(after, sent)) => {
-                    let ended = drained(&mut receiver, settings, Ok((after, sent))).await;
+            match fetch::answer_or_fetch(&mut transaction).await {
+                Ok(Fetched::Answered(answered)) => {
+                    let ended = drained(&mut receiver, settings, Ok(answered)).await;
                     return (ended, sender.sent());
                 }
-                Ok(LookupResult::Forward(reason, described)) => {
-                    (wanted.origin, wanted.key, reason, described)
-                }
+                Ok(Fetched::Forward(reason, update)) => (wanted, reason, update),
                 Err(aborted) => return (Ended::Aborted(aborted), sender.sent()),
             }
         }
     };
-    let request = Forward { head, body, origin, key, reason, options, client: asks, described };
+    let request = Forward { wanted: &wanted, body, reason, update };
     let result = forward::forward(worker, &mut receiver, &mut sender, request).await;
     let bytes = sender.sent();
     match result {
-        Ok(Forwarded::Answered(after, sent)) => (Ended::Answered(after, sent), bytes),
+        Ok(Forwarded::Answered(answered)) => (Ended::Answered(answered), bytes),
         Ok(Forwarded::Switched(head, stream, rest)) => {
             switched(worker, client, head, stream, rest, reason).await
         }
@@ -121,10 +118,7 @@ fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {
 }
 
 /// Answers OPTIONS itself: what may be asked here.
-async fn methods(
-    sender: &mut Sender<'_>,
-    options: AnswerOptions,
-) -> Result<(After, Sent), Aborted> {
+async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answered, Aborted> {
     let mut answer = ResponseHead::new(200);
     answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
     let outcome = CacheStatus::Local { detail: "max-forwards" };
@@ -136,24 +130,25 @@ async fn methods(
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,
-    result: Result<(After, Sent), Aborted>,
+    result: Result<Answered, Aborted>,
 ) -> Ended {
-    let (after, sent) = match result {
-        Ok(found) => found,
+    let mut answered = match result {
+        Ok(answered) => answered,
         Err(aborted) => return Ended::Aborted(aborted),
     };
-    if after == After::Close || matches!(receiver, Receiver::Http2(_)) {
-        return Ended::Answered(after, sent);
+    if answered.connection == ConnectionFate::Close || matches!(receiver, Receiver::Http2(_)) {
+        return Ended::Answered(answered);
     }
     let mut left = settings.drain_limit;
-    loop {
+    answered.connection = loop {
         match receiver.next(settings.client_read).await {
-            Ok(RequestEvent::End) => return Ended::Answered(After::Keep, sent),
+            Ok(RequestEvent::End) => break ConnectionFate::Keep,
             Ok(RequestEvent::Body(data)) if data.len() as u64 <= left => left -= data.len() as u64,
             Ok(RequestEvent::Trailers(_)) => {}
             Ok(RequestEvent::Body(_) | RequestEvent::Head(..)) | Err(_) => {
-                return Ended::Answered(After::Close, sent);
+                break ConnectionFate::Close;
             }
         }
-    }
+    };
+    Ended::Answered(answered)
 }

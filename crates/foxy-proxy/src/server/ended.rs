@@ -1,12 +1,12 @@
 //! How a request ended.
 
 use crate::intercept::Inside;
-use crate::request::sent::{Aborted, After, Sent};
+use crate::request::answered::{Aborted, Answered, SentResponse};
 
 /// An answer given, or the connection to be given up.
 pub(crate) enum Ended {
-    Answered(After, Sent),
+    Answered(Answered),
     Aborted(Aborted),
-    Tunnelled(Sent),
-    Intercepted(Inside, Sent),
+    Tunnelled(SentResponse),
+    Intercepted(Inside, SentResponse),
 }

@@ -8,10 +8,9 @@ use crate::core::client_block::ClientBlock;
 use crate::core::counters::Counter;
 use crate::core::transport::Transport;
 use crate::intercept::{Inside, Interception};
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{Aborted, AnswerOptions, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, Sent};
 use crate::server::ended::Ended;
 use crate::upstream::{ConnectError, Origin};
 use crate::worker::Worker;
@@ -79,8 +78,7 @@ pub(crate) async fn opened(
         let result =
             answer::error(worker, &mut sender, AnswerOptions { keep: false, ..options }, reason)
                 .await;
-        let ended =
-            result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
+        let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
         return Some((ended, sender.sent()));
     }
     // The request ends with its head: what is in the buffer after it belongs to the tunnel.
@@ -94,8 +92,13 @@ pub(crate) async fn opened(
     let ended = match sender.head(&head).await {
         Err(_) => Ended::Aborted(Aborted::Client),
         Ok(()) => {
-            let sent = Sent { outcome, status: 200, body_bytes: 0, media_type: Default::default() };
-            Ended::Intercepted(Inside::new(origin), sent)
+            let response = SentResponse {
+                outcome,
+                status: 200,
+                body_bytes: 0,
+                media_type: Default::default(),
+            };
+            Ended::Intercepted(Inside::new(origin), response)
         }
     };
     Some((ended, sender.sent()))

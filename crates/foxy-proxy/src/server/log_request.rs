@@ -2,11 +2,10 @@
 
 use crate::core::counters::Counter;
 use crate::request::access::{AccessRecord, CutReason};
+use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
-use crate::request::progress::Progress;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, Sent};
 use crate::server::ended::Ended;
 use crate::upstream::Scheme;
 use crate::worker::Worker;
@@ -101,7 +100,9 @@ impl<'a> RequestLog<'a> {
         self.is_over = true;
         self.worker.counters.add(Counter::BytesToClients, bytes);
         match ended {
-            Ended::Answered(_, sent) | Ended::Tunnelled(sent) | Ended::Intercepted(_, sent) => {
+            Ended::Answered(Answered { response: sent, .. })
+            | Ended::Tunnelled(sent)
+            | Ended::Intercepted(_, sent) => {
                 let waited_in_vain =
                     matches!(sent.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
                 if left && waited_in_vain {
@@ -123,13 +124,13 @@ impl<'a> RequestLog<'a> {
         let (status, outcome) = self.progress.opened().unwrap_or(unknown);
         let body_bytes = self.progress.body();
         self.log(
-            &Sent { outcome, status, body_bytes, media_type: Default::default() },
+            &SentResponse { outcome, status, body_bytes, media_type: Default::default() },
             bytes,
             Some(cut),
         );
     }
 
-    fn log(&self, sent: &Sent, bytes: u64, cut: Option<CutReason>) {
+    fn log(&self, sent: &SentResponse, bytes: u64, cut: Option<CutReason>) {
         let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(sent.outcome))
         else {
             return;

@@ -7,10 +7,9 @@ use crate::cache::storage::Storage;
 use crate::cache::stored::CacheKey;
 use crate::client::sender::Sender;
 use crate::core::counters::{Counter, Counters};
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{Aborted, AnswerOptions, Answered};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, After, Sent};
 use crate::upstream::Scheme;
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
@@ -103,7 +102,7 @@ pub(crate) async fn answer(
     (head, options): (&RequestHead, AnswerOptions),
     client: SocketAddr,
     key: &CacheKey,
-) -> Result<(After, Sent), Aborted> {
+) -> Result<Answered, Aborted> {
     if !may_purge(worker, head, client) {
         return answer::error(worker, sender, options, ErrorReason::PurgeNotAllowed).await;
     }
@@ -125,7 +124,7 @@ pub(crate) async fn explain(
     sender: &mut Sender<'_>,
     (head, options): (&RequestHead, AnswerOptions),
     (body, over): (BodyLength, Scheme),
-) -> Result<(After, Sent), Aborted> {
+) -> Result<Answered, Aborted> {
     let purger =
         Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
     let text = purger.explain_request(head, body, over).await.to_string();
@@ -139,7 +138,7 @@ async fn said(
     options: AnswerOptions,
     detail: &'static str,
     text: String,
-) -> Result<(After, Sent), Aborted> {
+) -> Result<Answered, Aborted> {
     let mut head = ResponseHead::new(200);
     head.headers.append("Date", worker.http_date(clock::wall()));
     head.headers.append("Content-Type", "text/plain; charset=utf-8");

@@ -7,10 +7,9 @@ use crate::core::counters::Counter;
 use crate::core::forward_reason::ForwardReason;
 use crate::core::transport::Transport;
 use crate::request::access::MediaType;
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{Aborted, AnswerOptions, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::request::sent::{Aborted, Sent};
 use crate::server::ended::Ended;
 use crate::server::intercepting;
 use crate::upstream::{Origin, Tunnel};
@@ -44,8 +43,7 @@ pub(crate) async fn tunnel(
                 reason,
             )
             .await;
-            let ended =
-                result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
+            let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
             return (ended, sender.sent());
         }
     };
@@ -92,8 +90,8 @@ const fn forwarded(reason: ForwardReason, status: u16) -> CacheStatus {
     }
 }
 
-fn sent(outcome: CacheStatus, status: u16) -> Sent {
-    Sent { outcome, status, body_bytes: 0, media_type: MediaType::default() }
+fn sent(outcome: CacheStatus, status: u16) -> SentResponse {
+    SentResponse { outcome, status, body_bytes: 0, media_type: MediaType::default() }
 }
 
 /// Answers the client with `head`, then carries bytes both ways.
@@ -103,7 +101,7 @@ async fn carry(
     head: &ResponseHead,
     origin: Transport,
     from_origin: Bytes,
-    sent: Sent,
+    sent: SentResponse,
 ) -> (Ended, u64) {
     let (_, mut sender) = client.split(worker.settings().client_write);
     sender.opens(sent.status, sent.outcome);
@@ -125,5 +123,8 @@ async fn carry(
             Tunnel { client, from_client: Bytes::new(), origin, from_origin }.run(idle).await
         }
     };
-    (Ended::Tunnelled(Sent { body_bytes: report.to_client, ..sent }), head_bytes + report.to_client)
+    (
+        Ended::Tunnelled(SentResponse { body_bytes: report.to_client, ..sent }),
+        head_bytes + report.to_client,
+    )
 }

@@ -1,6 +1,5 @@
-//! A fetch of one aligned slice of an object: drives one exchange with an origin, hands what comes
-//! to the flight's readers, and stores it under the object's set of slices. What may be believed of
-//! the answer is decided in foxy-rules; an answer that is no slice goes on as a fill of the whole.
+//! Fetches one aligned slice of an object: hands it to the readers of its flight, and stores it under
+//! the object's set of slices. An answer that is no slice goes on as a fill of the whole.
 
 use crate::cache::purge::site_of;
 use crate::cache::refusals::{NotKept, Refused};
@@ -10,17 +9,17 @@ use crate::cache::watch::Watch;
 use crate::core::counters::Counter;
 use crate::core::fields::View;
 use crate::fill;
-use crate::fill::request::{Ending, FillRequest, finish, known_length, prepare};
+use crate::fill::request::{
+    Ending, FillRequest, OriginHead, final_head, prepare, why_not_storable,
+};
 use crate::fill::stale::Stale;
-use crate::fill::storability::why_not_storable;
-use crate::fill::times::Times;
 use crate::flight::memory_budget::Collected;
 use crate::flight::{Flight, FlightHead, FlightOutcome};
 use crate::upstream::{BodyEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
-use foxy_base::{WallTime, clock};
-use foxy_http::{BodyLength, DecodeError, Headers, RequestHead, ResponseHead};
+use foxy_base::WallTime;
+use foxy_http::{DecodeError, Headers, RequestHead, ResponseHead};
 use foxy_rules::partial::are_of_one;
 use foxy_rules::slice::{SliceAnswer, slice_answer, strong_validator};
 use foxy_rules::{NotStoredReason, Part, Span, StoredTimes};
@@ -28,34 +27,31 @@ use foxy_store::PlacementHint;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a fetch of a slice is about.
+/// The request of a slice.
 pub(crate) struct SliceRequest {
     /// The client's request, whose fields may forbid storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     /// The URL's key.
     pub(crate) base: CacheKey,
-    /// The name of the flight.
-    pub(crate) name: CacheKey,
-    /// The bytes the origin was asked for.
-    pub(crate) asked: Span,
-    /// What the object's other slices are of.
+    pub(crate) flight_name: CacheKey,
+    pub(crate) span: Span,
+    /// The set of the object's other slices.
     pub(crate) set: Option<Arc<Stored>>,
-    /// Whether the origin was asked if that is still good.
+    /// Whether the origin was asked to confirm the set.
     pub(crate) validate: bool,
     pub(crate) watch: Watch,
     /// The Vary list in force.
     pub(crate) list: Option<VaryList>,
 }
 
-/// How a slice is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FillKind {
-    /// It is the whole object, and stored as that.
+enum SliceKind {
+    /// The slice is the whole object, and stored as that.
     Whole,
-    /// With others of the same strong validator.
+    /// Stored with slices of the same strong validator.
     Slice,
-    /// Alone: nothing says what other parts are of the same.
+    /// Stored alone: no validator says which other parts belong to it.
     Part,
 }
 
@@ -66,56 +62,48 @@ pub(crate) async fn run(
     slice: SliceRequest,
     mut exchange: UpstreamExchange,
 ) {
-    let _ending = Ending {
-        worker: Rc::clone(&worker),
-        flight: Arc::clone(&flight),
-        base: slice.name.clone(),
+    let mut ending = Ending::of(&worker, &flight, &slice.flight_name);
+    let origin = match final_head(&worker, &flight, &mut exchange).await {
+        Ok(found) => found,
+        Err(error) => {
+            flight.publish(FlightOutcome::Failed(error));
+            ending.result = Err(error);
+            return;
+        }
     };
-    let requested = clock::steady();
-    let (head, length) =
-        match crate::fill::request::final_head(&worker, &flight, &mut exchange).await {
-            Ok(found) => found,
-            Err(error) => {
-                flight.publish(FlightOutcome::Failed(error));
-                return finish(&worker, &flight, &slice.name, Err(error));
-            }
-        };
-    let times = Times::until_now(requested);
     let set = slice.set.as_ref().filter(|_| !slice.validate);
     let view = set.map(|set| (View(&set.head.headers), set.length));
-    let known = view.as_ref().map(|(view, length)| (view, *length));
-    let fields = View(&head.headers);
-    match slice_answer(slice.asked, head.status, &fields, known_length(length), known) {
+    let known = view.as_ref().map(|(view, length)| (view as _, *length));
+    let (status, fields) = (origin.head.status, View(&origin.head.headers));
+    match slice_answer(slice.span, status, &fields, origin.length, known) {
         SliceAnswer::Slice(part) => {
-            take(&worker, &flight, &slice, &mut exchange, (head, part), times).await
+            ending.result = receive(&worker, &flight, &slice, origin, part, &mut exchange).await;
         }
         SliceAnswer::Changed => {
             worker.shared.cache.forget(&slice.base.part());
             flight.publish(FlightOutcome::Unconfirmed);
         }
         SliceAnswer::Unusable(_) => {
-            let refused =
-                Refused { status: head.status, at: times.received, why: NotKept::NoSlices };
+            let refused = Refused { status, at: origin.times.received, why: NotKept::NoSlices };
             worker.shared.refusals.remember(&slice.base, refused);
             flight.publish(FlightOutcome::Unconfirmed);
         }
         SliceAnswer::Unsatisfiable | SliceAnswer::Other => {
-            other(&worker, &flight, slice, exchange, (head, length), times).await;
+            ending.result = receive_whole(&worker, &flight, slice, origin, exchange).await;
         }
     }
 }
 
-/// Goes on with an answer that is no slice, as with that to a request for the whole.
-async fn other(
+/// Goes on with an answer that is no slice, as with the answer to a request for the whole.
+async fn receive_whole(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
     slice: SliceRequest,
+    origin: OriginHead,
     exchange: UpstreamExchange,
-    (head, length): (ResponseHead, BodyLength),
-    times: Times,
-) {
+) -> Result<Headers, UpstreamError> {
     let key = slice.base.part();
-    if head.status == 200 {
+    if origin.head.status == 200 {
         if slice.set.is_some() {
             worker.shared.cache.forget(&key);
         }
@@ -124,83 +112,71 @@ async fn other(
     let waiting = &worker.shared.waiting;
     let stale =
         slice.set.filter(|_| slice.validate).map(|stored| Stale::hold(waiting, stored, key, true));
-    let SliceRequest { request, origin, base, watch, list, .. } = slice;
-    let request = FillRequest { request, origin, base, list, stale, watch, ranged: true };
-    fill::answered(worker, flight, request, exchange, (head, length), times).await;
+    let SliceRequest { request, origin: server, base, watch, list, .. } = slice;
+    let fill = FillRequest { request, origin: server, base, list, stale, watch, ranged: true };
+    let result = fill::receive(worker, flight, &fill, origin, exchange).await;
+    worker.shared.flights.land(fill.base.hash, flight);
+    result
 }
 
-/// Takes in a slice.
-async fn take(
+/// Receives a slice.
+async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
     slice: &SliceRequest,
+    origin: OriginHead,
+    part: Part,
     exchange: &mut UpstreamExchange,
-    (mut head, part): (ResponseHead, Part),
-    times: Times,
-) {
-    let cache = &worker.shared.cache;
+) -> Result<Headers, UpstreamError> {
+    let OriginHead { mut head, times, .. } = origin;
+    let (cache, base) = (&worker.shared.cache, &slice.base);
     let fields = View(&head.headers);
-    let why = why_not_kept(worker, slice, &head, times.civil);
+    let not_stored = why_not_kept(worker, slice, &head, times.civil);
     let kind = match strong_validator(&fields) {
-        _ if part.is_whole() => FillKind::Whole,
-        Some(_) => FillKind::Slice,
-        None => FillKind::Part,
+        _ if part.is_whole() => SliceKind::Whole,
+        Some(_) => SliceKind::Slice,
+        None => SliceKind::Part,
     };
-    let not_again = why.or((kind == FillKind::Part).then_some(NotKept::NoSlices));
-    if let Some(why) = not_again {
-        worker
-            .shared
-            .refusals
-            .remember(&slice.base, Refused { status: head.status, at: times.received, why });
+    if let Some(why) = not_stored.or((kind == SliceKind::Part).then_some(NotKept::NoSlices)) {
+        let refused = Refused { status: head.status, at: times.received, why };
+        worker.shared.refusals.remember(base, refused);
     }
-    let initial = times.stored(&fields);
+    let stored_times = times.stored(&fields);
     prepare(&mut head, worker, times.civil);
     strip(&mut head.headers);
     let head = Arc::new(head);
-    let (set, begun) = set_of(worker, slice, &head, part, initial).await;
-    let shown = FlightHead {
+    let (set, is_new_set) = set_of(worker, slice, &head, part, stored_times).await;
+    if not_stored.is_some() {
+        worker.shared.flights.land(slice.flight_name.hash, flight);
+    } else if kind == SliceKind::Slice && is_new_set {
+        let source = slice.watch.fetched();
+        cache.add(base, &base.part().into(), &set, source, &worker.counters);
+    }
+    flight.publish(FlightOutcome::Response(Arc::new(FlightHead {
         head: Arc::clone(&head),
         length: Some(part.length()),
-        not_stored: why,
-        times: initial,
-        key: slice.base.part(),
+        not_stored,
+        times: stored_times,
+        key: base.part(),
         list: None,
         set: Some(Arc::clone(&set)),
         stored: None,
-    };
-    match why {
-        Some(_) => worker.shared.flights.land(slice.name.hash, flight),
-        None if kind == FillKind::Slice && begun => {
-            cache.add(
-                &slice.base,
-                &slice.base.part(),
-                &set,
-                None,
-                slice.watch.fetched(),
-                &worker.counters,
-            );
-        }
-        None => {}
-    }
-    flight.publish(FlightOutcome::Response(Arc::new(shown)));
-    let held = why.is_none().then(|| worker.shared.flights.collected());
+    })));
+    let held = not_stored.is_none().then(|| worker.shared.flights.collected());
     let (result, bytes) = carry(worker, flight, exchange, part.length(), held).await;
-    let base = &slice.base;
-    match (bytes, kind) {
-        (None, _) => {}
-        (Some(bytes), FillKind::Slice) => put(worker, slice, &set, part, bytes),
-        (Some(bytes), FillKind::Whole) => {
-            add_alone(worker, slice, base.clone(), (&set.head, initial), bytes);
-        }
-        (Some(bytes), FillKind::Part) => {
-            add_alone(worker, slice, base.part(), (&head, initial), bytes)
+    if let Some(bytes) = bytes {
+        match kind {
+            SliceKind::Slice => put(worker, slice, &set, part, bytes),
+            SliceKind::Whole => {
+                add_alone(worker, slice, base.clone(), &set.head, stored_times, bytes)
+            }
+            SliceKind::Part => add_alone(worker, slice, base.part(), &head, stored_times, bytes),
         }
     }
-    finish(worker, flight, &slice.name, result);
+    result
 }
 
-/// Why a slice is not kept, if it is not: it is stored as its whole would be, if no request field
-/// chose it.
+/// The reason not to keep a slice. It is kept if its whole would be stored, and if it does not vary.
 fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,
@@ -208,13 +184,12 @@ fn why_not_kept(
     received: WallTime,
 ) -> Option<NotKept> {
     let (request, fields) = (&slice.request.headers, &head.headers);
-    let reason = why_not_storable(worker, &slice.base, ("GET", request), (200, fields), received);
+    let reason = why_not_storable(worker, &slice.base, "GET", request, 200, fields, received);
     let chosen = fields.contains("vary").then_some(NotStoredReason::Partial);
     reason.or(chosen).map(NotKept::Rule)
 }
 
-/// The set a slice belongs to, and whether it is to be stored: one that is not there yet, or with
-/// new fields.
+/// The set that a slice belongs to, and whether the set must be stored: it is new or has new fields.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,
@@ -225,7 +200,7 @@ async fn set_of(
     let cache = &worker.shared.cache;
     let before = match &slice.set {
         Some(set) => Some(Arc::clone(set)),
-        None => cache.part(&slice.base, &worker.counters).await.map(|(stored, _)| stored),
+        None => cache.part(&slice.base, &worker.counters).await.map(|found| found.stored),
     };
     let before = before.filter(|set| {
         let same = are_of_one(&View(&set.head.headers), &View(&head.headers));
@@ -247,30 +222,29 @@ async fn set_of(
     }
 }
 
-/// Whether a slice says of freshness what is known of its object. What the newest one says holds
-/// for all (RFC 9111 §3.4).
+/// Whether a slice has the freshness of its set. The newest slice decides for all (RFC 9111 §3.4).
 fn is_as_fresh(set: &Stored, newest: &Stored) -> bool {
     set.lifetime == newest.lifetime && set.control == newest.control
 }
 
-/// Adds a slice that no other slice belongs with.
+/// Adds a slice that stands alone.
 fn add_alone(
     worker: &Worker,
     slice: &SliceRequest,
     key: CacheKey,
-    (head, times): (&ResponseHead, StoredTimes),
+    head: &ResponseHead,
+    times: StoredTimes,
     body: Bytes,
 ) {
     let (policy, length) = (worker.settings().policy(), body.len() as u64);
     let stored =
         Stored::new(key.text.clone(), head, policy, times, length, StoredBody::Whole(body));
     let cache = &worker.shared.cache;
-    let by = slice.watch.fetched();
-    cache.add(&slice.base, &key, &Arc::new(stored), None, by, &worker.counters);
+    let source = slice.watch.fetched();
+    cache.add(&slice.base, &key.into(), &Arc::new(stored), source, &worker.counters);
 }
 
-/// Hands a whole slice to the store. Whether it takes it nobody waits for: what is not there is
-/// fetched again.
+/// Hands a whole slice to the store, and ignores the answer: a missing slice is fetched again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
     else {
@@ -288,8 +262,8 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Carries a body of `expected` bytes to the readers; gives all of it where it is to be kept. Such
-/// a slice is fetched to its end also when nobody reads it any more.
+/// Carries a body of `expected` bytes to the readers. Returns the body if it is to be kept; such a
+/// slice is fetched to its end even without readers.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

@@ -1,5 +1,4 @@
-//! One slice of an object from its origin, for all who want it at the same time: boards its flight,
-//! starts its fetch, and says what came of it. What is done with the bytes is in `slices::send`.
+//! Fetches one slice of an object, shared with other requests for the same slice.
 
 use crate::answer::transaction::Transaction;
 use crate::cache::refusals::NotKept;
@@ -20,35 +19,35 @@ use foxy_rules::slice::strong_validator;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is asked of an origin.
+/// A slice to fetch.
 #[derive(Clone, Copy)]
-pub(crate) struct Ask<'a> {
-    /// The slice.
-    pub(crate) asked: Span,
-    /// What it must be of, or may be, if that is to be validated.
+pub(crate) struct SliceFetch<'a> {
+    pub(crate) span: Span,
+    /// The set that the slice must belong to; with `validate`, the set to be validated.
     pub(crate) set: Option<&'a Arc<Stored>>,
     pub(crate) validate: bool,
-    /// Whether no other request's fetch will do.
+    /// Whether the fetch must not be shared.
     pub(crate) alone: bool,
     /// The Vary list in force.
     pub(crate) list: Option<&'a VaryList>,
 }
 
-/// A slice that is on its way.
-pub(crate) struct Fetched {
+/// A slice on its way.
+pub(crate) struct FetchedSlice {
     pub(crate) reader: Reader,
-    pub(crate) asked: Span,
-    /// What it is of.
+    pub(crate) span: Span,
+    /// The set that the slice belongs to.
     pub(crate) set: Arc<Stored>,
-    /// Whether it is kept, so that it can be read again and others of the same fetched.
+    /// Whether the slice is kept and its set has a strong validator: it can be read again, and
+    /// further slices of the same representation can be fetched.
     pub(crate) lasting: bool,
     pub(crate) age: u64,
     not_stored: Option<NotKept>,
     collapsed: bool,
 }
 
-impl Fetched {
-    /// How an answer that begins with it came about.
+impl FetchedSlice {
+    /// The outcome of an answer that begins with this slice.
     pub(crate) fn outcome(&self, reason: ForwardReason) -> CacheStatus {
         CacheStatus::Forwarded {
             reason,
@@ -60,91 +59,104 @@ impl Fetched {
     }
 }
 
-/// What an origin answered.
-pub(crate) enum Sliced {
-    /// The slice.
-    Slice(Fetched),
-    /// What is known of the object is still good.
-    Confirmed(Arc<Stored>),
-    /// Another response, or none; and whether another request's fetch brought it.
-    Other(Reader, FlightOutcome, bool),
-    /// Nothing that can be used.
-    Not,
+/// A response that is no slice, or no response.
+pub(crate) struct OtherAnswer {
+    pub(crate) reader: Reader,
+    pub(crate) outcome: FlightOutcome,
+    /// Whether another request began the flight.
+    pub(crate) collapsed: bool,
 }
 
-/// Gets a slice, alone or with others who want the same.
+/// The result of fetching a slice.
+pub(crate) enum FetchResult {
+    Slice(FetchedSlice),
+    /// The origin confirmed the set.
+    Confirmed(Arc<Stored>),
+    Other(OtherAnswer),
+    Unusable,
+}
+
+/// Fetches a slice, alone or with other requests.
 pub(crate) async fn fetch(
     transaction: &Transaction<'_, '_>,
     watch: &Watch,
-    ask: Ask<'_>,
-) -> Sliced {
+    slice: SliceFetch<'_>,
+) -> FetchResult {
     let Transaction { worker, wanted, .. } = *transaction;
-    if !ask.alone {
+    if !slice.alone {
         let flights = &worker.shared.flights;
-        // More of what this request began with is not asked for its freshness.
-        let goes_on = ask.set.is_some() && !ask.validate;
+        // A further slice of a begun answer need not be fresh.
+        let goes_on = slice.set.is_some() && !slice.validate;
         let fits = |flight: &Flight| {
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
             may_join && (goes_on || flight.may_answer(&transaction.control, clock::steady()))
         };
-        match flights.board(name(transaction, ask).hash, watch.again().epoch, fits, || None) {
+        let name = flight_name(transaction, slice).hash;
+        match flights.board(name, watch.again().epoch, fits, || None) {
             Boarding::Leads(flight, reader) => {
-                start(transaction, watch, ask, flight);
-                return outcome(reader, ask, false).await;
+                start(transaction, watch, slice, flight);
+                return result(reader, slice, false).await;
             }
             Boarding::Follows(reader) => {
                 let FlightEvent::Outcome(found) = reader.event(false).await else {
-                    return Sliced::Not;
+                    return FetchResult::Unusable;
                 };
                 let fresh = || found.may_answer(&transaction.control, clock::steady());
                 if may_follow(&found) && (goes_on || reader.began_after(watch.looked()) || fresh())
                 {
                     worker.counters.add(Counter::Collapsed, 1);
-                    return outcome(reader, ask, true).await;
+                    return result(reader, slice, true).await;
                 }
             }
             Boarding::Landed(_) => {}
         }
     }
     let (flight, reader) = worker.shared.flights.alone(watch.again().epoch);
-    start(transaction, watch, ask, flight);
-    outcome(reader, ask, false).await
+    start(transaction, watch, slice, flight);
+    result(reader, slice, false).await
 }
 
-/// The name of a slice's flight. One that validates brings another answer.
-fn name(transaction: &Transaction<'_, '_>, ask: Ask<'_>) -> CacheKey {
-    let kind: &[u8] = if ask.validate { b"\nvalidated slice " } else { b"\nslice " };
-    CacheKey::new([&transaction.wanted.key.text[..], kind, &ask.asked.first.to_be_bytes()].concat())
+/// The name of a slice's flight. A flight that validates has another name: its answer differs.
+fn flight_name(transaction: &Transaction<'_, '_>, slice: SliceFetch<'_>) -> CacheKey {
+    let kind: &[u8] = if slice.validate { b"\nvalidated slice " } else { b"\nslice " };
+    let first = slice.span.first.to_be_bytes();
+    CacheKey::new([&transaction.wanted.key.text[..], kind, &first].concat())
 }
 
-fn start(transaction: &Transaction<'_, '_>, watch: &Watch, ask: Ask<'_>, flight: Arc<Flight>) {
+fn start(
+    transaction: &Transaction<'_, '_>,
+    watch: &Watch,
+    slice: SliceFetch<'_>,
+    flight: Arc<Flight>,
+) {
     let Transaction { worker, wanted, .. } = *transaction;
     worker.counters.add(Counter::Forwarded, 1);
     let origin = wanted.origin.clone();
-    let outgoing = match ask.set {
-        Some(set) if ask.validate => {
-            outgoing::for_validated_range(worker, wanted.head, origin, ask.asked, set)
+    let outgoing = match slice.set {
+        Some(set) if slice.validate => {
+            outgoing::for_validated_range(worker, wanted.head, origin, slice.span, set)
         }
         set => {
-            outgoing::for_range(worker, wanted.head, origin, ask.asked, set.map(|set| &*set.head))
+            let head = set.map(|set| &*set.head);
+            outgoing::for_range(worker, wanted.head, origin, slice.span, head)
         }
     };
     let request = SliceRequest {
         request: wanted.head.clone(),
         origin: wanted.origin.clone(),
         base: wanted.key.clone(),
-        name: name(transaction, ask),
-        asked: ask.asked,
-        set: ask.set.cloned(),
-        validate: ask.validate,
+        flight_name: flight_name(transaction, slice),
+        span: slice.span,
+        set: slice.set.cloned(),
+        validate: slice.validate,
         watch: watch.of_flight(flight.epoch),
-        list: ask.list.cloned(),
+        list: slice.list.cloned(),
     };
     let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
 }
 
-/// Whether what a flight brings may answer a request that did not begin it.
+/// Whether the outcome of a flight may answer a request that did not begin the flight.
 fn may_follow(outcome: &FlightOutcome) -> bool {
     match outcome {
         FlightOutcome::Response(head) => head.not_stored.is_none() && head.list.is_none(),
@@ -153,35 +165,35 @@ fn may_follow(outcome: &FlightOutcome) -> bool {
     }
 }
 
-async fn outcome(reader: Reader, ask: Ask<'_>, collapsed: bool) -> Sliced {
-    let FlightEvent::Outcome(outcome) = reader.event(false).await else { return Sliced::Not };
+async fn result(reader: Reader, slice: SliceFetch<'_>, collapsed: bool) -> FetchResult {
+    let FlightEvent::Outcome(outcome) = reader.event(false).await else {
+        return FetchResult::Unusable;
+    };
     match outcome {
-        FlightOutcome::Response(head) => match &head.set {
-            Some(set) => {
-                let fits = |known: &&Arc<Stored>| {
-                    let fields = (View(&known.head.headers), View(&set.head.headers));
-                    known.length == set.length && are_of_one(&fields.0, &fields.1)
-                };
-                if !ask.validate && !ask.set.as_ref().is_none_or(fits) {
-                    return Sliced::Not;
-                }
-                Sliced::Slice(Fetched {
-                    reader,
-                    asked: ask.asked,
-                    set: Arc::clone(set),
-                    lasting: head.not_stored.is_none()
-                        && strong_validator(&View(&set.head.headers)).is_some(),
-                    age: head.times.age(clock::steady()),
-                    not_stored: head.not_stored,
-                    collapsed,
-                })
+        FlightOutcome::Response(head) if head.set.is_some() => {
+            let Some(set) = head.set.clone() else { return FetchResult::Unusable };
+            let view = View(&set.head.headers);
+            let fits = |known: &&Arc<Stored>| {
+                known.length == set.length && are_of_one(&View(&known.head.headers), &view)
+            };
+            if !slice.validate && !slice.set.as_ref().is_none_or(fits) {
+                return FetchResult::Unusable;
             }
-            None => Sliced::Other(reader, FlightOutcome::Response(head), collapsed),
-        },
-        FlightOutcome::Revalidated(set, _) => Sliced::Confirmed(set),
-        FlightOutcome::Unconfirmed => Sliced::Not,
-        FlightOutcome::Failed(error) => {
-            Sliced::Other(reader, FlightOutcome::Failed(error), collapsed)
+            let lasting = head.not_stored.is_none() && strong_validator(&view).is_some();
+            FetchResult::Slice(FetchedSlice {
+                reader,
+                span: slice.span,
+                set,
+                lasting,
+                age: head.times.age(clock::steady()),
+                not_stored: head.not_stored,
+                collapsed,
+            })
+        }
+        FlightOutcome::Revalidated(set, _) => FetchResult::Confirmed(set),
+        FlightOutcome::Unconfirmed => FetchResult::Unusable,
+        outcome @ (FlightOutcome::Response(_) | FlightOutcome::Failed(_)) => {
+            FetchResult::Other(OtherAnswer { reader, outcome, collapsed })
         }
     }
 }

@@ -2,5 +2,4 @@
 
 pub(crate) mod fill;
 pub(crate) mod flight;
-pub(crate) mod rest;
 pub(crate) mod send;

@@ -1,121 +1,81 @@
-//! Sends bytes of an object from the slices that are stored and from those that are fetched for it,
-//! in order. What the client gets is of one representation, or is cut.
+//! Sends bytes of an object from the stored slices and from slices fetched for it, in order. An
+//! answer has bytes of one representation, or is cut.
 
-use crate::answer::body_parts::{self, PartsOf};
-use crate::answer::ranged;
+use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream;
 use crate::answer::transaction::Transaction;
-use crate::cache::storage::PART;
-use crate::cache::stored::{Stored, StoredBody};
+use crate::cache::storage::{PART, part_key};
+use crate::cache::stored::{CacheKey, Stored, StoredBody};
+use crate::cache::watch::Watch;
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
+use crate::core::fields::View;
 use crate::core::forward_reason::ForwardReason;
-use crate::core::hit_source::HitSource;
 use crate::fill::stale::Miss;
 use crate::flight::Piece;
-use crate::flight::{FlightOutcome, Reader};
-use crate::request::access::MediaType;
-use crate::request::cache_status::CacheStatus;
-use crate::request::opening::{Framing, Opening};
-use crate::request::sent::After;
-use crate::request::sent::{Aborted, Sent, Short, UnsentRest};
-use crate::slices::flight::{Ask, Fetched, Sliced, fetch};
+use crate::request::answered::{Aborted, Answered, SendFailure, UnsentRest};
+use crate::request::cache_status::Hit;
+use crate::slices::flight::{FetchResult, FetchedSlice, OtherAnswer, SliceFetch, fetch};
+use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::Headers;
-use foxy_rules::slice::slice_of;
-use foxy_rules::{Permit, Span};
+use foxy_rules::Span;
+use foxy_rules::slice::{slice_of, strong_validator};
 use std::sync::Arc;
+use tokio::time::timeout;
 
-/// Fetches of one answer that may break off before it is given up.
-const BROKEN_FETCHES: u32 = 3;
+/// Fetches of one answer that may break off before the answer is cut.
+const MAX_BROKEN_FETCHES: u32 = 3;
 
-/// What an answer begins with.
+/// The beginning of an answer.
 pub(crate) enum Start {
-    /// Slices that are stored.
-    Stored(HitSource, i64, Option<Permit>),
-    /// A fetch that is on its way.
-    Fetched(Fetched, ForwardReason),
-    /// Nothing: an answer of which this is left.
+    /// Stored slices.
+    Stored(Hit),
+    /// A fetch in progress.
+    Fetched(FetchedSlice, ForwardReason),
+    /// An answer that was sent up to this rest.
     Begun(UnsentRest),
 }
 
 /// How far a fetch brought an answer.
 enum FetchProgress {
-    /// As far as was wanted of it.
     Done,
-    /// It broke off.
     Broken,
-    /// This reader was too slow for the others.
+    /// The reader was too slow for the other readers.
     LeftBehind,
 }
 
-/// Begins an answer with these bytes of an object, or all of it, which are left to be sent then.
-fn begin(
-    transaction: &mut Transaction<'_, '_>,
-    set: &Stored,
-    span: Option<Span>,
-    (age, outcome): (u64, CacheStatus),
-) -> UnsentRest {
-    let Span { first, last } = span.unwrap_or(Span { first: 0, last: set.length - 1 });
-    let length = last + 1 - first;
-    let mut opening = Opening {
-        status: 200,
-        reason: &set.head.reason,
-        headers: &set.head.headers,
-        wire: Some(&set.wire),
-        age: Some(age),
-        outcome,
-        framing: Framing::Length(length),
-    };
-    let of_range;
-    if let Some(Span { first, last }) = span {
-        of_range = ranged(&set.head.headers, &format!("bytes {first}-{last}/{}", set.length));
-        opening = Opening {
-            status: 206,
-            reason: b"Partial Content",
-            headers: &of_range,
-            wire: None,
-            ..opening
-        };
-    }
-    let after = transaction.sender.begin(transaction.wanted.options, opening);
-    let media_type = MediaType::of(set.head.headers.get("content-type"));
-    let sent = Sent { outcome, status: opening.status, body_bytes: length, media_type };
-    UnsentRest { at: first, end: last + 1, opened: false, answered: (after, sent) }
-}
-
-/// What came of sending slices.
+/// The result of sending slices.
 pub(crate) enum SentSlices {
-    /// The answer is complete.
-    Answered(After, Sent),
-    /// Nothing was sent, since the origin gave another response, or none; and whether another
-    /// request's fetch brought it.
-    Other(Reader, FlightOutcome, bool),
-    /// Nothing was sent, since the origin's first answer was no use.
+    Answered(Answered),
+    /// Nothing was sent: the origin gave another response, or none.
+    Other(OtherAnswer),
+    /// Nothing was sent: the origin's first answer was unusable.
     Nothing,
 }
 
-/// Sends these bytes of an object, or all of it, from the store and from the origin as it comes.
+/// Sends `span` of an object, or all of it, from the store and from the origin.
 pub(crate) async fn send(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
-    (set, start): (Arc<Stored>, Start),
+    set: Arc<Stored>,
+    start: Start,
     span: Option<Span>,
 ) -> Result<SentSlices, Aborted> {
     let worker = transaction.worker;
     let StoredBody::Parts { fill } = set.body else { return Ok(SentSlices::Nothing) };
-    let body = PartsOf { object: set.object(), fill, length: set.length };
+    let body = BodyInParts { object: set.object(), fill, length: set.length };
     let (mut rest, mut under_way) = match start {
         Start::Begun(rest) => (rest, None),
-        Start::Stored(source, ttl, permit) => {
-            worker.counters.add(source.counter(), 1);
-            let how = (set.times.age(clock::steady()), CacheStatus::Hit { source, ttl, permit });
-            (begin(transaction, &set, span, how), None)
+        Start::Stored(hit) => {
+            worker.counters.add(hit.source.counter(), 1);
+            let age = set.times.age(clock::steady());
+            (transaction.begin_stored(&set, span, age, hit.into()), None)
         }
         Start::Fetched(fetched, reason) => {
-            let how = (fetched.age, fetched.outcome(reason));
-            (begin(transaction, &set, span, how), Some(fetched))
+            let outcome = fetched.outcome(reason);
+            (transaction.begin_stored(&set, span, fetched.age, outcome), Some(fetched))
         }
     };
     let last = rest.end - 1;
@@ -126,43 +86,40 @@ pub(crate) async fn send(
             match read(transaction.sender, &fetched, &mut rest.at, last).await? {
                 FetchProgress::Done => alone = false,
                 FetchProgress::LeftBehind if fetched.lasting => alone = true,
-                FetchProgress::Broken if fetched.lasting && broken < BROKEN_FETCHES => {
+                FetchProgress::Broken if fetched.lasting && broken < MAX_BROKEN_FETCHES => {
                     (alone, broken) = (true, broken + 1)
                 }
                 FetchProgress::LeftBehind | FetchProgress::Broken => return cut(transaction).await,
             }
             continue;
         }
-        match body_parts::send_stored(worker, transaction.sender, body, rest).await {
+        match body.send_stored(worker, transaction.sender, rest).await {
             Ok(()) => break,
-            Err(Short::Aborted(aborted)) => return Err(aborted),
-            Err(Short::Rest(left)) => rest = left,
-            Err(Short::Gone) => {}
+            Err(SendFailure::Aborted(aborted)) => return Err(aborted),
+            Err(SendFailure::RestGone(left)) => rest = left,
+            Err(SendFailure::BodyGone) => {}
         }
-        let asked = slice_of(rest.at, PART as u64);
-        let ask =
-            Ask { asked, set: Some(&set), validate: false, alone, list: miss.list_in_force() };
-        match fetch(transaction, &miss.watch, ask).await {
-            Sliced::Slice(fetched) => {
+        let (asked, list) = (slice_of(rest.at, PART as u64), miss.list_in_force());
+        let slice = SliceFetch { span: asked, set: Some(&set), validate: false, alone, list };
+        match fetch(transaction, &miss.watch, slice).await {
+            FetchResult::Slice(fetched) => {
                 if !rest.opened {
-                    let how = (fetched.age, fetched.outcome(ForwardReason::Partial));
-                    rest.answered = begin(transaction, &set, span, how).answered;
+                    let outcome = fetched.outcome(ForwardReason::Partial);
+                    let begun = transaction.begin_stored(&set, span, fetched.age, outcome);
+                    rest.answered = begun.answered;
                 }
                 under_way = Some(fetched);
             }
             _ if rest.opened => return cut(transaction).await,
-            Sliced::Other(reader, outcome, collapsed) => {
-                return Ok(SentSlices::Other(reader, outcome, collapsed));
-            }
-            Sliced::Confirmed(_) | Sliced::Not => return Ok(SentSlices::Nothing),
+            FetchResult::Other(other) => return Ok(SentSlices::Other(other)),
+            FetchResult::Confirmed(_) | FetchResult::Unusable => return Ok(SentSlices::Nothing),
         }
     }
-    let (after, sent) = rest.answered;
     transaction.sender.end(&Headers::new()).await?;
-    Ok(SentSlices::Answered(after, sent))
+    Ok(SentSlices::Answered(rest.answered))
 }
 
-/// Cuts an answer. Its head is sent at least, so that the client knows what it misses.
+/// Cuts an answer. A pending head is sent first, so that the client knows what it misses.
 async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborted> {
     transaction.worker.counters.add(Counter::CutResponses, 1);
     transaction.sender.flush().await?;
@@ -170,19 +127,19 @@ async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborte
     Err(Aborted::Source)
 }
 
-/// Sends what a fetch brings of the bytes from `at` to `last`.
+/// Sends the bytes from `at` to `last` that a fetch brings.
 async fn read(
     sender: &mut Sender<'_>,
-    fetched: &Fetched,
+    fetched: &FetchedSlice,
     at: &mut u64,
     last: u64,
 ) -> Result<FetchProgress, Aborted> {
-    let mut passed = fetched.asked.first;
-    while *at <= last.min(fetched.asked.last) {
+    let mut passed = fetched.span.first;
+    while *at <= last.min(fetched.span.last) {
         let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {
             Piece::Data(data) => data,
             Piece::LeftBehind => return Ok(FetchProgress::LeftBehind),
-            // The object's last slice ends before its place does.
+            // The object's last slice is short.
             Piece::End(_) if *at >= fetched.set.length => return Ok(FetchProgress::Done),
             Piece::End(_) | Piece::Broken => return Ok(FetchProgress::Broken),
         };
@@ -196,11 +153,71 @@ async fn read(
     Ok(FetchProgress::Done)
 }
 
-/// What of `data`, whose first byte is at `passed`, is wanted from `at` to `last`.
+/// The bytes from `at` to `last` of `data`, whose first byte is at `passed`.
 fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
     let place = |byte: u64| {
         usize::try_from(byte.saturating_sub(passed)).map_or(data.len(), |at| at.min(data.len()))
     };
     let (from, to) = (place(at), place(last.saturating_add(1)));
     data.slice(from..to.max(from))
+}
+
+/// Keeps a response in parts under another `key`: a set of slices as the whole, once every slice is
+/// stored or was handed to the store, or the reverse. Its parts keep the number of their fill.
+pub(crate) fn keep_under(
+    worker: &Worker,
+    base: &CacheKey,
+    key: &CacheKey,
+    known: &Stored,
+    watch: &Watch,
+) -> Arc<Stored> {
+    let renamed = Arc::new(Stored { key: key.text.clone(), ..Stored::clone(known) });
+    let watch = watch.clone().begun(known.begun);
+    worker.shared.cache.add(base, &key.clone().into(), &renamed, watch.found(), &worker.counters);
+    renamed
+}
+
+/// Keeps the remaining parts of a whole that has lost one as slices, so that only missing slices
+/// are fetched. Returns `None` without a strong validator, without ranges at the origin, and if
+/// nothing was sent yet and the last part is gone too: parts go in the order in which they came.
+pub(crate) async fn left_of(
+    worker: &Worker,
+    base: &CacheKey,
+    stored: &Stored,
+    watch: &Watch,
+    is_begun: bool,
+) -> Option<Arc<Stored>> {
+    let storage = worker.shared.cache.storage()?;
+    let headers = &stored.head.headers;
+    let StoredBody::Parts { fill } = stored.body else { return None };
+    let gives_ranges = headers.get("accept-ranges").is_some_and(|unit| unit == b"bytes");
+    if stored.key != base.text || !gives_ranges || strong_validator(&View(headers)).is_none() {
+        return None;
+    }
+    if !is_begun {
+        let last = part_key(stored.object(), fill, stored.length.saturating_sub(1) / PART as u64);
+        timeout(storage.patience(), storage.part(last)).await.ok()??;
+    }
+    Some(keep_under(worker, base, &base.part(), stored, watch))
+}
+
+/// Sends the rest of a whole whose remaining parts are kept as `set`.
+pub(crate) async fn send_rest(
+    transaction: &mut Transaction<'_, '_>,
+    watch: Watch,
+    set: Arc<Stored>,
+    rest: UnsentRest,
+) -> Result<Answered, Aborted> {
+    let is_to_the_end = rest.end == set.length;
+    let miss = Miss { reason: ForwardReason::Partial, list: None, stale: None, watch };
+    let start = Start::Begun(rest);
+    let sent = send(transaction, &miss, Arc::clone(&set), start, None).await?;
+    if is_to_the_end {
+        let key = &transaction.wanted.key;
+        keep_under(transaction.worker, key, key, &set, &miss.watch);
+    }
+    match sent {
+        SentSlices::Answered(answered) => Ok(answered),
+        SentSlices::Other(_) | SentSlices::Nothing => Err(Aborted::Source),
+    }
 }

@@ -3,11 +3,10 @@
 
 use crate::client::http2::fields::fields_of;
 use crate::client::http2::wire::Wire;
+use crate::request::answered::{
+    ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
+};
 use crate::request::cache_status::CacheStatus;
-use crate::request::opening::{Framing, Opening};
-use crate::request::progress::Progress;
-use crate::request::sent::After;
-use crate::request::sent::{ClientTook, WriteEnd, within};
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use h2::server::SendResponse;
@@ -152,7 +151,7 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.open(status, outcome, 0);
     }
 
-    pub(crate) fn begin(&mut self, opening: Opening<'_>) -> After {
+    pub(crate) fn begin(&mut self, opening: Opening<'_>) -> ConnectionFate {
         let mut head = head_of(opening.status, opening.headers);
         let own = head.headers_mut();
         if let Some(age) = opening.age {
@@ -167,7 +166,7 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.open(opening.status, opening.outcome, weight(head.headers()));
         self.pending = Some(head);
         self.framing = opening.framing;
-        After::Keep
+        ConnectionFate::Keep
     }
 
     pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {

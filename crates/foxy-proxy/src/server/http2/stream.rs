@@ -12,9 +12,8 @@ use crate::client::io::ReadEnd;
 use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
-use crate::request::answer_options::AnswerOptions;
+use crate::request::answered::{Aborted, AnswerOptions};
 use crate::request::reason::ErrorReason;
-use crate::request::sent::Aborted;
 use crate::server::dispatch::request;
 use crate::server::ended::Ended;
 use crate::server::http2::Open;
@@ -91,8 +90,7 @@ pub(crate) async fn serve(
             let mut sender = Sender::Http2(Http2Sender::new(&out, worker.settings().client_write));
             let reason = ErrorReason::Malformed(*error);
             let result = answer::error(&worker, &mut sender, options, reason).await;
-            let ended =
-                result.map_or_else(Ended::Aborted, |(after, sent)| Ended::Answered(after, sent));
+            let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
             (ended, sender.sent())
         }
     };

@@ -1,0 +1,270 @@
+//! Finishes answers that lost their source. A client too slow for its flight, or too late for its
+//! beginning, reads the body back from the cache while that comes. Bytes that are not kept come
+//! from the origin, if it still has the same response; otherwise the answer is cut.
+
+use crate::answer::stored_body::BodyInParts;
+use crate::answer::stream::{self, Begun, Source, Streamed, StreamedHead};
+use crate::answer::transaction::Transaction;
+use crate::cache::storage::Storage;
+use crate::cache::stored::StoredBody;
+use crate::client::sender::Sender;
+use crate::core::counters::Counter;
+use crate::core::fields::View;
+use crate::fill::outgoing;
+use crate::flight::keeping::Keeping;
+use crate::flight::{FlightHead, Reader};
+use crate::request::answered::{Aborted, Answered, Framing, SendFailure, UnsentRest};
+use crate::request::cache_status::CacheStatus;
+use crate::upstream::{BodyEvent, HeadEvent, UpstreamExchange};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_http::{Headers, ResponseHead};
+use foxy_rules::Span;
+use foxy_rules::slice::strong_validator;
+use tokio::time::timeout;
+
+/// Sends the rest of a response that has begun.
+pub(crate) async fn catch_up(
+    transaction: &mut Transaction<'_, '_>,
+    reader: &Reader,
+    flight: &FlightHead,
+    begun: Begun,
+) -> Result<Answered, Aborted> {
+    if begun.framing == Framing::Empty {
+        return Ok(begun.answered);
+    }
+    match read_back(transaction, reader, flight, begun).await? {
+        CaughtUp::Whole(answered) => Ok(answered),
+        CaughtUp::Gone(begun) | CaughtUp::RestGone(begun) => {
+            reader.leave();
+            from_origin(transaction, flight, begun).await
+        }
+    }
+}
+
+/// Sends all of a response to a client that came late. Returns `None`, with nothing sent and the
+/// flight left, if the beginning cannot be read back within the store's patience.
+pub(crate) async fn from_beginning(
+    transaction: &mut Transaction<'_, '_>,
+    reader: &Reader,
+    flight: &FlightHead,
+    outcome: CacheStatus,
+) -> Result<Option<Answered>, Aborted> {
+    let storage = transaction.worker.shared.cache.storage();
+    let patience = storage.map(Storage::patience).unwrap_or_default();
+    if !matches!(
+        timeout(patience, reader.kept_beyond(0)).await,
+        Ok(Keeping::Parts { .. } | Keeping::All { .. })
+    ) {
+        reader.leave();
+        return Ok(None);
+    }
+    let begun = StreamedHead::of_flight(flight, outcome)
+        .begin(transaction.sender, transaction.wanted.options);
+    match read_back(transaction, reader, flight, begun).await? {
+        CaughtUp::Whole(answered) => Ok(Some(answered)),
+        CaughtUp::Gone(begun) if begun.answered.response.body_bytes == 0 => {
+            reader.leave();
+            Ok(None)
+        }
+        CaughtUp::Gone(begun) | CaughtUp::RestGone(begun) => {
+            reader.leave();
+            from_origin(transaction, flight, begun).await.map(Some)
+        }
+    }
+}
+
+/// How far a client got with the bytes that are kept.
+enum CaughtUp {
+    Whole(Answered),
+    /// The following bytes are not kept. None of them was sent, nor a head that was pending.
+    Gone(Begun),
+    RestGone(Begun),
+}
+
+/// Sends a body from the bytes that are kept. A late client that has caught up then reads the
+/// flight.
+async fn read_back(
+    transaction: &mut Transaction<'_, '_>,
+    reader: &Reader,
+    flight: &FlightHead,
+    mut begun: Begun,
+) -> Result<CaughtUp, Aborted> {
+    let (worker, options) = (transaction.worker, transaction.wanted.options);
+    loop {
+        let at = begun.answered.response.body_bytes;
+        if begun.framing == Framing::Length(at) {
+            return Ok(CaughtUp::Whole(begun.answered));
+        }
+        if reader.catches_up(at) {
+            let source = Source::Flight(reader);
+            match stream::carry(worker, transaction.sender, options, begun, source).await? {
+                Streamed::Whole(answered) => return Ok(CaughtUp::Whole(answered)),
+                Streamed::LeftBehind(left) => begun = left,
+            }
+            continue;
+        }
+        let (kept, is_last) = match reader.kept_beyond(at).await {
+            Keeping::Parts { fill, bytes } => (KeptBytes::Parts { fill, bytes }, false),
+            Keeping::All { stored, .. } => match &stored.body {
+                StoredBody::Whole(body) => (KeptBytes::Whole(body.clone()), true),
+                StoredBody::Parts { fill } => {
+                    (KeptBytes::Parts { fill: *fill, bytes: stored.length }, true)
+                }
+            },
+            Keeping::Nothing => return Ok(CaughtUp::Gone(begun)),
+        };
+        begun.answered.response.body_bytes = kept.length();
+        let answered = begun.answered;
+        let rest = UnsentRest { at, end: kept.length(), opened: at > 0, answered };
+        match kept.send(worker, transaction.sender, flight, rest).await {
+            Ok(()) if is_last => {
+                transaction.sender.end(&Headers::new()).await?;
+                return Ok(CaughtUp::Whole(begun.answered));
+            }
+            Ok(()) => {}
+            Err(SendFailure::Aborted(aborted)) => return Err(aborted),
+            Err(SendFailure::BodyGone) => {
+                begun.answered.response.body_bytes = at;
+                return Ok(CaughtUp::Gone(begun));
+            }
+            Err(SendFailure::RestGone(rest)) => {
+                begun.answered.response.body_bytes = rest.at;
+                return Ok(CaughtUp::RestGone(begun));
+            }
+        }
+    }
+}
+
+/// The bytes of a body that can be read back now.
+enum KeptBytes {
+    Whole(Bytes),
+    Parts { fill: u64, bytes: u64 },
+}
+
+impl KeptBytes {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Whole(body) => body.len() as u64,
+            Self::Parts { bytes, .. } => *bytes,
+        }
+    }
+
+    /// Sends `rest`. In a chunked answer, parts make one chunk together.
+    async fn send(
+        &self,
+        worker: &Worker,
+        sender: &mut Sender<'_>,
+        flight: &FlightHead,
+        rest: UnsentRest,
+    ) -> Result<(), SendFailure> {
+        let more = usize::try_from(rest.end - rest.at).unwrap_or(usize::MAX);
+        if more == 0 {
+            return Ok(());
+        }
+        match self {
+            Self::Whole(body) => sender.body(body.slice(body.len() - more..)).await?,
+            Self::Parts { fill, bytes } => {
+                let body = BodyInParts { object: flight.key.hash, fill: *fill, length: *bytes };
+                sender.announce(more);
+                body.send(worker, sender, rest).await?;
+                sender.announced_is_sent().await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends the rest from the origin, if it is of a whole representation of known length. Otherwise
+/// cuts the answer.
+async fn from_origin(
+    transaction: &mut Transaction<'_, '_>,
+    flight: &FlightHead,
+    begun: Begun,
+) -> Result<Answered, Aborted> {
+    let mut answered = begun.answered;
+    let result = match begun.framing {
+        Framing::Length(length) if flight.head.status == 200 => {
+            let at = std::mem::replace(&mut answered.response.body_bytes, length);
+            let rest = UnsentRest { at, end: length, opened: at > 0, answered };
+            resume(transaction, &flight.head, length, rest).await
+        }
+        _ => Err(Aborted::Source),
+    };
+    if matches!(result, Err(Aborted::Source)) {
+        transaction.worker.counters.add(Counter::CutResponses, 1);
+        transaction.sender.break_off();
+    }
+    result
+}
+
+/// Sends the rest of a body of `length` bytes from the origin, if that still has the response with
+/// the head `head`.
+pub(crate) async fn resume(
+    transaction: &mut Transaction<'_, '_>,
+    head: &ResponseHead,
+    length: u64,
+    rest: UnsentRest,
+) -> Result<Answered, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let fields = View(&head.headers);
+    let validator = strong_validator(&fields).ok_or(Aborted::Source)?;
+    worker.counters.add(Counter::Forwarded, 1);
+    let span = Span { first: rest.at, last: rest.end - 1 };
+    let request = outgoing::for_range(worker, wanted.head, wanted.origin.clone(), span, Some(head));
+    let mut exchange = worker.upstream.exchange(request).asked_by(wanted.client);
+    let answer = loop {
+        match exchange.head().await {
+            Ok(HeadEvent::Final(head, _)) => break head,
+            Ok(HeadEvent::Continue | HeadEvent::Interim(_)) => {}
+            Err(_) => return Err(Aborted::Source),
+        }
+    };
+    worker.count_response(answer.version);
+    let skipped = bytes_before(&rest, length, validator, &answer).ok_or(Aborted::Source)?;
+    carry_range(worker, transaction.sender, &mut exchange, skipped, rest.end - rest.at).await?;
+    worker.counters.add(Counter::Resumed, 1);
+    Ok(rest.answered)
+}
+
+/// The bytes of an answer that come before `rest`; `None` if the answer is another response.
+fn bytes_before(
+    rest: &UnsentRest,
+    length: u64,
+    validator: &[u8],
+    head: &ResponseHead,
+) -> Option<u64> {
+    let says = |name: &str, value: String| head.headers.get(name) == Some(value.as_bytes());
+    let range = || format!("bytes {}-{}/{}", rest.at, rest.end - 1, length);
+    match head.status {
+        _ if strong_validator(&View(&head.headers)) != Some(validator) => None,
+        206 if says("content-range", range()) => Some(0),
+        200 if !head.headers.contains("content-length") => Some(rest.at),
+        200 if says("content-length", length.to_string()) => Some(rest.at),
+        _ => None,
+    }
+}
+
+/// Sends `wanted` bytes of a body after the first `skipped`.
+async fn carry_range(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    exchange: &mut UpstreamExchange,
+    mut skipped: u64,
+    mut wanted: u64,
+) -> Result<(), Aborted> {
+    while wanted > 0 {
+        let data = match exchange.next().await {
+            Ok(BodyEvent::Data(data)) => data,
+            Ok(BodyEvent::Trailers(_) | BodyEvent::End) | Err(_) => return Err(Aborted::Source),
+        };
+        worker.counters.add(Counter::BytesFromOrigins, data.len() as u64);
+        let start = skipped.min(data.len() as u64);
+        skipped -= start;
+        let end = (start + wanted).min(data.len() as u64);
+        wanted -= end - start;
+        let position = |at: u64| usize::try_from(at).unwrap_or(data.len());
+        sender.body(data.slice(position(start)..position(end))).await?;
+    }
+    Ok(sender.end(&Headers::new()).await?)
+}

@@ -1,0 +1,252 @@
+//! Sends stored bodies without holding them for clients that take nothing. A body of one record is
+//! dropped after a moment and read again. A body in parts is read part by part, and requests for
+//! the same part share one read.
+
+use crate::cache::memory::Cached;
+use crate::cache::shared_parts::{HeldPart, NoPart};
+use crate::cache::storage::{PART, part_key};
+use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody};
+use crate::client::sender::Sender;
+use crate::core::counters::Counter;
+use crate::core::waiting::HeldBytes;
+use crate::request::answered::{ClientTook, SendFailure, UnsentRest};
+use crate::worker::Worker;
+use bytes::Bytes;
+use foxy_store::Key;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Bodies up to this many bytes are held until sent: a request takes as much memory anyway.
+pub(crate) const SMALL_BODY: usize = 16 << 10;
+
+/// How long bytes are held for a client that takes nothing.
+const HELD: Duration = Duration::from_secs(1);
+
+/// How long they are held when memory or part places are scarce.
+const HELD_WHILE_SCARCE: Duration = Duration::from_millis(100);
+
+/// A stored body while it is sent.
+pub(crate) enum StoredBodySource<'a> {
+    Whole(WholeBody<'a>),
+    Parts(BodyInParts),
+}
+
+impl<'a> StoredBodySource<'a> {
+    /// Takes the body out of `stored`, so that nothing else holds the body while it is sent.
+    pub(crate) fn of(worker: &'a Worker, stored: Arc<Stored>) -> Self {
+        match &stored.body {
+            StoredBody::Whole(body) => Self::Whole(WholeBody {
+                worker,
+                key: stored.key.clone(),
+                length: body.len(),
+                body: Some(body.clone()),
+                digest: None,
+            }),
+            StoredBody::Parts { fill } => Self::Parts(BodyInParts {
+                object: stored.object(),
+                fill: *fill,
+                length: stored.length,
+            }),
+        }
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        worker: &Worker,
+        sender: &mut Sender<'_>,
+        rest: UnsentRest,
+    ) -> Result<(), SendFailure> {
+        match self {
+            Self::Whole(body) => body.send(sender, rest).await,
+            Self::Parts(body) => body.send(worker, sender, rest).await,
+        }
+    }
+}
+
+/// A body of one record. `body` is `None` while the client takes nothing.
+pub(crate) struct WholeBody<'a> {
+    worker: &'a Worker,
+    key: Bytes,
+    length: usize,
+    body: Option<Bytes>,
+    /// Identifies the body when it is read again.
+    digest: Option<u128>,
+}
+
+impl WholeBody<'_> {
+    async fn send(
+        &mut self,
+        sender: &mut Sender<'_>,
+        mut rest: UnsentRest,
+    ) -> Result<(), SendFailure> {
+        let at = |at: u64| usize::try_from(at).unwrap_or(self.length);
+        let (mut from, end) = (at(rest.at), at(rest.end));
+        while from < end {
+            let Some(body) = self.read().await else {
+                self.worker.counters.add(Counter::LostParts, 1);
+                rest.at = from as u64;
+                return Err(if rest.opened {
+                    SendFailure::RestGone(rest)
+                } else {
+                    SendFailure::BodyGone
+                });
+            };
+            let mut left = body.slice(from..end);
+            self.body = Some(body);
+            let held = RefCell::new(None);
+            let taken = sender.part(&mut left, || self.patience(&mut held.borrow_mut())).await?;
+            (from, rest.opened) = (end - left.len(), true);
+            drop(left);
+            if taken == ClientTook::Partly {
+                self.let_go();
+                drop(held);
+                sender.flush().await?;
+                sender.writable().await?;
+            }
+        }
+        Ok(sender.flush().await?)
+    }
+
+    /// How long the body may be held from now on.
+    fn patience(&self, held: &mut Option<HeldBytes>) -> Duration {
+        let waiting = &self.worker.shared.waiting;
+        if held.is_none() {
+            *held = waiting.take(self.length);
+        }
+        match held {
+            _ if self.length <= SMALL_BODY => self.worker.settings().client_write,
+            None => Duration::ZERO,
+            Some(_) if waiting.is_scarce() => HELD_WHILE_SCARCE,
+            Some(_) => HELD,
+        }
+    }
+
+    fn let_go(&mut self) {
+        if self.length > SMALL_BODY
+            && let Some(body) = self.body.take()
+        {
+            self.digest.get_or_insert_with(|| xxh3_128(&body));
+            self.worker.counters.add(Counter::BodiesLetGo, 1);
+        }
+    }
+
+    async fn read(&mut self) -> Option<Bytes> {
+        if let Some(body) = self.body.take() {
+            return Some(body);
+        }
+        let (cache, key) = (&self.worker.shared.cache, CacheKey::new(self.key.clone()));
+        if let Some(Cached::Response(stored)) = cache.held(&key)
+            && let Some(body) = self.same_body(&stored)
+        {
+            return Some(body);
+        }
+        match cache.storage()?.entry_for_answer(&key, &self.worker.counters).await {
+            Some(Entry::Response(stored)) => self.same_body(&stored),
+            _ => None,
+        }
+    }
+
+    fn same_body(&self, found: &Stored) -> Option<Bytes> {
+        match &found.body {
+            StoredBody::Whole(body) if Some(xxh3_128(body)) == self.digest => Some(body.clone()),
+            StoredBody::Whole(_) | StoredBody::Parts { .. } => None,
+        }
+    }
+}
+
+/// A body in parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyInParts {
+    /// The key of the object that the body belongs to.
+    pub(crate) object: Key,
+    /// The random number of the fill.
+    pub(crate) fill: u64,
+    /// Bytes of the body. While it is still coming: of the whole parts stored so far.
+    pub(crate) length: u64,
+}
+
+impl BodyInParts {
+    /// Sends a body all of whose parts were stored.
+    pub(crate) async fn send(
+        self,
+        worker: &Worker,
+        sender: &mut Sender<'_>,
+        rest: UnsentRest,
+    ) -> Result<(), SendFailure> {
+        let sent = self.send_stored(worker, sender, rest).await;
+        if sent.as_ref().is_err_and(SendFailure::is_loss) {
+            worker.counters.add(Counter::LostParts, 1);
+        }
+        sent
+    }
+
+    /// Sends `rest` up to a part that is not stored. The first part is read before a pending head
+    /// goes out.
+    pub(crate) async fn send_stored(
+        self,
+        worker: &Worker,
+        sender: &mut Sender<'_>,
+        mut rest: UnsentRest,
+    ) -> Result<(), SendFailure> {
+        let parts = &worker.shared.parts;
+        let patience = || if parts.is_full() { HELD_WHILE_SCARCE } else { HELD };
+        let mut nothing_sent = true;
+        while rest.at < rest.end {
+            let Some(part) = self.read(worker, rest.at / PART as u64, rest.opened).await else {
+                return Err(if nothing_sent {
+                    SendFailure::BodyGone
+                } else {
+                    SendFailure::RestGone(rest)
+                });
+            };
+            let mut left = wanted_of(part.bytes(), &rest);
+            let stop = rest.at + left.len() as u64;
+            (nothing_sent, rest.opened) = (false, true);
+            let taken = sender.part(&mut left, patience).await?;
+            rest.at = stop - left.len() as u64;
+            drop((left, part));
+            if taken == ClientTook::Partly {
+                sender.flush().await?;
+                sender.writable().await?;
+            }
+        }
+        Ok(sender.flush().await?)
+    }
+
+    /// Reads a whole part: as other requests hold it, from memory, or from the store.
+    async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
+        let memory = &worker.shared.cache.memory;
+        let storage = worker.shared.cache.storage()?;
+        let key = part_key(self.object, self.fill, number);
+        let read = async {
+            if let Some(part) = memory.part(key) {
+                worker.counters.add(Counter::MemoryParts, 1);
+                return Some(part);
+            }
+            worker.counters.add(Counter::StoreParts, 1);
+            storage.part(key).await
+        };
+        let patience = storage.patience_for_part(begun);
+        let part = match worker.shared.parts.get(key, patience, read).await {
+            Ok(part) => part,
+            Err(NoPart::Absent) => return None,
+            Err(NoPart::Late) => {
+                worker.counters.add(Counter::StoreTimeouts, 1);
+                return None;
+            }
+        };
+        memory.offer_part(key, part.bytes());
+        let expected = (PART as u64).min(self.length - number * PART as u64);
+        (part.bytes().len() as u64 == expected).then_some(part)
+    }
+}
+
+/// The unsent bytes of the part at `rest.at`.
+fn wanted_of(part: &Bytes, rest: &UnsentRest) -> Bytes {
+    let before = rest.at / PART as u64 * PART as u64;
+    let position =
+        |at: u64| usize::try_from(at - before).map_or(part.len(), |at| at.min(part.len()));
+    part.slice(position(rest.at)..position(rest.end))
+}

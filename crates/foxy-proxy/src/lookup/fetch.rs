@@ -1,0 +1,194 @@
+//! Answers what the cache cannot answer alone: a fetch from the origin, shared with other requests
+//! for the same response.
+
+use crate::answer::transaction::Transaction;
+use crate::cache::epoch::Epoch;
+use crate::cache::stored::{Stored, VaryList};
+use crate::cache::{Found, InMemory};
+use crate::core::counters::Counter;
+use crate::core::fields::View;
+use crate::core::forward_reason::ForwardReason;
+use crate::core::hit_source::HitSource;
+use crate::fill::stale::{Miss, PendingUpdate};
+use crate::fill::{outgoing, refresh, start};
+use crate::flight::flights::Boarding;
+use crate::flight::{Flight, FlightEvent, Reader};
+use crate::lookup::answer_from_flight::{Followed, answer_from_flight, follow};
+use crate::lookup::serve_stored::{make_up, serve_or_make_up};
+use crate::lookup::{Lookup, by_slices, forward};
+use crate::request::answered::{Aborted, Answered};
+use crate::request::cache_status::Hit;
+use crate::request::exchange::{Next, decide};
+use crate::request::reason::ErrorReason;
+use foxy_base::clock;
+use foxy_rules::UpstreamRange;
+use std::sync::Arc;
+
+/// The result of a request to the cache.
+pub(crate) enum Fetched {
+    Answered(Answered),
+    /// A HEAD or a range that the cache cannot answer: to be forwarded as it is. The answer to a
+    /// HEAD may update the stored response.
+    Forward(ForwardReason, Option<PendingUpdate>),
+}
+
+/// Answers from the cache or by a fetch.
+pub(crate) async fn answer_or_fetch(
+    transaction: &mut Transaction<'_, '_>,
+) -> Result<Fetched, Aborted> {
+    loop {
+        let (answered, miss) = match super::answer(transaction).await? {
+            Lookup::Answered(answered) => (Some(answered), None),
+            Lookup::Lost(lost) => (make_up(transaction, lost).await?, None),
+            Lookup::Refresh { stored, key, hit } => {
+                let Transaction { worker, wanted, looked, .. } = *transaction;
+                refresh(worker, wanted, &stored, key, transaction.watch());
+                let now = clock::steady();
+                (serve_or_make_up(transaction, stored, looked, hit, now).await?, None)
+            }
+            Lookup::Miss(miss) => (None, Some(miss)),
+        };
+        if let Some(answered) = answered {
+            return Ok(Fetched::Answered(answered));
+        }
+        if miss.is_none() && transaction.control.only_if_cached {
+            return transaction.error(ErrorReason::OnlyIfCached).await.map(Fetched::Answered);
+        }
+        let body_gone = || {
+            let watch = transaction.watch();
+            Miss { reason: ForwardReason::UriMiss, list: None, stale: None, watch }
+        };
+        let miss = miss.unwrap_or_else(body_gone);
+        if let Some(fetched) = fetch(transaction, miss).await? {
+            return Ok(fetched);
+        }
+        transaction.look_again();
+    }
+}
+
+/// Fetches from the origin, alone or with other requests. Returns `None` if the joined fetch began
+/// before this request came and its response was stale on arrival.
+async fn fetch(
+    transaction: &mut Transaction<'_, '_>,
+    miss: Miss,
+) -> Result<Option<Fetched>, Aborted> {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let head_only = wanted.options.head_only;
+    let range = outgoing::asked_range(&wanted.head.headers);
+    let range = range.filter(|range| *range != UpstreamRange::Whole);
+    if head_only || (range.is_some() && !miss.validates()) {
+        if let Some(range) = range.filter(|_| !head_only)
+            && let Some(answered) = by_slices::answer(transaction, &miss, &range).await?
+        {
+            return Ok(Some(Fetched::Answered(answered)));
+        }
+        let reason = miss.reason;
+        let update = miss.pending_update(&wanted.key).filter(|_| head_only);
+        return Ok(Some(Fetched::Forward(reason, update)));
+    }
+    if miss.stale.is_none()
+        && let Some(answered) = by_slices::complete(transaction, &miss).await?
+    {
+        return Ok(Some(Fetched::Answered(answered)));
+    }
+    let mut left = None;
+    let (mut got, leads) = loop {
+        match board(transaction, &miss, left.as_ref()) {
+            Boarding::Leads(flight, reader) => {
+                break (lead(transaction, &miss, flight, reader).await?, true);
+            }
+            Boarding::Follows(reader) => {
+                worker.counters.add(Counter::Collapsed, 1);
+                let late = reader.is_late();
+                let got = match follow(transaction, &miss, &reader).await? {
+                    Followed::Answered(answered) => Some(answered),
+                    Followed::Unusable => None,
+                    Followed::Stale => return Ok(None),
+                };
+                // Requests whose flight lost its beginning share another one.
+                if got.is_some() || left.is_some() || !late || reader.is_late() {
+                    break (got, false);
+                }
+                left = Some(reader);
+            }
+            Boarding::Landed(stored) => {
+                worker.counters.add(Counter::Collapsed, 1);
+                break (landed(transaction, stored, miss.watch.looked()).await?, false);
+            }
+        }
+    };
+    if got.is_none() && !leads {
+        got = lead_alone(transaction, &miss).await?;
+    }
+    if got.is_none() {
+        got = lead_alone(transaction, &Miss { stale: None, ..miss }).await?;
+    }
+    got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
+}
+
+/// Joins a flight other than the one that was `left`, or begins one.
+fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
+    let Transaction { worker, wanted, .. } = *transaction;
+    let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
+    let epoch = miss.watch.again().epoch;
+    if transaction.wants_anew() {
+        let (flight, reader) = worker.shared.flights.lead(wanted.key.hash, epoch);
+        return Boarding::Leads(flight, reader);
+    }
+    let landed = || match cache.in_memory(&wanted.key, headers) {
+        InMemory::Found(Found::Response(stored, _)) if miss.stale.is_none() => Some(stored),
+        _ => None,
+    };
+    let fits = |flight: &Flight| {
+        flight.may_answer(&transaction.control, clock::steady())
+            && !left.is_some_and(|reader| reader.is_of(flight))
+    };
+    let variant = |list: &VaryList| wanted.key.variant(list, &list.vary.key(&View(headers))).hash;
+    let variant = miss.list_in_force().map(variant);
+    worker.shared.board(&wanted.key, variant, epoch, fits, landed)
+}
+
+/// Answers with a response stored after this request had looked; `None` if it may not answer.
+async fn landed(
+    transaction: &mut Transaction<'_, '_>,
+    stored: Arc<Stored>,
+    looked: Epoch,
+) -> Result<Option<Answered>, Aborted> {
+    let now = clock::steady();
+    let Next::Serve { ttl, permit: None } = decide(&transaction.control, &stored, now) else {
+        return Ok(None);
+    };
+    let hit = Hit { source: HitSource::Memory, ttl, permit: None };
+    serve_or_make_up(transaction, stored, looked, hit, now).await
+}
+
+/// Starts a fill and reads its flight. The fill goes on without this client if others read, or if
+/// little is missing.
+async fn lead(
+    transaction: &mut Transaction<'_, '_>,
+    miss: &Miss,
+    flight: Arc<Flight>,
+    reader: Reader,
+) -> Result<Option<Answered>, Aborted> {
+    start(transaction.worker, transaction.wanted, miss, flight);
+    loop {
+        match reader.event(true).await {
+            FlightEvent::Interim(head) => {
+                forward::interim(transaction.sender, transaction.wanted.options, head).await?
+            }
+            FlightEvent::Outcome(outcome) => {
+                return answer_from_flight(transaction, miss, &reader, outcome, false).await;
+            }
+        }
+    }
+}
+
+/// Leads a flight that no other request can join.
+async fn lead_alone(
+    transaction: &mut Transaction<'_, '_>,
+    miss: &Miss,
+) -> Result<Option<Answered>, Aborted> {
+    let epoch = miss.watch.again().epoch;
+    let (flight, reader) = transaction.worker.shared.flights.alone(epoch);
+    lead(transaction, miss, flight, reader).await
+}
