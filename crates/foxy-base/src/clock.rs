@@ -1,10 +1,10 @@
-//! The one place that reads the machine's clocks. Everything that decides takes `now` instead.
+//! The only place that reads the machine's clocks. Code that decides takes `now` as an argument.
 #![expect(clippy::disallowed_methods, reason = "this file is what the ban points to")]
 
-use crate::steady::Steady;
 use crate::time::{Instant, WallTime};
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 static STEADY: Steady = Steady::new();
@@ -17,8 +17,7 @@ pub fn monotonic() -> Instant {
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock, which may be set back: for dates that others read. A machine set before 1970
-/// reads as 1970.
+/// The civil clock, which may be set back. A time before 1970 reads as 1970.
 #[must_use]
 pub fn wall() -> WallTime {
     let since =
@@ -26,18 +25,18 @@ pub fn wall() -> WallTime {
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock without its steps back: what ages are counted by. It may be ahead of the civil
-/// clock.
+/// The civil clock without its backward steps, for the age of responses. It may run ahead of the
+/// civil clock.
 #[must_use]
 pub fn steady() -> WallTime {
     let (monotonic, civil) = (monotonic(), wall());
     STEADY.without_step(civil, monotonic).unwrap_or_else(step)
 }
 
-/// Reads both clocks until the thread was not held up between the readings, which would look like a
-/// step.
+/// Reads both clocks again until the thread was not preempted between the readings: a preemption
+/// looks like a step.
 fn step() -> WallTime {
-    /// Longest time that two readings of one moment take.
+    /// Two readings further apart than this were interrupted.
     const TOGETHER: Duration = Duration::from_millis(50);
     loop {
         let (before, civil) = (monotonic(), wall());
@@ -47,23 +46,138 @@ fn step() -> WallTime {
     }
 }
 
-/// Has the steady clock show at least that time from now on.
+/// Moves the steady clock forward to at least `steady`.
 pub fn resume(steady: WallTime) {
     STEADY.resume(steady, wall(), monotonic());
 }
 
-/// What the civil clock showed at a time of the steady clock, if they were as far apart as they are
-/// now.
+/// Converts a steady time to civil time by the current difference between both clocks.
 #[must_use]
 pub fn civil(steady: WallTime) -> WallTime {
     let (civil, now) = (wall(), self::steady());
     WallTime(steady.0.saturating_sub(now.0.saturating_sub(civil.0)))
 }
 
-/// How long the calling thread was running on a processor so far.
+/// Processor time of the calling thread so far.
 #[must_use]
 pub fn thread_processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let part = |number: i64| u64::try_from(number).unwrap_or(0);
     Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
+}
+
+/// A clock that advances at the pace of the monotonic clock. It follows forward steps of the civil
+/// clock (the machine may have slept) and ignores backward steps.
+#[derive(Debug)]
+struct Steady {
+    /// Milliseconds by which this clock is ahead of the monotonic clock.
+    ahead: AtomicU64,
+    /// Milliseconds by which the civil clock was ahead of the monotonic clock after its last step.
+    civil_ahead: AtomicU64,
+    stepping: Mutex<()>,
+}
+
+/// Milliseconds by which the civil clock may drift before the drift counts as a step.
+const STEP_TOLERANCE_MS: u64 = 500;
+
+impl Steady {
+    const fn new() -> Self {
+        Self { ahead: AtomicU64::new(0), civil_ahead: AtomicU64::new(0), stepping: Mutex::new(()) }
+    }
+
+    /// The steady time for two readings; `None` if the civil clock has stepped.
+    fn without_step(&self, civil: WallTime, monotonic: Instant) -> Option<WallTime> {
+        let since = millis(monotonic);
+        let seen = civil.0.saturating_sub(since);
+        let is_step = self.civil_ahead.load(Ordering::Acquire).abs_diff(seen) > STEP_TOLERANCE_MS;
+        (!is_step).then(|| WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since)))
+    }
+
+    /// The steady time for two readings. The caller must read both clocks together: a delay between
+    /// the readings counts as a step.
+    fn at(&self, civil: WallTime, monotonic: Instant) -> WallTime {
+        self.without_step(civil, monotonic).unwrap_or_else(|| {
+            let since = millis(monotonic);
+            self.step(civil.0.saturating_sub(since));
+            WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since))
+        })
+    }
+
+    fn step(&self, seen: u64) {
+        let _stepping = self.stepping.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.civil_ahead.load(Ordering::Acquire);
+        if before.abs_diff(seen) > STEP_TOLERANCE_MS {
+            self.ahead.fetch_add(seen.saturating_sub(before), Ordering::AcqRel);
+            self.civil_ahead.store(seen, Ordering::Release);
+        }
+    }
+
+    /// Moves the clock forward to `at`; never moves it back.
+    fn resume(&self, at: WallTime, civil: WallTime, monotonic: Instant) {
+        self.at(civil, monotonic);
+        self.ahead.fetch_max(at.0.saturating_sub(millis(monotonic)), Ordering::AcqRel);
+    }
+}
+
+const fn millis(monotonic: Instant) -> u64 {
+    monotonic.0 / 1_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u64 = 3_600_000;
+
+    const fn passed(hours: u64) -> Instant {
+        Instant(hours * HOUR * 1_000_000)
+    }
+
+    /// The steady hour for a civil hour and the hours passed on the monotonic clock.
+    fn at(steady: &Steady, civil: u64, hours: u64) -> u64 {
+        steady.at(WallTime(civil * HOUR), passed(hours)).0 / HOUR
+    }
+
+    #[test]
+    fn it_follows_the_civil_clock_forward_and_not_back() {
+        let steady = Steady::new();
+        assert_eq!(at(&steady, 1000, 1), 1000);
+        assert_eq!(at(&steady, 1001, 2), 1001);
+        assert_eq!(at(&steady, 978, 3), 1002, "set back by a day");
+        assert_eq!(at(&steady, 980, 5), 1004);
+        assert_eq!(at(&steady, 988, 6), 1012, "the machine has slept for seven hours");
+        assert_eq!(steady.without_step(WallTime(960 * HOUR), passed(7)), None);
+        assert_eq!(at(&steady, 989, 7), 1013, "a step that was not taken in");
+    }
+
+    #[test]
+    fn a_civil_clock_that_was_far_ahead_leaves_the_pace_as_it_is() {
+        let steady = Steady::new();
+        assert_eq!(at(&steady, 1000, 1), 1000);
+        assert_eq!(at(&steady, 900_000, 2), 900_000);
+        assert_eq!(at(&steady, 1002, 3), 900_001);
+        assert_eq!(at(&steady, 1012, 13), 900_011);
+    }
+
+    #[test]
+    fn readings_that_differ_a_little_add_up_to_nothing() {
+        let steady = Steady::new();
+        let start = steady.at(WallTime(HOUR), passed(0));
+        for round in 1..1000 {
+            let monotonic = Instant(round * 1_000_000);
+            let shown =
+                steady.at(WallTime(HOUR + round - round % 2 * (STEP_TOLERANCE_MS / 2)), monotonic);
+            assert_eq!(shown.since(start).as_millis(), u128::from(round));
+        }
+    }
+
+    #[test]
+    fn it_goes_on_from_a_later_time_and_from_no_earlier_one() {
+        let steady = Steady::new();
+        steady.resume(WallTime(5000 * HOUR), WallTime(1000 * HOUR), passed(1));
+        assert_eq!(at(&steady, 1000, 1), 5000);
+        assert_eq!(at(&steady, 1001, 2), 5001);
+        steady.resume(WallTime(4000 * HOUR), WallTime(1001 * HOUR), passed(2));
+        assert_eq!(at(&steady, 1009, 3), 5009);
+    }
 }

@@ -1,14 +1,11 @@
-//! What every part may use: time as a value, dates, seeded randomness, byte sizes.
-//! It is the only place that reads a clock, and it knows nothing of disks or HTTP.
+//! Time as a value, clocks, seeded randomness and byte sizes. Only [`clock`] reads the machine's
+//! clocks; the crate knows nothing of disks or HTTP.
 
-pub mod civil;
 pub mod clock;
 pub mod random;
 pub mod size;
-pub mod steady;
 pub mod time;
 
-pub use civil::Civil;
 pub use random::Random;
 pub use size::ByteSize;
-pub use time::{Instant, WallTime};
+pub use time::{CivilTime, Instant, WallTime};

@@ -1,5 +1,5 @@
-//! A small seeded generator (xoshiro256**, Blackman and Vigna 2018). Not for secrets.
-//! The same seed gives the same numbers on every machine and in every release.
+//! A small seeded generator (xoshiro256**, Blackman and Vigna 2018). Not for secrets. A seed gives
+//! the same numbers on every machine and in every release.
 
 /// Seeded pseudo-random numbers.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ impl Random {
         Self { state: std::array::from_fn(|_| split_mix(&mut mix)) }
     }
 
-    /// A generator for a part of the work, independent of how much the others draw.
+    /// An independent generator for one part of the work.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self::new(self.next_u64())
@@ -66,8 +66,7 @@ pub fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// 64 random bits from the system, for seeds. Without any from the system, the clock and the
-/// process number must do.
+/// 64 random bits from the system, for seeds. Falls back to the clock and the process number.
 #[must_use]
 pub fn entropy() -> u64 {
     let mut bytes = [0; 8];

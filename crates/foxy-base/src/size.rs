@@ -8,14 +8,14 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-/// Why a text is not a size.
+/// Reason why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizeError {
-    /// No leading number.
+    /// The text does not start with a number.
     NoNumber(String),
-    /// A unit that is not known.
+    /// The unit is unknown.
     UnknownUnit(String),
-    /// More than 2^64 bytes.
+    /// The size is more than 2^64 bytes.
     TooLarge(String),
 }
 

@@ -1,5 +1,5 @@
-//! Block devices in place of a file: finding one at a name, opening it, its length and its blocks.
-//! None is ever made, cut, lengthened, trimmed or removed; what is on it is not read here.
+//! Block devices in place of a file: opening, length and block size. A device is never created,
+//! resized, trimmed or removed, and its content is not read here.
 
 use crate::io::IoError;
 use rustix::fs::{
@@ -10,23 +10,19 @@ use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 use std::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The largest logical block in bytes. A page is what the stores write as a whole: larger blocks
-/// would tear its neighbours.
-const LARGEST_BLOCK: u32 = 4096;
+/// Largest logical block in bytes. Stores write whole pages; larger blocks would tear the
+/// neighbours of a page.
+const MAX_BLOCK_BYTES: u32 = 4096;
 
-/// Opens the block device of that name, or the one that a symbolic link of that name leads to, and
-/// says how many bytes it has. With `OFlags::EXCL` the kernel refuses one that is mounted, part of
-/// a volume, or held so by anybody else (open(2)).
-///
-/// # Errors
-/// [`IoError::WrongKind`] for anything else, [`IoError::InUse`], [`IoError::ReadOnlyDevice`],
-/// [`IoError::LargeBlocks`], [`IoError::NoMedium`], or what else the system has against it.
+/// Opens the block device of that name, or the target of a symbolic link, and returns its size in
+/// bytes. With `OFlags::EXCL` the kernel refuses a device that is mounted, part of a volume, or
+/// held by another process (open(2)).
 pub(crate) fn open_block_device(
     folder: impl AsFd,
     name: &str,
     flags: OFlags,
 ) -> Result<(OwnedFd, u64), IoError> {
-    // Opening something else could wait or act, so that it is looked at before as well.
+    // Opening another kind of file could block or act, so check the kind first.
     if !is_block_device(&statat(&folder, name, AtFlags::empty())?) {
         return Err(IoError::WrongKind);
     }
@@ -51,8 +47,8 @@ pub(crate) fn open_block_device(
     }
 }
 
-/// Whether an open block device can only be read. The kernel refuses to open one for writing as
-/// where the user may not, or refuses the writes.
+/// Whether an open block device is read-only. The kernel refuses to open it for writing as if
+/// permission were missing, or refuses the writes.
 fn is_read_only(device: impl AsFd) -> bool {
     const BLKROGET: Opcode = opcode::none(0x12, 94);
     // SAFETY: BLKROGET takes a pointer to an int and writes one there (block/ioctl.c).
@@ -60,7 +56,7 @@ fn is_read_only(device: impl AsFd) -> bool {
     asked.is_ok_and(|read_only| read_only != 0)
 }
 
-/// Bytes that an open block device has now; its status does not say.
+/// Size of an open block device in bytes; fstat does not say it.
 pub(crate) fn length(descriptor: impl AsFd) -> Result<u64, Errno> {
     seek(descriptor, SeekFrom::End(0))
 }
@@ -70,7 +66,7 @@ pub(crate) fn is_block_device(status: &Stat) -> bool {
 }
 
 const fn judge_block(bytes: u32) -> Result<(), IoError> {
-    if bytes > LARGEST_BLOCK { Err(IoError::LargeBlocks) } else { Ok(()) }
+    if bytes > MAX_BLOCK_BYTES { Err(IoError::LargeBlocks) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -78,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_of_at_most_a_page_will_do() {
+    fn blocks_of_at_most_a_page_are_accepted() {
         for bytes in [512, 4096] {
             assert_eq!(judge_block(bytes), Ok(()));
         }
@@ -86,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_block_device_is_taken_for_one() {
+    fn only_block_devices_are_opened_as_block_devices() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("file"), b"x").expect("written");
         std::fs::create_dir(folder.path().join("folder")).expect("made");

@@ -1,21 +1,19 @@
-//! A real disk with plain system calls, each carried out before `submit` returns: what a process
-//! without threads does, as Squid's ufs scheme. The owner stands still for as long as the disk
-//! takes.
+//! A real disk with plain system calls, each carried out before `submit` returns, like Squid's ufs
+//! in a process without threads. The owner blocks for as long as the disk takes.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
+use crate::open_file::OpenFile;
 use crate::park::{BlockingDevice, Parker, Waker};
 use crate::root::Root;
 use crate::threads::DirectIo;
-use crate::transfer;
-use crate::tree::{self, OpenFile};
+use crate::tree;
 use foxy_base::Instant;
-use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The device.
+/// A device that blocks in `submit`.
 #[derive(Debug)]
 pub struct Blocking {
     root: Arc<OwnedFd>,
@@ -26,57 +24,29 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// A device on `root`; it starts nothing, so it cannot fail.
+    /// A device on `root`. It starts nothing, so it cannot fail.
     #[must_use]
     pub fn new(root: &Root, direct: DirectIo) -> Self {
         Self::on(root.directory(), direct)
     }
 
-    /// A device on an open folder.
     pub(crate) fn on(root: Arc<OwnedFd>, direct: DirectIo) -> Self {
         let (files, finished) = (HashMap::new(), VecDeque::new());
         Self { root, direct, parker: Parker::default(), files, finished }
-    }
-
-    fn with_file(
-        &self,
-        file: FileId,
-        work: impl FnOnce(&OpenFile) -> Result<IoOutput, Errno>,
-    ) -> Result<IoOutput, IoError> {
-        Ok(work(self.files.get(&file).ok_or(IoError::NotOpen)?)?)
-    }
-
-    fn named(&mut self, op: IoOp) -> Result<IoOutput, IoError> {
-        let (result, opened) =
-            tree::carry_out(&self.root, op, self.direct == DirectIo::WhenAligned);
-        self.files.extend(opened);
-        result
     }
 }
 
 impl Device for Blocking {
     fn submit(&mut self, id: IoId, op: IoOp, _now: Instant) {
-        let (result, buffer) = match op {
-            IoOp::Read { file, offset, mut buffer } => {
-                let result = self.with_file(file, |open| transfer::read(open, offset, &mut buffer));
-                (result, Some(buffer))
-            }
-            IoOp::Write { file, offset, buffer } => {
-                (self.with_file(file, |open| transfer::write(open, offset, &buffer)), Some(buffer))
-            }
-            IoOp::Sync { file } => {
-                let sync = |open: &OpenFile| tree::sync(&self.root, open).map(|()| IoOutput::Done);
-                (self.with_file(file, sync), None)
-            }
-            IoOp::Trim { file, offset, length } => {
-                (self.with_file(file, |open| transfer::trim(open, offset, length)), None)
-            }
-            IoOp::Close { file } => {
-                (self.files.remove(&file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen), None)
-            }
-            named => (self.named(named), None),
-        };
-        self.finished.push_back(IoDone { id, result, buffer });
+        if let IoOp::Close { file } = op {
+            let result = self.files.remove(&file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
+            return self.finished.push_back(IoDone { id, result, buffer: None });
+        }
+        let file = op.open_file().and_then(|file| self.files.get(&file));
+        let direct = self.direct == DirectIo::WhenAligned;
+        let finished = tree::carry_out(&self.root, id, op, file, direct);
+        self.files.extend(finished.opened);
+        self.finished.push_back(finished.done);
     }
 
     fn reap(&mut self, _now: Instant, done: &mut Vec<IoDone>) {
@@ -111,7 +81,7 @@ mod tests {
     use crate::io::StorePath;
 
     #[test]
-    fn a_write_is_in_the_file_before_submit_returns() {
+    fn submit_returns_after_the_write_happened() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = Root::open(folder.path()).expect("a new folder");
         let mut device = Blocking::new(&root, DirectIo::Off);

@@ -1,5 +1,5 @@
-//! Which device to run on a real folder: io_uring where it works, else threads; or blocking calls.
-//! The choice says its reason.
+//! Selection of the device for a real folder: io_uring where it works, else threads, or blocking
+//! calls on request.
 
 use crate::blocking::Blocking;
 use crate::park::BlockingDevice;
@@ -8,29 +8,29 @@ use crate::threads::{DirectIo, Threads, Writes};
 use crate::uring::{Uring, UringError};
 use std::fmt;
 
-/// What is wished for.
+/// The preferred device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
     /// io_uring where it works, else threads.
     Fastest,
-    /// Threads, whatever else there is.
+    /// Threads, even where io_uring works.
     Threads,
-    /// Blocking calls in the owner's own thread, as schemes do that are measured for it.
+    /// Blocking calls in the owner's thread, for schemes measured that way.
     Blocking,
 }
 
-/// How to run a real device.
+/// Settings of a real device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSettings {
-    /// Which device is wished for.
+    /// The preferred device.
     pub preference: Preference,
-    /// Transfers at the kernel at once, for io_uring.
+    /// Most transfers in the kernel at once, for io_uring.
     pub depth: u32,
-    /// Threads to start, where it comes to threads.
+    /// Number of threads, for the device with threads.
     pub threads: usize,
-    /// Who writes, where it comes to threads.
+    /// The thread that writes, for the device with threads.
     pub writes: Writes,
-    /// Whether to go past the page cache.
+    /// Whether IO bypasses the page cache.
     pub direct: DirectIo,
 }
 
@@ -46,16 +46,16 @@ impl Default for DeviceSettings {
     }
 }
 
-/// Which device it became.
+/// The device that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// io_uring.
     Uring,
-    /// Threads, because they were asked for.
+    /// Threads, as requested.
     Threads,
-    /// Blocking calls, because they were asked for.
+    /// Blocking calls, as requested.
     Blocking,
-    /// Threads, because there is no io_uring to use.
+    /// Threads, because io_uring is unavailable.
     ThreadsInstead(UringError),
 }
 
@@ -70,11 +70,10 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// Opens a device on `root`. A kernel without io_uring, or a container that forbids it, gets
-/// threads.
+/// Opens a device on `root`; falls back to threads where io_uring is missing or forbidden.
 ///
 /// # Errors
-/// When not even a thread can be started.
+/// When no thread can be started.
 pub fn open_device(
     root: &Root,
     settings: DeviceSettings,
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_cannot_be_had_becomes_threads() {
+    fn threads_replace_an_unavailable_ring() {
         let kind = kind_of(DeviceSettings { depth: u32::MAX, ..DeviceSettings::default() });
         assert!(matches!(kind, DeviceKind::ThreadsInstead(UringError::Setup(_))), "{kind:?}");
         assert!(kind.to_string().starts_with("threads (io_uring cannot be set up"), "{kind}");

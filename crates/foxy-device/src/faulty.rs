@@ -1,30 +1,26 @@
-//! A device that goes wrong by plan: it passes operations on to another one, fails, shortens,
-//! corrupts, loses, delays and reorders some of them, and over a volatile [`Memory`] plays crashes.
-//! The same seed gives the same faults. What each fault does is said in [`FaultPlan`], what a crash
-//! does in [`crate::memory`].
+//! A device that injects faults by plan: it fails, shortens, corrupts, loses, delays and reorders
+//! operations of the wrapped device, and plays crashes over a volatile [`Memory`]. A seed
+//! determines all faults. [`FaultPlan`] describes each fault, [`crate::memory`] a crash.
 
-mod outcome;
 mod plan;
-
-pub use plan::{FaultCounts, FaultKind, FaultPlan};
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::memory::{CrashPolicy, Memory};
 use crate::park::{BlockingDevice, Waker};
 use foxy_base::{Instant, Random};
-use outcome::{Due, Expected, Outcome, flip};
 use plan::Target;
+pub use plan::{FaultCounts, FaultKind, FaultPlan};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a disk writes at once, in bytes.
+/// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// How far a misdirected write goes astray at most, in sectors.
-const ASTRAY: u64 = 64;
+/// Largest distance of a misdirected write, in sectors.
+const MAX_MISDIRECTION: u64 = 64;
 
-/// The decorator.
+/// A device around a device that injects faults.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
@@ -33,16 +29,17 @@ pub struct Faulty<D> {
     counts: FaultCounts,
     submissions: u64,
     in_flight: usize,
-    /// Operations to pass on at the end of their time.
-    late: BTreeMap<Due, (IoId, IoOp)>,
-    /// What to make of the completions of those passed on or late.
+    /// Operations to pass on when their time ends.
+    deferred: BTreeMap<Due, (IoId, IoOp)>,
+    /// Changes to the completions of operations that were passed on or deferred.
     expected: BTreeMap<IoId, Expected>,
-    /// Completions whose time has not come.
+    /// Completions that are not due yet.
     waiting: BTreeMap<Due, IoDone>,
     seen: Instant,
 }
 
-/// An operation after its fault: what to pass on, if anything, what to keep, and what to say.
+/// An operation after its fault: the operation to pass on, the submitter's buffer to return, and
+/// the outcome to report.
 struct Planned {
     passed: Option<IoOp>,
     buffer: Option<IoBuffer>,
@@ -50,7 +47,7 @@ struct Planned {
 }
 
 impl<D: Device> Faulty<D> {
-    /// `inner` with the faults of `plan`; all that is left to chance follows from `seed`.
+    /// Wraps `inner` with the faults of `plan`, drawn from `seed`.
     pub fn new(inner: D, plan: FaultPlan, seed: u64) -> Self {
         Self {
             inner,
@@ -59,29 +56,29 @@ impl<D: Device> Faulty<D> {
             counts: FaultCounts::default(),
             submissions: 0,
             in_flight: 0,
-            late: BTreeMap::new(),
+            deferred: BTreeMap::new(),
             expected: BTreeMap::new(),
             waiting: BTreeMap::new(),
             seen: Instant::ZERO,
         }
     }
 
-    /// Changes the plan for what is submitted from now on.
+    /// Changes the plan for later submissions.
     pub const fn set_plan(&mut self, plan: FaultPlan) {
         self.plan = plan;
     }
 
-    /// What was injected so far.
+    /// Number of injected faults.
     pub const fn counts(&self) -> FaultCounts {
         self.counts
     }
 
-    /// The device underneath.
+    /// The wrapped device.
     pub const fn inner(&self) -> &D {
         &self.inner
     }
 
-    /// The device underneath, to be changed behind the submitter's back.
+    /// The wrapped device, for changes that the submitter does not see.
     pub const fn inner_mut(&mut self) -> &mut D {
         &mut self.inner
     }
@@ -132,7 +129,7 @@ impl<D: Device> Faulty<D> {
             }
             FaultKind::LostWrite => (None, Outcome::AsItIs),
             FaultKind::MisdirectedWrite => {
-                let distance = SECTOR * (1 + self.random.below(ASTRAY));
+                let distance = SECTOR * (1 + self.random.below(MAX_MISDIRECTION));
                 let back = self.random.chance(0.5) && offset >= distance;
                 let place = if back { offset - distance } else { offset.saturating_add(distance) };
                 (Some(write(place, buffer.as_ref())), Outcome::AsItIs)
@@ -145,16 +142,16 @@ impl<D: Device> Faulty<D> {
         Planned { passed, buffer: Some(buffer), outcome }
     }
 
-    /// When an operation ends. A `Close` ends after all that was submitted before it.
+    /// Draws the end of an operation. A `Close` ends after all operations submitted before it.
     fn due(&mut self, closes: bool, now: Instant) -> Due {
         let latency = self.plan.draw_latency(&mut self.random);
-        let last_late = self.late.last_key_value().map_or(now, |(&(at, _), _)| at);
+        let last_late = self.deferred.last_key_value().map_or(now, |(&(at, _), _)| at);
         let start = if closes { now.max(last_late) } else { now };
         self.submissions += 1;
         (start + latency, self.submissions)
     }
 
-    /// Takes what the inner device has finished.
+    /// Takes the completions of the wrapped device.
     fn collect(&mut self, now: Instant) {
         let mut done = Vec::new();
         self.inner.reap(now, &mut done);
@@ -170,17 +167,17 @@ impl<D: Device> Faulty<D> {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let late = self.late.first_key_value().map(|(&(at, _), _)| at);
+        let deferred = self.deferred.first_key_value().map(|(&(at, _), _)| at);
         let waiting = self.waiting.first_key_value().map(|(&(at, _), _)| at);
-        late.into_iter().chain(waiting).min()
+        deferred.into_iter().chain(waiting).min()
     }
 }
 
 impl Faulty<Memory> {
-    /// Plays a crash: of the operations in flight some happen and some do not, none completes, and
+    /// Plays a crash: each operation in flight happens or not, none completes, and
     /// [`Memory::crash`] does the rest. The plan stays in force.
     pub fn crash(&mut self, policy: &CrashPolicy) {
-        for (at, (id, op)) in std::mem::take(&mut self.late) {
+        for (at, (id, op)) in std::mem::take(&mut self.deferred) {
             if self.random.chance(0.5) {
                 self.inner.submit(id, op, at.0);
             }
@@ -224,7 +221,7 @@ impl<D: Device> Device for Faulty<D> {
         };
         self.expected.insert(id, expected);
         if at_end || target == Target::Close {
-            self.late.insert(due, (id, op));
+            self.deferred.insert(due, (id, op));
         } else {
             self.inner.submit(id, op, now);
             self.collect(now);
@@ -233,7 +230,7 @@ impl<D: Device> Device for Faulty<D> {
 
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
         self.seen = now;
-        while let Some(entry) = self.late.first_entry()
+        while let Some(entry) = self.deferred.first_entry()
             && entry.key().0 <= now
         {
             let (id, op) = entry.remove();
@@ -265,5 +262,58 @@ impl<D: BlockingDevice> BlockingDevice for Faulty<D> {
 
     fn waker(&self) -> Waker {
         self.inner.waker()
+    }
+}
+
+/// Fills the rest of a short read's buffer.
+const GARBAGE: u8 = 0xdb;
+
+/// Time of an event; the number keeps the order of submission among equals.
+type Due = (Instant, u64);
+
+#[derive(Debug)]
+struct Expected {
+    due: Due,
+    /// The submitter's buffer, if the wrapped device got another one.
+    buffer: Option<IoBuffer>,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    AsItIs,
+    Fails(IoError),
+    /// A read gives at most this many bytes.
+    ReadsShort(usize),
+    /// Flips this bit, modulo the number of bits.
+    Flips(u64),
+}
+
+impl Expected {
+    fn settle(self, done: IoDone) -> IoDone {
+        let mut buffer = self.buffer.or(done.buffer);
+        let result = match (self.outcome, done.result) {
+            (Outcome::Fails(error), _) => Err(error),
+            (Outcome::ReadsShort(most), Ok(IoOutput::Moved { count })) => {
+                Ok(IoOutput::Moved { count: count.min(most) })
+            }
+            (_, result) => result,
+        };
+        if let (Ok(IoOutput::Moved { count }), Some(buffer)) = (&result, &mut buffer) {
+            match self.outcome {
+                Outcome::Flips(at) => flip(&mut buffer.as_mut()[..*count], at),
+                Outcome::ReadsShort(_) => buffer.as_mut()[*count..].fill(GARBAGE),
+                Outcome::AsItIs | Outcome::Fails(_) => {}
+            }
+        }
+        IoDone { id: done.id, result, buffer }
+    }
+}
+
+fn flip(bytes: &mut [u8], at: u64) {
+    if !bytes.is_empty() {
+        let bit = at % (bytes.len() as u64 * 8);
+        let byte = usize::try_from(bit / 8).expect("within a slice");
+        bytes[byte] ^= 1 << (bit % 8);
     }
 }

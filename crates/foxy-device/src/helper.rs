@@ -1,24 +1,21 @@
-//! A real disk through another process, as Squid's diskd: operations go to it as messages, in
-//! order, and it carries them out one after the other. Nothing is shared with it but a socket.
+//! A real disk through another process, like Squid's diskd. The helper receives operations as
+//! messages and carries them out in order. Only a socket is shared with it.
 //!
-//! A helper that dies turns everything under way into [`IoError::Device`]. The next operation
-//! starts another, in which the files that are open are opened again; where that fails it is tried
-//! again after a while, and everything fails meanwhile. A helper ends when the socket is closed, so
-//! with its owner, however that ends.
+//! When a helper dies, all operations in flight fail with [`IoError::Device`]. The next operation
+//! starts another helper, which reopens the open files. If the start fails, it is repeated after a
+//! pause, and all operations fail meanwhile. A helper ends when the socket closes, so it never
+//! outlives its owner.
 
-mod back_off;
-mod open_files;
-mod serve;
+mod restart;
 mod wire;
 
-pub use serve::serve;
+pub use wire::serve;
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::park::{BlockingDevice, Parker, Waker};
-use back_off::BackOff;
 use foxy_base::Instant;
-use open_files::OpenFiles;
+use restart::{BackOff, OpenFiles};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{BufReader, Write};
@@ -29,27 +26,27 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use wire::Answer;
 
-/// Waits for the helper's end.
+/// Waits for the end of a helper.
 pub type Ending = Box<dyn FnOnce() + Send>;
 
-/// Starts a helper that serves that socket, and returns how to wait for its end.
-pub type Start = Box<dyn FnMut(UnixStream) -> std::io::Result<Ending> + Send>;
+/// Starts a helper on a socket and returns how to wait for its end.
+pub type Starter = Box<dyn FnMut(UnixStream) -> std::io::Result<Ending> + Send>;
 
-/// The device.
+/// A device in another process.
 pub struct Helper {
-    start: Start,
+    start: Starter,
     running: Running,
-    /// What is submitted and not reaped, with the buffers of transfers.
+    /// Operations in flight, with the buffers of transfers.
     pending: HashMap<IoId, Option<IoBuffer>>,
-    /// What a helper that died left, to be reaped.
-    left: Vec<IoDone>,
+    /// Completions to be reaped.
+    completed: Vec<IoDone>,
     files: OpenFiles,
     back_off: BackOff,
     parker: Parker,
     block_at: usize,
 }
 
-/// A helper and the thread that listens to it.
+/// A helper and the thread that reads its answers.
 struct Running {
     socket: UnixStream,
     shared: Arc<HelperShared>,
@@ -66,7 +63,7 @@ struct HelperShared {
 #[derive(Default)]
 struct State {
     finished: Vec<Answer>,
-    /// Operations the helper has not answered.
+    /// Number of unanswered operations.
     outstanding: usize,
     dead: bool,
 }
@@ -76,7 +73,7 @@ impl HelperShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes answers until there are no more.
+    /// Takes answers until the socket closes.
     fn read(&self, socket: UnixStream, owner: &Waker) {
         let mut socket = BufReader::new(socket);
         while let Ok(answer) = wire::read_answer(&mut socket) {
@@ -100,7 +97,7 @@ impl fmt::Debug for Helper {
 }
 
 impl Running {
-    fn start(start: &mut Start, owner: Waker) -> std::io::Result<Self> {
+    fn start(start: &mut Starter, owner: Waker) -> std::io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         let listening = socket.try_clone()?;
         let shared = Arc::new(HelperShared::default());
@@ -115,7 +112,7 @@ impl Running {
         self.shared.lock().dead
     }
 
-    /// Waits until another operation may be sent; false when there is nobody to send it to.
+    /// Waits until an operation may be sent; returns false when the helper is dead.
     fn admit(&self, block_at: usize) -> bool {
         let full = |state: &mut State| state.outstanding >= block_at && !state.dead;
         let state = self.shared.fewer.wait_while(self.shared.lock(), full);
@@ -126,19 +123,19 @@ impl Running {
 
     fn send(&self, message: &[u8]) {
         if (&self.socket).write_all(message).is_err() {
-            // The reader finds the end too, and then fails what is pending.
+            // The reader also sees the end and then fails the pending operations.
             let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl Drop for Running {
-    /// The helper finishes what was sent, and ends.
+    /// Lets the helper finish the sent operations and end.
     fn drop(&mut self) {
-        // A socket whose other end is gone is shut already.
+        // A socket without its other end is shut down already.
         let _ = self.socket.shutdown(Shutdown::Write);
         if let Some(reader) = self.reader.take() {
-            // A panic of the reader has been printed by it; there is nothing to add while dropping.
+            // A panicking reader has printed its panic; there is nothing to add while dropping.
             let _ = reader.join();
         }
         if let Some(ending) = self.ending.take() {
@@ -148,23 +145,23 @@ impl Drop for Running {
 }
 
 impl Helper {
-    /// A device whose helper `start` starts: it is given the socket on which [`serve`] is to run,
-    /// and returns how to wait for the helper's end. While `block_at` operations are unanswered,
-    /// submitting blocks: Squid's Q2 (R64).
+    /// A device whose helper is started by `start`: it gets the socket for [`serve`] and returns
+    /// how to wait for the helper's end. Submitting blocks while `block_at` operations are
+    /// unanswered: Squid's Q2 (R64).
     ///
     /// # Errors
-    /// When the socket, the helper or the thread that listens to it cannot be had.
+    /// When the socket, the helper or the reader thread cannot be started.
     pub fn new(
         block_at: usize,
         start: impl FnMut(UnixStream) -> std::io::Result<Ending> + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (mut start, parker): (Start, _) = (Box::new(start), Parker::default());
+        let (mut start, parker): (Starter, _) = (Box::new(start), Parker::default());
         let running = Running::start(&mut start, parker.waker())?;
         Ok(Self {
             start,
             running,
             pending: HashMap::new(),
-            left: Vec::new(),
+            completed: Vec::new(),
             files: OpenFiles::default(),
             back_off: BackOff::default(),
             parker,
@@ -182,31 +179,31 @@ impl Helper {
         Some(IoDone { id: answer.id, result: answer.result, buffer })
     }
 
-    /// Takes what the helper has answered, and of one that is dead all that it has not.
+    /// Takes the helper's answers. Fails all unanswered operations of a dead helper.
     fn collect(&mut self) {
         let mut state = self.running.shared.lock();
         let (finished, dead) = (std::mem::take(&mut state.finished), state.dead);
         drop(state);
         for answer in finished {
             let done = self.finish(answer);
-            self.left.extend(done);
+            self.completed.extend(done);
         }
         if dead {
             let failed =
                 |(id, buffer)| IoDone { id, result: Err::<IoOutput, _>(IoError::Device), buffer };
-            self.left.extend(self.pending.drain().map(failed));
-            self.files.forget_those_under_way();
+            self.completed.extend(self.pending.drain().map(failed));
+            self.files.forget_opening();
         }
     }
 
-    /// Starts another helper in the place of one that died, where it is time for that.
+    /// Replaces a dead helper, if the back-off allows.
     fn revive(&mut self, now: Instant) {
         if !self.running.is_dead() || !self.back_off.is_over(now) {
             return;
         }
         self.collect();
         let Ok(running) = Running::start(&mut self.start, self.parker.waker()) else { return };
-        // The old one is dead, so nothing waits for it here.
+        // The old helper is dead, so dropping it does not block.
         self.running = running;
         for (id, op) in self.files.open_again() {
             self.running.shared.lock().outstanding += 1;
@@ -220,11 +217,7 @@ impl Device for Helper {
         self.revive(now);
         let message = wire::operation(id, &op);
         self.files.note(id, &op);
-        let buffer = match op {
-            IoOp::Read { buffer, .. } | IoOp::Write { buffer, .. } => Some(buffer),
-            _ => None,
-        };
-        self.pending.insert(id, buffer);
+        self.pending.insert(id, op.into_buffer());
         if self.running.admit(self.block_at) {
             self.running.send(&message);
         }
@@ -232,7 +225,7 @@ impl Device for Helper {
 
     fn reap(&mut self, _now: Instant, done: &mut Vec<IoDone>) {
         self.collect();
-        done.append(&mut self.left);
+        done.append(&mut self.completed);
     }
 
     fn next_completion(&self) -> Option<Instant> {
@@ -240,7 +233,7 @@ impl Device for Helper {
     }
 
     fn in_flight(&self) -> usize {
-        self.pending.len() + self.left.len()
+        self.pending.len() + self.completed.len()
     }
 
     fn restarts(&self) -> u64 {
@@ -253,7 +246,7 @@ impl BlockingDevice for Helper {
         let state = self.running.shared.lock();
         let ready = !state.finished.is_empty() || (state.dead && !self.pending.is_empty());
         drop(state);
-        if !ready && self.left.is_empty() {
+        if !ready && self.completed.is_empty() {
             self.parker.wait(timeout);
         }
     }

@@ -1,18 +1,18 @@
-//! The storage seam: operations and completions as plain data, and the trait of whoever carries
-//! them out. No operation is carried out here.
+//! The storage interface: operations and completions as plain data, and the trait of the devices
+//! that carry operations out.
 
 use crate::buffer::IoBuffer;
 use foxy_base::Instant;
 use rustix::io::Errno;
 use std::fmt;
 
-/// Names one submitted operation until its completion; chosen by the submitter, never reused while
-/// in flight.
+/// Identifies a submitted operation until its completion. The submitter chooses the number and
+/// never reuses it while the operation is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoId(pub u64);
 
-/// Names an open file; chosen by the submitter at `Open` or `Create`, free again after `Close` is
-/// done.
+/// Identifies an open file. The submitter chooses the number at `Open` or `Create`; it is free
+/// again after `Close` completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
@@ -21,10 +21,10 @@ pub struct FileId(pub u32);
 pub struct StorePath(String);
 
 impl StorePath {
-    /// Takes a path the program itself made.
+    /// Wraps a path that the program made.
     ///
     /// # Panics
-    /// When a component is empty, `.` or `..`: our own names never are.
+    /// When a component is empty, `.` or `..`.
     #[must_use]
     pub fn new(path: impl Into<String>) -> Self {
         let path = path.into();
@@ -33,7 +33,7 @@ impl StorePath {
         Self(path)
     }
 
-    /// The device's root directory itself; valid only for `List`.
+    /// The device's root directory; valid only for `List`.
     #[must_use]
     pub const fn root() -> Self {
         Self(String::new())
@@ -45,122 +45,141 @@ impl StorePath {
         &self.0
     }
 
-    /// The directory that holds the path's last component; the root holds itself.
+    /// The directory of the last component; the root is its own parent.
     #[must_use]
     pub fn parent(&self) -> Self {
         Self(self.0.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.into()))
     }
 }
 
-/// One piece of disk work. Offsets and lengths are in bytes.
+/// An operation. Offsets and lengths are in bytes.
 #[derive(Debug)]
 pub enum IoOp {
     /// Opens an existing file for reading and writing; gives [`IoOutput::Opened`].
     Open {
-        /// The name it gets.
+        /// The number for the open file.
         file: FileId,
-        /// Where it is.
+        /// The path.
         path: StorePath,
     },
-    /// Opens the block device that is at the path, or that a symbolic link there leads to, in place
-    /// of a file; gives [`IoOutput::Opened`]. It keeps its size: what is written beyond is an
-    /// error, and a `Trim` of it does nothing.
+    /// Opens the block device at the path, or the target of a symbolic link there; gives
+    /// [`IoOutput::Opened`]. The device keeps its size: a write beyond the end fails, and a `Trim`
+    /// does nothing.
     OpenBlockDevice {
-        /// The name it gets.
+        /// The number for the open file.
         file: FileId,
-        /// Where it is.
+        /// The path.
         path: StorePath,
     },
-    /// Creates a file, or truncates the one there is, and gives it `size` bytes that read as zero.
-    /// Volatile, its name and size included, until a `Sync` of the file is done.
+    /// Creates or truncates a file and gives it `size` bytes that read as zero. Content, name and
+    /// size are volatile until a `Sync` of the file completes.
     Create {
-        /// The name it gets.
+        /// The number for the open file.
         file: FileId,
-        /// Where it will be.
+        /// The path.
         path: StorePath,
         /// Bytes to preallocate; 0 for none.
         size: u64,
     },
-    /// Lets go of a file. Operations on it still in flight finish first.
+    /// Closes a file. Operations in flight on it finish first.
     Close {
-        /// Which.
+        /// The file.
         file: FileId,
     },
-    /// Reads `buffer.len()` bytes; fewer are given only at the end of the file (or by a faulty
-    /// device).
+    /// Reads `buffer.len()` bytes; fewer only at the end of the file or from a faulty device.
     Read {
-        /// Which file.
+        /// The file.
         file: FileId,
-        /// From where.
+        /// Start of the range.
         offset: u64,
-        /// Filled from its start, and handed back in the completion.
+        /// Filled from its start; the completion returns it.
         buffer: IoBuffer,
     },
-    /// Writes all of `buffer`; volatile until a later `Sync` of the file is done.
+    /// Writes all of `buffer`; volatile until a later `Sync` of the file completes.
     Write {
-        /// Which file.
+        /// The file.
         file: FileId,
-        /// To where.
+        /// Start of the range.
         offset: u64,
-        /// The bytes; handed back in the completion.
+        /// The bytes; the completion returns the buffer.
         buffer: IoBuffer,
     },
-    /// Makes every write completed before this was submitted durable (fdatasync), and the file's
-    /// size and name.
+    /// Makes the file's size and name durable, and every write that completed before this operation
+    /// was submitted (fdatasync).
     Sync {
-        /// Which file.
+        /// The file.
         file: FileId,
     },
-    /// Removes a file by name; who has it open keeps it. The name may come back after a crash, with
-    /// what was durable.
+    /// Removes a file name; open files stay usable. After a crash the name may reappear with the
+    /// content that was durable.
     Remove {
-        /// Where it is.
+        /// The path.
         path: StorePath,
     },
-    /// Makes one directory, durably; one that exists is no error.
+    /// Creates a directory durably; an existing directory is no error.
     MakeDir {
-        /// Where; its parent must exist.
+        /// The path; the parent must exist.
         path: StorePath,
     },
     /// Lists one directory; gives [`IoOutput::Listing`].
     List {
-        /// Which directory.
+        /// The path.
         path: StorePath,
     },
-    /// Tells the device that a range's content is no longer needed; it reads as zero or as before.
+    /// Declares that a range is no longer needed; it then reads as zero or as before.
     Trim {
-        /// Which file.
+        /// The file.
         file: FileId,
-        /// From where.
+        /// Start of the range.
         offset: u64,
-        /// How many bytes.
+        /// Length of the range.
         length: u64,
     },
+}
+
+impl IoOp {
+    /// The open file that a `Read`, `Write`, `Sync` or `Trim` uses.
+    pub(crate) const fn open_file(&self) -> Option<FileId> {
+        match *self {
+            Self::Read { file, .. }
+            | Self::Write { file, .. }
+            | Self::Sync { file }
+            | Self::Trim { file, .. } => Some(file),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn into_buffer(self) -> Option<IoBuffer> {
+        match self {
+            Self::Read { buffer, .. } | Self::Write { buffer, .. } => Some(buffer),
+            _ => None,
+        }
+    }
 }
 
 /// One entry of a listed directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirectoryEntry {
-    /// Its name within the directory.
+    /// The name within the directory.
     pub name: String,
-    /// Whether it is a directory itself.
+    /// Whether the entry is a directory.
     pub is_directory: bool,
     /// Size in bytes; 0 for directories.
     pub size: u64,
 }
 
-/// What a finished operation gave.
+/// Result of a successful operation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum IoOutput {
-    /// Nothing but success: `Create`, `Close`, `Sync`, `Remove`, `MakeDir`, `Trim`.
+    /// Success of a `Create`, `Close`, `Sync`, `Remove`, `MakeDir` or `Trim`.
     Done,
-    /// An opened file and its size in bytes.
+    /// A file was opened.
     Opened {
-        /// Size at the time of opening.
+        /// Size in bytes.
         size: u64,
     },
-    /// How many bytes a `Read` or `Write` moved. Fewer than asked is for the submitter to treat as
-    /// a failure.
+    /// A `Read` or `Write` moved `count` bytes. The submitter treats fewer than requested as a
+    /// failure.
     Moved {
         /// Bytes, counted from the buffer's start.
         count: usize,
@@ -169,16 +188,16 @@ pub enum IoOutput {
     Listing(Vec<DirectoryEntry>),
 }
 
-/// Why an operation failed.
+/// Reason why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoError {
     /// No such file or directory.
     NotFound,
     /// The disk or quota is full (ENOSPC, EDQUOT).
     NoSpace,
-    /// The device could not read or write the sector (EIO).
+    /// The device could not read or write a sector (EIO).
     Device,
-    /// This user may not (EACCES, EPERM).
+    /// Permission denied (EACCES, EPERM).
     Denied,
     /// The file system is mounted read-only (EROFS).
     ReadOnly,
@@ -186,18 +205,19 @@ pub enum IoError {
     ReadOnlyDevice,
     /// Another process has locked the file.
     InUse,
-    /// A link, folder, pipe or the like is where a file should be, or something else where a folder
-    /// should be (ELOOP, EISDIR, ENOTDIR, ENXIO).
+    /// The path leads to a wrong kind of file, such as a link, folder or pipe (ELOOP, EISDIR,
+    /// ENOTDIR, ENXIO).
     WrongKind,
     /// The block device has logical blocks of more than 4096 bytes.
     LargeBlocks,
-    /// The block device has no bytes: nothing is attached to it, or no medium is in it (ENOMEDIUM).
+    /// The block device has a size of 0: nothing is attached, or it holds no medium (ENOMEDIUM).
     NoMedium,
-    /// The process or system has no descriptor, memory or queue entry left; trying later can help.
+    /// The process or system is out of descriptors, memory or queue entries; a later attempt can
+    /// succeed.
     Exhausted,
-    /// The file id is not open: a mistake of the submitter's, or its `Open` failed.
+    /// The file is not open.
     NotOpen,
-    /// Anything else, with the system's error number.
+    /// Any other system error number.
     Other(i32),
 }
 
@@ -227,48 +247,143 @@ impl fmt::Display for IoError {
 
 impl std::error::Error for IoError {}
 
-/// The end of a range of a file.
-///
-/// # Errors
-/// EINVAL, as pread and pwrite have it, when it lies beyond 2^63 - 1.
+/// The end of a file range; EINVAL beyond 2^63 - 1, as pread and pwrite have it.
 pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
     let end = offset.checked_add(length).filter(|&end| i64::try_from(end).is_ok());
     end.ok_or_else(|| Errno::INVAL.into())
 }
 
-/// A completion. It owns the operation's buffer: dropping a request frees nothing in flight.
+/// A completion. It returns the buffer of the operation, so dropping a request frees nothing in
+/// flight.
 #[derive(Debug)]
 pub struct IoDone {
-    /// Which operation.
+    /// The operation.
     pub id: IoId,
-    /// What came of it.
+    /// The outcome.
     pub result: Result<IoOutput, IoError>,
-    /// The buffer of a `Read` or `Write`, failed or not.
+    /// The buffer of a `Read` or `Write`, also of a failed one.
     pub buffer: Option<IoBuffer>,
 }
 
-/// Who carries operations out. One shard owns one device; nothing is shared.
+/// Carries operations out. Each shard owns one device and shares nothing.
 ///
-/// Order: operations may finish in any order, but an operation sees the effect of those *completed*
-/// before it was submitted. A submitter that needs order waits.
+/// Operations may finish in any order. An operation sees the effect of those that *completed*
+/// before it was submitted; a submitter that needs an order waits.
 pub trait Device {
     /// Starts `op`. Every submitted operation is reaped exactly once.
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant);
 
-    /// Moves what has finished into `done`; never blocks. A device may hold submissions back until
-    /// `reap` or [`crate::BlockingDevice::wait`], so that one system call starts them all: call one
-    /// of them after submitting.
+    /// Moves finished operations into `done`; never blocks. A device may delay submissions until
+    /// `reap` or [`crate::BlockingDevice::wait`] to start all of them with one system call. Call
+    /// one of these after submitting.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
-    /// When a modelled device will next have something to reap. A real one answers `None` and calls
+    /// When a modelled device next has something to reap. A real device returns `None` and calls
     /// its waker.
     fn next_completion(&self) -> Option<Instant>;
 
-    /// Operations submitted and not yet reaped.
+    /// Number of operations submitted and not yet reaped.
     fn in_flight(&self) -> usize;
 
-    /// How often what carries operations out was started again, where that can die.
+    /// Number of times a helper that died was started again.
     fn restarts(&self) -> u64 {
         0
+    }
+}
+
+impl From<Errno> for IoError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::NOENT => Self::NotFound,
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Self::NoSpace,
+            Errno::IO => Self::Device,
+            Errno::ACCESS | Errno::PERM => Self::Denied,
+            Errno::ROFS => Self::ReadOnly,
+            Errno::LOOP | Errno::ISDIR | Errno::NOTDIR | Errno::NXIO => Self::WrongKind,
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => Self::Exhausted,
+            Errno::NOMEDIUM => Self::NoMedium,
+            Errno::BADF => Self::NotOpen,
+            other => Self::Other(other.raw_os_error()),
+        }
+    }
+}
+
+/// The kind of an operation, for counts and records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OpKind {
+    /// [`IoOp::Open`].
+    Open,
+    /// [`IoOp::OpenBlockDevice`].
+    OpenBlockDevice,
+    /// [`IoOp::Create`].
+    Create,
+    /// [`IoOp::Close`].
+    Close,
+    /// [`IoOp::Read`].
+    Read,
+    /// [`IoOp::Write`].
+    Write,
+    /// [`IoOp::Sync`].
+    Sync,
+    /// [`IoOp::Remove`].
+    Remove,
+    /// [`IoOp::MakeDir`].
+    MakeDir,
+    /// [`IoOp::List`].
+    List,
+    /// [`IoOp::Trim`].
+    Trim,
+}
+
+impl OpKind {
+    /// All kinds.
+    pub const ALL: [Self; 11] = [
+        Self::Open,
+        Self::OpenBlockDevice,
+        Self::Create,
+        Self::Close,
+        Self::Read,
+        Self::Write,
+        Self::Sync,
+        Self::Remove,
+        Self::MakeDir,
+        Self::List,
+        Self::Trim,
+    ];
+
+    /// The kind of `op`.
+    #[must_use]
+    pub const fn of(op: &IoOp) -> Self {
+        match op {
+            IoOp::Open { .. } => Self::Open,
+            IoOp::OpenBlockDevice { .. } => Self::OpenBlockDevice,
+            IoOp::Create { .. } => Self::Create,
+            IoOp::Close { .. } => Self::Close,
+            IoOp::Read { .. } => Self::Read,
+            IoOp::Write { .. } => Self::Write,
+            IoOp::Sync { .. } => Self::Sync,
+            IoOp::Remove { .. } => Self::Remove,
+            IoOp::MakeDir { .. } => Self::MakeDir,
+            IoOp::List { .. } => Self::List,
+            IoOp::Trim { .. } => Self::Trim,
+        }
+    }
+
+    /// The name in records and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::OpenBlockDevice => "open-block-device",
+            Self::Create => "create",
+            Self::Close => "close",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Sync => "sync",
+            Self::Remove => "remove",
+            Self::MakeDir => "make-directory",
+            Self::List => "list",
+            Self::Trim => "trim",
+        }
     }
 }

@@ -1,25 +1,24 @@
-//! A device on a model of mechanical disks, in virtual time: content is exactly [`Memory`]'s, and
-//! every operation takes as long as its requests take a disk arm with an FFS-like file system and a
-//! page cache above it (R3, R24, R85–R88).
+//! A model of mechanical disks in virtual time: content is exactly [`Memory`]'s, and every
+//! operation takes the time of its requests on a disk arm with an FFS-like file system and a page
+//! cache (R3, R24, R85–R88).
 //!
-//! - Time is whatever `now` its owner gives; nothing here reads a clock or sleeps by itself. The
-//!   same seed and the same calls give the same times. [`Device::next_completion`] never lies
-//!   behind the next completion, but may lie before it (a step of an operation, or a write nobody
-//!   waits for): then `reap` gives nothing, and the next answer is later.
-//! - Time is the disks', and what the processor takes to search a directory for a file's name
-//!   ([`SystemProfile::search_rate`]). As in Solaris, a `Create` goes through all of it twice, to
-//!   look the name up and for room; `Open` looks up from where the last look-up ended, and `Remove`
-//!   then goes from the front to the name. All else is done at once. The names of directories and
-//!   their inodes are always found; those of files, and what is looked at on the way, are in blocks
-//!   that may have to be read.
-//! - Several disks work side by side. Directories in the root are dealt to them in turn, as are
-//!   files in the root; all that is made in a directory lies on its disk.
-//! - A write waits for the read of pages it covers in part, where these hold something and are not
-//!   in memory, and else only for room in the queue ([`SystemProfile::write_behind`]). `Create`
-//!   with a size places its pages without a cost, as if the file had been written long ago. `Trim`
-//!   costs and frees nothing. A `Sync` waits for what is under way of its file.
-//! - A full disk is [`IoError::NoSpace`], and a `Create` that does not fit leaves no file. Nothing
-//!   else fails that would not in memory.
+//! - Time is the owner's `now`; nothing here reads a clock. A seed and a sequence of calls
+//!   determine all times. [`Device::next_completion`] never lies behind the next completion. It may
+//!   lie before it (a step of an operation, or a write without a waiter): then `reap` gives
+//!   nothing, and the next answer is later.
+//! - Costs are the disks' time and the processor's time to search a directory for a name
+//!   ([`SystemProfile::search_rate`]). As in Solaris, `Create` searches the whole directory twice,
+//!   for the name and for room. `Open` searches from the end of the last search. `Remove` then
+//!   searches from the front to the name. Everything else is free. Names and inodes of directories
+//!   are always cached; those of files lie in blocks that may have to be read.
+//! - Several disks work in parallel. Root directories and root files are dealt to the disks in
+//!   turn; the content of a directory lies on its disk.
+//! - A write waits for the read of partly covered pages that hold data and are not cached, and else
+//!   only for room in the queue ([`SystemProfile::write_behind`]). `Create` with a size places its
+//!   pages for free, as if the file had been written long ago. `Trim` costs and frees nothing. A
+//!   `Sync` waits for the requests in flight of its file.
+//! - A full disk gives [`IoError::NoSpace`], and a `Create` that does not fit leaves no file. All
+//!   other failures are those of [`Memory`].
 
 mod aging;
 mod bitmap;
@@ -27,7 +26,6 @@ mod buffer;
 mod calibration;
 mod counts;
 mod engine;
-mod extents;
 mod geometry;
 mod layout;
 #[cfg(test)]
@@ -37,11 +35,8 @@ mod names;
 mod naming;
 mod operations;
 mod pages;
-mod processor;
 mod profile;
-mod queue;
 mod spindle;
-mod volume;
 
 pub use calibration::{Calibration, CalibrationLine, calibrate};
 pub use counts::{MechanicalCounts, RequestKind, ServiceRecord};
@@ -52,38 +47,36 @@ use crate::memory::{FileNumber, Memory};
 use crate::park::{BlockingDevice, Parker, Waker};
 use aging::Aging;
 use counts::Log;
-use engine::{Operation, Pending};
+use engine::{Operation, OperationId, Pending, Processor, Volume};
 use foxy_base::{Instant, Random};
 use geometry::Geometry;
 use lru::Lru;
 use names::{Directories, Directory, PlacedFile};
-use processor::Processor;
-use queue::RequestId;
+use spindle::{RequestId, Spindle};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use volume::{OperationId, Volume};
 
-/// The device.
+/// A device on modelled disks.
 #[derive(Debug)]
 pub struct Mechanical {
     inner: Memory,
-    /// Where the inner device's completions land, one at a time.
+    /// Buffer for the inner device's completions.
     completed: Vec<IoDone>,
     profile: DiskProfile,
     volumes: Vec<Volume>,
     directories: Directories,
     files: HashMap<FileNumber, PlacedFile>,
-    /// Files whose names are known, so that opening them needs no directory.
+    /// Files in the name cache: opening them needs no search.
     names: Lru<FileNumber, ()>,
     processor: Processor,
-    /// Blocks that were changed, and files that have pages collected for a write.
+    /// Changed blocks, and files with pages collected for a write.
     aging: Aging,
-    /// Pages in memory, with the request that read each last.
+    /// Cached pages by content and number, with the request that last read each.
     pages: Lru<(u64, u64), RequestId>,
     operations: HashMap<OperationId, Operation>,
     requests: HashMap<RequestId, Pending>,
-    /// The last number given to a request, an operation or a content.
+    /// The last number of a request, an operation or a content.
     last_number: u64,
     ready: VecDeque<(Instant, IoDone)>,
     now: Instant,
@@ -92,17 +85,21 @@ pub struct Mechanical {
 }
 
 impl Mechanical {
-    /// An empty device on `spindles` disks of one kind (at least one), each turned by an angle that
+    /// An empty device on `spindles` disks of one kind (at least one). The start angle of each
     /// follows from `seed`.
     ///
     /// # Panics
-    /// When the profile describes no disk: no sectors, or cylinder groups without room for data.
+    /// When the profile has no sectors, or cylinder groups without room for data.
     #[must_use]
     pub fn new(profile: DiskProfile, spindles: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let geometry = Arc::new(Geometry::new(&profile));
         let mut volumes: Vec<Volume> = (0..spindles.max(1))
-            .map(|number| Volume::new(number, &profile, Arc::clone(&geometry), random.next_u64()))
+            .map(|number| {
+                let spindle =
+                    Spindle::new(number, &profile, Arc::clone(&geometry), random.next_u64());
+                Volume::new(spindle, &profile)
+            })
             .collect();
         let roots = volumes.iter_mut().enumerate().map(|(number, volume)| {
             Directory::new(number, &mut volume.layout).expect("an empty disk has room for its root")
@@ -130,18 +127,18 @@ impl Mechanical {
         }
     }
 
-    /// Keeps the records of the last `limit` requests from now on; 0, as at the start, for none.
+    /// Keeps the records of the last `limit` requests from now on; 0, the default, keeps none.
     pub fn keep_records(&mut self, limit: usize) {
         self.log.keep(limit);
     }
 
-    /// The records kept since the last call in the order of their ends, and how many older ones had
-    /// no room.
+    /// The records since the last call in the order of completion, and the number of older records
+    /// that were dropped.
     pub fn take_records(&mut self) -> (Vec<ServiceRecord>, u64) {
         self.log.take()
     }
 
-    /// What all disks did so far; requests count from their start.
+    /// Counts over all disks; a request counts from its start.
     #[must_use]
     pub fn counts(&self) -> MechanicalCounts {
         let mut sum = MechanicalCounts::default();
@@ -151,26 +148,25 @@ impl Mechanical {
         sum
     }
 
-    /// What one disk did so far, from 0; none where there is no such disk.
+    /// Counts of the disk with this number, from 0; `None` if it does not exist.
     #[must_use]
     pub fn counts_of(&self, spindle: usize) -> Option<MechanicalCounts> {
         self.volumes.get(spindle).map(|volume| volume.spindle.counts())
     }
 
-    /// What the disks are like.
+    /// The profile of the disks.
     #[must_use]
     pub const fn profile(&self) -> &DiskProfile {
         &self.profile
     }
 
-    /// What a file holds now.
+    /// The current content of a file.
     #[must_use]
     pub fn content(&self, path: &StorePath) -> Option<Vec<u8>> {
         self.inner.content(path)
     }
 
-    /// Writes back everything that waits to be, from `now` on, and gives when the last disk comes
-    /// to rest.
+    /// Writes everything back from `now` on, and returns the time when the last disk comes to rest.
     pub fn settle(&mut self, now: Instant) -> Instant {
         self.advance(now);
         loop {
@@ -181,12 +177,10 @@ impl Mechanical {
             self.advance(next);
         }
     }
-}
 
-impl Mechanical {
-    /// Plays the end of the process that used the device and a restart of the machine: what waits
-    /// to be written back is written, files are let go of, and nothing is in memory any more.
-    /// Completions not yet reaped are dropped. Gives when the disks come to rest.
+    /// Plays the end of the process and a restart of the machine: everything is written back, files
+    /// are closed, and caches are empty. Drops completions not yet reaped. Returns the time when
+    /// the disks come to rest.
     pub fn restart(&mut self, now: Instant) -> Instant {
         let now = self.settle(now);
         for file in self.inner.open_files() {
@@ -229,8 +223,8 @@ impl Device for Mechanical {
 }
 
 impl BlockingDevice for Mechanical {
-    /// Sleeps for as long as the next request still takes, seen from the last `now`: in real time
-    /// the model is a disk that is as slow as the modelled one.
+    /// Sleeps until the next completion, counted from the last `now`: in real time the model is as
+    /// slow as the modelled disk.
     fn wait(&mut self, timeout: Option<Duration>) {
         let left = self.next_completion().map(|at| at.since(self.now));
         let timeout = left.into_iter().chain(timeout).min();
@@ -245,7 +239,6 @@ impl BlockingDevice for Mechanical {
 }
 
 impl Mechanical {
-    /// Carries the operation out on the content.
     fn apply(&mut self, id: IoId, op: IoOp) -> IoDone {
         self.inner.submit(id, op, self.now);
         self.inner.reap(self.now, &mut self.completed);
@@ -253,11 +246,8 @@ impl Mechanical {
     }
 
     fn fail(&mut self, id: IoId, op: IoOp, error: IoError) {
-        let buffer = match op {
-            IoOp::Read { buffer, .. } | IoOp::Write { buffer, .. } => Some(buffer),
-            _ => None,
-        };
-        self.ready.push_back((self.now, IoDone { id, result: Err(error), buffer }));
+        let done = IoDone { id, result: Err(error), buffer: op.into_buffer() };
+        self.ready.push_back((self.now, done));
     }
 
     fn next_number(&mut self) -> u64 {

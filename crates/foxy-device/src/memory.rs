@@ -1,64 +1,72 @@
-//! A device in memory, for tests and simulations: a whole file tree, deterministic, every operation
-//! finished at once. A volatile one can play a crash; it injects no other faults ([`crate::faulty`]
-//! does) and models no time.
+//! A deterministic device in memory for tests and simulations: a file tree whose operations finish
+//! at once. A volatile device can play a crash. It injects no other faults (see [`crate::faulty`])
+//! and models no time.
 //!
-//! What survives [`Memory::crash`] on a volatile device is the worst that `io` allows:
+//! After [`Memory::crash`] a volatile device keeps the least that `io` allows:
 //! - Writes, truncations and trims of a file, and the sizes they give, are volatile until a `Sync`
-//!   of that file. Until then each of them survives whole, torn at 512-byte sectors, or not at all,
-//!   whatever became of those before and after it. The device writes the oldest back by itself once
-//!   32 MiB of changes of one file wait.
-//! - The name of a created file is volatile until a `Sync` of the file. One that survives without
-//!   it leads to what survived of the file, which may be empty.
-//! - A removed name may come back with what was durable, one that was made anew with the old
-//!   file's; of the 64 names removed last, until the crash decides. Directories are durable at
+//!   of the file. Until then each change survives whole, torn at 512-byte sectors, or not at all,
+//!   independently of earlier and later changes. The device writes the oldest changes of a file
+//!   back once 32 MiB wait.
+//! - The name of a created file is volatile until a `Sync` of the file. A name that survives
+//!   without the sync leads to the surviving content, which may be empty.
+//! - A removed name may come back with its durable content; a name that was created again may come
+//!   back with the old file. This holds for the last 64 removed names. Directories are durable at
 //!   once.
-//! - Operations not yet reaped count as not completed; no id is open afterwards.
+//! - Operations that were not reaped count as not completed; no file is open afterwards.
 
 mod content;
-mod crash;
 mod file;
 mod tree;
 
-pub use crash::CrashPolicy;
+pub use file::CrashPolicy;
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath, range_end};
+use crate::open_file::FileKind;
 use crate::park::{BlockingDevice, Parker, Waker};
-use crate::tree::Place;
 use foxy_base::{Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 pub(crate) use tree::FileNumber;
 use tree::Tree;
 
-/// Bytes of changes remembered for one file before the oldest are written back.
+/// Bytes of volatile changes of one file before the oldest are written back.
 const WRITE_BACK_LIMIT: u64 = 32 << 20;
 
-/// The device.
+/// A device in memory.
 #[derive(Debug)]
 pub struct Memory {
     tree: Tree,
     open: BTreeMap<FileId, FileNumber>,
+    /// Writes change sizes only.
+    is_null: bool,
     finished: VecDeque<(Instant, IoDone)>,
     parker: Parker,
 }
 
 impl Default for Memory {
-    /// An empty device on which everything is durable at once.
+    /// An empty device that makes everything durable at once.
     fn default() -> Self {
         Self::from_tree(Tree::new(0))
     }
 }
 
 impl Memory {
-    /// An empty device that remembers what is not durable yet, at twice the memory.
+    /// An empty device with volatile changes; it needs twice the memory.
     #[must_use]
     pub fn volatile() -> Self {
         Self::from_tree(Tree::new(WRITE_BACK_LIMIT))
     }
 
-    /// A device with the same files, durable or not; nothing is open or in flight on it. Content is
-    /// shared until it is written to.
+    /// A device that keeps names and sizes but no bytes: reads give zeros. It serves to measure
+    /// everything but the disk.
+    #[must_use]
+    pub fn null() -> Self {
+        Self { is_null: true, ..Self::default() }
+    }
+
+    /// A copy with the same files, volatile or durable. Nothing is open or in flight on it. Content
+    /// is shared until written.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut tree = self.tree.clone();
@@ -68,23 +76,23 @@ impl Memory {
         Self::from_tree(tree)
     }
 
-    /// Bytes in all files that have a name.
+    /// Bytes of all named files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tree.bytes()
     }
 
-    /// Puts a blank block device of `size` bytes at a path, as [`IoOp::OpenBlockDevice`] opens it.
+    /// Adds a blank block device of `size` bytes that [`IoOp::OpenBlockDevice`] can open.
     ///
     /// # Panics
-    /// When the path's folder does not exist, or something else is there.
+    /// When the folder does not exist or the path is taken.
     pub fn add_block_device(&mut self, path: StorePath, size: u64) {
         let number = self.tree.create(path).expect("a free name in a folder that exists");
         self.tree.file_mut(number).become_block_device(size);
         self.tree.sync(number);
     }
 
-    /// What a file holds now.
+    /// The current content of a file.
     #[must_use]
     pub fn content(&self, path: &StorePath) -> Option<Vec<u8>> {
         let content = self.tree.file(self.tree.find(path).ok()?).current();
@@ -93,14 +101,13 @@ impl Memory {
         Some(bytes)
     }
 
-    /// Flips the bits of `mask` in one byte of a file for good, as a medium that rots. False when
-    /// there is no such byte.
+    /// Flips the bits of `mask` in one byte of a file for good, like a rotting medium. Returns
+    /// false when the byte does not exist.
     pub fn rot(&mut self, path: &StorePath, offset: u64, mask: u8) -> bool {
         self.tree.find(path).is_ok_and(|number| self.tree.file_mut(number).rot(offset, mask))
     }
 
-    /// Lets go of every open file, as the end of a process does. Completions not yet reaped are
-    /// dropped.
+    /// Closes every file, as the end of a process does. Drops completions not yet reaped.
     pub fn close_all(&mut self) {
         self.finished.clear();
         for number in std::mem::take(&mut self.open).into_values() {
@@ -108,60 +115,40 @@ impl Memory {
         }
     }
 
-    /// Plays a crash of the whole machine: see the module's rules. The device then is as a process
-    /// finds it after the restart.
+    /// Plays a crash of the machine by the rules of this module. The device is then as a new
+    /// process finds it.
     pub fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         self.close_all();
         self.tree.crash(policy, random);
     }
 
     fn from_tree(tree: Tree) -> Self {
-        Self { tree, open: BTreeMap::new(), finished: VecDeque::new(), parker: Parker::default() }
+        let (open, finished) = (BTreeMap::new(), VecDeque::new());
+        Self { tree, open, is_null: false, finished, parker: Parker::default() }
     }
 
-    /// The ids of all open files.
     pub(crate) fn open_files(&self) -> Vec<FileId> {
         self.open.keys().copied().collect()
     }
 
-    /// The file an id leads to.
     pub(crate) fn number(&self, file: FileId) -> Result<FileNumber, IoError> {
         self.open.get(&file).copied().ok_or(IoError::NotOpen)
     }
 
-    /// The file a path leads to.
     pub(crate) fn find(&self, path: &StorePath) -> Result<FileNumber, IoError> {
         self.tree.find(path)
     }
 
-    /// The number that the next file to be created gets.
     pub(crate) const fn next_number(&self) -> FileNumber {
         self.tree.next_number()
     }
 
-    /// The size of a file in bytes; none once nothing leads to it.
+    /// The size of a file in bytes; `None` once it is gone.
     pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
         self.tree.size_of(number)
     }
 
-    /// The size of an open file, in bytes.
-    pub(crate) fn size(&self, file: FileId) -> Result<u64, IoError> {
-        Ok(self.tree.file(self.number(file)?).current().size())
-    }
-
-    /// Makes an open file at least `size` bytes long, without bytes.
-    pub(crate) fn extend(&mut self, file: FileId, size: u64) -> Result<(), IoError> {
-        let number = self.number(file)?;
-        self.tree.file_mut(number).extend(size);
-        Ok(())
-    }
-
-    /// Queues the completion of an operation that was carried out elsewhere.
-    pub(crate) fn finish(&mut self, done: IoDone, now: Instant) {
-        self.finished.push_back((now, done));
-    }
-
-    /// Gives the file an id; one that had it before is let go.
+    /// Opens a file under an id; the id's previous file is closed.
     fn assign(&mut self, file: FileId, number: FileNumber) {
         self.tree.acquire(number);
         if let Some(old) = self.open.insert(file, number) {
@@ -181,16 +168,25 @@ impl Memory {
         let (number, limit) = (self.number(file)?, self.tree.limit);
         let end = range_end(offset, buffer.len() as u64)?;
         let file = self.tree.file_mut(number);
-        if file.place == Place::BlockDevice && end > file.current().size() {
+        if file.kind == FileKind::BlockDevice && end > file.current().size() {
             return Err(IoError::NoSpace);
         }
-        file.write(offset, buffer.as_ref(), limit);
+        if !self.is_null {
+            file.write(offset, buffer.as_ref(), limit);
+        } else if !buffer.is_empty() {
+            file.extend(end);
+        }
         Ok(IoOutput::Moved { count: buffer.len() })
     }
 
-    fn open(&mut self, file: FileId, path: &StorePath, place: Place) -> Result<IoOutput, IoError> {
+    fn open(
+        &mut self,
+        file: FileId,
+        path: &StorePath,
+        kind: FileKind,
+    ) -> Result<IoOutput, IoError> {
         let number = self.tree.find(path)?;
-        if self.tree.file(number).place != place {
+        if self.tree.file(number).kind != kind {
             return Err(IoError::WrongKind);
         }
         self.assign(file, number);
@@ -200,7 +196,7 @@ impl Memory {
     fn create(&mut self, file: FileId, path: StorePath, size: u64) -> Result<IoOutput, IoError> {
         range_end(0, size)?;
         let (number, limit) = (self.tree.create(path)?, self.tree.limit);
-        if self.tree.file(number).place == Place::BlockDevice {
+        if self.tree.file(number).kind == FileKind::BlockDevice {
             return Err(IoError::WrongKind);
         }
         self.tree.file_mut(number).restart(size, limit);
@@ -224,7 +220,7 @@ impl Memory {
         let (number, limit) = (self.number(file)?, self.tree.limit);
         range_end(offset, length)?;
         let file = self.tree.file_mut(number);
-        if file.place == Place::File {
+        if file.kind == FileKind::File {
             file.zero(offset, length, limit);
         }
         Ok(IoOutput::Done)
@@ -240,9 +236,9 @@ impl Device for Memory {
             IoOp::Write { file, offset, buffer } => {
                 (self.write(file, offset, &buffer), Some(buffer))
             }
-            IoOp::Open { file, path } => (self.open(file, &path, Place::File), None),
+            IoOp::Open { file, path } => (self.open(file, &path, FileKind::File), None),
             IoOp::OpenBlockDevice { file, path } => {
-                (self.open(file, &path, Place::BlockDevice), None)
+                (self.open(file, &path, FileKind::BlockDevice), None)
             }
             IoOp::Create { file, path, size } => (self.create(file, path, size), None),
             IoOp::Close { file } => (self.close(file), None),
@@ -254,7 +250,7 @@ impl Device for Memory {
             IoOp::List { path } => (self.tree.list(&path).map(IoOutput::Listing), None),
             IoOp::Trim { file, offset, length } => (self.trim(file, offset, length), None),
         };
-        self.finish(IoDone { id, result, buffer }, now);
+        self.finished.push_back((now, IoDone { id, result, buffer }));
     }
 
     fn reap(&mut self, _now: Instant, done: &mut Vec<IoDone>) {

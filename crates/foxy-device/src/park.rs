@@ -1,5 +1,5 @@
-//! How the thread that owns a device sleeps: until an operation finishes, a time passes, or
-//! somebody wakes it.
+//! How the thread that owns a device sleeps until an operation finishes, a time passes, or another
+//! thread wakes it.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
 use crate::reader::Reader;
@@ -8,18 +8,17 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A device whose owner can sleep on it. The loop of an owner is: take requests, reap, run the
-/// scheme, submit, and when nothing was to do, [`BlockingDevice::wait`]. A wake that comes before
-/// the wait is not lost.
+/// A device whose owner can sleep on it. The owner's loop takes requests, reaps, runs the scheme,
+/// submits, and calls [`BlockingDevice::wait`] when idle. A wake before the wait is not lost.
 pub trait BlockingDevice: Device + Send {
     /// Sleeps until something can be reaped, [`Waker::wake`] is called, or `timeout` has passed.
     /// May return early.
     fn wait(&mut self, timeout: Option<Duration>);
 
-    /// What other threads hold to end a wait.
+    /// A handle with which other threads end a wait.
     fn waker(&self) -> Waker;
 
-    /// What other threads hold to read what is in memory already, where that can be.
+    /// A handle with which other threads read cached content, if the device has one.
     fn reader(&self) -> Option<Reader> {
         None
     }
@@ -72,7 +71,7 @@ impl Waker {
         Self(Arc::new(wake))
     }
 
-    /// Wakes the owner. Cheap when it is awake already.
+    /// Wakes the owner. Cheap when the owner is awake.
     pub fn wake(&self) {
         (self.0)();
     }
@@ -84,7 +83,7 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A flag one thread sleeps on. Used by the devices that have no kernel object to sleep on.
+/// A flag on which one thread sleeps, for devices without a kernel object to sleep on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parker {
     shared: Arc<(Mutex<bool>, Condvar)>,

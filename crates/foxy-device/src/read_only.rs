@@ -1,24 +1,23 @@
-//! A store's folder as it lies: its files are read, none is made or written. While it is looked at
-//! no store opens there, unless it never was a store's on this machine: then it has no lock file,
-//! and none is made.
+//! Read-only access to a store's folder: nothing is created or written. A shared lock keeps a store
+//! from opening the folder meanwhile; a folder without a lock file has never been a store on this
+//! machine.
 
 use crate::block_device::open_block_device;
-use crate::held;
 use crate::io::{IoError, StorePath};
-use crate::root::{LOCK, RootError, explain, not_locked};
+use crate::root::{LOCK, RootError, explain, lock, not_locked};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fstat, open, openat};
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// A folder that is looked at.
+/// A folder opened for reading.
 #[derive(Debug)]
 pub struct ReadOnlyFolder {
     directory: OwnedFd,
     _lock: Option<OwnedFd>,
 }
 
-/// A file in it.
+/// A file opened for reading.
 #[derive(Debug)]
 pub struct ReadOnlyFile {
     descriptor: OwnedFd,
@@ -26,33 +25,33 @@ pub struct ReadOnlyFile {
 }
 
 impl ReadOnlyFolder {
-    /// Opens a folder that exists.
+    /// Opens an existing folder.
     ///
     /// # Errors
-    /// [`RootError::InUse`] while a store is open there; others as the system has them.
+    /// [`RootError::InUse`] while a store is open there; system errors.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let failed = |error: Errno| explain(path, error);
         let directory =
             open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let lock = match openat(&directory, LOCK, flags, Mode::empty()) {
-            Ok(lock) => Some(lock),
+        let lock_file = match openat(&directory, LOCK, flags, Mode::empty()) {
+            Ok(file) => Some(file),
             Err(Errno::NOENT) => None,
             Err(Errno::LOOP) => return Err(RootError::LockNotAFile(path.to_owned())),
             Err(error) => return Err(explain(path, error)),
         };
-        if let Some(lock) = &lock {
-            held::lock(lock, FlockOperation::NonBlockingLockShared)
+        if let Some(file) = &lock_file {
+            lock(file, FlockOperation::NonBlockingLockShared)
                 .map_err(|error| not_locked(path, error))?;
         }
-        Ok(Self { directory, _lock: lock })
+        Ok(Self { directory, _lock: lock_file })
     }
 
-    /// Opens a file in it.
+    /// Opens a file of the folder.
     ///
     /// # Errors
-    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is no file, [`IoError::InUse`] while a
-    /// store has it, by this or another name, or what else the system has against it.
+    /// [`IoError::NotFound`], [`IoError::WrongKind`] for anything but a file, [`IoError::InUse`]
+    /// while a store has the file open by any name; system errors.
     pub fn file(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let descriptor = openat(&self.directory, path.as_str(), flags, Mode::empty())?;
@@ -60,16 +59,16 @@ impl ReadOnlyFolder {
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
             return Err(IoError::WrongKind);
         }
-        held::lock(&descriptor, FlockOperation::NonBlockingLockShared)?;
+        lock(&descriptor, FlockOperation::NonBlockingLockShared)?;
         Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
     }
 
-    /// Opens the block device of that name, or that a link of that name leads to. No store is
-    /// opened on it meanwhile.
+    /// Opens the block device of that name, or the target of a link. No store can open the device
+    /// meanwhile.
     ///
     /// # Errors
-    /// [`IoError::NotFound`], [`IoError::WrongKind`] when it is none, [`IoError::InUse`] while
-    /// anybody has it, or what else the system has against it.
+    /// [`IoError::NotFound`], [`IoError::WrongKind`] for anything else, [`IoError::InUse`] while
+    /// another process holds the device; system errors.
     pub fn block_device(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::EXCL;
         let (descriptor, size) = open_block_device(&self.directory, path.as_str(), flags)?;
@@ -78,14 +77,14 @@ impl ReadOnlyFolder {
 }
 
 impl ReadOnlyFile {
-    /// Its size in bytes when it was opened.
+    /// Size in bytes at the opening.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Fills a buffer from an offset on, and says with how many bytes: fewer only at the file's
-    /// end.
+    /// Fills `buffer` from `offset` and returns the number of bytes; fewer only at the end of the
+    /// file.
     ///
     /// # Errors
     /// The device's.
@@ -108,7 +107,7 @@ mod tests {
     use crate::root::Root;
 
     #[test]
-    fn it_shares_a_folder_with_its_like_and_with_no_store() {
+    fn read_only_folders_share_the_lock_and_exclude_stores() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path();
         let root = Root::open(path).expect("a new folder");
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_files_and_makes_nothing() {
+    fn a_read_only_folder_reads_files_and_creates_nothing() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path();
         assert!(ReadOnlyFolder::open(&path.join("missing")).is_err());

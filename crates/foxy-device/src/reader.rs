@@ -1,19 +1,18 @@
-//! Reads on any thread, beside the device, of what the system has in memory: nobody waits for a
-//! disk. Where that was in vain several times it is tried less often, since each try costs a system
-//! call.
+//! Reads of cached file content on any thread, beside the device and without waiting for a disk.
+//! After several misses it tries less often, because each try costs a system call.
 
 use crate::buffer::IoBuffer;
-use crate::files::Files;
 use crate::io::{FileId, range_end};
+use crate::open_file::Files;
 use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Reads that are let go by after one that was in vain, at most.
-const LONGEST_PAUSE: u32 = 31;
+/// Longest run of skipped reads after a miss.
+const MAX_SKIPPED_READS: u32 = 31;
 
-/// Reads what is in memory. Clones of it learn from each other.
+/// Reads content from the page cache. Clones share their experience.
 #[derive(Clone)]
 pub struct Reader(Arc<ReaderShared>);
 
@@ -33,8 +32,8 @@ impl Reader {
         Self(Arc::new(ReaderShared { files, pause: Pause::default() }))
     }
 
-    /// All of the `length` bytes from `offset` of an open file, if they are in memory; `None` may
-    /// also mean that it was not tried.
+    /// All `length` bytes from `offset`, if they are cached. `None` may also mean that no read was
+    /// tried.
     #[must_use]
     pub fn read(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.0.pause.is_on() {
@@ -51,14 +50,13 @@ impl Reader {
         let mut buffer = IoBuffer::zeroed(length);
         let slice = &mut [IoSliceMut::new(buffer.as_mut())];
         let count = preadv2(&file.buffered, slice, offset, ReadWriteFlags::NOWAIT);
-        // Too few bytes, a file system that cannot do this, an error of the disk: whoever waits for
-        // the disk learns which.
+        // A short read, a missing feature and a disk error all count as a miss; the device reports
+        // the cause.
         (count == Ok(length)).then_some(buffer)
     }
 }
 
-/// How many reads are let go by: twice as many after each that was in vain, none after one that was
-/// not.
+/// Skips reads: twice as many after each miss, none after a hit.
 #[derive(Debug, Default)]
 struct Pause {
     length: AtomicU32,
@@ -66,7 +64,7 @@ struct Pause {
 }
 
 impl Pause {
-    /// Whether this read is let go by. Of several at once too many or too few may be.
+    /// Whether to skip this read. Concurrent calls may skip too many or too few.
     fn is_on(&self) -> bool {
         let left = self.left.load(Relaxed);
         self.left.store(left.saturating_sub(1), Relaxed);
@@ -75,7 +73,7 @@ impl Pause {
 
     fn learn(&self, found: bool) {
         let before = self.length.load(Relaxed);
-        let length = if found { 0 } else { (before * 2 + 1).min(LONGEST_PAUSE) };
+        let length = if found { 0 } else { (before * 2 + 1).min(MAX_SKIPPED_READS) };
         if length != before {
             self.length.store(length, Relaxed);
         }
@@ -90,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_in_vain_become_rarer_until_one_is_not() {
+    fn misses_make_reads_rarer_until_a_hit() {
         let pause = Pause::default();
         let tried = |reads: u32, found| {
             let tries = (0..reads).filter(|_| !pause.is_on());

@@ -1,19 +1,21 @@
-//! A store's folder on a real file system: made, locked against a second process, and measured.
+//! A store's folder on a real file system: creation, the lock against a second process, and the
+//! disk space it takes.
 
-use crate::held;
 use crate::io::IoError;
-use rustix::fs::{FlockOperation, Mode, OFlags, mkdirat, open, openat, statvfs};
-use rustix::io::Errno;
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, open, openat,
+    statat, statvfs,
+};
+use rustix::io::{Errno, retry_on_intr};
 use std::fmt;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the file that is locked while a store is open; the devices do not list it.
+/// Name of the lock file; devices do not list it.
 pub(crate) const LOCK: &str = "foxy.lock";
 
-/// An open, locked folder. The lock is let go when the last clone is dropped, and when the process
-/// ends in any way.
+/// An open, locked folder. The lock ends with the last clone, or with the process.
 #[derive(Clone, Debug)]
 pub struct Root {
     path: PathBuf,
@@ -21,26 +23,26 @@ pub struct Root {
     lock: Arc<OwnedFd>,
 }
 
-/// Why a folder cannot be a store's.
+/// Reason why a folder cannot hold a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootError {
-    /// Another process has it open.
+    /// Another process has the folder open.
     InUse(PathBuf),
-    /// It is a block device that is mounted, part of a volume, or held by another process.
+    /// The block device is mounted, part of a volume, or held by another process.
     DeviceInUse(PathBuf),
-    /// It is a block device without a byte.
+    /// The block device has no bytes.
     NoMedium(PathBuf),
-    /// There is something else by that name.
+    /// The path leads to something else.
     NotADirectory(PathBuf),
-    /// A link or folder is where its lock file should be.
+    /// A link or folder stands where the lock file should be.
     LockNotAFile(PathBuf),
-    /// This user may not write there.
+    /// Permission denied.
     Denied(PathBuf),
-    /// Its file system is mounted read-only.
+    /// The file system is mounted read-only.
     ReadOnly(PathBuf),
     /// The disk is full.
     NoSpace(PathBuf),
-    /// Anything else, with the system's words.
+    /// Any other error, with the system's text.
     Failed(PathBuf, String),
 }
 
@@ -117,55 +119,65 @@ impl fmt::Display for RootError {
 impl std::error::Error for RootError {}
 
 impl Root {
-    /// Makes the folder and its parents where they are missing (mode 0700), and locks it.
+    /// Creates missing folders (mode 0700) and locks the last one.
     ///
     /// # Errors
-    /// [`RootError`], naming the folder.
+    /// [`RootError`] with the path.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         make(path)?;
         let failed = |error: Errno| explain(path, error);
         let directory =
             open(path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let lock =
-            openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR).map_err(
-                |error| match error {
-                    Errno::LOOP | Errno::ISDIR | Errno::NXIO => {
-                        RootError::LockNotAFile(path.to_owned())
-                    }
-                    other => explain(path, other),
-                },
-            )?;
-        held::lock(&lock, FlockOperation::NonBlockingLockExclusive)
+        let lock_file = openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR).map_err(
+            |error| match error {
+                Errno::LOOP | Errno::ISDIR | Errno::NXIO => {
+                    RootError::LockNotAFile(path.to_owned())
+                }
+                other => explain(path, other),
+            },
+        )?;
+        lock(&lock_file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| not_locked(path, error))?;
-        Ok(Self { path: path.to_owned(), directory: Arc::new(directory), lock: Arc::new(lock) })
+        Ok(Self {
+            path: path.to_owned(),
+            directory: Arc::new(directory),
+            lock: Arc::new(lock_file),
+        })
     }
 
-    /// Where it is.
+    /// The folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes on its file system that this user may still take; `None` where the system does not
-    /// say.
+    /// Free bytes on the file system for this user; `None` if unknown.
     #[must_use]
     pub fn free_bytes(&self) -> Option<u64> {
         let status = statvfs(&self.path).ok()?;
         Some(status.f_bavail.saturating_mul(status.f_frsize))
     }
 
-    /// The lock, for a process that is to hold it as well: it is let go when nobody holds it any
-    /// more.
+    /// A duplicate of the lock for another process. The lock ends when all holders have released
+    /// it.
     ///
     /// # Errors
-    /// When there is no descriptor left.
+    /// When no descriptor is left.
     pub fn share_lock(&self) -> std::io::Result<OwnedFd> {
         self.lock.try_clone()
     }
 
     pub(crate) fn directory(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.directory)
+    }
+}
+
+/// Takes a lock; [`IoError::InUse`] if another process has it.
+pub(crate) fn lock(file: impl AsFd, how: FlockOperation) -> Result<(), IoError> {
+    match retry_on_intr(|| flock(&file, how)) {
+        Err(Errno::WOULDBLOCK) => Err(IoError::InUse),
+        locked => Ok(locked?),
     }
 }
 
@@ -194,12 +206,83 @@ pub(crate) fn explain(path: &Path, error: Errno) -> RootError {
     }
 }
 
-/// Why a folder's lock was not taken.
 pub(crate) fn not_locked(path: &Path, error: IoError) -> RootError {
     match error {
         IoError::InUse => RootError::InUse(path.to_owned()),
         other => RootError::Failed(path.to_owned(), other.to_string()),
     }
+}
+
+/// Unit of `st_blocks`, for every block size of the file system (stat(3type)).
+const STAT_BLOCK_BYTES: u64 = 512;
+/// Maximum nesting of folders in a store.
+const MAX_DEPTH: usize = 3;
+
+impl Root {
+    /// The device number that folders on one file system share.
+    #[must_use]
+    pub fn file_system(&self) -> Option<u64> {
+        fstat(self.directory()).ok().map(|status| status.st_dev)
+    }
+
+    /// Disk space in bytes of the entries that `ours` accepts, with their content. Stops early at
+    /// `enough`. Unreadable entries count as 0.
+    #[must_use]
+    pub fn used_bytes(&self, ours: impl Fn(&str) -> bool, enough: u64) -> u64 {
+        let mut taken = 0;
+        let Ok(top) = reopened(&self.directory()) else { return 0 };
+        let mut folders = vec![(top, 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            for (name, entry) in entries(&folder) {
+                if taken >= enough {
+                    return taken;
+                }
+                if depth == 0 && !ours(&name) {
+                    continue;
+                }
+                match entry {
+                    Entry::File(bytes) => taken += bytes,
+                    Entry::Folder if depth < MAX_DEPTH => {
+                        folders.extend(inner(&folder, &name).map(|inner| (inner, depth + 1)));
+                    }
+                    Entry::Folder => {}
+                }
+            }
+        }
+        taken
+    }
+}
+
+enum Entry {
+    File(u64),
+    Folder,
+}
+
+fn reopened(folder: &OwnedFd) -> Result<OwnedFd, Errno> {
+    openat(folder, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn inner(folder: &OwnedFd, name: &str) -> Option<OwnedFd> {
+    openat(folder, name, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty()).ok()
+}
+
+fn entries(folder: &OwnedFd) -> impl Iterator<Item = (String, Entry)> {
+    let listing = Dir::read_from(folder).into_iter().flatten().filter_map(Result::ok);
+    listing.filter_map(move |entry| {
+        let name = entry.file_name().to_str().ok()?;
+        if name == "." || name == ".." {
+            return None;
+        }
+        let status = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let entry = match FileType::from_raw_mode(status.st_mode) {
+            FileType::RegularFile => {
+                Entry::File(u64::try_from(status.st_blocks).unwrap_or(0) * STAT_BLOCK_BYTES)
+            }
+            FileType::Directory => Entry::Folder,
+            _ => return None,
+        };
+        Some((name.to_owned(), entry))
+    })
 }
 
 #[cfg(test)]
@@ -225,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_or_a_folder_is_no_lock() {
+    fn a_link_or_folder_is_refused_as_lock_file() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let refused = Some(RootError::LockNotAFile(folder.path().to_owned()));
         let lock = folder.path().join(LOCK);
@@ -241,5 +324,23 @@ mod tests {
     fn free_space_is_known() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(Root::open(folder.path()).expect("opens").free_bytes().is_some());
+    }
+
+    #[test]
+    fn only_accepted_entries_and_their_content_count() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = Root::open(folder.path()).expect("opens");
+        std::fs::create_dir_all(folder.path().join("00/1F")).expect("made");
+        for (name, bytes) in [("own", 5000), ("00/1F/a", 9000), ("stranger", 70_000)] {
+            std::fs::write(folder.path().join(name), vec![1; bytes]).expect("written");
+        }
+        std::os::unix::fs::symlink("stranger", folder.path().join("00/link")).expect("made");
+        let ours = |name: &str| name == "own" || name == "00";
+        let all = root.used_bytes(ours, u64::MAX);
+        assert!((14_000..70_000).contains(&all), "{all}");
+        assert!((5000..14_000).contains(&root.used_bytes(|name| name == "own", u64::MAX)));
+        assert!(root.used_bytes(ours, 1) > 0, "it ends early, with what was counted");
+        assert_eq!(root.used_bytes(|_| false, u64::MAX), 0);
+        assert!(root.file_system().is_some());
     }
 }

@@ -1,14 +1,12 @@
-//! A real disk through a small pool of threads with blocking system calls. Works everywhere,
-//! containers included.
+//! A real disk through a small pool of threads with blocking system calls. Works everywhere, also
+//! in containers.
 
-use crate::buffer::IoBuffer;
-use crate::files::Files;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
+use crate::open_file::{Files, OpenFile};
 use crate::park::{BlockingDevice, Parker, Waker};
 use crate::reader::Reader;
 use crate::root::Root;
-use crate::transfer;
-use crate::tree::{self, OpenFile};
+use crate::tree::{self, Finished};
 use foxy_base::Instant;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -16,25 +14,25 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Whether large files are read and written past the page cache.
+/// Whether IO on large files bypasses the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectIo {
     /// Everything goes through the page cache.
     Off,
-    /// Aligned transfers on files of a megabyte and more go past it, where the file system can.
+    /// Aligned transfers on files of at least 1 MiB bypass the page cache, if the file system can.
     WhenAligned,
 }
 
-/// Who writes.
+/// The thread that carries out writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// The threads, like all else.
+    /// The pool, like every other operation.
     Queued,
-    /// The owner, before `submit` returns, as Squid's aufs did (R63).
+    /// The owner, before `submit` returns, like Squid's aufs (R63).
     Waited,
 }
 
-/// The device.
+/// A device with a pool of threads.
 #[derive(Debug)]
 pub struct Threads {
     shared: Arc<Shared>,
@@ -57,24 +55,16 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    jobs: VecDeque<(IoId, Job)>,
+    jobs: VecDeque<Job>,
     closing: bool,
 }
 
-/// An operation with its file looked up.
+/// An operation with its open file looked up.
 #[derive(Debug)]
-enum Job {
-    Named(IoOp),
-    Read { file: Arc<OpenFile>, offset: u64, buffer: IoBuffer },
-    Write { file: Arc<OpenFile>, offset: u64, buffer: IoBuffer },
-    Sync { file: Arc<OpenFile> },
-    Trim { file: Arc<OpenFile>, offset: u64, length: u64 },
-}
-
-#[derive(Debug)]
-struct Finished {
-    done: IoDone,
-    opened: Option<(FileId, OpenFile)>,
+struct Job {
+    id: IoId,
+    op: IoOp,
+    file: Option<Arc<OpenFile>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,15 +82,14 @@ impl Threads {
         Self::start(root, threads, direct, parker, owner)
     }
 
-    /// The same device, with another one writing.
+    /// Sets which thread carries out writes.
     #[must_use]
     pub const fn writing(mut self, writes: Writes) -> Self {
         self.writes = writes;
         self
     }
 
-    /// A device whose owner sleeps elsewhere and is woken by `owner`; its own `wait` is not to be
-    /// used.
+    /// A device whose owner sleeps elsewhere and is woken by `owner`; do not use its `wait`.
     pub(crate) fn for_owner(
         root: &Root,
         threads: usize,
@@ -135,41 +124,12 @@ impl Threads {
         Ok(device)
     }
 
-    /// The open file of that name.
     pub(crate) fn file(&self, file: FileId) -> Option<Arc<OpenFile>> {
         self.files.get(file)
     }
 
-    /// Whether `reap` would give something.
     pub(crate) fn has_finished(&self) -> bool {
         !lock(&self.shared.finished).is_empty()
-    }
-
-    /// Looks the operation's file up; an operation on a file that is not open fails at once.
-    fn prepare(&mut self, op: IoOp) -> Result<Job, (IoError, Option<IoBuffer>)> {
-        let find = |file: FileId| self.file(file);
-        match op {
-            IoOp::Read { file, offset, buffer } => match find(file) {
-                Some(file) => Ok(Job::Read { file, offset, buffer }),
-                None => Err((IoError::NotOpen, Some(buffer))),
-            },
-            IoOp::Write { file, offset, buffer } => match find(file) {
-                Some(file) => Ok(Job::Write { file, offset, buffer }),
-                None => Err((IoError::NotOpen, Some(buffer))),
-            },
-            IoOp::Sync { file } => {
-                find(file).map(|file| Job::Sync { file }).ok_or((IoError::NotOpen, None))
-            }
-            IoOp::Trim { file, offset, length } => find(file)
-                .map(|file| Job::Trim { file, offset, length })
-                .ok_or((IoError::NotOpen, None)),
-            named => Ok(Job::Named(named)),
-        }
-    }
-
-    fn finish(&self, id: IoId, result: Result<IoOutput, IoError>, buffer: Option<IoBuffer>) {
-        lock(&self.shared.finished)
-            .push(Finished { done: IoDone { id, result, buffer }, opened: None });
     }
 }
 
@@ -179,18 +139,19 @@ impl Device for Threads {
         if let IoOp::Close { file } = op {
             // Jobs in flight hold the descriptor; it is closed with the last of them.
             let result = self.files.remove(file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
-            return self.finish(id, result, None);
+            let done = IoDone { id, result, buffer: None };
+            return lock(&self.shared.finished).push(Finished { done, opened: None });
         }
-        match self.prepare(op) {
-            Ok(job @ Job::Write { .. }) if self.writes == Writes::Waited => {
-                let finished = self.shared.carry_out(id, job);
-                lock(&self.shared.finished).push(finished);
-            }
-            Ok(job) => {
-                lock(&self.shared.queue).jobs.push_back((id, job));
-                self.shared.work.notify_one();
-            }
-            Err((error, buffer)) => self.finish(id, Err(error), buffer),
+        let named = op.open_file();
+        let job = Job { id, op, file: named.and_then(|file| self.file(file)) };
+        let is_not_open = named.is_some() && job.file.is_none();
+        let is_waited = self.writes == Writes::Waited && matches!(job.op, IoOp::Write { .. });
+        if is_not_open || is_waited {
+            let finished = self.shared.carry_out(job);
+            lock(&self.shared.finished).push(finished);
+        } else {
+            lock(&self.shared.queue).jobs.push_back(job);
+            self.shared.work.notify_one();
         }
     }
 
@@ -226,18 +187,18 @@ impl BlockingDevice for Threads {
     }
 
     fn reader(&self) -> Option<Reader> {
-        // What goes past the page cache is not in it.
+        // Direct IO bypasses the page cache, so the cache may lack the content.
         (self.shared.direct == DirectIo::Off).then(|| Reader::new(Arc::clone(&self.files)))
     }
 }
 
 impl Drop for Threads {
-    /// Finishes what was submitted, so that a store that closes loses nothing.
+    /// Finishes all submitted operations, so that a closing store loses nothing.
     fn drop(&mut self) {
         lock(&self.shared.queue).closing = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A panic in a disk thread has been printed by it; there is nothing to add while
+            // A panicking disk thread has printed its panic; there is nothing to add while
             // dropping.
             let _ = thread.join();
         }
@@ -246,40 +207,21 @@ impl Drop for Threads {
 
 impl Shared {
     fn work(&self) {
-        while let Some((id, job)) = self.take() {
-            let finished = self.carry_out(id, job);
+        while let Some(job) = self.take() {
+            let finished = self.carry_out(job);
             lock(&self.finished).push(finished);
             self.owner.wake();
         }
     }
 
-    fn take(&self) -> Option<(IoId, Job)> {
+    fn take(&self) -> Option<Job> {
         let queue = lock(&self.queue);
         let idle = |queue: &mut Queue| queue.jobs.is_empty() && !queue.closing;
         let mut queue = self.work.wait_while(queue, idle).unwrap_or_else(PoisonError::into_inner);
         queue.jobs.pop_front()
     }
 
-    fn carry_out(&self, id: IoId, job: Job) -> Finished {
-        let (result, buffer, opened) = match job {
-            Job::Read { file, offset, mut buffer } => {
-                (transfer::read(&file, offset, &mut buffer), Some(buffer), None)
-            }
-            Job::Write { file, offset, buffer } => {
-                (transfer::write(&file, offset, &buffer), Some(buffer), None)
-            }
-            Job::Sync { file } => {
-                (tree::sync(&self.root, &file).map(|()| IoOutput::Done), None, None)
-            }
-            Job::Trim { file, offset, length } => {
-                (transfer::trim(&file, offset, length), None, None)
-            }
-            Job::Named(op) => {
-                let direct = self.direct == DirectIo::WhenAligned;
-                let (result, opened) = tree::carry_out(&self.root, op, direct);
-                return Finished { done: IoDone { id, result, buffer: None }, opened };
-            }
-        };
-        Finished { done: IoDone { id, result: result.map_err(IoError::from), buffer }, opened }
+    fn carry_out(&self, Job { id, op, file }: Job) -> Finished {
+        tree::carry_out(&self.root, id, op, file.as_deref(), self.direct == DirectIo::WhenAligned)
     }
 }

@@ -1,9 +1,8 @@
-//! A device that counts and records what goes through it (R2), and changes nothing. The counts are
-//! exact on any disk.
+//! A device that counts and records the operations that pass through it (R2), and changes nothing.
+//! The counts are exact on any disk.
 
 use crate::buffer::IoBuffer;
-use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
-use crate::kind::OpKind;
+use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, OpKind};
 use crate::park::{BlockingDevice, Waker};
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
@@ -13,48 +12,48 @@ use std::time::Duration;
 /// One finished operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// What it was.
+    /// Kind of the operation.
     pub kind: OpKind,
-    /// On which open file; none for names.
+    /// The open file; none for operations on names.
     pub file: Option<FileId>,
-    /// From where in the file, in bytes; 0 where that means nothing.
+    /// Offset in the file in bytes; 0 if not applicable.
     pub offset: u64,
-    /// How many bytes it asked for: of a transfer or trim, or what a `Create` preallocates.
+    /// Requested bytes: of a transfer or trim, or the size that a `Create` preallocates.
     pub length: u64,
-    /// When it was submitted.
+    /// Time of submission.
     pub submitted: Instant,
-    /// When it was reaped.
+    /// Time of reaping.
     pub finished: Instant,
-    /// What came of it.
+    /// The outcome.
     pub result: Result<(), IoError>,
 }
 
-/// What operations of one kind came to.
+/// Counts of one kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCounts {
     /// Operations reaped.
     pub finished: u64,
-    /// Of these, those that failed.
+    /// Failed operations among them.
     pub failed: u64,
     /// Bytes moved by reads and writes.
     pub bytes: u64,
-    /// Time between submission and reaping, summed, in nanoseconds.
+    /// Sum of the times from submission to reaping, in nanoseconds.
     pub nanoseconds: u64,
 }
 
-/// What operations of all kinds came to.
+/// Counts by kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceCounts([KindCounts; OpKind::ALL.len()]);
 
 impl TraceCounts {
-    /// Of one kind.
+    /// The counts of `kind`.
     #[must_use]
     pub const fn of(&self, kind: OpKind) -> KindCounts {
         self.0[kind as usize]
     }
 }
 
-/// What a [`Traced`] device has seen; any thread may ask.
+/// The record of a [`Traced`] device, shared between threads.
 #[derive(Debug)]
 pub struct Trace {
     seen: Mutex<Seen>,
@@ -75,7 +74,8 @@ impl Trace {
         self.lock().counts
     }
 
-    /// The records kept since the last call, oldest first, and how many older ones had no room.
+    /// The records since the last call, oldest first, and the number of older records that were
+    /// dropped.
     #[must_use]
     pub fn take_records(&self) -> (Vec<TraceRecord>, u64) {
         let mut seen = self.lock();
@@ -103,7 +103,7 @@ impl Trace {
     }
 }
 
-/// The decorator.
+/// A device around a device that counts and records.
 #[derive(Debug)]
 pub struct Traced<D> {
     inner: D,
@@ -112,24 +112,24 @@ pub struct Traced<D> {
 }
 
 impl<D: Device> Traced<D> {
-    /// `inner`, counted, with the last `limit` records kept; 0 for counts alone.
+    /// Wraps `inner` and keeps the last `limit` records; 0 keeps counts alone.
     pub fn new(inner: D, limit: usize) -> Self {
         let trace = Arc::new(Trace { seen: Mutex::default(), limit });
         Self { inner, trace, under_way: HashMap::new() }
     }
 
-    /// What it sees, to be read while it works.
+    /// The shared record.
     pub fn trace(&self) -> Arc<Trace> {
         Arc::clone(&self.trace)
     }
 
-    /// The device underneath.
+    /// The wrapped device.
     pub const fn inner_mut(&mut self) -> &mut D {
         &mut self.inner
     }
 }
 
-/// Which file, from where and how much.
+/// File, offset and length.
 fn particulars(op: &IoOp) -> (Option<FileId>, u64, u64) {
     let length = |buffer: &IoBuffer| buffer.len() as u64;
     match op {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_records_are_kept_and_the_rest_is_counted() {
+    fn the_newest_records_are_kept_and_the_dropped_ones_counted() {
         let trace = traced(2);
         let (records, dropped) = trace.take_records();
         assert_eq!(dropped, 3);

@@ -1,11 +1,10 @@
-//! A real disk through io_uring: reads, writes and syncs of many operations in one system call.
-//! Names are the business of one helper thread, which has the same code as [`crate::threads`]. See
-//! [`crate::choose`] for where it cannot run.
+//! A real disk through io_uring: many reads, writes and syncs with one system call. One helper
+//! thread carries out operations on names with the code of [`crate::threads`]. [`crate::choose`]
+//! lists where io_uring cannot run.
 //!
-//! Memory: a slot holds the buffer and the descriptor of each transfer from before the kernel
-//! learns of them until its completion was taken from the ring, whatever becomes of the device.
+//! Memory: a slot owns the buffer and the descriptor of each transfer from before the kernel learns
+//! of them until its completion was taken from the ring, whatever becomes of the device.
 
-mod bell;
 mod slots;
 
 use crate::buffer::IoBuffer;
@@ -14,36 +13,36 @@ use crate::park::{BlockingDevice, Waker};
 use crate::reader::Reader;
 use crate::root::Root;
 use crate::threads::{DirectIo, Threads};
-use crate::tree::OpenFile;
-use bell::Bell;
 use foxy_base::Instant;
 use io_uring::{IoUring, Probe, opcode, squeue, types};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use slots::{After, Slots, Transfer, Work};
 use std::collections::VecDeque;
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Marks the completion that says the bell was rung; no slot has this number.
+/// User data of the bell's completion; no slot has this number.
 const BELL: u64 = u64::MAX;
 
-/// The longest wait at the kernel, which takes no more than 2^63 seconds; a wait may end early.
-const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Longest wait in the kernel, which accepts at most 2^63 seconds; a wait may end early.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the kernel lacks or forbids for a [`Uring`].
+/// Reason why a [`Uring`] cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UringError {
-    /// No ring may be set up, with the system's error number: an old kernel (ENOSYS), a container's
-    /// filter or `kernel.io_uring_disabled` (EPERM), too little lockable memory (ENOMEM), a bad
-    /// number of entries (EINVAL).
+    /// The setup failed with a system error number: an old kernel (ENOSYS), a container's filter or
+    /// `kernel.io_uring_disabled` (EPERM), too little lockable memory (ENOMEM), a bad number of
+    /// entries (EINVAL).
     Setup(i32),
-    /// The kernel has rings, but not all operations and features that are needed (Linux 5.11).
+    /// The kernel lacks needed operations or features (Linux 5.11 has them).
     TooOld,
-    /// A first harmless operation on the ring did not succeed.
+    /// A first harmless operation failed.
     Trial,
-    /// The helper thread or the bell could not be had, with the system's error number.
+    /// The helper thread or the bell failed to start, with the system's error number.
     Helper(i32),
 }
 
@@ -70,22 +69,22 @@ impl fmt::Display for UringError {
 
 impl std::error::Error for UringError {}
 
-/// The device.
+/// A device on an io_uring.
 pub struct Uring {
     ring: IoUring,
     slots: Slots,
-    /// Slots whose next entry does not lie in the ring yet.
+    /// Slots whose next entry is not in the ring yet.
     backlog: VecDeque<u32>,
-    /// Entries that lie in the ring or with the kernel.
+    /// Number of entries in the ring or in the kernel.
     started: usize,
-    /// Entries to have there at most.
+    /// Maximum of `started`.
     depth: usize,
     finished: Vec<IoDone>,
     names: Threads,
     bell: Arc<Bell>,
-    /// Whether the ring watches the bell.
+    /// Whether a poll of the bell is in the ring.
     armed: bool,
-    /// Whether the bell was heard since the last wait.
+    /// Whether the bell completed since the last wait.
     heard: bool,
 }
 
@@ -96,14 +95,14 @@ impl fmt::Debug for Uring {
 }
 
 impl Uring {
-    /// A device on `root` with at most `depth` transfers at the kernel at once; more wait in the
-    /// process.
+    /// A device on `root` with at most `depth` transfers in the kernel at once; further transfers
+    /// wait in the process.
     ///
     /// # Errors
-    /// [`UringError`], when the kernel has no io_uring that will do; nothing is left behind then.
+    /// [`UringError`], when the kernel has no suitable io_uring; nothing is left behind.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
         let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
-        // One entry more, for the bell.
+        // One additional entry for the bell.
         let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
         check_abilities(&ring)?;
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
@@ -125,7 +124,7 @@ impl Uring {
         Ok(device)
     }
 
-    /// One wait that the bell ends at once: proof that operations complete.
+    /// A wait that the bell ends at once proves that operations complete.
     fn try_out(&mut self) -> Result<(), UringError> {
         self.bell.ring();
         self.wait(Some(Duration::from_secs(1)));
@@ -144,8 +143,7 @@ impl Uring {
         }
     }
 
-    /// Puts entries into the ring as far as there is room. The kernel learns of them at the next
-    /// `enter`.
+    /// Fills the ring from the backlog. The kernel learns of the entries at the next `turn`.
     fn fill(&mut self) {
         if !self.armed {
             let watch =
@@ -165,17 +163,18 @@ impl Uring {
         }
     }
 
-    /// False when the ring is full.
+    /// Returns false when the ring is full.
     fn push(&mut self, entry: squeue::Entry) -> bool {
         // SAFETY: the entry's memory and descriptor stay valid until its completion. For a transfer
-        // both are owned by its slot, which is emptied only in `take_completions` after its
-        // completion was taken, and which nobody else reads or writes meanwhile; when the device is
-        // dropped earlier, `drop` waits for it or leaks the slots. For the bell the kernel takes
-        // its own reference of the file while submitting, and the bell is dropped later.
+        // its slot owns both; the slot is emptied only in `take_completions` after its completion
+        // was taken, and nobody else reads or writes the buffer meanwhile; when the device is
+        // dropped earlier, `drop` waits for the completion or leaks the slots. For the bell the
+        // kernel takes its own reference of the file while submitting, and the bell is dropped
+        // later.
         unsafe { self.ring.submission().push(&entry).is_ok() }
     }
 
-    /// Hands the entries in the ring to the kernel and takes what it has completed.
+    /// Passes the entries in the ring to the kernel and takes completions.
     fn turn(&mut self, want: usize, timeout: Option<Duration>) -> Result<(), Errno> {
         let nothing_new = self.ring.submission().is_empty();
         let submitter = self.ring.submitter();
@@ -184,14 +183,14 @@ impl Uring {
             _ if want == 0 => submitter.submit(),
             None => submitter.submit_and_wait(want),
             Some(timeout) => {
-                let limit = types::Timespec::from(timeout.min(LONGEST_WAIT));
+                let limit = types::Timespec::from(timeout.min(MAX_WAIT));
                 submitter.submit_with_args(want, &types::SubmitArgs::new().timespec(&limit))
             }
         };
         self.take_completions();
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the time limit, or a kernel short of memory or room for completions: later
-            // is early enough.
+            // A signal, the timeout, or a kernel short of memory or completion entries: retry
+            // later.
             Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(error) => Err(error),
         }
@@ -215,7 +214,7 @@ impl Uring {
         }
     }
 
-    /// Fails everything that the kernel has not been told of, when it will not be told any more.
+    /// Fails the backlog, when the kernel will not learn of it any more.
     fn fail_backlog(&mut self, error: Errno) {
         for slot in std::mem::take(&mut self.backlog) {
             self.finished.push(self.slots.remove(slot).finish(Err(error.into())));
@@ -292,7 +291,7 @@ impl BlockingDevice for Uring {
 }
 
 impl Drop for Uring {
-    /// Finishes what was submitted, as [`Threads`] does. Should the ring break, its buffers are
+    /// Finishes all submitted operations, as [`Threads`] does. If the ring breaks, the buffers are
     /// leaked: the kernel may still write into them.
     fn drop(&mut self) {
         while !self.slots.is_empty() {
@@ -304,10 +303,69 @@ impl Drop for Uring {
     }
 }
 
-/// The descriptor a transfer uses, as the ring wants it.
-fn target(descriptor: &OwnedFd) -> types::Fd {
-    types::Fd(descriptor.as_raw_fd())
+/// Ends the sleep of the ring's owner: an eventfd that the ring watches. Any thread rings it; the
+/// owner silences it.
+#[derive(Debug)]
+struct Bell {
+    descriptor: OwnedFd,
+    /// Only the first ring after a silence costs a system call.
+    rung: AtomicBool,
 }
 
-/// One reference to an open file, kept by each transfer.
-type File = Arc<OpenFile>;
+impl Bell {
+    fn new() -> Result<Self, Errno> {
+        let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { descriptor, rung: AtomicBool::new(false) })
+    }
+
+    fn waker(bell: &Arc<Self>) -> Waker {
+        let bell = Arc::clone(bell);
+        Waker::new(move || bell.ring())
+    }
+
+    const fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
+    fn ring(&self) {
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            // An eight-byte counter that is silenced before it overflows accepts every write.
+            let _ = rustix::io::write(&self.descriptor, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Readies the bell for the next ring. Work done before a swallowed ring is visible afterwards.
+    fn silence(&self) {
+        // The eventfd is empty when the ring saw it before the ringer was done; that ring then ends
+        // one wait too many.
+        let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
+        self.rung.swap(false, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_audible(bell: &Bell) -> bool {
+        let audible = rustix::io::read(&bell.descriptor, &mut [0; 8]).is_ok();
+        if audible {
+            rustix::io::write(&bell.descriptor, &1u64.to_ne_bytes())
+                .expect("an eventfd takes a write");
+        }
+        audible
+    }
+
+    #[test]
+    fn the_bell_is_audible_from_the_first_ring_until_silenced() {
+        let bell = Bell::new().expect("an eventfd");
+        assert!(!is_audible(&bell));
+        bell.ring();
+        bell.ring();
+        assert!(is_audible(&bell));
+        bell.silence();
+        assert!(!is_audible(&bell));
+        bell.ring();
+        assert!(is_audible(&bell));
+    }
+}

@@ -63,7 +63,7 @@ fn outcomes(device: &Memory, policy: CrashPolicy, name: &str) -> Vec<Option<Vec<
 }
 
 #[test]
-fn what_was_synced_survives_every_crash() {
+fn synced_bytes_survive_every_crash() {
     let device = synced("a", b"kept");
     assert_eq!(outcomes(&device, CrashPolicy::MIXED, "a"), [Some(b"kept".to_vec())]);
     assert_eq!(outcomes(&device, CrashPolicy::LOSE_ALL, "a"), [Some(b"kept".to_vec())]);
@@ -100,7 +100,7 @@ fn a_torn_write_is_torn_at_sectors() {
 }
 
 #[test]
-fn a_new_name_is_certain_only_after_a_sync_of_its_file() {
+fn a_new_name_is_durable_only_after_a_sync() {
     let mut device = Memory::volatile();
     create(&mut device, "a");
     assert_eq!(outcomes(&device, EVEN, "a"), [None, Some(Vec::new())]);
@@ -110,7 +110,7 @@ fn a_new_name_is_certain_only_after_a_sync_of_its_file() {
 }
 
 #[test]
-fn a_removed_name_may_come_back_with_what_was_durable() {
+fn a_removed_name_may_return_with_its_durable_content() {
     let mut device = synced("a", b"old");
     write(&mut device, 0, b"new");
     remove(&mut device, "a");
@@ -120,7 +120,7 @@ fn a_removed_name_may_come_back_with_what_was_durable() {
 }
 
 #[test]
-fn a_name_made_anew_may_lead_to_the_old_file_until_its_sync() {
+fn a_recreated_name_may_lead_to_the_old_file_until_its_sync() {
     let mut device = synced("a", b"old");
     remove(&mut device, "a");
     create(&mut device, "a");
@@ -143,7 +143,7 @@ fn names_removed_long_ago_stay_away() {
 }
 
 #[test]
-fn after_a_crash_nothing_is_open_and_work_goes_on() {
+fn after_a_crash_nothing_is_open_and_the_device_works() {
     let mut device = synced("a", b"kept");
     device.submit(IoId(1), IoOp::Sync { file: FILE }, Instant::ZERO);
     device.crash(&CrashPolicy::MIXED, &mut Random::new(1));
@@ -168,7 +168,7 @@ fn a_device_that_is_not_volatile_loses_nothing() {
 }
 
 #[test]
-fn rot_is_there_now_and_after_a_crash() {
+fn rot_survives_a_crash() {
     let mut device = synced("a", b"abc");
     assert!(device.rot(&path("a"), 1, 1));
     assert!(!device.rot(&path("a"), 3, 1));

@@ -74,7 +74,7 @@ fn an_empty_plan_changes_nothing() {
 }
 
 #[test]
-fn an_error_gives_the_buffer_back_and_may_have_written_a_part() {
+fn a_failed_write_returns_its_buffer_and_may_be_partial() {
     for seed in 0..20 {
         let mut device = device(FaultPlan { errors: 1.0, ..FaultPlan::default() }, seed);
         let done = run(&mut device, write(&[2; LENGTH]));
@@ -93,7 +93,7 @@ fn an_error_gives_the_buffer_back_and_may_have_written_a_part() {
 }
 
 #[test]
-fn a_full_disk_befalls_what_takes_room() {
+fn a_full_disk_fails_writes_and_creates_only() {
     let mut device = device(FaultPlan { no_space: 1.0, ..FaultPlan::default() }, 1);
     assert!(matches!(run(&mut device, write(&[2; LENGTH])).result, Err(IoError::NoSpace)));
     let create = IoOp::Create { file: FileId(1), path: StorePath::new("b"), size: 0 };
@@ -211,7 +211,7 @@ fn nothing_completes_before_its_time() {
 }
 
 #[test]
-fn a_close_waits_for_what_was_submitted_before() {
+fn a_close_completes_after_all_earlier_operations() {
     for seed in 0..20 {
         let latency = (Duration::ZERO, Duration::from_millis(5));
         let mut device = device(FaultPlan { latency, ..FaultPlan::default() }, seed);
@@ -225,7 +225,7 @@ fn a_close_waits_for_what_was_submitted_before() {
 }
 
 #[test]
-fn a_crash_decides_what_became_of_work_in_flight() {
+fn a_crash_keeps_or_loses_a_write_in_flight() {
     let mut seen = [0; 2];
     for seed in 0..40 {
         let latency = (Duration::from_millis(1), Duration::from_millis(5));

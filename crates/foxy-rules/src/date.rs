@@ -2,7 +2,7 @@
 //! that does not belong to the date is forgiven: what must agree is the date. Anything else that is
 //! not of the grammar is no date.
 
-use foxy_base::{Civil, WallTime};
+use foxy_base::{CivilTime, WallTime};
 
 /// Fifty years, in seconds.
 const FIFTY_YEARS: u64 = 50 * 31_556_952;
@@ -17,7 +17,7 @@ pub const LENGTH: usize = 29;
 
 /// A time in the preferred format, up to the end of the year 9999.
 pub fn preferred(time: WallTime) -> [u8; LENGTH] {
-    let Civil { year, month, day, hour, minute, second } = Civil::of(time);
+    let CivilTime { year, month, day, hour, minute, second } = CivilTime::of(time);
     let weekday = DAYS[(time.seconds() / 86_400 % 7 + 3) as usize % 7];
     let mut text = *b"Day, 00 Mon 0000 00:00:00 GMT";
     text[..3].copy_from_slice(&weekday.as_bytes()[..3]);

@@ -1,37 +1,33 @@
-//! Which faults a faulty device injects and how often, and how many it has injected. Each field
-//! says what the fault does, and so what its user must survive.
+//! The faults of a faulty device and their rates. Each field states what the fault does, and so
+//! what the user of the device must survive.
 
 use foxy_base::Random;
 use std::time::Duration;
 
-/// How likely each fault is, as a probability for each operation it can befall; at most one befalls
-/// an operation, drawn in the order of the fields. The default is a device without faults that
-/// takes no time.
+/// Probability of each fault for each operation that it fits. At most one fault hits an operation,
+/// drawn in the order of the fields. The default has no faults and takes no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPlan {
     /// Any operation but `Close` fails with EIO. A failed write may have been carried out up to any
-    /// byte; any other failed operation has changed nothing, and a failed `Sync` has made nothing
-    /// durable.
+    /// byte. Other failed operations change nothing, and a failed `Sync` makes nothing durable.
     pub errors: f64,
     /// A `Write` or `Create` fails with ENOSPC; the write may have been carried out up to any byte.
     pub no_space: f64,
-    /// A `Read` gives fewer bytes than there are; the rest of its buffer is garbage.
+    /// A `Read` gives fewer bytes than exist; the rest of its buffer is garbage.
     pub short_reads: f64,
-    /// A `Write` writes fewer bytes than asked, and says how many.
+    /// A `Write` writes fewer bytes than requested, and reports the number.
     pub short_writes: f64,
-    /// One bit of what a `Write` writes is flipped on its way, for good; the write is said to have
-    /// succeeded.
+    /// One bit of a `Write` is flipped for good; the write reports success.
     pub flips_written: f64,
-    /// One bit of what a `Read` gives is flipped; the medium is sound, and the next read may be.
+    /// One bit of a `Read` is flipped; the medium is sound, so the next read may be right.
     pub flips_read: f64,
-    /// A `Write` is said to have succeeded and never happens.
+    /// A `Write` reports success and never happens.
     pub lost_writes: f64,
-    /// A `Write` is said to have succeeded and happens up to 64 sectors beside its place, in the
-    /// same file.
+    /// A `Write` reports success and happens up to 64 sectors away, in the same file.
     pub misdirected_writes: f64,
-    /// Every operation takes between these two times, evenly drawn, so that completions change
-    /// their order. It is carried out at the beginning or at the end of that time; a `Sync` at the
-    /// beginning, so that it covers no more than it must.
+    /// Range of the latency of every operation, evenly drawn, so completions change their order. An
+    /// operation is carried out at the beginning or the end of its latency; a `Sync` at the
+    /// beginning, so it covers no more than it must.
     pub latency: (Duration, Duration),
 }
 
@@ -46,13 +42,13 @@ pub enum FaultKind {
     ShortRead,
     /// A write that took too few bytes.
     ShortWrite,
-    /// A bit flipped on its way to the medium.
+    /// A bit flipped while writing.
     FlipWritten,
-    /// A bit flipped on its way from the medium.
+    /// A bit flipped while reading.
     FlipRead,
     /// A write that never happened.
     LostWrite,
-    /// A write that went elsewhere.
+    /// A write to a wrong offset.
     MisdirectedWrite,
 }
 
@@ -70,7 +66,7 @@ impl FaultKind {
     ];
 }
 
-/// What a fault must fit.
+/// The kind of operation that a fault must fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A read of at least one byte.
@@ -96,7 +92,7 @@ impl FaultPlan {
         }
     }
 
-    /// The fault that befalls one operation.
+    /// Draws the fault of one operation.
     pub(super) fn draw(&self, target: Target, random: &mut Random) -> Option<FaultKind> {
         let fits = |kind: &FaultKind| match kind {
             FaultKind::Error => target != Target::Close,
@@ -110,7 +106,6 @@ impl FaultPlan {
         FaultKind::ALL.into_iter().filter(fits).find(|&kind| random.chance(self.rate(kind)))
     }
 
-    /// How long one operation takes.
     pub(super) fn draw_latency(&self, random: &mut Random) -> Duration {
         let (least, most) = self.latency;
         let spread = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX - 1);
@@ -118,18 +113,18 @@ impl FaultPlan {
     }
 }
 
-/// How many faults of each kind were injected.
+/// Number of injected faults by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts([u64; FaultKind::ALL.len()]);
 
 impl FaultCounts {
-    /// Of one kind.
+    /// The number for `kind`.
     #[must_use]
     pub const fn of(&self, kind: FaultKind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// Of all kinds.
+    /// The sum over all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

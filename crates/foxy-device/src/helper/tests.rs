@@ -40,7 +40,7 @@ fn dying(bytes: usize, folder: &Path) -> Helper {
 }
 
 #[test]
-fn a_helper_that_dies_fails_what_was_submitted_and_another_takes_what_comes_later() {
+fn a_dead_helper_fails_pending_operations_and_is_replaced() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("x"), b"fox").expect("written");
     let mut device = dying(5, folder.path());
@@ -69,7 +69,7 @@ fn buffers_come_back_from_a_helper_that_died() {
 }
 
 #[test]
-fn files_that_are_open_are_open_in_the_next_helper_and_closed_ones_are_not() {
+fn a_new_helper_reopens_open_files_only() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("x"), b"fox").expect("written");
     let (kill, killed) = std::sync::mpsc::channel::<UnixStream>();
@@ -106,7 +106,7 @@ fn files_that_are_open_are_open_in_the_next_helper_and_closed_ones_are_not() {
 }
 
 #[test]
-fn submitting_blocks_while_too_much_is_unanswered() {
+fn submitting_blocks_at_the_limit_of_unanswered_operations() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().to_owned();
     let (go, gate) = std::sync::mpsc::channel::<()>();
@@ -136,7 +136,7 @@ fn submitting_blocks_while_too_much_is_unanswered() {
 }
 
 #[test]
-fn what_is_no_message_is_refused() {
+fn invalid_messages_are_refused() {
     let (id, op) = open(1);
     let sound = wire::operation(id, &op);
     assert!(wire::read_operation(&mut &sound[..]).is_ok());

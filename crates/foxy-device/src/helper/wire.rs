@@ -1,25 +1,31 @@
-//! Operations and answers as messages: a length, the operation's number, a tag, its fields,
-//! little-endian, with the bytes of a transfer at the end. What comes from the other process is not
-//! trusted to be sound.
+//! The messages between a device and its helper, and the helper's loop. A message has a length, the
+//! operation's number, a tag and fields, little-endian, then the bytes of a transfer. Input from
+//! the other process is not trusted.
 
+use crate::blocking::Blocking;
 use crate::buffer::IoBuffer;
-use crate::io::{DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
-use std::io::{Error, ErrorKind, Read, Result};
+use crate::io::{Device, DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
+use crate::threads::DirectIo;
+use foxy_base::Instant;
+use rustix::fs::{Mode, OFlags, open};
+use std::io::{BufReader, Error, ErrorKind, Read, Result, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
-/// The longest message in bytes. Nothing of ours comes near it.
-const LONGEST: usize = 256 << 20;
+/// Longest accepted message in bytes; real messages are far shorter.
+const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// The end of an operation, as the helper tells it.
+/// The completion of an operation, as the helper reports it.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) id: IoId,
     pub(super) result: std::result::Result<IoOutput, IoError>,
-    /// What a read gave.
+    /// Content of a read.
     pub(super) content: Vec<u8>,
 }
 
 impl Answer {
-    /// The answer to tell of a completion; the bytes of a write are not sent back.
+    /// The answer for a completion; the bytes of a write are not sent back.
     pub(super) fn of(done: IoDone, reads: bool) -> Self {
         let content = match (&done.result, done.buffer) {
             (Ok(IoOutput::Moved { count }), Some(buffer)) if reads => {
@@ -50,13 +56,13 @@ impl Message {
 
     fn end(mut self) -> Vec<u8> {
         let length = self.0.len() - 4;
-        assert!(length <= LONGEST, "no operation of ours is that long");
+        assert!(length <= MAX_MESSAGE_BYTES, "no operation of ours is that long");
         self.0[..4].copy_from_slice(&(length as u32).to_le_bytes());
         self.0
     }
 }
 
-/// What is left of a message that is being taken apart.
+/// The rest of a message during decoding.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -73,7 +79,10 @@ impl<'a> Rest<'a> {
     }
 
     fn size(&mut self) -> Result<usize> {
-        usize::try_from(self.number()?).ok().filter(|&size| size <= LONGEST).ok_or_else(unsound)
+        usize::try_from(self.number()?)
+            .ok()
+            .filter(|&size| size <= MAX_MESSAGE_BYTES)
+            .ok_or_else(unsound)
     }
 
     fn file(&mut self) -> Result<FileId> {
@@ -99,12 +108,11 @@ fn unsound() -> Error {
     Error::new(ErrorKind::InvalidData, "a message that is no operation or answer")
 }
 
-/// The next message, without its length.
 fn read_message(from: &mut impl Read) -> Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
-    if length > LONGEST {
+    if length > MAX_MESSAGE_BYTES {
         return Err(unsound());
     }
     let mut message = Vec::new();
@@ -119,7 +127,7 @@ fn begin(message: &[u8]) -> Result<(IoId, u8, Rest<'_>)> {
     Ok((id, tag, rest))
 }
 
-/// The message of an operation.
+/// Encodes an operation.
 pub(super) fn operation(id: IoId, op: &IoOp) -> Vec<u8> {
     let start = |tag| Message::new(id, tag);
     let named = |tag, path: &StorePath| start(tag).bytes(path.as_str().as_bytes());
@@ -144,7 +152,7 @@ pub(super) fn operation(id: IoId, op: &IoOp) -> Vec<u8> {
     .end()
 }
 
-/// Takes an operation from the other end.
+/// Reads an operation.
 pub(super) fn read_operation(from: &mut impl Read) -> Result<(IoId, IoOp)> {
     let message = read_message(from)?;
     let (id, tag, mut rest) = begin(&message)?;
@@ -171,7 +179,7 @@ pub(super) fn read_operation(from: &mut impl Read) -> Result<(IoId, IoOp)> {
     Ok((id, op))
 }
 
-/// The message of an answer.
+/// Encodes an answer.
 pub(super) fn answer(answer: &Answer) -> Vec<u8> {
     let start = |tag| Message::new(answer.id, tag);
     match &answer.result {
@@ -208,7 +216,7 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
     .end()
 }
 
-/// Takes an answer from the other end.
+/// Reads an answer.
 pub(super) fn read_answer(from: &mut impl Read) -> Result<Answer> {
     let message = read_message(from)?;
     let (id, tag, mut rest) = begin(&message)?;
@@ -259,4 +267,33 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
         12 => IoError::NoMedium,
         _ => return Err(unsound()),
     })
+}
+
+/// Serves operations from `socket` on the files in `folder` until the other end closes.
+///
+/// # Errors
+/// When the folder cannot be opened, or the other end violates the protocol.
+pub fn serve(socket: UnixStream, folder: &Path, direct: DirectIo) -> Result<()> {
+    let directory = open(folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut device = Blocking::on(std::sync::Arc::new(directory), direct);
+    let mut answers = socket.try_clone()?;
+    let mut operations = BufReader::new(socket);
+    let mut done: Vec<IoDone> = Vec::new();
+    loop {
+        let reads;
+        match read_operation(&mut operations) {
+            Ok((id, op)) => {
+                reads = matches!(op, IoOp::Read { .. });
+                device.submit(id, op, Instant::ZERO);
+            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        device.reap(Instant::ZERO, &mut done);
+        for finished in done.drain(..) {
+            if answers.write_all(&answer(&Answer::of(finished, reads))).is_err() {
+                return Ok(());
+            }
+        }
+    }
 }

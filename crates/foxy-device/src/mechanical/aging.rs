@@ -1,36 +1,33 @@
-//! What was changed in memory and is written to the disk once it is old enough. It knows ages, not
-//! disks.
+//! Changed blocks and pages in memory that are written to the disk at a certain age.
 
 use crate::memory::FileNumber;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// Something that waits to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Aged {
-    /// A block of inodes or of a directory, by its first sector.
+    /// An inode or directory block, by its first sector.
     Block { volume: usize, block: u64 },
-    /// The pages collected of a file.
+    /// The collected pages of a file.
     File(FileNumber),
 }
 
 #[derive(Debug)]
 pub(super) struct Aging {
-    /// In the order they are due; one that is no longer to be found with that time was written for
-    /// another reason.
+    /// In the order of due times. An item with another time in `due` was written for another
+    /// reason.
     queue: VecDeque<(Instant, Aged)>,
     due: HashMap<Aged, Instant>,
     age: Duration,
 }
 
 impl Aging {
-    /// Things are due when they are `age` old.
     pub(super) fn new(age: Duration) -> Self {
         Self { queue: VecDeque::new(), due: HashMap::new(), age }
     }
 
-    /// Notes a first change; later ones make it no younger.
+    /// Notes a change. A later change does not postpone the write.
     pub(super) fn add(&mut self, aged: Aged, now: Instant) {
         let due = now + self.age;
         self.due.entry(aged).or_insert_with(|| {
@@ -39,13 +36,11 @@ impl Aging {
         });
     }
 
-    /// Forgets what is written now, or not at all.
     pub(super) fn remove(&mut self, aged: Aged) {
         self.due.remove(&aged);
         self.drop_stale();
     }
 
-    /// How many wait.
     pub(super) fn count(&self) -> usize {
         self.due.len()
     }
@@ -54,12 +49,10 @@ impl Aging {
         self.due.contains_key(&aged)
     }
 
-    /// When the first is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.queue.front().map(|&(due, _)| due)
     }
 
-    /// Takes the one that is due first.
     pub(super) fn take_first(&mut self) -> Option<Aged> {
         let (_, aged) = self.queue.pop_front()?;
         self.due.remove(&aged);
@@ -67,7 +60,7 @@ impl Aging {
         Some(aged)
     }
 
-    /// Keeps the first in the queue one that still waits.
+    /// Drops stale items, so that the first item of the queue still waits.
     fn drop_stale(&mut self) {
         while self.queue.front().is_some_and(|(due, aged)| self.due.get(aged) != Some(due)) {
             self.queue.pop_front();
@@ -80,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changed_first_is_due_first_and_what_was_written_is_not() {
+    fn the_oldest_change_is_due_first_and_written_ones_are_not() {
         let mut aging = Aging::new(Duration::from_nanos(10));
         for (at, file) in [(1, 7), (2, 8), (3, 7), (4, 9)] {
             aging.add(Aged::File(file), Instant(at));

@@ -1,19 +1,17 @@
-//! Which of a cylinder group's fragments, or inodes, are taken. Searches go on from where the last
-//! one ended.
+//! A bitmap of a cylinder group's free fragments or inodes. A search continues where the last one
+//! ended.
 
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// A set bit is free; bits beyond the end are not.
+    /// A set bit is free; bits beyond the end are clear.
     words: Vec<u64>,
     free: u32,
-    /// Where the next search begins.
     rotor: u32,
-    /// No free run is longer than this.
+    /// Upper bound of the length of free runs.
     longest: u32,
 }
 
 impl Bitmap {
-    /// All of `length` bits free.
     pub(super) fn new(length: u32) -> Self {
         let words = (0..length.div_ceil(64))
             .map(|word| match length - word * 64 {
@@ -28,7 +26,7 @@ impl Bitmap {
         self.free
     }
 
-    /// Takes the first run of `count` from the rotor on, and from the start when there is none.
+    /// Takes the first free run of `count` bits from the rotor on, else from the start.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if self.longest < count {
             return None;
@@ -42,7 +40,7 @@ impl Bitmap {
         Some(start)
     }
 
-    /// Takes exactly these, where all of them are free.
+    /// Takes exactly these bits, if all of them are free.
     pub(super) fn take_at(&mut self, start: u32, count: u32) -> bool {
         let fits = self.next(start, u64::MAX).unwrap_or_else(|| self.length()) >= start + count;
         if fits {
@@ -52,7 +50,6 @@ impl Bitmap {
         fits
     }
 
-    /// Frees what was taken.
     pub(super) fn give(&mut self, start: u32, count: u32) {
         for bit in start..start + count {
             let word = &mut self.words[bit as usize / 64];
@@ -64,7 +61,7 @@ impl Bitmap {
         self.longest = self.longest.max(end - self.taken_before(start));
     }
 
-    /// The next free run: from where, and how long.
+    /// The next free run: start and length.
     pub(super) fn run_from(&self, from: u32) -> Option<(u32, u32)> {
         let start = self.next(from, 0)?;
         let end = self.next(start, u64::MAX).unwrap_or_else(|| self.length());
@@ -86,8 +83,7 @@ impl Bitmap {
         }
     }
 
-    /// The first bit from `from` on that is set in the words, each combined with `flip` by
-    /// exclusive or.
+    /// The first set bit from `from` on, after each word was combined with `flip` by exclusive or.
     fn next(&self, from: u32, flip: u64) -> Option<u32> {
         let mut index = from as usize / 64;
         let mut word = (*self.words.get(index)? ^ flip) & (u64::MAX << (from % 64));
@@ -98,7 +94,7 @@ impl Bitmap {
         u32::try_from(index * 64).ok().map(|base| base + word.trailing_zeros())
     }
 
-    /// Behind the last taken bit before `bit`.
+    /// The position after the last taken bit before `bit`.
     fn taken_before(&self, bit: u32) -> u32 {
         let mut index = bit as usize / 64;
         let mut taken = !self.words[index] & !(u64::MAX << (bit % 64));
@@ -124,7 +120,7 @@ mod tests {
     use foxy_base::Random;
 
     #[test]
-    fn runs_follow_each_other_and_come_around() {
+    fn runs_follow_each_other_and_wrap_around() {
         let mut bitmap = Bitmap::new(100);
         assert_eq!([40, 40, 40].map(|count| bitmap.take_run(count)), [Some(0), Some(40), None]);
         bitmap.give(10, 30);
@@ -136,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_given_twice() {
+    fn no_bit_is_taken_twice() {
         let mut random = Random::new(3);
         let mut bitmap = Bitmap::new(1000);
         let mut taken: Vec<(u32, u32)> = Vec::new();

@@ -1,20 +1,17 @@
-//! The disk's own memory: what it has read, and what it goes on reading behind a read until it is
-//! sent elsewhere. Which sectors there are and when; how long the head takes is the geometry's
-//! matter.
+//! The disk's own buffer: the sectors it has read, and the read-ahead that continues behind a read
+//! until the head leaves.
 
 use super::profile::DiskProfile;
 use foxy_base::Instant;
 use std::collections::VecDeque;
 
-/// Sectors `from..to` in the disk's memory.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     from: u64,
     to: u64,
 }
 
-/// Where the head is reading ahead: from the sector `next` on, which it met at `since`, up to
-/// `until` at most.
+/// The read-ahead: from sector `next`, met at `since`, up to `until`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) since: Instant,
@@ -22,24 +19,23 @@ pub(super) struct Ahead {
     until: u64,
 }
 
-/// What the buffer says about a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lookup {
-    /// All of it is there.
+    /// The buffer holds all sectors.
     Held,
-    /// It will all have been there once the head has read on to its end.
+    /// The read-ahead will reach the end of the request.
     Coming(Ahead),
-    /// The head has to go for it.
+    /// The head has to move.
     Missing,
 }
 
 #[derive(Debug)]
 pub(super) struct DiskBuffer {
-    /// The newest first; the head reads on at the end of the first.
+    /// The newest first; the read-ahead extends the first segment.
     segments: VecDeque<Segment>,
     ahead: Option<Ahead>,
     limit: usize,
-    /// Sectors read ahead at most.
+    /// Most sectors of a read-ahead and of a segment.
     length: u64,
     disk_end: u64,
 }
@@ -50,7 +46,6 @@ impl DiskBuffer {
         Self { segments: VecDeque::new(), ahead: None, limit, length, disk_end: profile.sectors() }
     }
 
-    /// Forgets all that was read.
     pub(super) fn clear(&mut self) {
         self.segments.clear();
         self.ahead = None;
@@ -69,7 +64,7 @@ impl DiskBuffer {
         if self.segments.iter().any(holds) { Lookup::Held } else { Lookup::Missing }
     }
 
-    /// Notes that the head has read on to `end` at `now`, for a request, and goes on.
+    /// Notes that the read-ahead reached `end` at `now` for a request, and continues.
     pub(super) fn came(&mut self, end: u64, now: Instant) {
         if let (Some(ahead), Some(newest)) = (&mut self.ahead, self.segments.front_mut()) {
             *ahead = Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) };
@@ -78,8 +73,7 @@ impl DiskBuffer {
         }
     }
 
-    /// Notes that the head leaves; by now it has read `sectors` ahead, if that many were to be.
-    /// Gives the sector it is at.
+    /// Notes that the head leaves after reading up to `sectors` ahead. Returns the sector it is at.
     pub(super) fn leave(&mut self, sectors: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
         let reached = (ahead.next + sectors).min(ahead.until);
@@ -90,12 +84,11 @@ impl DiskBuffer {
         Some(reached)
     }
 
-    /// Where the head reads ahead.
     pub(super) const fn ahead(&self) -> Option<Ahead> {
         self.ahead
     }
 
-    /// Notes that the head has read sectors and goes on reading behind them.
+    /// Notes a read; the read-ahead continues behind it.
     pub(super) fn read(&mut self, address: u64, sectors: u64, now: Instant) {
         if self.limit == 0 {
             return;
@@ -108,7 +101,7 @@ impl DiskBuffer {
             Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
     }
 
-    /// Forgets what is written over; of a piece that goes on behind it, the rest stays.
+    /// Drops overwritten sectors; the rest of a segment behind them stays.
     pub(super) fn wrote(&mut self, address: u64, sectors: u64) {
         let end = address + sectors;
         for segment in &mut self.segments {

@@ -1,9 +1,8 @@
-//! What the model measures on itself before any figure is drawn with it (R3), each line with the
-//! range it must lie in.
+//! Measurements of the model before any figure uses it (R3), each with its expected range.
 
 use super::geometry::Geometry;
 use super::profile::{DiskProfile, SECTOR, SystemProfile};
-use super::queue::DiskRequest;
+use super::spindle::DiskRequest;
 use super::spindle::Spindle;
 use super::{Mechanical, RequestKind};
 use crate::buffer::IoBuffer;
@@ -13,42 +12,40 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requests over which random access is measured: enough for a mean within 0.1 ms.
+/// Random requests: enough for a mean within 0.1 ms.
 const RANDOM_REQUESTS: u64 = 40_000;
 
-/// Bytes written to measure sequential writing.
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
 
-/// Directories in which files are created and removed, 64 in each as hbench-OS does.
+/// Directories with 64 created and removed files each, as in hbench-OS.
 const DIRECTORIES: u64 = 32;
 const FILES: u64 = 64;
 
-/// Names in the directory that is searched.
 const NAMES: u64 = 1000;
 
-/// Mean bytes of an operation of the seed paper's trace: 7.6 GB over its URL-reads and URL-writes.
+/// Mean bytes of an operation in the seed paper's trace: 7.6 GB over all URL-reads and URL-writes.
 const OPERATION_BYTES: f64 = 10_550.0;
 
-/// URL-gets for each URL-write of the seed paper's trace.
+/// URL-gets for each URL-write in the seed paper's trace.
 const GETS_PER_WRITE: f64 = 1_058_206.0 / 678_040.0;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CalibrationLine {
-    /// What was measured.
+    /// Name of the measured quantity.
     pub name: &'static str,
-    /// In what.
+    /// Unit of the value.
     pub unit: &'static str,
-    /// What came out.
+    /// The measured value.
     pub value: f64,
-    /// The least it may be.
+    /// Lower bound.
     pub least: f64,
-    /// The most it may be.
+    /// Upper bound.
     pub most: f64,
 }
 
 impl CalibrationLine {
-    /// Whether it lies in its range.
+    /// Whether the value lies in its range.
     #[must_use]
     pub fn holds(&self) -> bool {
         (self.least..=self.most).contains(&self.value)
@@ -85,8 +82,8 @@ impl fmt::Display for Calibration {
     }
 }
 
-/// Measures a profile on one disk. The ranges are those of the default profile; another disk may
-/// well lie outside. Takes some 0.1 s of processor time in a release build.
+/// Measures a profile on one disk. The ranges fit the default profile only. Takes about 0.1 s of
+/// processor time in a release build.
 #[must_use]
 pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     let sequential = sequential_write(profile, seed);
@@ -124,8 +121,7 @@ pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     Calibration { lines }
 }
 
-/// The mean time of a request of `bytes` anywhere on the disk, one after the other, without a file
-/// system.
+/// Mean time of sequentially issued random requests of `bytes`, without a file system.
 fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     let mut random = Random::new(seed);
     let mut spindle = Spindle::new(0, profile, Arc::new(Geometry::new(profile)), random.next_u64());
@@ -140,7 +136,7 @@ fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     now.since(Instant::ZERO) / u32::try_from(RANDOM_REQUESTS).unwrap_or(u32::MAX)
 }
 
-/// A device driven one operation at a time.
+/// Drives a device one operation at a time.
 struct Driver {
     device: Mechanical,
     now: Instant,
@@ -162,7 +158,7 @@ impl Driver {
     }
 }
 
-/// In MB/s (10^6 bytes), of one file without a size written from its start.
+/// Throughput in MB/s (10^6 bytes) of writing one file without a preallocated size.
 fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     const BLOCK: u64 = 64 << 10;
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
@@ -178,7 +174,7 @@ fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     SEQUENTIAL_BYTES as f64 / 1e6 / end.since(start).as_secs_f64()
 }
 
-/// The time to look at each of a directory's names, with its blocks in memory.
+/// Time to look at each name of a directory whose blocks are cached.
 fn search(profile: &DiskProfile, seed: u64) -> Duration {
     let system = SystemProfile { name_cache: 0, ..profile.system };
     let device = Mechanical::new(DiskProfile { system, ..*profile }, 1, seed);
@@ -194,7 +190,7 @@ fn search(profile: &DiskProfile, seed: u64) -> Duration {
     driver.now.since(start) / u32::try_from(NAMES).unwrap_or(u32::MAX)
 }
 
-/// The mean times to create an empty file and to remove it again, in the reverse order.
+/// Mean times to create an empty file and to remove it again, in the reverse order.
 fn create_and_remove(profile: &DiskProfile, seed: u64) -> (Duration, Duration) {
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
     let (mut create, mut remove) = (Duration::ZERO, Duration::ZERO);

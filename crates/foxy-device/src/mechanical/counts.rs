@@ -1,4 +1,4 @@
-//! What the modelled disks did: sums, and a record of each request for head plots. Only data.
+//! Counts of the modelled disks, and a record of each request for head plots.
 
 use super::profile::SECTOR;
 use foxy_base::Instant;
@@ -6,23 +6,23 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// Why the disk was asked.
+/// Purpose of a disk request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
-    /// To read pages of a file.
+    /// Reads pages of a file.
     Read,
-    /// To read a page before a part of it is written (R24).
+    /// Reads a page before a part of it is written (R24).
     ReadBeforeWrite,
-    /// To write pages of a file.
+    /// Writes pages of a file.
     Write,
-    /// To read a block of inodes or of a directory.
+    /// Reads an inode or directory block.
     MetadataRead,
-    /// To write a block of inodes or of a directory.
+    /// Writes an inode or directory block.
     MetadataWrite,
 }
 
 impl RequestKind {
-    /// Its name in records and tables.
+    /// The name in records and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,73 +34,73 @@ impl RequestKind {
         }
     }
 
-    /// Whether it takes bytes from the disk.
+    /// Whether the request reads.
     #[must_use]
     pub const fn reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadBeforeWrite | Self::MetadataRead)
     }
 }
 
-/// One request a disk has served.
+/// A served request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceRecord {
-    /// Which disk, from 0.
+    /// Number of the disk, from 0.
     pub spindle: usize,
-    /// Why.
+    /// Purpose of the request.
     pub kind: RequestKind,
-    /// Its first sector.
+    /// First sector.
     pub address: u64,
     /// Bytes moved.
     pub size: u64,
-    /// Whether the disk had it in its buffer, or was reading it ahead.
+    /// Whether the disk's buffer or read-ahead served the request.
     pub buffered: bool,
-    /// Time the arm moved.
+    /// Seek time.
     pub seek: Duration,
-    /// Time until the first sector came by.
+    /// Rotational delay until the first sector.
     pub rotation: Duration,
     /// Time from the first sector's start to the last one's end.
     pub transfer: Duration,
-    /// When it came to the disk.
+    /// Time of arrival at the disk.
     pub arrival: Instant,
-    /// When the arm began to move for it.
+    /// Time when the service began.
     pub start: Instant,
-    /// When it was done: `start + seek + rotation + transfer`.
+    /// Time of completion: `start + seek + rotation + transfer`.
     pub finish: Instant,
 }
 
-/// What a disk, or all of them, did so far.
+/// Counts of one disk, or of all disks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MechanicalCounts {
-    /// Requests for which the arm went to another cylinder.
+    /// Requests with a move to another cylinder.
     pub seeks: u64,
-    /// Requests that waited for their first sector to come by.
+    /// Requests with a rotational delay.
     pub rotations: u64,
-    /// Requests that read, all kinds.
+    /// Read requests of all kinds.
     pub device_reads: u64,
-    /// Requests that wrote, all kinds.
+    /// Write requests of all kinds.
     pub device_writes: u64,
     /// Bytes read, all kinds.
     pub bytes_read: u64,
     /// Bytes written, all kinds.
     pub bytes_written: u64,
-    /// Requests that the disk's buffer served.
+    /// Requests served by the disk's buffer.
     pub buffered: u64,
-    /// Pages read because a part of them was to be written (R24).
+    /// Pages read because a part of them was written (R24).
     pub read_modify_writes: u64,
     /// Inode and directory blocks read.
     pub metadata_reads: u64,
     /// Inode and directory blocks written.
     pub metadata_writes: u64,
-    /// Time the arm moved.
+    /// Seek time.
     pub seek_time: Duration,
-    /// Time waited for sectors to come by.
+    /// Rotational delay.
     pub rotation_time: Duration,
-    /// Time sectors moved.
+    /// Transfer time.
     pub transfer_time: Duration,
 }
 
 impl MechanicalCounts {
-    /// Time the disk was busy (R101).
+    /// Busy time of the disk (R101).
     #[must_use]
     pub fn busy(&self) -> Duration {
         self.seek_time + self.rotation_time + self.transfer_time
@@ -147,7 +147,6 @@ impl AddAssign for MechanicalCounts {
     }
 }
 
-/// The records of the last requests.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     records: VecDeque<ServiceRecord>,
@@ -180,7 +179,6 @@ impl Log {
     }
 }
 
-/// Bytes of so many sectors.
 pub(super) const fn bytes_of(sectors: u64) -> u64 {
     sectors * SECTOR
 }

@@ -1,61 +1,59 @@
-//! Operations in steps and the requests they wait for, in the order of time. What an operation
-//! needs is decided elsewhere.
+//! The engine of the model: operations as sequences of steps, the requests they wait for, and the
+//! order of events in time.
 
 use super::Mechanical;
 use super::aging::Aged;
 use super::counts::RequestKind;
+use super::layout::Layout;
+use super::lru::Lru;
 use super::names::{ENTRY, Search};
-use super::profile::SECTOR;
-use super::queue::{DiskRequest, RequestId};
-use super::volume::OperationId;
+use super::profile::{DiskProfile, SECTOR};
+use super::spindle::{DiskRequest, RequestId, Spindle};
 use crate::io::IoDone;
 use crate::memory::FileNumber;
 use foxy_base::Instant;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-/// One step of an operation; the next one begins when all it waits for is done.
+/// A step of an operation. The next step begins when everything that this step waits for is done.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Waits for requests, those of them that are still under way.
+    /// Waits for the requests that are still in flight.
     Await(Vec<RequestId>),
-    /// Brings a block of inodes or of a directory into memory.
+    /// Reads an inode or directory block into memory.
     Need(u64),
-    /// Brings a directory's blocks into memory, one after the other, and has the processor look at
-    /// its entries.
+    /// Reads a directory's blocks into memory, one after the other, and lets the processor search
+    /// the entries.
     Search(Search),
-    /// Writes such a block.
+    /// Writes an inode or directory block.
     WriteBlock(u64),
-    /// Hands pages that have been written over to the page cache.
+    /// Hands overwritten pages to the page cache.
     Wrote { file: FileNumber, first: u64, last: u64 },
-    /// Waits until no more than is allowed is on its way to the disk.
+    /// Waits until the disk's pending writes are within the limit.
     Hold,
-    /// Sends out what is collected of a file, and waits for all that is under way of it.
+    /// Sends the collected pages of a file, and waits for all its writes in flight.
     Sync(FileNumber),
 }
 
-/// An operation whose completion waits for its steps.
+/// An operation in progress.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) done: IoDone,
     pub(super) volume: usize,
     pub(super) steps: VecDeque<Step>,
-    /// What it waits for now.
+    /// Number of events that the operation waits for.
     pub(super) pending: usize,
 }
 
-/// Whom the end of a write that no operation asked for concerns.
+/// Bookkeeping at the end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Only those that wait.
+    /// None; operations wait for the request.
     Foreground,
-    /// Pages of a file.
     Data(FileNumber),
-    /// A block of inodes or of a directory.
     Block(u64),
 }
 
-/// A request under way.
 #[derive(Debug)]
 pub(super) struct Pending {
     volume: usize,
@@ -65,20 +63,20 @@ pub(super) struct Pending {
 }
 
 impl Mechanical {
-    /// Starts an operation whose content is dealt with already.
+    /// Starts an operation whose content was already changed.
     pub(super) fn begin(&mut self, done: IoDone, volume: usize, steps: VecDeque<Step>) {
         let id = self.next_number();
         self.operations.insert(id, Operation { done, volume, steps, pending: 0 });
         self.proceed(id);
     }
 
-    /// When a disk will next be done with a request, or the processor with an operation.
+    /// The next time when a disk finishes a request or the processor an operation.
     pub(super) fn next_finish(&self) -> Option<Instant> {
         let disks = self.volumes.iter().filter_map(|volume| volume.spindle.next_finish());
         disks.chain(self.processor.next_finish()).min()
     }
 
-    /// Plays everything that happens up to `now`, in order.
+    /// Plays all events up to `now`, in order.
     pub(super) fn advance(&mut self, now: Instant) {
         loop {
             let finish = self.next_finish().filter(|&at| at <= now);
@@ -96,7 +94,6 @@ impl Mechanical {
         self.now = self.now.max(now);
     }
 
-    /// Sends a request to a disk.
     pub(super) fn issue(
         &mut self,
         volume: usize,
@@ -114,12 +111,12 @@ impl Mechanical {
         id
     }
 
-    /// Marks a block of inodes or of a directory as changed; it is written back later.
+    /// Marks an inode or directory block as changed, for a later write-back.
     pub(super) fn change_block(&mut self, volume: usize, block: u64) {
         self.aging.add(Aged::Block { volume, block }, self.now);
     }
 
-    /// Sends out one thing that waited long enough, or the next one whatever its age.
+    /// Writes back the item that is due first.
     pub(super) fn write_back(&mut self) {
         match self.aging.take_first() {
             Some(Aged::File(file)) => self.send_collected(file),
@@ -132,7 +129,7 @@ impl Mechanical {
                         Purpose::Block(block),
                     );
                 } else {
-                    // It is on its way as it was before the last change.
+                    // The block is in flight in its state before the last change.
                     self.change_block(volume, block);
                 }
             }
@@ -150,7 +147,7 @@ impl Mechanical {
         self.issue(volume, kind, block, u64::from(self.profile.system.page_size) / SECTOR, purpose)
     }
 
-    /// Ends what ends now; the disks go on with what waits by then.
+    /// Ends the requests that end at `at`; the disks continue with the requests queued by then.
     fn finish_requests(&mut self, at: Instant) {
         self.now = at;
         while let Some(operation) = self.processor.finish(at) {
@@ -177,7 +174,7 @@ impl Mechanical {
             Purpose::Foreground => {}
             Purpose::Data(file) => {
                 if let Some(file) = self.files.get_mut(&file) {
-                    file.under_way.retain(|&request| request != id);
+                    file.in_flight.retain(|&request| request != id);
                 }
             }
             Purpose::Block(block) => {
@@ -185,7 +182,7 @@ impl Mechanical {
             }
         }
         if self.volumes[volume].behind <= self.profile.system.write_behind * 2 / 3 {
-            for operation in std::mem::take(&mut self.volumes[volume].held) {
+            for operation in std::mem::take(&mut self.volumes[volume].throttled) {
                 self.release(operation);
             }
         }
@@ -194,9 +191,9 @@ impl Mechanical {
         }
     }
 
-    /// One thing less to wait for.
+    /// Counts one awaited event of an operation as done.
     fn release(&mut self, id: OperationId) {
-        let operation = self.operations.get_mut(&id).expect("who waits is in progress");
+        let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
         if operation.pending == 0 {
             self.proceed(id);
@@ -206,7 +203,8 @@ impl Mechanical {
     /// Takes steps until one has to wait, or the operation is done.
     fn proceed(&mut self, id: OperationId) {
         loop {
-            let operation = self.operations.get_mut(&id).expect("who proceeds is in progress");
+            let operation =
+                self.operations.get_mut(&id).expect("a proceeding operation is in progress");
             let Some(step) = operation.steps.pop_front() else { break };
             let volume = operation.volume;
             if self.take_step(id, volume, step) {
@@ -217,7 +215,7 @@ impl Mechanical {
         self.ready.push_back((self.now, operation.done));
     }
 
-    /// Whether the operation has to wait.
+    /// Takes a step. Returns whether the operation has to wait.
     fn take_step(&mut self, id: OperationId, volume: usize, step: Step) -> bool {
         match step {
             Step::Await(requests) => self.wait_for(id, &requests),
@@ -239,14 +237,14 @@ impl Mechanical {
                     return self.hold(id, volume);
                 }
                 self.send_collected(file);
-                let under_way = self.files.get(&file).map(|file| file.under_way.clone());
-                self.wait_for(id, &under_way.unwrap_or_default())
+                let in_flight = self.files.get(&file).map(|file| file.in_flight.clone());
+                self.wait_for(id, &in_flight.unwrap_or_default())
             }
             Step::Hold => self.hold(id, volume),
             Step::Sync(file) => {
                 self.send_collected(file);
-                let under_way = self.files.get(&file).map(|file| file.under_way.clone());
-                self.wait_for(id, &under_way.unwrap_or_default())
+                let in_flight = self.files.get(&file).map(|file| file.in_flight.clone());
+                self.wait_for(id, &in_flight.unwrap_or_default())
             }
         }
     }
@@ -293,8 +291,8 @@ impl Mechanical {
         if volume.behind <= self.profile.system.write_behind {
             return false;
         }
-        volume.held.push_back(id);
-        self.operations.get_mut(&id).expect("who is held is in progress").pending += 1;
+        volume.throttled.push_back(id);
+        self.operations.get_mut(&id).expect("a waiting operation is in progress").pending += 1;
         true
     }
 
@@ -306,7 +304,82 @@ impl Mechanical {
                 count += 1;
             }
         }
-        self.operations.get_mut(&id).expect("who waits is in progress").pending += count;
+        self.operations.get_mut(&id).expect("a waiting operation is in progress").pending += count;
         count > 0
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Processor {
+    /// End time of each operation, in order.
+    queue: VecDeque<(Instant, OperationId)>,
+}
+
+impl Processor {
+    /// Queues the work of an operation.
+    pub(super) fn begin(&mut self, now: Instant, work: Duration, operation: OperationId) {
+        let start = self.next_free(now);
+        self.queue.push_back((start + work, operation));
+    }
+
+    fn next_free(&self, now: Instant) -> Instant {
+        self.queue.back().map_or(now, |&(finish, _)| finish)
+    }
+
+    pub(super) fn next_finish(&self) -> Option<Instant> {
+        self.queue.front().map(|&(finish, _)| finish)
+    }
+
+    pub(super) fn finish(&mut self, at: Instant) -> Option<OperationId> {
+        let due = self.next_finish() == Some(at);
+        due.then(|| self.queue.pop_front()).flatten().map(|(_, operation)| operation)
+    }
+}
+
+/// Identifies an operation; never reused.
+pub(super) type OperationId = u64;
+
+#[derive(Debug)]
+pub(super) struct Volume {
+    pub(super) spindle: Spindle,
+    pub(super) layout: Layout,
+    /// Cached blocks by first sector, with the request that last read each.
+    pub(super) blocks: Lru<u64, RequestId>,
+    pub(super) written_back: HashSet<u64>,
+    /// Bytes of writes in flight that no operation waits for.
+    pub(super) behind: u64,
+    /// Operations that wait until `behind` is within its limit.
+    pub(super) throttled: VecDeque<OperationId>,
+}
+
+impl Volume {
+    pub(super) fn new(spindle: Spindle, profile: &DiskProfile) -> Self {
+        let system = &profile.system;
+        let blocks = system.metadata_cache / u64::from(system.page_size);
+        Self {
+            spindle,
+            layout: Layout::new(profile),
+            blocks: Lru::new(usize::try_from(blocks).unwrap_or(usize::MAX)),
+            written_back: HashSet::new(),
+            behind: 0,
+            throttled: VecDeque::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_serves_one_operation_after_the_other() {
+        let mut processor = Processor::default();
+        assert_eq!(processor.next_finish(), None);
+        processor.begin(Instant(10), Duration::from_nanos(5), 1);
+        processor.begin(Instant(12), Duration::from_nanos(5), 2);
+        assert_eq!(processor.next_finish(), Some(Instant(15)));
+        assert_eq!(processor.finish(Instant(14)), None);
+        assert_eq!((processor.finish(Instant(15)), processor.finish(Instant(15))), (Some(1), None));
+        assert_eq!((processor.finish(Instant(20)), processor.next_finish()), (Some(2), None));
     }
 }

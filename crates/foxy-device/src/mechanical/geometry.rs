@@ -1,17 +1,17 @@
-//! Where sectors are and how long the head takes to them: seek, rotation, transfer. Pure arithmetic
-//! in nanoseconds; the queue is the spindle's.
+//! Sector positions and the time of the head: seek, rotation, transfer. Pure arithmetic in
+//! nanoseconds.
 
 use super::profile::DiskProfile;
 use std::time::Duration;
 
-/// How the time of one request divides, in nanoseconds.
+/// The parts of a request's time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Moving the arm, or switching heads within a cylinder.
+    /// Time of moving the arm or switching heads.
     pub(crate) seek: u64,
-    /// Waiting for the first sector.
+    /// Rotational delay until the first sector.
     pub(crate) rotation: u64,
-    /// From the first sector's start to the last one's end, switches between tracks included.
+    /// Time from the start of the first sector to the end of the last, with track switches.
     pub(crate) transfer: u64,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct Geometry {
     sectors_per_track: u64,
     track_skew: u64,
     cylinder_shift: u64,
-    /// A whole number, so that a turn is a whole number of sectors and what follows on the disk is
-    /// met exactly.
+    /// A whole number, so a turn is a whole number of sectors and consecutive sectors are met
+    /// exactly.
     sector_time: u64,
     turn: u64,
     head_switch: u64,
@@ -57,23 +57,20 @@ impl Geometry {
         }
     }
 
-    /// One turn, in nanoseconds.
     pub(crate) const fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// The track of a sector, counted over the whole disk.
     pub(crate) const fn track_of(&self, sector: u64) -> u64 {
         sector / self.sectors_per_track
     }
 
-    /// The cylinder of a track.
     pub(crate) const fn cylinder_of(&self, track: u64) -> u64 {
         track / self.heads
     }
 
-    /// How long the head takes, from a track and a time (with the start angle added), to have moved
-    /// `sectors` from `first` on.
+    /// Time of moving `sectors` from `first` on, starting from a track and a time (with the start
+    /// angle added).
     pub(crate) fn service(&self, track: u64, start: u64, first: u64, sectors: u64) -> Parts {
         let mut at = self.track_of(first);
         let seek = self.travel(track, at);
@@ -95,8 +92,7 @@ impl Geometry {
         }
     }
 
-    /// How many sectors pass under the head in a time, switches between tracks included in the
-    /// mean.
+    /// Sectors that pass under the head in a time, with the mean cost of track switches.
     pub(crate) fn sectors_in(&self, time: Duration) -> u64 {
         let tracks = self.heads * self.sectors_per_track;
         nanoseconds(time) / self.sector_time * tracks / (tracks + self.cylinder_shift)
@@ -114,7 +110,7 @@ impl Geometry {
             .unwrap_or(0)
     }
 
-    /// Until the start of a track's sector comes by.
+    /// Time until a sector comes by.
     const fn wait(&self, now: u64, track: u64, sector: u64) -> u64 {
         let skew =
             self.cylinder_of(track) * self.cylinder_shift + track % self.heads * self.track_skew;
@@ -123,8 +119,8 @@ impl Geometry {
     }
 }
 
-/// Seek times by distance, in nanoseconds: the square root's curve up to the bend and a line from
-/// there, through the shortest and the longest, with the height of the bend that gives the mean.
+/// Seek times by distance, in nanoseconds: a square-root curve up to the bend, a line from there.
+/// The height of the bend gives the mean; the ends are the shortest and the longest seek.
 fn seek_table(profile: &DiskProfile) -> Vec<u64> {
     let cylinders = f64::from(profile.cylinders);
     let shares: Vec<f64> = (0..profile.cylinders)
@@ -142,7 +138,7 @@ fn seek_table(profile: &DiskProfile) -> Vec<u64> {
         .collect()
 }
 
-/// In seconds; linear in `height`, the time at the bend.
+/// Seek time in seconds; linear in `height`, the time at the bend.
 fn seek_time(profile: &DiskProfile, height: f64, distance: u32) -> f64 {
     let (shortest, longest) =
         (profile.seek_shortest.as_secs_f64(), profile.seek_longest.as_secs_f64());
@@ -175,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn sectors_that_follow_each_other_cost_no_turn_even_over_tracks_and_cylinders() {
+    fn consecutive_sectors_cost_no_turn_across_tracks_and_cylinders() {
         let geometry = Geometry::new(&DiskProfile::st15150w());
         let track = 86 * geometry.sector_time;
         let start = geometry.service(0, 0, 0, 86).total();

@@ -1,24 +1,21 @@
-//! Where an FFS-like file system puts inodes and pages on one disk: cylinder groups, each with its
-//! inodes and its data. Directories are spread over groups; a file's inode and pages lie in its
-//! directory's group while there is room.
+//! Placement of inodes and pages on one disk by an FFS-like file system. Directories are spread
+//! over cylinder groups; a file's inode and pages lie in its directory's group while there is room.
 
 use super::bitmap::Bitmap;
-use super::extents::{Extent, Extents};
 use super::profile::{DiskProfile, SECTOR};
 
-/// Bytes of a fragment, the least that is allocated.
+/// Bytes of a fragment, the unit of allocation.
 pub(super) const FRAGMENT: u64 = 1024;
 
-/// Fragments of a group that hold its bitmaps and a copy of the superblock.
+/// Fragments of a group for its bitmaps and a copy of the superblock.
 const HEADER: u32 = 16;
 
 /// Bytes of an inode on the disk.
 const INODE: u64 = 128;
 
-/// Files of up to this many pages end in fragments; longer ones in whole pages.
+/// Files of up to this many pages end in fragments; longer files use whole pages.
 const FRAGMENTED_PAGES: u64 = 12;
 
-/// The disk has no room left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DiskFull;
 
@@ -31,7 +28,7 @@ pub(super) struct Inode {
 #[derive(Debug)]
 struct Group {
     inodes: Bitmap,
-    /// Fragments, counted from the group's first one for data.
+    /// Fragments from the start of the group's data.
     data: Bitmap,
     directories: u32,
 }
@@ -49,7 +46,6 @@ fn small(number: u64) -> u32 {
     u32::try_from(number).expect("a disk's fragments are counted in 32 bits")
 }
 
-/// The first sector of a fragment.
 pub(super) fn sector_of(fragment: u32) -> u64 {
     u64::from(fragment) * (FRAGMENT / SECTOR)
 }
@@ -85,7 +81,7 @@ impl Layout {
         Self { page_size, page_fragments, group_fragments, data_start, groups }
     }
 
-    /// Bytes for files and directories: what inodes and bitmaps leave, in whole cylinder groups.
+    /// Bytes for files and directories in whole cylinder groups, without inodes and bitmaps.
     pub(super) fn room(&self) -> u64 {
         u64::from(self.group_fragments - self.data_start) * FRAGMENT * self.groups.len() as u64
     }
@@ -94,7 +90,6 @@ impl Layout {
         self.page_fragments
     }
 
-    /// The sector of the block with an inode.
     pub(super) fn inode_block(&self, inode: Inode) -> u64 {
         let block = u64::from(inode.index) / (self.page_size / INODE);
         let fragment =
@@ -102,12 +97,11 @@ impl Layout {
         sector_of(fragment)
     }
 
-    /// The sector of a group's bitmaps.
     pub(super) fn group_block(&self, group: u32) -> u64 {
         sector_of(group * self.group_fragments)
     }
 
-    /// An inode for a file in `group`, or in the next one that has one.
+    /// Takes an inode in `group`, or in the next group that has one.
     pub(super) fn take_inode(&mut self, group: u32) -> Result<Inode, DiskFull> {
         for group in self.from(group) {
             if let Some(index) = self.groups[group as usize].inodes.take_run(1) {
@@ -117,8 +111,8 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// An inode for a new directory: of the groups with at least the mean number of free inodes, in
-    /// the one with the fewest directories, as FFS has it.
+    /// Takes an inode for a new directory, as FFS does: in the group with the fewest directories
+    /// among those with at least the mean number of free inodes.
     pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
         let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
         let mean = free / self.groups.len() as u64;
@@ -134,8 +128,8 @@ impl Layout {
         self.groups[inode.group as usize].inodes.give(inode.index, 1);
     }
 
-    /// Gives every page of `first..=last` that has none a place, near the file's other pages or in
-    /// `group`. What it took before it found the disk full stays with the file.
+    /// Places every unplaced page of `first..=last` near the file's other pages, or in `group`. On
+    /// a full disk the pages placed so far stay with the file.
     pub(super) fn grow(
         &mut self,
         extents: &mut Extents,
@@ -163,8 +157,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Gives a file without pages all of `size` bytes, in runs as long as the groups have them,
-    /// from `group` on.
+    /// Places `size` bytes for a file without pages, in the longest runs of the groups from `group`
+    /// on.
     pub(super) fn preallocate(
         &mut self,
         extents: &mut Extents,
@@ -196,7 +190,7 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Gives back the fragments of a small file's last page that lie beyond its `size` in bytes.
+    /// Frees the fragments of a small file's last page beyond `size` bytes.
     pub(super) fn trim_tail(&mut self, extents: &mut Extents, size: u64) {
         if size == 0 || size > FRAGMENTED_PAGES * self.page_size {
             return;
@@ -214,20 +208,18 @@ impl Layout {
         }
     }
 
-    /// Frees all pages.
     pub(super) fn release(&mut self, extents: &mut Extents) {
         for extent in extents.take() {
             self.give(extent.start, extent.fragments);
         }
     }
 
-    /// One block for a directory.
     pub(super) fn take_block(&mut self, group: u32) -> Result<u32, DiskFull> {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Makes the last page whole where pages up to `last` are to be written: in place, or by
-    /// leaving it without one.
+    /// Completes the last page before pages up to `last` are written: in place, or by freeing it
+    /// for a new place.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;
@@ -243,7 +235,7 @@ impl Layout {
         }
     }
 
-    /// A place for up to `pages` pages: behind the page before, or the nearest there is.
+    /// Places up to `pages` pages behind the previous page, or as near as possible.
     fn place(
         &mut self,
         extents: &Extents,
@@ -283,7 +275,7 @@ impl Layout {
         self.groups[group as usize].data.give(at, fragments);
     }
 
-    /// All groups, from this one on.
+    /// All groups, starting at `group`.
     fn from(&self, group: u32) -> impl Iterator<Item = u32> + use<> {
         let count = small(self.groups.len() as u64);
         (0..count).map(move |step| (group + step) % count)
@@ -295,5 +287,106 @@ impl Layout {
 
     const fn locate(&self, fragment: u32) -> (u32, u32) {
         (fragment / self.group_fragments, fragment % self.group_fragments - self.data_start)
+    }
+}
+
+/// A run of consecutive pages on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// First page in the file.
+    pub(super) page: u64,
+    /// First fragment on the disk.
+    pub(super) start: u32,
+    /// Number of fragments; the last page of a small file may have fewer than a page.
+    pub(super) fragments: u32,
+}
+
+/// A file's extents in page order.
+#[derive(Debug, Default)]
+pub(super) struct Extents(Vec<Extent>);
+
+impl Extents {
+    pub(super) fn all(&self) -> &[Extent] {
+        &self.0
+    }
+
+    fn position(&self, page: u64, page_fragments: u32) -> Option<usize> {
+        let index = self.0.partition_point(|extent| extent.page <= page).checked_sub(1)?;
+        let extent = &self.0[index];
+        let pages = u64::from(extent.fragments.div_ceil(page_fragments));
+        (page < extent.page + pages).then_some(index)
+    }
+
+    /// A page's first fragment and its number of fragments.
+    pub(super) fn find(&self, page: u64, page_fragments: u32) -> Option<(u32, u32)> {
+        let extent = &self.0[self.position(page, page_fragments)?];
+        let before = u32::try_from(page - extent.page).ok()? * page_fragments;
+        Some((extent.start + before, (extent.fragments - before).min(page_fragments)))
+    }
+
+    /// Adds unplaced pages. They join an extent that they continue in the file and on the disk.
+    pub(super) fn insert(&mut self, new: Extent, page_fragments: u32) {
+        let index = self.0.partition_point(|extent| extent.page < new.page);
+        if let Some(before) = index.checked_sub(1).map(|before| &mut self.0[before]) {
+            let whole = before.fragments.is_multiple_of(page_fragments);
+            let next_page = before.page + u64::from(before.fragments / page_fragments);
+            if whole && next_page == new.page && before.start + before.fragments == new.start {
+                before.fragments += new.fragments;
+                return;
+            }
+        }
+        self.0.insert(index, new);
+    }
+
+    /// Shortens the last extent and returns the first freed fragment.
+    pub(super) fn shorten_last(&mut self, fragments: u32) -> Option<u32> {
+        let last = self.0.last_mut()?;
+        last.fragments -= fragments;
+        let freed = last.start + last.fragments;
+        if last.fragments == 0 {
+            self.0.pop();
+        }
+        Some(freed)
+    }
+
+    pub(super) fn lengthen_last(&mut self, fragments: u32) {
+        if let Some(last) = self.0.last_mut() {
+            last.fragments += fragments;
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Extent> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl DiskProfile {
+    /// Bytes for files on the disk, without inodes and bitmaps.
+    ///
+    /// # Panics
+    /// When the profile's page is no multiple of a fragment, or a cylinder group has no room for
+    /// data.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        Layout::new(self).room()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_found_where_they_were_put_and_neighbours_join() {
+        let mut extents = Extents::default();
+        extents.insert(Extent { page: 4, start: 100, fragments: 16 }, 8);
+        extents.insert(Extent { page: 0, start: 32, fragments: 8 }, 8);
+        extents.insert(Extent { page: 6, start: 116, fragments: 11 }, 8);
+        assert_eq!(extents.all().len(), 2);
+        let found = [0, 1, 4, 5, 7, 8].map(|page| extents.find(page, 8));
+        assert_eq!(
+            found,
+            [Some((32, 8)), None, Some((100, 8)), Some((108, 8)), Some((124, 3)), None]
+        );
     }
 }

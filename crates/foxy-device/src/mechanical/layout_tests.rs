@@ -1,6 +1,6 @@
 //! Tests of the layout: nothing is given twice, and things lie where FFS puts them.
 
-use super::extents::Extents;
+use super::layout::Extents;
 use super::layout::{DiskFull, Inode, Layout};
 use super::profile::DiskProfile;
 use foxy_base::Random;
@@ -26,7 +26,7 @@ fn check_disjoint<'a>(files: impl Iterator<Item = &'a Extents>) -> u64 {
 }
 
 #[test]
-fn files_that_come_grow_and_go_never_share_a_fragment() {
+fn files_never_share_a_fragment() {
     let mut random = Random::new(11);
     let mut layout = layout();
     let mut files: Vec<(Inode, Extents, u64)> = Vec::new();
@@ -90,7 +90,7 @@ fn directories_spread_and_their_files_stay_with_them() {
 }
 
 #[test]
-fn small_files_end_in_fragments_and_become_whole_when_they_grow() {
+fn small_files_end_in_fragments_and_grow_to_whole_pages() {
     let mut layout = layout();
     let mut files: Vec<Extents> = Vec::new();
     for _ in 0..3 {

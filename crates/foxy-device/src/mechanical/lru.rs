@@ -1,4 +1,4 @@
-//! A bounded map that drops what was used longest ago. Every operation takes constant time.
+//! A bounded map that evicts the least recently used entry. Every operation takes constant time.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -27,12 +27,11 @@ impl<K: Copy + Eq + Hash, V: Copy> Lru<K, V> {
         Self { slots: Vec::new(), found: HashMap::new(), newest: NONE, oldest: NONE, limit }
     }
 
-    /// Drops all.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.limit);
     }
 
-    /// The value, which becomes the newest.
+    /// Returns a value and makes it the newest.
     pub(super) fn get(&mut self, key: K) -> Option<V> {
         let slot = *self.found.get(&key)?;
         self.unlink(slot);
@@ -40,7 +39,7 @@ impl<K: Copy + Eq + Hash, V: Copy> Lru<K, V> {
         Some(self.slots[slot].value)
     }
 
-    /// Sets a value, which becomes the newest; the oldest goes when there is no room.
+    /// Sets a value and makes it the newest; evicts the oldest if full.
     pub(super) fn insert(&mut self, key: K, value: V) {
         if let Some(&slot) = self.found.get(&key) {
             self.slots[slot].value = value;
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_longest_ago_goes_first() {
+    fn the_least_recently_used_entry_goes_first() {
         let mut lru = Lru::new(3);
         for key in 0..3 {
             lru.insert(key, key * 10);
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_without_room_keeps_nothing() {
+    fn an_lru_without_capacity_keeps_nothing() {
         let mut lru = Lru::new(0);
         lru.insert(1, 1);
         assert_eq!(lru.get(1), None);

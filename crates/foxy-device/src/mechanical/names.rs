@@ -1,41 +1,40 @@
-//! Which directories and files there are on the modelled disks, and what of them waits to be
-//! written. It mirrors the tree that holds the content, and adds places.
+//! The directories and files on the modelled disks, with their places and pending writes. It
+//! mirrors the tree that holds the content.
 
-use super::extents::Extents;
+use super::layout::Extents;
 use super::layout::{DiskFull, Inode, Layout, sector_of};
-use super::queue::RequestId;
+use super::spindle::RequestId;
 use crate::io::StorePath;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-/// Bytes of a directory entry, for the names caches give files.
+/// Bytes of a directory entry with a name as caches use it.
 pub(super) const ENTRY: u32 = 20;
 
-/// Names a directory; they are never removed.
+/// Identifies a directory; directories are never removed.
 pub(super) type DirectoryId = usize;
 
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) volume: usize,
     pub(super) inode: Inode,
-    /// First fragments of its blocks.
+    /// First fragments of the blocks.
     blocks: Vec<u32>,
-    /// Entries that one block holds.
     block_entries: u32,
-    /// Entries from its front to its end, free ones among them.
+    /// Number of entries, free ones included.
     entries: u32,
-    /// Freed entries; the first is taken first.
+    /// Freed entries; the lowest is taken first.
     free: BinaryHeap<Reverse<u32>>,
-    /// The entry that was looked up last.
+    /// The entry of the last look-up.
     looked_up: u32,
 }
 
-/// What a search looks at: some of a directory's blocks, and so many of its entries.
+/// The blocks and the number of entries that a search examines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) directory: DirectoryId,
-    /// Blocks still to look at; behind the last one comes the first.
+    /// Blocks still to examine; the first block follows the last.
     pub(super) blocks: Range<usize>,
     pub(super) entries: u32,
 }
@@ -60,7 +59,7 @@ impl Directory {
         }
     }
 
-    /// Finds room for one more name: its number from the front.
+    /// Takes an entry for a new name; returns its number from the front.
     pub(super) fn take_entry(&mut self, layout: &mut Layout) -> Result<u32, DiskFull> {
         if let Some(Reverse(entry)) = self.free.pop() {
             return Ok(entry);
@@ -81,65 +80,37 @@ impl Directory {
         (entry / self.block_entries) as usize
     }
 
-    /// The sector of one of its blocks; behind the last one comes the first.
+    /// The sector of a block; the first block follows the last.
     pub(super) fn sector(&self, block: usize) -> u64 {
         sector_of(self.blocks[block % self.blocks.len()])
     }
 
-    /// The sector of the block with an entry.
     pub(super) fn entry_sector(&self, entry: u32) -> u64 {
         self.sector(self.block_of(entry))
     }
 }
 
-/// A file's place, and its writes on the way.
+/// A file's place and its pending writes.
 #[derive(Debug)]
 pub(super) struct PlacedFile {
     pub(super) volume: usize,
     pub(super) inode: Inode,
     pub(super) directory: DirectoryId,
-    /// Its name's number in the directory.
+    /// Number of the name's entry in the directory.
     pub(super) entry: u32,
     pub(super) extents: Extents,
-    /// Names its content in the page cache; another one after each truncation.
+    /// Identifies the content in the page cache; changes at each truncation.
     pub(super) content: u64,
-    /// Pages collected for one write.
+    /// Pages collected for the next write.
     pub(super) collected: Range<u64>,
-    /// Writes of it under way.
-    pub(super) under_way: Vec<RequestId>,
-    /// Where a read would go on from the last one, in bytes.
+    /// Writes in flight.
+    pub(super) in_flight: Vec<RequestId>,
+    /// Offset in bytes at which a sequential read would continue.
     pub(super) next_read: u64,
-    /// Its inode and name are on the disk as far as a `Sync` is to make them.
+    /// Whether a `Sync` needs no write of inode and name.
     pub(super) settled: bool,
 }
 
-impl PlacedFile {
-    pub(super) fn new(
-        volume: usize,
-        directory: DirectoryId,
-        inode: Inode,
-        entry: u32,
-        extents: Extents,
-        content: u64,
-        settled: bool,
-    ) -> Self {
-        let (under_way, next_read) = (Vec::new(), 0);
-        Self {
-            volume,
-            inode,
-            directory,
-            entry,
-            extents,
-            content,
-            collected: 0..0,
-            under_way,
-            next_read,
-            settled,
-        }
-    }
-}
-
-/// The directories by path.
 #[derive(Debug)]
 pub(super) struct Directories {
     all: Vec<Directory>,
@@ -150,7 +121,6 @@ pub(super) struct Directories {
 }
 
 impl Directories {
-    /// One root directory on each volume.
     pub(super) fn new(roots: Vec<Directory>) -> Self {
         let volumes = roots.len();
         Self { all: roots, found: HashMap::new(), volumes, next_directory: 0, next_file: 0 }
@@ -164,18 +134,16 @@ impl Directories {
         &mut self.all[directory]
     }
 
-    /// A search through a whole directory.
     pub(super) fn search(&self, directory: DirectoryId) -> Search {
         let Directory { ref blocks, entries, .. } = self.all[directory];
         Search { directory, blocks: 0..blocks.len(), entries }
     }
 
-    /// A search from the front that ends at an entry.
     pub(super) fn search_to(&self, directory: DirectoryId, entry: u32) -> Search {
         Search { directory, blocks: 0..self.all[directory].block_of(entry) + 1, entries: entry + 1 }
     }
 
-    /// A look-up, which goes on from the last one and begins again at the front.
+    /// A look-up, which starts at the last look-up and wraps around.
     pub(super) fn look_up(&mut self, directory: DirectoryId, entry: u32) -> Search {
         let Search { blocks, entries, .. } = self.search(directory);
         let place = &mut self.all[directory];
@@ -191,7 +159,7 @@ impl Directories {
         if path.as_str().is_empty() { Some(0) } else { self.found.get(path).copied() }
     }
 
-    /// The directory a new file's name goes to: in the root, that of one volume after the other.
+    /// The directory of a new file's name; root files go to the volumes in turn.
     pub(super) fn for_file(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {
@@ -201,8 +169,7 @@ impl Directories {
         Some((self.next_file - 1) % self.volumes)
     }
 
-    /// The directory a new directory's name goes to: in the root, that of one volume after the
-    /// other.
+    /// The directory of a new directory's name; root directories go to the volumes in turn.
     pub(super) fn for_directory(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {

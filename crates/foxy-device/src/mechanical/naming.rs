@@ -1,11 +1,11 @@
-//! What operations on names cost: the blocks of inodes and directories they read, write and leave
-//! to be written back.
+//! Costs of operations on names: the inode and directory blocks they read, write and leave for
+//! write-back.
 
 use super::Mechanical;
 use super::aging::Aged;
 use super::engine::Step;
-use super::extents::Extents;
 use super::layout::DiskFull;
+use super::layout::Extents;
 use super::names::{Directory, DirectoryId, PlacedFile, Search};
 use super::profile::MetadataMode;
 use crate::io::{FileId, IoError, IoId, IoOp, StorePath, range_end};
@@ -44,7 +44,7 @@ impl Mechanical {
         };
         match placed {
             Err(DiskFull) => {
-                // Nothing of a file that does not fit is left behind.
+                // A file that does not fit leaves nothing behind.
                 self.apply(id, IoOp::Remove { path: path.clone() });
                 self.forget_unless_used(existing.ok());
                 self.fail(id, op(path), IoError::NoSpace);
@@ -113,7 +113,7 @@ impl Mechanical {
         self.begin(done, volume, VecDeque::from([whole]));
     }
 
-    /// Frees the place of a file that no name and no id leads to any more.
+    /// Frees the place of a file without a name and an open id.
     pub(super) fn forget_unless_used(&mut self, number: Option<FileNumber>) {
         let Some(number) = number.filter(|&number| self.inner.size_of(number).is_none()) else {
             return;
@@ -126,7 +126,7 @@ impl Mechanical {
         }
     }
 
-    /// Empties a file that there is, and gives it `size` bytes of places.
+    /// Empties an existing file and places `size` bytes.
     fn truncate(&mut self, number: FileNumber, size: u64) -> Result<(), DiskFull> {
         let content = self.next_number();
         self.aging.remove(Aged::File(number));
@@ -139,7 +139,7 @@ impl Mechanical {
         layout.preallocate(&mut placed.extents, placed.inode.group, size)
     }
 
-    /// A place of `size` bytes for the file that will be created next.
+    /// Places `size` bytes for the next created file.
     fn place_file(&mut self, directory: DirectoryId, size: u64) -> Result<FileNumber, DiskFull> {
         let content = self.next_number();
         let parent = self.directories.get_mut(directory);
@@ -153,7 +153,18 @@ impl Mechanical {
             layout.give_inode(inode);
         })?;
         let settled = self.profile.system.metadata == MetadataMode::Synchronous;
-        let placed = PlacedFile::new(volume, directory, inode, entry, extents, content, settled);
+        let placed = PlacedFile {
+            volume,
+            inode,
+            directory,
+            entry,
+            extents,
+            content,
+            collected: 0..0,
+            in_flight: Vec::new(),
+            next_read: 0,
+            settled,
+        };
         let number = self.inner.next_number();
         self.files.insert(number, placed);
         Ok(number)
@@ -183,7 +194,6 @@ impl Mechanical {
         steps
     }
 
-    /// The steps that look a file up by its name.
     fn look_up(&mut self, number: FileNumber) -> VecDeque<Step> {
         if self.names.get(number).is_some() {
             return VecDeque::new();
@@ -194,14 +204,13 @@ impl Mechanical {
         self.search(search, block)
     }
 
-    /// The steps of a search for a name that is, or will be, in a block.
     fn search(&self, search: Search, block: u64) -> VecDeque<Step> {
         let looks = self.profile.system.search_rate > 0;
         looks.then_some(Step::Search(search)).into_iter().chain([Step::Need(block)]).collect()
     }
 
-    /// Marks what follows from a change in a directory and is never waited for: its inode, and its
-    /// group's bitmaps.
+    /// Marks the blocks of a directory change that nobody waits for: the inode and the group's
+    /// bitmaps.
     fn change_directory(&mut self, directory: DirectoryId) {
         let Directory { volume, inode, .. } = *self.directories.get(directory);
         let layout = &self.volumes[volume].layout;
@@ -211,8 +220,8 @@ impl Mechanical {
         }
     }
 
-    /// Adds the steps that read an inode's block where it is not in memory, and write blocks one
-    /// after the other, or leave them to be written back.
+    /// Adds the steps that read an inode's block if needed, and write blocks one after the other or
+    /// leave them for write-back.
     fn read_then_write(
         &mut self,
         volume: usize,

@@ -1,5 +1,4 @@
-//! What operations on open files cost: the steps they take through the page cache and the disk.
-//! Names are elsewhere.
+//! Costs of operations on open files: their steps through the page cache and the disk.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -11,7 +10,7 @@ use crate::memory::FileNumber;
 use std::collections::VecDeque;
 
 impl Mechanical {
-    /// Carries an operation out on the content at once, and begins what it costs.
+    /// Changes the content at once, and begins the steps of the operation.
     pub(super) fn carry_out(&mut self, id: IoId, op: IoOp) {
         match op {
             IoOp::Read { file, offset, .. } => self.read(id, file, offset, op),
@@ -33,7 +32,6 @@ impl Mechanical {
         }
     }
 
-    /// Completes an operation that costs nothing.
     pub(super) fn finish(&mut self, done: IoDone) {
         self.ready.push_back((self.now, done));
     }
@@ -125,7 +123,6 @@ impl Mechanical {
         self.begin(done, volume, steps);
     }
 
-    /// Marks a file's inode as changed.
     pub(super) fn change_inode(&mut self, number: FileNumber) {
         if let Some(placed) = self.files.get(&number) {
             let (volume, inode) = (placed.volume, placed.inode);

@@ -1,19 +1,17 @@
-//! Pages of files between the page cache and the disk: what has to be read, what is collected for a
-//! write, what goes out.
+//! File pages between the page cache and the disk: missing pages to read, collected pages to write.
 
 use super::Mechanical;
 use super::aging::Aged;
 use super::counts::RequestKind;
 use super::engine::Purpose;
 use super::layout::{FRAGMENT, sector_of};
-use super::queue::RequestId;
+use super::spindle::RequestId;
 use crate::memory::FileNumber;
 use std::ops::RangeInclusive;
 
-/// The request of a page that no request brought.
+/// Request number of a page that came from no request.
 const WRITTEN: RequestId = 0;
 
-/// Consecutive pages of a file that are consecutive fragments of its disk.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     page: u64,
@@ -27,13 +25,12 @@ impl Mechanical {
         u64::from(self.profile.system.page_size)
     }
 
-    /// A file's size in bytes; 0 once it is gone.
     pub(super) fn file_size(&self, number: FileNumber) -> u64 {
         self.inner.size_of(number).unwrap_or(0)
     }
 
-    /// Reads what is missing of these pages, and gives the requests that bring them. Neighbours
-    /// come in one request; before a write, each page comes in its own.
+    /// Reads the missing pages and returns the requests that bring all pages. Adjacent pages share
+    /// a request; before a write, each page has its own.
     pub(super) fn read_pages(
         &mut self,
         number: FileNumber,
@@ -74,8 +71,7 @@ impl Mechanical {
         requests
     }
 
-    /// The last page to read when a read of `first..=last` goes on from the last one, or from the
-    /// file's start.
+    /// The last page to read if a read up to page `last` is sequential or starts the file.
     pub(super) fn read_ahead(
         &mut self,
         number: FileNumber,
@@ -94,7 +90,7 @@ impl Mechanical {
         last.max((offset + ahead).min(size).saturating_sub(1) / page_size)
     }
 
-    /// Puts pages that have been written over into memory, and collects them for a write.
+    /// Puts overwritten pages into the cache and collects them for a write.
     pub(super) fn collect(&mut self, number: FileNumber, first: u64, last: u64) {
         let Some(file) = self.files.get_mut(&number) else { return };
         for page in first..=last {
@@ -118,7 +114,7 @@ impl Mechanical {
         }
     }
 
-    /// Sends what is collected of a file to its disk.
+    /// Sends the collected pages of a file to its disk.
     pub(super) fn send_collected(&mut self, number: FileNumber) {
         self.aging.remove(Aged::File(number));
         let Some(file) = self.files.get_mut(&number) else { return };
@@ -132,12 +128,12 @@ impl Mechanical {
                 Purpose::Data(number),
             );
             if let Some(file) = self.files.get_mut(&number) {
-                file.under_way.push(request);
+                file.in_flight.push(request);
             }
         }
     }
 
-    /// Where pages lie, up to the end of the file; those without a place are left out.
+    /// Disk runs of placed pages, up to the end of the file.
     fn runs(&self, number: FileNumber, pages: impl Iterator<Item = u64>, join: bool) -> Vec<Run> {
         let Some(file) = self.files.get(&number) else { return Vec::new() };
         let page_fragments = self.volumes[file.volume].layout.page_fragments();
@@ -165,8 +161,8 @@ impl Mechanical {
         runs
     }
 
-    /// Whether a page must be read before the bytes `from..to` of the file are written into it: it
-    /// holds others, and is not in memory.
+    /// Whether a page must be read before a write of the file's bytes `from..to`: it holds other
+    /// data and is not cached.
     pub(super) fn must_be_read(
         &mut self,
         number: FileNumber,

@@ -1,38 +1,36 @@
-//! What a modelled disk and the file system on it are like. Plain numbers with their units; nothing
-//! moves here.
+//! Parameters of a modelled disk and of the file system on it, as plain numbers with units.
 
-use super::layout::Layout;
 use std::time::Duration;
 
 /// Bytes in a sector.
 pub const SECTOR: u64 = 512;
 
-/// Which of the waiting requests a disk serves next.
+/// The order in which a disk serves its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// The one that came first.
+    /// First come, first served.
     Fifo,
-    /// The next one upwards from the head, then again from the lowest: the one-way elevator of
+    /// The next request upwards from the head, then again from the lowest: the one-way elevator of
     /// Solaris and BSD.
     CLook,
 }
 
-/// When changes of names and inodes reach the disk.
+/// The time when changes of names and inodes reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataMode {
-    /// As the UFS of Solaris 2.6: `Create` waits for the inode block and then the directory block,
-    /// `Remove` for the directory block; what may wait (the removed inode, times, bitmaps) is
-    /// written back later.
+    /// As in the UFS of Solaris 2.6: `Create` waits for the inode block and then the directory
+    /// block, `Remove` for the directory block. Other changes (the removed inode, times, bitmaps)
+    /// are written back later.
     Synchronous,
-    /// As soft updates or `mount -o async`: everything is written back later, and a `Sync` waits
-    /// for its own file's.
+    /// As with soft updates or `mount -o async`: everything is written back later, and a `Sync`
+    /// waits for its own file.
     Asynchronous,
 }
 
 /// Whether reading a file changes its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessTimes {
-    /// Each read makes the inode block one to be written back.
+    /// Each read marks the inode block for write-back.
     Updated,
     /// `mount -o noatime`.
     Unchanged,
@@ -41,44 +39,41 @@ pub enum AccessTimes {
 /// The operating system between a program and the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemProfile {
-    /// Bytes of a page of the page cache, which is also a block of the file system: 8192 or 4096.
+    /// Bytes of a page of the page cache and a block of the file system: 8192 or 4096.
     pub page_size: u32,
-    /// Bytes of pages kept, least recently used first out. Pages that wait to be written are kept
-    /// beside them.
+    /// Bytes of the page cache (LRU). Pages that wait to be written are kept in addition.
     pub page_cache: u64,
-    /// Bytes of inode and directory blocks kept for each disk.
+    /// Bytes of cached inode and directory blocks for each disk.
     pub metadata_cache: u64,
-    /// Bytes of a directory a second that the one processor gets through in search of a name, from
-    /// its front; 0 where names are found at once, in the block they are in.
+    /// Bytes of a directory that the processor searches in a second; 0 finds names at once in their
+    /// block.
     pub search_rate: u64,
-    /// Names of files kept, least recently used first out: opening one of them needs no search.
+    /// Number of cached file names (LRU); opening one of them needs no search.
     pub name_cache: u64,
-    /// When changes of names and inodes reach the disk.
+    /// The time when changes of names and inodes reach the disk.
     pub metadata: MetadataMode,
-    /// Whether reading changes inodes.
+    /// Whether reads change inodes.
     pub access_times: AccessTimes,
-    /// Bytes of consecutive writes to a file collected into one request. What is collected goes out
-    /// when it is full, when a write does not continue it, at `Close` and `Sync`, and when it is
-    /// old.
+    /// Bytes of consecutive writes of a file collected into one request. The collected bytes leave
+    /// when full, when a write does not continue them, at `Close` and `Sync`, and by age.
     pub cluster: u64,
-    /// Bytes of writes under way to one disk above which a writer waits until it is two thirds of
-    /// that; 0 makes every write wait until it is on the disk. Solaris counts them for each file
-    /// (`ufs_HW` and `ufs_LW`).
+    /// Bytes of writes in flight to one disk above which a writer waits until two thirds are left;
+    /// 0 makes every write wait for the disk. Solaris counts them for each file (`ufs_HW` and
+    /// `ufs_LW`).
     pub write_behind: u64,
-    /// How many bytes ahead a file that is read from its start, or on from the last read, is read;
-    /// 0 for none.
+    /// Bytes of read-ahead for sequential reads; 0 for none.
     pub read_ahead: u64,
-    /// How old a change becomes in memory before it is written back (`autoup` of Solaris).
+    /// Age at which a change is written back (`autoup` of Solaris).
     pub write_back_age: Duration,
-    /// Cylinders of one cylinder group.
+    /// Cylinders in a cylinder group.
     pub group_cylinders: u32,
-    /// Bytes of the disk for each inode that is set up.
+    /// Bytes of the disk for each inode.
     pub bytes_per_inode: u64,
 }
 
 impl SystemProfile {
-    /// Solaris 2.6 with UFS, as the seed paper used it, on a Sun Ultra 1 with 384 MB: it reads
-    /// memory with 129 MB/s (McVoy and Staelin, lmbench, USENIX 1996, table 2), and keeps 17 names
+    /// Solaris 2.6 with UFS, as the seed paper used it, on a Sun Ultra 1 with 384 MB. It reads
+    /// memory with 129 MB/s (McVoy and Staelin, lmbench, USENIX 1996, table 2). It caches 17 names
     /// for each megabyte of memory and 90 (`ncsize`, Sun's NFS Server Performance and Tuning Guide,
     /// table 4-5).
     #[must_use]
@@ -101,56 +96,53 @@ impl SystemProfile {
     }
 }
 
-/// A disk: uniform tracks, no defects. It reads ahead into a buffer of its own, and says that a
-/// write is done when it is on the disk.
+/// A disk with uniform tracks and no defects. It has a read-ahead buffer; a write completes when it
+/// is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskProfile {
     /// Cylinders, counted from the outside.
     pub cylinders: u32,
-    /// Tracks of a cylinder.
+    /// Tracks in a cylinder.
     pub heads: u32,
     /// Sectors of [`SECTOR`] bytes on a track.
     pub sectors_per_track: u32,
-    /// Turns a minute.
+    /// Turns in a minute.
     pub turns_per_minute: u32,
-    /// Sectors by which a track begins later than the one before it in its cylinder.
+    /// Offset of a track's start from the previous track of the cylinder, in sectors.
     pub track_skew: u32,
-    /// Sectors by which a cylinder's first track begins later than the last one of the cylinder
-    /// before it.
+    /// Offset of a cylinder's first track from the last track of the previous cylinder, in sectors.
     pub cylinder_skew: u32,
-    /// Time to go over to another track of the same cylinder.
+    /// Time of a switch to another track of the cylinder.
     pub head_switch: Duration,
     /// Seek time to the next cylinder.
     pub seek_shortest: Duration,
-    /// Seek time between two cylinders drawn at random, in the mean.
+    /// Mean seek time between random cylinders.
     pub seek_mean: Duration,
     /// Seek time from the first cylinder to the last.
     pub seek_longest: Duration,
-    /// Distance in cylinders up to which seek time grows with the square root of the distance;
-    /// beyond, linearly.
+    /// Seek distance in cylinders up to which the time grows with the square root; beyond,
+    /// linearly.
     pub seek_bend: u32,
-    /// From the arrival of a request at the disk to the first movement for it. Requests that wait
-    /// have it behind them.
+    /// Time from a request's arrival to its first movement; it overlaps with waiting in the queue.
     pub controller_overhead: Duration,
-    /// Pieces of the disk it remembers from reading, the newest and those before it; 0 for none.
+    /// Segments of the disk's buffer; 0 for none.
     pub buffer_segments: u32,
-    /// Sectors of one such piece, and how many it goes on reading behind what was asked for while
-    /// nothing else is.
+    /// Sectors of a segment, and most sectors of an idle read-ahead.
     pub buffer_segment_sectors: u64,
-    /// Bytes a second between the disk's buffer and the computer.
+    /// Bytes in a second between the disk's buffer and the computer.
     pub bus_rate: u64,
-    /// Which request is served next.
+    /// The order of service.
     pub scheduling: Scheduling,
-    /// The operating system above it.
+    /// The operating system.
     pub system: SystemProfile,
 }
 
 impl DiskProfile {
-    /// The Seagate ST15150W of the seed paper (R3): 4 GB, 7,200 turns a minute, 9 ms mean seek.
-    /// Sectors a track are those that give the paper's 4.7 MB/s over the whole disk; the real one
-    /// has more of them outside than inside. The rest (1.1 and 19 ms for the shortest and longest
-    /// seek, 1 ms to switch heads, 1 MB of buffer, a bus of 20 MB/s) is assumed, as was usual for
-    /// such disks.
+    /// The Seagate ST15150W of the seed paper (R3): 4 GB, 7,200 turns a minute, 9 ms mean seek. The
+    /// sectors of a track give the paper's 4.7 MB/s over the whole disk; the real disk has more of
+    /// them outside than inside. All other values (1.1 and 19 ms for the shortest and longest seek,
+    /// 1 ms to switch heads, 1 MB of buffer, a bus of 20 MB/s) are assumed, as was usual for such
+    /// disks.
     #[must_use]
     pub const fn st15150w() -> Self {
         Self {
@@ -184,16 +176,6 @@ impl DiskProfile {
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.sectors() * SECTOR
-    }
-
-    /// Bytes of it that files can have beside the system's inodes and bitmaps.
-    ///
-    /// # Panics
-    /// When the profile's page is no multiple of a fragment, or a cylinder group has no room for
-    /// data.
-    #[must_use]
-    pub fn room(&self) -> u64 {
-        Layout::new(self).room()
     }
 }
 

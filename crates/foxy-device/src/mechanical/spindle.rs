@@ -1,12 +1,11 @@
-//! One disk arm: its position and how long each request takes. What the requests are for, it does
-//! not know.
+//! A disk arm: its queue, its position, and the time of each request.
 
 use super::buffer::{DiskBuffer, Lookup};
-use super::counts::{MechanicalCounts, ServiceRecord, bytes_of};
+use super::counts::{MechanicalCounts, RequestKind, ServiceRecord, bytes_of};
 use super::geometry::{Geometry, Parts};
-use super::profile::DiskProfile;
-use super::queue::{DiskRequest, DriveQueue, RequestId};
+use super::profile::{DiskProfile, Scheduling};
 use foxy_base::Instant;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +14,9 @@ pub(super) struct Spindle {
     number: usize,
     geometry: Arc<Geometry>,
     overhead: Duration,
-    /// Angle at time zero, as the nanoseconds since the first track's first sector came by.
+    /// Angle at time zero, in nanoseconds since the first track's first sector came by.
     phase: u64,
-    /// The sector after the last one served.
+    /// The sector after the last served sector.
     head: u64,
     track: u64,
     free_at: Instant,
@@ -29,8 +28,7 @@ pub(super) struct Spindle {
 }
 
 impl Spindle {
-    /// A disk at rest at its first cylinder; `angle` is any number, of which what is over whole
-    /// turns counts.
+    /// A disk at rest at its first cylinder. `angle` counts modulo a turn.
     pub(super) fn new(
         number: usize,
         profile: &DiskProfile,
@@ -57,12 +55,11 @@ impl Spindle {
         self.counts
     }
 
-    /// Forgets what the disk has in its own memory.
     pub(super) fn forget_buffer(&mut self) {
         self.buffer.clear();
     }
 
-    /// Takes a request; an idle disk begins with it.
+    /// Queues a request; an idle disk starts it.
     pub(super) fn push(&mut self, request: DiskRequest) {
         self.queue.push(request);
         if self.current.is_none() {
@@ -70,20 +67,20 @@ impl Spindle {
         }
     }
 
-    /// When the request being served will be done.
+    /// Completion time of the current request.
     pub(super) fn next_finish(&self) -> Option<Instant> {
         self.current.as_ref().map(|(_, record)| record.finish)
     }
 
-    /// Ends the request being served. The next one starts with [`Spindle::resume`], so that what
-    /// the end of this one brings to the queue can be chosen.
+    /// Ends the current request. The caller starts the next one with [`Spindle::resume`] after it
+    /// has queued the consequences of this end.
     pub(super) fn finish(&mut self) -> Option<(RequestId, ServiceRecord)> {
         let (id, record) = self.current.take()?;
         self.free_at = record.finish;
         Some((id, record))
     }
 
-    /// Starts the next request, where one waits and none is being served.
+    /// Starts the next request, if the disk is idle.
     pub(super) fn resume(&mut self) {
         if self.current.is_none() {
             self.start();
@@ -118,7 +115,7 @@ impl Spindle {
         self.current = Some((request.id, record));
     }
 
-    /// The time of a read that is in the disk's buffer, or will be as the head reads on.
+    /// The time of a read from the disk's buffer or read-ahead.
     fn serve_from_buffer(&mut self, request: &DiskRequest, start: Instant) -> Option<Parts> {
         if !request.kind.reads() {
             return None;
@@ -142,7 +139,7 @@ impl Spindle {
         }
     }
 
-    /// The time of a request for which the head has to go there.
+    /// The time of a request that moves the head.
     fn serve_from_disk(&mut self, request: &DiskRequest, start: Instant) -> Parts {
         let (address, sectors) = (request.address, request.sectors);
         if let Some(ahead) = self.buffer.ahead() {
@@ -159,6 +156,53 @@ impl Spindle {
             self.buffer.wrote(address, sectors);
         }
         parts
+    }
+}
+
+/// Identifies a request; never reused.
+pub(super) type RequestId = u64;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DiskRequest {
+    pub(super) id: RequestId,
+    pub(super) kind: RequestKind,
+    /// First sector.
+    pub(super) address: u64,
+    pub(super) sectors: u64,
+    pub(super) arrival: Instant,
+}
+
+#[derive(Debug)]
+pub(super) enum DriveQueue {
+    Fifo(VecDeque<DiskRequest>),
+    CLook(BTreeMap<(u64, RequestId), DiskRequest>),
+}
+
+impl DriveQueue {
+    pub(super) const fn new(scheduling: Scheduling) -> Self {
+        match scheduling {
+            Scheduling::Fifo => Self::Fifo(VecDeque::new()),
+            Scheduling::CLook => Self::CLook(BTreeMap::new()),
+        }
+    }
+
+    pub(super) fn push(&mut self, request: DiskRequest) {
+        match self {
+            Self::Fifo(queue) => queue.push_back(request),
+            Self::CLook(queue) => drop(queue.insert((request.address, request.id), request)),
+        }
+    }
+
+    /// Takes the next request to serve, with the head before sector `head`.
+    pub(super) fn pop(&mut self, head: u64) -> Option<DiskRequest> {
+        match self {
+            Self::Fifo(queue) => queue.pop_front(),
+            Self::CLook(queue) => {
+                let next = queue.range((head, 0)..).next().or_else(|| queue.first_key_value());
+                let key = *next?.0;
+                queue.remove(&key)
+            }
+        }
     }
 }
 
@@ -224,13 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn service_follows_from_the_seed() {
+    fn service_times_follow_from_the_seed() {
         assert_eq!(random_queue(Scheduling::CLook, 5), random_queue(Scheduling::CLook, 5));
         assert_ne!(random_queue(Scheduling::CLook, 5), random_queue(Scheduling::CLook, 6));
     }
 
     #[test]
-    fn what_the_disk_reads_ahead_costs_no_turn() {
+    fn sectors_read_ahead_cost_no_turn() {
         let follow = |gap: u64, pause: u64, segments: u32| {
             let profile = DiskProfile { buffer_segments: segments, ..DiskProfile::st15150w() };
             let mut spindle = Spindle::new(0, &profile, Arc::new(Geometry::new(&profile)), 3);
@@ -251,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_over_is_read_from_the_disk() {
+    fn overwritten_sectors_are_read_from_the_disk() {
         let mut spindle = spindle(Scheduling::Fifo, 3);
         let write = DiskRequest { kind: RequestKind::Write, ..request(3, 1008, 1) };
         let reads = [request(1, 1000, 16), request(2, 1000, 16)];
@@ -268,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_and_follows_on_the_disk_streams() {
+    fn queued_consecutive_requests_stream() {
         let mut spindle = spindle(Scheduling::CLook, 9);
         for id in 0..100 {
             spindle.push(request(id, 1_000_000 + id * 16, 16));

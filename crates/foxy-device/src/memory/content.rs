@@ -1,19 +1,18 @@
-//! The bytes of one file in memory: sparse, in shared pages. It knows nothing of names or
-//! durability.
+//! The bytes of one file in memory: sparse, in shared pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const PAGE: usize = 4096;
 
-/// A file's bytes. Cloning shares the pages.
+/// The content of a file. Clones share the pages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     size: u64,
     pages: BTreeMap<u64, Arc<[u8; PAGE]>>,
 }
 
-/// The part of a range that lies in one page.
+/// The part of a range within one page.
 struct Piece {
     page: u64,
     within: std::ops::Range<usize>,
@@ -44,7 +43,7 @@ impl Content {
         self.size
     }
 
-    /// Fills `out` from `offset` and gives how many bytes lie before the end.
+    /// Fills `out` from `offset` and returns the number of bytes before the end.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = out.len().min(left);
@@ -68,12 +67,11 @@ impl Content {
         }
     }
 
-    /// Makes the file at least `size` bytes long.
     pub(crate) fn extend(&mut self, size: u64) {
         self.size = self.size.max(size);
     }
 
-    /// Empties the file, then gives it `size` bytes that read as zero.
+    /// Empties the file and gives it `size` bytes that read as zero.
     pub(crate) fn restart(&mut self, size: u64) {
         self.pages.clear();
         self.size = size;
@@ -103,7 +101,7 @@ impl Content {
         }
     }
 
-    /// Changes bits of one byte; false when it lies beyond the end.
+    /// Flips bits of one byte; returns false beyond the end.
     pub(crate) fn flip(&mut self, offset: u64, mask: u8) -> bool {
         let mut byte = [0];
         let inside = self.read(offset, &mut byte) == 1;

@@ -1,13 +1,12 @@
-//! One file in memory as it is now and as a crash may leave it. Names are the tree's matter.
+//! One file in memory: its current content, its durable content, and the outcome of a crash.
 
 use super::content::Content;
-use super::crash::{CrashPolicy, Fate};
 use crate::io::StorePath;
-use crate::tree::Place;
+use crate::open_file::FileKind;
 use foxy_base::Random;
 use std::collections::VecDeque;
 
-/// What a disk writes whole or not at all, in bytes.
+/// Bytes that a disk writes whole or not at all.
 pub(crate) const SECTOR: usize = 512;
 
 /// A change that a crash may undo.
@@ -19,7 +18,7 @@ enum Change {
 }
 
 impl Change {
-    /// What it counts against the write-back limit, in bytes.
+    /// Bytes that count against the write-back limit.
     const fn weight(&self) -> u64 {
         match self {
             Self::Write { bytes, .. } => (SECTOR + bytes.len()) as u64,
@@ -35,7 +34,7 @@ impl Change {
         }
     }
 
-    /// Leaves a random half of the change: of a write, each sector on its own.
+    /// Applies a random half of the change; for a write, each sector independently.
     fn tear(&self, content: &mut Content, random: &mut Random) {
         match self {
             Self::Write { offset, bytes } => {
@@ -55,7 +54,7 @@ impl Change {
         }
     }
 
-    /// Loses the change; the longer size a lost write had given may stay, reading as zero.
+    /// Loses the change. The longer size of a lost write may stay, reading as zero.
     fn lose(&self, content: &mut Content, random: &mut Random) {
         if let Self::Write { offset, bytes } = self
             && !bytes.is_empty()
@@ -66,18 +65,17 @@ impl Change {
     }
 }
 
-/// A file: what reads see, what is durable, and the changes between the two in order.
+/// A file: the current content, the durable content, and the ordered changes between both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFile {
     current: Content,
     durable: Content,
     pending: VecDeque<Change>,
     pending_weight: u64,
-    /// What it is.
-    pub(crate) place: Place,
-    /// Open ids and names, current and durable, that lead here.
+    pub(crate) kind: FileKind,
+    /// Number of open ids and of current and durable names that lead here.
     pub(crate) references: u32,
-    /// The name it was created with, while that is not durable.
+    /// The name of the creation, until it is durable.
     pub(crate) new_name: Option<StorePath>,
 }
 
@@ -87,9 +85,9 @@ impl MemoryFile {
         Self { references: 1, new_name: Some(path), ..Self::default() }
     }
 
-    /// Makes it a blank block device of `size` bytes, durably.
+    /// Turns the file into a blank, durable block device.
     pub(crate) fn become_block_device(&mut self, size: u64) {
-        self.place = Place::BlockDevice;
+        self.kind = FileKind::BlockDevice;
         self.extend(size);
     }
 
@@ -97,7 +95,7 @@ impl MemoryFile {
         &self.current
     }
 
-    /// Writes; `limit` is how many bytes of changes may wait to become durable, 0 to make this
+    /// Writes. `limit` is the number of bytes of changes that may stay volatile; 0 makes all
     /// durable at once.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8], limit: u64) {
         self.current.write(offset, bytes);
@@ -114,13 +112,13 @@ impl MemoryFile {
         self.change(Change::Restart { size }, limit);
     }
 
-    /// Makes the file at least that long, durably.
+    /// Makes the file at least `size` bytes long, durably.
     pub(crate) fn extend(&mut self, size: u64) {
         self.current.extend(size);
         self.durable.extend(size);
     }
 
-    /// Everything so far becomes durable.
+    /// Makes all changes durable.
     pub(crate) fn sync(&mut self) {
         for change in self.pending.drain(..) {
             change.apply(&mut self.durable);
@@ -128,13 +126,13 @@ impl MemoryFile {
         self.pending_weight = 0;
     }
 
-    /// Changes bits of one byte, now and for good, as a medium that rots; false beyond the end.
+    /// Flips bits of one byte in the current and the durable content; returns false beyond the end.
     pub(crate) fn rot(&mut self, offset: u64, mask: u8) -> bool {
         self.durable.flip(offset, mask);
         self.current.flip(offset, mask)
     }
 
-    /// Each change not yet durable survives, is torn or is lost; the rest of the file is as it was.
+    /// Each volatile change survives, is torn or is lost.
     pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random, limit: u64) {
         if limit == 0 {
             return;
@@ -157,8 +155,7 @@ impl MemoryFile {
         }
     }
 
-    /// Remembers a change; the oldest beyond the limit are written back, as a kernel does by
-    /// itself.
+    /// Records a volatile change. Writes the oldest back beyond the limit, as a kernel does.
     fn note(&mut self, change: Change, limit: u64) {
         self.pending_weight += change.weight();
         self.pending.push_back(change);
@@ -168,4 +165,44 @@ impl MemoryFile {
             oldest.apply(&mut self.durable);
         }
     }
+}
+
+/// Probability that a volatile change survives a crash. Each change is drawn independently, so a
+/// later change may survive an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CrashPolicy {
+    /// Probability that a write, truncation or trim survives whole.
+    pub keep_write: f64,
+    /// Probability that a change is torn: each 512-byte sector of a torn write survives with
+    /// probability one half. Other changes are lost.
+    pub tear_write: f64,
+    /// Probability that a created or removed name stays so.
+    pub keep_name: f64,
+}
+
+impl CrashPolicy {
+    /// Everything survives, as when only the process dies.
+    pub const KEEP_ALL: Self = Self { keep_write: 1.0, tear_write: 0.0, keep_name: 1.0 };
+    /// Only synced changes survive.
+    pub const LOSE_ALL: Self = Self { keep_write: 0.0, tear_write: 0.0, keep_name: 0.0 };
+    /// Some of everything.
+    pub const MIXED: Self = Self { keep_write: 0.4, tear_write: 0.3, keep_name: 0.5 };
+
+    pub(crate) fn write_fate(&self, random: &mut Random) -> Fate {
+        let drawn = random.unit();
+        if drawn < self.keep_write {
+            Fate::Kept
+        } else if drawn < self.keep_write + self.tear_write {
+            Fate::Torn
+        } else {
+            Fate::Lost
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Kept,
+    Torn,
+    Lost,
 }

@@ -1,17 +1,15 @@
-//! Names and files in memory: what is there now, what is durable, and what a crash makes of it. No
-//! ids, no queues.
+//! Names and files in memory: the current state, the durable state, and the outcome of a crash.
 
-use super::crash::CrashPolicy;
-use super::file::MemoryFile;
+use super::file::{CrashPolicy, MemoryFile};
 use crate::io::{DirectoryEntry, IoError, StorePath};
 use foxy_base::Random;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Names a file's content for as long as anything leads to it.
+/// Identifies a file's content as long as anything leads to it.
 pub(crate) type FileNumber = u64;
 
-/// Removed names that a crash may bring back; of the names removed earlier it does not.
+/// Number of removed names that a crash may bring back.
 const REMOVED_LIMIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +30,13 @@ impl Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     names: BTreeMap<StorePath, Node>,
-    /// The files a crash finds for certain. Directories are durable at once.
+    /// The names that a crash certainly finds. Directories are durable at once.
     durable: BTreeMap<StorePath, FileNumber>,
-    /// Names removed that are durable still, oldest first.
+    /// Removed names that are still durable, oldest first.
     removed: VecDeque<StorePath>,
     files: BTreeMap<FileNumber, MemoryFile>,
     next: FileNumber,
-    /// Bytes of changes a file that may wait to become durable; 0 when everything is durable at
-    /// once.
+    /// Volatile bytes of one file before a write-back; 0 when everything is durable at once.
     pub(crate) limit: u64,
 }
 
@@ -57,17 +54,15 @@ impl Tree {
         self.files.get_mut(&number).expect("a referenced file exists")
     }
 
-    /// The number that the next file to be created gets.
     pub(crate) const fn next_number(&self) -> FileNumber {
         self.next
     }
 
-    /// The size of a file in bytes; none once nothing leads to it.
+    /// The size of a file in bytes; `None` once it is gone.
     pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
         self.files.get(&number).map(|file| file.current().size())
     }
 
-    /// Bytes in all files that have a name.
     pub(crate) fn bytes(&self) -> u64 {
         self.names
             .values()
@@ -76,7 +71,6 @@ impl Tree {
             .sum()
     }
 
-    /// The file at `path`.
     pub(crate) fn find(&self, path: &StorePath) -> Result<FileNumber, IoError> {
         match self.node(path)? {
             Some(Node::File(number)) => Ok(number),
@@ -85,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// The file at `path`, made when there is none.
+    /// The file at `path`; created if missing.
     pub(crate) fn create(&mut self, path: StorePath) -> Result<FileNumber, IoError> {
         match self.find(&path) {
             Err(IoError::NotFound) => {}
@@ -155,7 +149,6 @@ impl Tree {
         Ok(entries)
     }
 
-    /// Makes a file and its name durable.
     pub(crate) fn sync(&mut self, number: FileNumber) {
         let file = self.file_mut(number);
         file.sync();
@@ -169,12 +162,11 @@ impl Tree {
         }
     }
 
-    /// Counts one more user of a file.
     pub(crate) fn acquire(&mut self, number: FileNumber) {
         self.file_mut(number).references += 1;
     }
 
-    /// Counts one user less; the last one takes the content along.
+    /// Drops a reference; the last reference takes the content along.
     pub(crate) fn release(&mut self, number: FileNumber) {
         let file = self.file_mut(number);
         file.references -= 1;
@@ -183,7 +175,7 @@ impl Tree {
         }
     }
 
-    /// What is left after a crash. Nothing is open any more.
+    /// Plays a crash. Nothing is open afterwards.
     pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         let named = self.names.iter().filter_map(|(path, node)| Some((path.clone(), node.file()?)));
         let named: BTreeMap<StorePath, FileNumber> = named.collect();

@@ -1,16 +1,17 @@
-//! Transfers under way on a ring, each in a numbered slot that owns its buffer and descriptor. No
-//! ring here: it says what to ask the kernel next and what an answer means.
+//! Transfers in flight on a ring, each in a numbered slot that owns its buffer and descriptor. This
+//! file decides what to request from the kernel next and interprets the answer.
 
-use super::{File, target};
 use crate::buffer::IoBuffer;
 use crate::io::{IoDone, IoError, IoId, IoOutput};
+use crate::open_file::OpenFile;
 use io_uring::{opcode, squeue, types};
 use rustix::io::Errno;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 
-/// Bytes asked for in one entry at most: what the kernel moves in one call, in whole pages.
-const LARGEST: usize = 0x7fff_f000;
+/// Most bytes in one entry: what the kernel moves in one call, in whole pages.
+const MAX_ENTRY_BYTES: usize = 0x7fff_f000;
 
-/// What to do with the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Read { offset: u64 },
@@ -19,7 +20,6 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Where in the file it begins, in bytes.
     pub(super) const fn offset(self) -> u64 {
         match self {
             Self::Read { offset } | Self::Write { offset } => offset,
@@ -28,40 +28,44 @@ impl Work {
     }
 }
 
-/// What comes after a completion.
+/// Next step after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// There is more to ask for.
+    /// Submit another entry.
     Again,
-    /// It is over, with that many bytes moved.
+    /// The transfer is over, with the number of bytes moved.
     Done(Result<usize, IoError>),
 }
 
-/// One operation until it is done.
 #[derive(Debug)]
 pub(super) struct Transfer {
     id: IoId,
-    file: File,
+    file: Arc<OpenFile>,
     work: Work,
     buffer: Option<IoBuffer>,
     moved: usize,
-    /// Whether the entry at the kernel goes past the page cache.
+    /// Whether the entry in the kernel uses direct IO.
     direct: bool,
 }
 
 impl Transfer {
-    pub(super) const fn new(id: IoId, file: File, work: Work, buffer: Option<IoBuffer>) -> Self {
+    pub(super) const fn new(
+        id: IoId,
+        file: Arc<OpenFile>,
+        work: Work,
+        buffer: Option<IoBuffer>,
+    ) -> Self {
         Self { id, file, work, buffer, moved: 0, direct: false }
     }
 
-    /// The next thing to ask the kernel for. It points into the buffer: the transfer must stay in
-    /// its slot until the answer.
+    /// The next entry for the kernel. It points into the buffer: the transfer must stay in its slot
+    /// until the answer.
     pub(super) fn entry(&mut self) -> squeue::Entry {
         let rest =
             self.buffer.as_mut().map_or(&mut [][..], |buffer| &mut buffer.as_mut()[self.moved..]);
-        let length = rest.len().min(LARGEST);
+        let length = rest.len().min(MAX_ENTRY_BYTES);
         let at = |offset: u64| offset + self.moved as u64;
-        let asked = u32::try_from(length).expect("LARGEST fits 32 bits");
+        let asked = u32::try_from(length).expect("MAX_ENTRY_BYTES fits 32 bits");
         match self.work {
             Work::Sync => opcode::Fsync::new(target(&self.file.buffered))
                 .flags(types::FsyncFlags::DATASYNC)
@@ -81,7 +85,7 @@ impl Transfer {
         }
     }
 
-    /// Takes the kernel's answer: bytes moved, or an error number below zero.
+    /// Interprets the kernel's answer: bytes moved, or a negated error number.
     pub(super) fn advance(&mut self, answer: i32) -> After {
         let Ok(count) = usize::try_from(answer) else {
             let error = Errno::from_raw_os_error(answer.saturating_neg());
@@ -113,7 +117,10 @@ impl Transfer {
     }
 }
 
-/// The slots.
+fn target(descriptor: &OwnedFd) -> types::Fd {
+    types::Fd(descriptor.as_raw_fd())
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     transfers: Vec<Option<Transfer>>,
@@ -138,7 +145,6 @@ impl Slots {
         slot
     }
 
-    /// The transfer in a taken slot.
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Transfer {
         self.transfers[slot as usize].as_mut().expect("a slot in use")
     }
@@ -156,7 +162,6 @@ mod tests {
     use crate::io::StorePath;
     use crate::root::Root;
     use crate::tree;
-    use std::sync::Arc;
 
     const LENGTH: usize = 8192;
 
@@ -189,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn short_answers_are_asked_on_until_all_is_moved() {
+    fn short_transfers_continue_until_all_is_moved() {
         for work in [Work::Read { offset: 3 }, Work::Write { offset: 4096 }] {
             check(work, &[100, 8092], &[After::Again, After::Done(Ok(LENGTH))]);
         }
     }
 
     #[test]
-    fn a_read_ends_at_the_end_of_the_file_and_a_write_that_moves_nothing_has_failed() {
+    fn reads_end_at_the_end_of_the_file_and_writes_of_no_bytes_fail() {
         check(Work::Read { offset: 0 }, &[100, 0], &[After::Again, After::Done(Ok(100))]);
         check(
             Work::Write { offset: 0 },
@@ -206,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_asked_again_and_errors_are_told() {
+    fn transient_errors_are_retried_and_others_reported() {
         for work in [Work::Read { offset: 1 }, Work::Sync] {
             let answers = [refused(Errno::INTR), refused(Errno::AGAIN), refused(Errno::IO)];
             check(work, &answers, &[After::Again, After::Again, After::Done(Err(IoError::Device))]);
@@ -215,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_direct_transfer_goes_through_the_page_cache_from_then_on() {
+    fn a_refused_direct_transfer_switches_the_file_to_the_page_cache() {
         let mut transfer = transfer(Work::Read { offset: 0 });
         let _ = transfer.entry();
         if transfer.direct {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use subject::subjects;
 
 #[test]
-fn what_is_written_is_read_and_the_end_of_the_file_is_short() {
+fn written_bytes_are_read_and_reads_stop_at_the_end() {
     for mut subject in subjects() {
         let name = subject.name;
         subject.create(0, "data", 2 << 20).expect(name);
@@ -60,7 +60,7 @@ fn names_are_made_listed_and_removed() {
 }
 
 #[test]
-fn a_file_that_is_not_open_is_an_error_and_the_buffer_comes_back() {
+fn operations_on_closed_files_fail_and_return_their_buffer() {
     for mut subject in subjects() {
         let name = subject.name;
         let done =
@@ -99,7 +99,7 @@ fn a_trimmed_range_reads_as_zero_or_as_before() {
 }
 
 #[test]
-fn offsets_that_no_file_has_are_errors() {
+fn impossible_offsets_are_errors() {
     for mut subject in subjects() {
         let name = subject.name;
         subject.create(0, "x", 0).expect(name);
@@ -111,7 +111,7 @@ fn offsets_that_no_file_has_are_errors() {
 }
 
 #[test]
-fn more_work_than_the_device_takes_at_once_is_all_done() {
+fn all_operations_beyond_the_devices_depth_complete() {
     const BLOCK: usize = 16_384;
     for mut subject in subjects() {
         let name = subject.name;
@@ -144,7 +144,7 @@ fn more_work_than_the_device_takes_at_once_is_all_done() {
 }
 
 #[test]
-fn a_wait_is_ended_by_the_waker_even_when_it_came_before() {
+fn the_waker_ends_a_wait_even_if_called_before() {
     for mut subject in subjects() {
         let waker = subject.device.waker();
         waker.wake();
@@ -158,14 +158,14 @@ fn a_wait_is_ended_by_the_waker_even_when_it_came_before() {
 }
 
 #[test]
-fn a_wait_for_nothing_ends_with_its_timeout() {
+fn an_idle_wait_ends_with_its_timeout() {
     for mut subject in subjects() {
         subject.device.wait(Some(Duration::from_millis(1)));
     }
 }
 
 #[test]
-fn a_reader_gives_on_any_thread_what_the_file_holds_or_nothing() {
+fn a_reader_returns_the_files_content_or_nothing_on_any_thread() {
     let mut given = 0;
     for mut subject in subjects() {
         let Some(reader) = subject.device.reader() else { continue };
@@ -202,7 +202,7 @@ fn can_read_without_waiting() -> bool {
 }
 
 #[test]
-fn what_was_submitted_is_done_when_the_device_is_dropped() {
+fn dropping_a_device_finishes_submitted_operations() {
     for mut subject in subjects() {
         let name = subject.name;
         subject.create(0, "x", 0).expect(name);

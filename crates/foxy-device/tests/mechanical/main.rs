@@ -67,7 +67,7 @@ fn two_disks_work_side_by_side() {
 }
 
 #[test]
-fn names_are_changed_later_where_metadata_is_asynchronous() {
+fn asynchronous_metadata_is_written_later() {
     let run = |metadata| {
         let mut profile = DiskProfile::st15150w();
         profile.system.metadata = metadata;
@@ -95,7 +95,7 @@ fn names_are_changed_later_where_metadata_is_asynchronous() {
 }
 
 #[test]
-fn reading_changes_inodes_only_where_access_times_are_kept() {
+fn reads_change_inodes_only_with_access_times() {
     let run = |access_times| {
         let mut profile = DiskProfile::st15150w();
         profile.system.access_times = access_times;
@@ -158,7 +158,7 @@ fn a_full_disk_is_an_error_and_room_comes_back_with_removal() {
 }
 
 #[test]
-fn content_is_what_memory_has() {
+fn content_equals_the_memory_devices() {
     for (seed, page_size) in [(1, 8192), (2, 4096), (3, 8192)] {
         let mut random = Random::new(seed);
         let mut profile = DiskProfile::st15150w();

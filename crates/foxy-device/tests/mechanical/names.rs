@@ -54,7 +54,7 @@ fn a_directory_is_searched_from_front_to_back_for_each_name() {
 }
 
 #[test]
-fn a_look_up_goes_on_from_the_last_one() {
+fn a_look_up_continues_from_the_last_one() {
     let mut disk = filled(profile(), 1000);
     assert_eq!(disk.time(open(FILE, "d/99")), microseconds(100));
     assert_eq!(disk.time(open(FILE, "d/101")), microseconds(3));
@@ -67,7 +67,7 @@ fn a_look_up_goes_on_from_the_last_one() {
 }
 
 #[test]
-fn names_that_are_kept_are_opened_without_a_search() {
+fn cached_names_are_opened_without_a_search() {
     let mut profile = profile();
     profile.system.name_cache = 2;
     let mut disk = filled(profile, 100);

@@ -43,7 +43,7 @@ fn writes_of_parts_of_pages_read_first_and_whole_pages_do_not() {
 }
 
 #[test]
-fn small_writes_one_after_the_other_read_each_cold_page_once() {
+fn sequential_small_writes_read_each_cold_page_once() {
     let run = |size: usize, aligned: bool| {
         let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
         disk.time(create(FILE, "stream", 64 * MIB));
@@ -68,7 +68,7 @@ fn small_writes_one_after_the_other_read_each_cold_page_once() {
 }
 
 #[test]
-fn a_page_at_the_end_of_a_file_is_read_only_for_what_it_holds() {
+fn new_pages_at_the_end_of_a_file_are_not_read_before_writes() {
     let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
     disk.time(create(FILE, "new", 0));
     for offset in [0, 300, 600, 20_000] {
@@ -83,7 +83,7 @@ fn a_page_at_the_end_of_a_file_is_read_only_for_what_it_holds() {
 }
 
 #[test]
-fn what_was_read_is_read_from_memory_the_next_time() {
+fn pages_are_read_from_the_disk_once() {
     let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
     disk.time(create(FILE, "x", MIB));
     assert!(disk.time(read(FILE, 300_000, 10_000)) > Duration::from_millis(2));
@@ -97,7 +97,7 @@ fn what_was_read_is_read_from_memory_the_next_time() {
 }
 
 #[test]
-fn a_small_file_read_in_pieces_from_its_start_is_read_ahead() {
+fn sequential_reads_from_the_start_are_read_ahead() {
     for (ahead, expected) in [(56 << 10, 2), (0, 4)] {
         let mut profile = DiskProfile::st15150w();
         profile.system.read_ahead = ahead;
@@ -124,7 +124,7 @@ fn a_small_file_read_in_pieces_from_its_start_is_read_ahead() {
 }
 
 #[test]
-fn a_writer_is_held_when_the_disk_falls_behind_and_a_sync_waits_for_all() {
+fn writers_wait_for_a_slow_disk_and_a_sync_waits_for_all_writes() {
     let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
     disk.time(create(FILE, "x", 512 * MIB));
     let mut random = Random::new(8);
@@ -143,7 +143,7 @@ fn a_writer_is_held_when_the_disk_falls_behind_and_a_sync_waits_for_all() {
 }
 
 #[test]
-fn without_writing_behind_every_write_takes_the_disk_s_time() {
+fn without_write_behind_every_write_waits_for_the_disk() {
     let mut profile = DiskProfile::st15150w();
     profile.system.write_behind = 0;
     let mut disk = Disk::new(profile, 1, 1);
@@ -154,7 +154,7 @@ fn without_writing_behind_every_write_takes_the_disk_s_time() {
 }
 
 #[test]
-fn after_a_restart_content_is_there_and_nothing_is_in_memory_or_open() {
+fn a_restart_keeps_content_and_drops_caches_and_open_files() {
     let mut disk = Disk::new(DiskProfile::st15150w(), 1, 1);
     disk.time(create(FILE, "stream", MIB));
     disk.time(IoOp::Write { file: FILE, offset: 100, buffer: IoBuffer::copy_of(b"kept") });

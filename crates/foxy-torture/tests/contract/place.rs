@@ -2,8 +2,8 @@
 
 use foxy_base::Instant;
 use foxy_device::{
-    BlockingDevice, Device, DirectIo, FaultPlan, Faulty, Helper, IoDone, IoId, IoOp, Memory, Null,
-    Root, Threads, Uring, Waker,
+    BlockingDevice, Device, DirectIo, FaultPlan, Faulty, Helper, IoDone, IoId, IoOp, Memory, Root,
+    Threads, Uring, Waker,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl Place {
             }
             Kind::Helper => Box::new(helper(&root())),
             Kind::Uring => Box::new(Uring::new(&root(), 32, DirectIo::WhenAligned).ok()?),
-            Kind::Null => Box::new(Null::default()),
+            Kind::Null => Box::new(Memory::null()),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use crate::settings::values::OriginUrl;
-use foxy_device::allocator;
+use foxy_device::release_freed_memory;
 use foxy_http::Limits;
 use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::settings::ProxySettings;
@@ -54,7 +54,7 @@ pub fn proxy_settings(
         via_name: format!("foxy-{seed:016x}"),
         stop_after: settings.operation.stop_after,
         seed,
-        give_back: Some(allocator::give_back),
+        give_back: Some(release_freed_memory),
         ..ProxySettings::default()
     }
 }

@@ -11,7 +11,7 @@ use crate::serve::stores::health::{DiskHealth, FileWatch, is_silent};
 use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_take_out};
 use crate::serve::stores::set::StoreSet;
 use foxy_base::{Instant, WallTime, clock};
-use foxy_device::FileTrouble;
+use foxy_device::FileFault;
 use foxy_proxy::cache::purge::NotPurged;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
@@ -93,7 +93,7 @@ impl ProxyStatus {
     pub fn take_out_worn_stores(&self, now: Instant) {
         let Some(set) = &self.set else { return };
         let look = |(number, store): (usize, &WatchedStore)| {
-            let is_read_only = self.files.trouble(number) == Some(FileTrouble::ReadOnly)
+            let is_read_only = self.files.trouble(number) == Some(FileFault::ReadOnly)
                 || store.health.is_read_only(store.handle.observer(), now);
             Candidate { worn: store.look(is_read_only, now), is_out: self.is_out(number) }
         };

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
 use crate::settings::Settings;
 use crate::terminal::{self, Level};
-use foxy_base::{Civil, WallTime};
+use foxy_base::{CivilTime, WallTime};
 use foxy_proxy::core::client_tls::{ClientCertificates, ClientTls};
 use foxy_proxy::intercept::{Authority, HostPattern, Interception};
 use foxy_proxy::upstream::{Authorities, OriginTls};
@@ -121,7 +121,7 @@ pub fn open_interception(
             "foxy: {} expires on {}; after that nothing is intercepted. Make a new one with `foxy \
              ca init --force`",
             path.display(),
-            Civil::of(end)
+            CivilTime::of(end)
         );
         terminal::report(Level::Warning, &text);
     }

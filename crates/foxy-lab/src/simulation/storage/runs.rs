@@ -10,7 +10,7 @@ use super::outcome::Shortfall;
 use super::pace::{Real, TimeSource, Virtual};
 use super::sizing::{self, FewerBuffers};
 use foxy_base::{ByteSize, Instant};
-use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory, Null};
+use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory};
 use foxy_schemes::ufs::UfsMapping;
 use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::status::{OpenStoreError, StoreStatus};
@@ -177,7 +177,7 @@ pub fn run_at_once(
         Place::Memory => {
             drive(subject, list, Memory::default(), Virtual::default(), watch)?.finish().0
         }
-        Place::Null => drive(subject, list, Null::default(), Virtual::default(), watch)?.finish().0,
+        Place::Null => drive(subject, list, Memory::null(), Virtual::default(), watch)?.finish().0,
         Place::Model(profile) => {
             fits(&subject, &profile)?;
             let device = Mechanical::new(*profile, 1, plan.seed);

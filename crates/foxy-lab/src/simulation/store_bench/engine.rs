@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
-use foxy_device::{Device, Memory, Null};
+use foxy_device::{Device, Memory};
 use foxy_store::contract::Scheme;
 use foxy_store::webcosm::Webcosm;
 use foxy_store::{
@@ -152,8 +152,8 @@ pub fn fill_nothing(
     bytes: u64,
     length: usize,
     progress: &mut dyn FnMut(u64),
-) -> Result<(Filled, Store<Null>), StoreStatus> {
-    let mut store = Store::open(bytes / 4 * 5 + (256 << 20), 1, Null::default())?;
+) -> Result<(Filled, Store<Memory>), StoreStatus> {
+    let mut store = Store::open(bytes / 4 * 5 + (256 << 20), 1, Memory::null())?;
     let content = record(1, length);
     let (mut filled, before) = (Filled::empty(), store.statistic("written_bytes"));
     while filled.admitted < bytes {

@@ -6,7 +6,7 @@ use crate::authority_folder;
 use crate::failure::Failure;
 use crate::terminal;
 use clap::{ArgMatches, Command};
-use foxy_base::{Civil, WallTime, clock};
+use foxy_base::{CivilTime, WallTime, clock};
 use foxy_proxy::intercept::{AuthorityFacts, HostPattern};
 use std::fmt::Write;
 use std::path::Path;
@@ -76,7 +76,7 @@ fn hosts(permitted: &[HostPattern]) -> String {
 }
 
 fn until(facts: &AuthorityFacts, now: WallTime) -> String {
-    let end = Civil::of(facts.not_after);
+    let end = CivilTime::of(facts.not_after);
     let left = facts.not_after.since(now).as_secs().div_ceil(86_400);
     if left == 0 { format!("{end}: expired") } else { format!("{end} ({left} days left)") }
 }

@@ -1,7 +1,7 @@
 //! The three formats of the access log. Text that a client or an origin can choose is escaped, so
 //! that no request can forge a line, a field or a terminal command.
 
-use foxy_base::Civil;
+use foxy_base::CivilTime;
 use foxy_proxy::request::access::{AccessRecord, CutReason};
 use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::request::reason::ErrorReason;
@@ -157,7 +157,7 @@ fn percent(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 fn combined(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
-    let time = Civil::of(line.end);
+    let time = CivilTime::of(line.end);
     let month = MONTHS[usize::from(time.month) - 1];
     write!(out, "{} - - [{:02}/{month}/{:04}:", line.client.ip(), time.day, time.year)?;
     write!(out, "{:02}:{:02}:{:02} +0000] \"", time.hour, time.minute, time.second)?;
@@ -192,7 +192,7 @@ fn backslash(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
-    let time = Civil::of(line.end);
+    let time = CivilTime::of(line.end);
     write!(out, "{{\"time\":\"{:04}-{:02}-{:02}T", time.year, time.month, time.day)?;
     write!(
         out,

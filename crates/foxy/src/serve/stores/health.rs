@@ -2,7 +2,7 @@
 //! trouble goes on serving what it can.
 
 use foxy_base::Instant;
-use foxy_device::{FileTrouble, HeldFile};
+use foxy_device::{FileFault, LockedFile};
 use foxy_store::Observer;
 use foxy_store::statistics::StoreStatistics;
 use std::cell::Cell;
@@ -41,7 +41,7 @@ impl fmt::Display for DiskTrouble {
                  quota or the limit on a file's size, \
                  or give the store a smaller --size",
             ),
-            Self::ReadOnly => FileTrouble::ReadOnly.fmt(f),
+            Self::ReadOnly => FileFault::ReadOnly.fmt(f),
             Self::Failing => f.write_str(
                 "reads and writes fail, so little is stored or found; look at the disk and the \
                  system's log, then restart \
@@ -183,16 +183,16 @@ impl RecentCount {
 
 /// Looks every second whether the stores' files are there, whole and writable. It has its own
 /// thread, so that a silent disk delays nobody else. Dropping it ends the thread.
-pub struct FileWatch(Arc<Mutex<Vec<Option<FileTrouble>>>>);
+pub struct FileWatch(Arc<Mutex<Vec<Option<FileFault>>>>);
 
 impl FileWatch {
     /// Watches the file of each store, if the store has one.
-    pub fn start(files: Vec<Option<Weak<HeldFile>>>) -> std::io::Result<Self> {
+    pub fn start(files: Vec<Option<Weak<LockedFile>>>) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(vec![None; files.len()]));
         let watched = Arc::downgrade(&seen);
         std::thread::Builder::new().name("files".into()).spawn(move || {
             while let Some(seen) = watched.upgrade() {
-                let look = |file: &Option<Weak<HeldFile>>| file.as_ref()?.upgrade()?.look();
+                let look = |file: &Option<Weak<LockedFile>>| file.as_ref()?.upgrade()?.check();
                 let now = files.iter().map(look).collect();
                 *seen.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 drop(seen);
@@ -202,7 +202,7 @@ impl FileWatch {
         Ok(Self(seen))
     }
 
-    pub fn trouble(&self, store: usize) -> Option<FileTrouble> {
+    pub fn trouble(&self, store: usize) -> Option<FileFault> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(store).copied().flatten()
     }
 }

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
 use crate::terminal::{self, Level};
 use foxy_base::{ByteSize, Instant, Random, clock};
-use foxy_device::{HeldFile, Root, allocator};
+use foxy_device::{LockedFile, Root, release_freed_memory};
 use foxy_schemes::ufs::UfsMapping;
 use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::{
@@ -45,7 +45,7 @@ pub struct RunningStore {
     sizes: RangeInclusive<u64>,
     size_choice: SizeChoice,
     /// The file with the superblock. It is released after the shard has ended, as the folder is.
-    held: Option<Arc<HeldFile>>,
+    held: Option<Arc<LockedFile>>,
     root: Root,
 }
 
@@ -55,7 +55,7 @@ impl RunningStore {
         self.shard.handle().observer().beginning.get()
     }
 
-    pub fn file(&self) -> Option<Weak<HeldFile>> {
+    pub fn file(&self) -> Option<Weak<LockedFile>> {
         self.held.as_ref().map(Arc::downgrade)
     }
 
@@ -83,7 +83,7 @@ impl RunningStore {
     /// Holds the file that the store may have made.
     fn hold_file(&mut self) -> Result<(), Failure> {
         let Some(file) = self.facts.scheme.row().control else { return Ok(()) };
-        let held = self.root.hold(file, self.held.take().and_then(Arc::into_inner));
+        let held = self.root.lock_file(file, self.held.take().and_then(Arc::into_inner));
         self.held = held.map_err(|error| Failure::Unusable(error.to_string()))?.map(Arc::new);
         Ok(())
     }
@@ -197,7 +197,7 @@ fn start(
     let observer = Observer::default();
     let shard_settings = ShardSettings {
         mailbox_bytes,
-        give_back: Some(allocator::give_back as fn() -> Duration),
+        give_back: Some(release_freed_memory as fn() -> Duration),
         ..ShardSettings::new(clock::monotonic)
     };
     let made = scheme.make(&scheme_settings, observer.clone());

@@ -7,7 +7,7 @@ use crate::serve::stores::room::{self, Claim, NoRoom, SizeChoice};
 use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
 use foxy_base::ByteSize;
-use foxy_device::{BlockDevice, HeldFile, Root, RootError};
+use foxy_device::{BlockDevice, LockedFile, Root, RootError};
 use foxy_schemes::SchemeName;
 use foxy_store::layout::PAGE;
 use foxy_store::superblock::{Found, Superblock};
@@ -22,7 +22,7 @@ pub struct StorePlace<'a> {
     pub scheme: SchemeName,
     pub root: Root,
     /// The store's file, where there is one already.
-    pub held: Option<HeldFile>,
+    pub held: Option<LockedFile>,
     pub size: SizeChoice,
 }
 
@@ -47,7 +47,7 @@ impl<'a> StorePlace<'a> {
         // A process that was just killed may hold the file a moment longer than the folder.
         let hold = |file| patiently(is_in_use, || hold(&root, scheme, file));
         let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;
-        let device = held.as_ref().and_then(HeldFile::block_device);
+        let device = held.as_ref().and_then(LockedFile::block_device);
         let asked = store.size.or(settings.disk.size);
         let existing = existing_size(folder, scheme, device);
         let size = match (asked, existing, device) {
@@ -58,7 +58,7 @@ impl<'a> StorePlace<'a> {
     }
 
     fn claim(&self) -> Claim {
-        match self.held.as_ref().and_then(HeldFile::block_device) {
+        match self.held.as_ref().and_then(LockedFile::block_device) {
             Some(device) => {
                 Claim { size: self.size, file_system: device.number, free_bytes: device.bytes }
             }
@@ -76,7 +76,7 @@ pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
     let claims: Vec<_> = places.iter().map(StorePlace::claim).collect();
     let taken = |store: usize, enough| {
         let StorePlace { root, scheme, .. } = &places[store];
-        root.taken_bytes(|name| scheme.row().owns(name), enough)
+        root.used_bytes(|name| scheme.row().owns(name), enough)
     };
     room::sizes(&claims, taken).map_err(|NoRoom { store, available }| {
         room::no_room(places[store].root.path(), places[store].size, available)
@@ -84,9 +84,9 @@ pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
 }
 
 /// Holds the store's file `name`; where there is none, the block device in its place.
-fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<HeldFile>, RootError> {
-    match root.hold(name, None)? {
-        None if scheme.row().takes_block_devices() => root.hold_block_device(name),
+fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<LockedFile>, RootError> {
+    match root.lock_file(name, None)? {
+        None if scheme.row().takes_block_devices() => root.lock_block_device(name),
         held => Ok(held),
     }
 }

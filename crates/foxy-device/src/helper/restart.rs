@@ -1,0 +1,114 @@
+//! State for replacing a helper that died: the back-off between starts, and the files to reopen.
+
+use crate::io::{FileId, IoId, IoOp, StorePath};
+use foxy_base::Instant;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// First and longest pause between two starts.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+
+/// A helper that lived this long counts as sound: its death ends the back-off.
+const SOUND_LIFETIME: Duration = Duration::from_secs(60);
+
+/// Exponential back-off between starts.
+#[derive(Debug, Default)]
+pub(super) struct BackOff {
+    starts: u64,
+    last: Option<Instant>,
+    wait: Duration,
+}
+
+impl BackOff {
+    /// Whether a helper may start now. If so, it counts the start and doubles the next pause.
+    pub(super) fn is_over(&mut self, now: Instant) -> bool {
+        let since = self.last.map(|last| now.since(last));
+        if since.is_some_and(|since| since < self.wait) {
+            return false;
+        }
+        let is_sound = since.is_none_or(|since| since >= SOUND_LIFETIME);
+        self.wait = if is_sound { PAUSES.0 } else { (2 * self.wait).min(PAUSES.1) };
+        self.last = Some(now);
+        self.starts += 1;
+        true
+    }
+
+    pub(super) const fn starts(&self) -> u64 {
+        self.starts
+    }
+}
+
+/// Operation numbers from here on belong to reopened files; nobody waits for them.
+const OWN: u64 = 1 << 63;
+
+/// The open files, and the files that are being opened.
+#[derive(Debug, Default)]
+pub(super) struct OpenFiles {
+    open: BTreeMap<FileId, Opened>,
+    under_way: HashMap<IoId, (FileId, Opened)>,
+}
+
+#[derive(Clone, Debug)]
+struct Opened {
+    path: StorePath,
+    is_block_device: bool,
+}
+
+impl OpenFiles {
+    /// Notes a submitted operation.
+    pub(super) fn note(&mut self, id: IoId, op: &IoOp) {
+        let (file, path, is_block_device) = match op {
+            IoOp::Open { file, path } | IoOp::Create { file, path, .. } => (file, path, false),
+            IoOp::OpenBlockDevice { file, path } => (file, path, true),
+            IoOp::Close { file } => {
+                self.open.remove(file);
+                return;
+            }
+            _ => return,
+        };
+        self.under_way.insert(id, (*file, Opened { path: path.clone(), is_block_device }));
+    }
+
+    /// Notes an answered operation; a successful open or create makes its file open.
+    pub(super) fn opened(&mut self, id: IoId, is_done: bool) {
+        if let Some((file, opened)) = self.under_way.remove(&id).filter(|_| is_done) {
+            self.open.insert(file, opened);
+        }
+    }
+
+    /// Forgets the files that a dead helper was opening.
+    pub(super) fn forget_opening(&mut self) {
+        self.under_way.clear();
+    }
+
+    /// The operations that reopen all files in a new helper. A file that cannot be reopened fails
+    /// all later operations on it.
+    pub(super) fn open_again(&self) -> impl Iterator<Item = (IoId, IoOp)> + use<'_> {
+        self.open.iter().zip(OWN..).map(|((&file, Opened { path, is_block_device }), number)| {
+            let path = path.clone();
+            let op = if *is_block_device {
+                IoOp::OpenBlockDevice { file, path }
+            } else {
+                IoOp::Open { file, path }
+            };
+            (IoId(number), op)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_back_off_grows_until_a_helper_lived_for_a_minute() {
+        let mut back_off = BackOff::default();
+        let at = |milliseconds| Instant::ZERO + Duration::from_millis(milliseconds);
+        let starts: Vec<u64> = (0..100_000).filter(|&now| back_off.is_over(at(now))).collect();
+        assert_eq!(starts[..5], [0, 100, 300, 700, 1_500]);
+        assert_eq!(starts.len() as u64, back_off.starts());
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] <= 30_000));
+        assert!(back_off.is_over(at(200_000)) && !back_off.is_over(at(200_099)));
+        assert!(back_off.is_over(at(200_100)));
+    }
+}

@@ -1,0 +1,257 @@
+//! A store's file, locked by one process. The lock is on the file itself, so neither another name
+//! of the file nor a removed folder lock lets a second process in. Nothing here reads the content.
+
+use crate::block_device::{is_block_device, length, open_block_device};
+use crate::io::IoError;
+use crate::open_file::FileKind;
+use crate::root::{Root, RootError, lock};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, StatVfsMountFlags, fstat, fstatvfs,
+    openat, statat,
+};
+use rustix::io::Errno;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+/// A file that this process alone has locked. The lock ends when this is dropped or the process
+/// ends.
+#[derive(Debug)]
+pub struct LockedFile {
+    descriptor: OwnedFd,
+    path: PathBuf,
+    size: u64,
+    kind: FileKind,
+}
+
+/// A block device that this process holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// The device number; no file system has it while the device is held.
+    pub number: u64,
+    /// Size in bytes at the opening.
+    pub bytes: u64,
+}
+
+/// A problem with a file in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFault {
+    /// The name is gone.
+    Gone(FileKind),
+    /// The name leads to another file.
+    Replaced(FileKind),
+    /// The file is shorter than before.
+    CutShort {
+        /// Current size in bytes.
+        found: u64,
+        /// Size at the opening in bytes.
+        expected: u64,
+        /// The kind of the file.
+        kind: FileKind,
+    },
+    /// The file system has become read-only.
+    ReadOnly,
+}
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const COST: &str = "what is stored there now is lost at the next start; restart foxy";
+        match self {
+            Self::Gone(kind) => {
+                let what = if *kind == FileKind::File { "file" } else { "link to the device" };
+                write!(f, "the {what} was removed, moved or unmounted while in use; {COST}")
+            }
+            Self::Replaced(FileKind::File) => {
+                write!(f, "another file was put in its kind while in use; {COST}")
+            }
+            Self::Replaced(FileKind::BlockDevice) => write!(
+                f,
+                "the link to the device does not lead there any more, another file was put in its kind while in use; {COST}"
+            ),
+            Self::CutShort { found, expected, kind } => {
+                let what = if *kind == FileKind::File { "file" } else { "device" };
+                write!(f, "the {what} was cut from {expected} to {found} bytes while in use; {COST}")
+            }
+            Self::ReadOnly => f.write_str(
+                "its file system has become read-only, so nothing new is stored; look at the disk and the system's log, \
+                 mount it for writing and restart foxy",
+            ),
+        }
+    }
+}
+
+impl Root {
+    /// Locks the file `name`, if it exists. Keeps `before`, the file locked earlier by that name,
+    /// if it is still the same file: it may have been created since.
+    ///
+    /// # Errors
+    /// [`RootError::InUse`] with the path, when another process has the file open by any name.
+    pub fn lock_file(
+        &self,
+        name: &str,
+        before: Option<LockedFile>,
+    ) -> Result<Option<LockedFile>, RootError> {
+        let path = self.path().join(name);
+        if let Some(held) = before {
+            // A store does not create its device, and releasing the lock would let other processes
+            // in.
+            if held.kind == FileKind::BlockDevice {
+                return Ok(Some(held));
+            }
+            if let Some(same) = held.status_at_name() {
+                return Ok(Some(LockedFile { size: size(&same), ..held }));
+            }
+        }
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = openat(self.directory(), name, flags, Mode::empty());
+        let opened = opened.and_then(|descriptor| Ok((fstat(&descriptor)?, descriptor)));
+        let Some((status, descriptor)) = opened.ok().filter(|(status, _)| is_file(status)) else {
+            return Ok(None);
+        };
+        match lock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                Ok(Some(LockedFile { descriptor, path, size: size(&status), kind: FileKind::File }))
+            }
+            Err(IoError::InUse) => Err(RootError::InUse(path)),
+            Err(error) => Err(RootError::Failed(path, error.to_string())),
+        }
+    }
+
+    /// Holds the block device at `name`, or the target of a link there, if it can be opened. While
+    /// it is held, the kernel grants no other exclusive open and mounts nothing from it.
+    ///
+    /// # Errors
+    /// [`RootError::DeviceInUse`] when the device is mounted, part of a volume, or held by another
+    /// process. [`RootError::NoMedium`] when the device has no bytes.
+    pub fn lock_block_device(&self, name: &str) -> Result<Option<LockedFile>, RootError> {
+        let path = self.path().join(name);
+        match open_block_device(self.directory(), name, OFlags::RDWR | OFlags::EXCL) {
+            Ok((descriptor, size)) => {
+                Ok(Some(LockedFile { descriptor, path, size, kind: FileKind::BlockDevice }))
+            }
+            Err(IoError::InUse) => Err(RootError::DeviceInUse(path)),
+            Err(IoError::NoMedium) => Err(RootError::NoMedium(path)),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+impl LockedFile {
+    /// The block device, if this is one.
+    #[must_use]
+    pub fn block_device(&self) -> Option<BlockDevice> {
+        let number = fstat(&self.descriptor).ok()?.st_rdev;
+        (self.kind == FileKind::BlockDevice).then_some(BlockDevice { number, bytes: self.size })
+    }
+
+    /// The status of the name, while it leads to this file.
+    fn status_at_name(&self) -> Option<Stat> {
+        let held = fstat(&self.descriptor).ok()?;
+        let named = self.named().ok()?;
+        let same = match self.kind {
+            FileKind::File => named.st_dev == held.st_dev && named.st_ino == held.st_ino,
+            FileKind::BlockDevice => is_block_device(&named) && named.st_rdev == held.st_rdev,
+        };
+        same.then_some(named)
+    }
+
+    fn named(&self) -> Result<Stat, Errno> {
+        let links = match self.kind {
+            FileKind::File => AtFlags::SYMLINK_NOFOLLOW,
+            FileKind::BlockDevice => AtFlags::empty(),
+        };
+        statat(CWD, &self.path, links)
+    }
+
+    /// Current size in bytes.
+    fn bytes(&self, status: &Stat) -> u64 {
+        match self.kind {
+            FileKind::File => size(status),
+            FileKind::BlockDevice => length(&self.descriptor).unwrap_or(0),
+        }
+    }
+
+    /// Whether the file can no longer be written. The file system that holds a device's name says
+    /// nothing of the device.
+    fn is_read_only(&self) -> bool {
+        let read_only = |flags: StatVfsMountFlags| flags.contains(StatVfsMountFlags::RDONLY);
+        self.kind == FileKind::File
+            && fstatvfs(&self.descriptor).is_ok_and(|system| read_only(system.f_flag))
+    }
+
+    /// Checks that the file still exists under its name, has not shrunk, and can be written.
+    #[must_use]
+    pub fn check(&self) -> Option<FileFault> {
+        let Some(status) = self.status_at_name() else {
+            let replaced = self.named().is_ok();
+            return Some(if replaced {
+                FileFault::Replaced(self.kind)
+            } else {
+                FileFault::Gone(self.kind)
+            });
+        };
+        let (found, expected) = (self.bytes(&status), self.size);
+        if found < expected {
+            return Some(FileFault::CutShort { found, expected, kind: self.kind });
+        }
+        self.is_read_only().then_some(FileFault::ReadOnly)
+    }
+}
+
+fn is_file(status: &Stat) -> bool {
+    FileType::from_raw_mode(status.st_mode) == FileType::RegularFile
+}
+
+fn size(status: &Stat) -> u64 {
+    u64::try_from(status.st_size).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::StorePath;
+    use crate::read_only::ReadOnlyFolder;
+
+    #[test]
+    fn a_locked_file_is_exclusive_under_every_name_and_without_the_folder_lock() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [one, other] =
+            ["one", "other"].map(|name| Root::open(&folder.path().join(name)).expect("new"));
+        let paths = ["one/store", "other/store"].map(|path| folder.path().join(path));
+        assert!(matches!(one.lock_file("store", None), Ok(None)), "there is none yet");
+        std::fs::write(&paths[0], [7; 90]).expect("written");
+        let held = one.lock_file("store", None).expect("free");
+        std::fs::hard_link(&paths[0], &paths[1]).expect("linked");
+        std::fs::remove_file(folder.path().join("other/foxy.lock")).expect("removed");
+        let looking = ReadOnlyFolder::open(&folder.path().join("other")).expect("no lock to ask");
+        assert_eq!(other.lock_file("store", None).err(), Some(RootError::InUse(paths[1].clone())));
+        assert_eq!(looking.file(&StorePath::new("store")).err(), Some(IoError::InUse));
+        let again = one.lock_file("store", held).expect("its own").expect("there");
+        drop(again);
+        assert!(looking.file(&StorePath::new("store")).is_ok());
+        assert!(matches!(other.lock_file("store", None), Ok(Some(_))));
+    }
+
+    #[test]
+    fn faults_of_a_file_in_use_are_found() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = Root::open(folder.path()).expect("opens");
+        let (path, away) = (folder.path().join("store"), folder.path().join("away"));
+        std::fs::write(&path, [7; 90]).expect("written");
+        let held = root.lock_file("store", None).expect("free").expect("there");
+        assert_eq!(held.check(), None);
+        std::fs::write(&path, [7; 30]).expect("written");
+        assert_eq!(
+            held.check(),
+            Some(FileFault::CutShort { found: 30, expected: 90, kind: FileKind::File })
+        );
+        std::fs::write(&path, [7; 91]).expect("written");
+        assert_eq!(held.check(), None, "it may grow");
+        std::fs::rename(&path, &away).expect("moved");
+        assert_eq!(held.check(), Some(FileFault::Gone(FileKind::File)));
+        std::fs::write(&path, [7; 90]).expect("written");
+        assert_eq!(held.check(), Some(FileFault::Replaced(FileKind::File)));
+        let held = root.lock_file("store", Some(held)).expect("free").expect("there");
+        assert_eq!(held.check(), None, "the new one is held now");
+    }
+}
