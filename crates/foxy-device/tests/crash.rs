@@ -1,5 +1,5 @@
-//! What a crash of a volatile memory device leaves: synced bytes and names always, the rest by the
-//! policy.
+//! The state of a volatile memory device after a crash: synced bytes and names always survive,
+//! others by the policy.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
@@ -51,7 +51,7 @@ fn after(device: &Memory, policy: CrashPolicy, seed: u64, name: &str) -> Option<
     device.content(&path(name))
 }
 
-/// A policy under which the outcome is an even draw.
+/// A policy with even odds.
 const EVEN: CrashPolicy = CrashPolicy { keep_write: 0.5, tear_write: 0.0, keep_name: 0.5 };
 
 /// The different outcomes of many crashes, sorted.

@@ -1,5 +1,5 @@
-//! The faulty device does what its plan says, the same for the same seed, and nothing when the plan
-//! is empty.
+//! The faulty device injects the faults of its plan, deterministically for a seed, and none when
+//! the plan is empty.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
@@ -15,7 +15,7 @@ fn path() -> StorePath {
     StorePath::new("a")
 }
 
-/// A device whose one file is full of ones, then goes wrong by `plan`.
+/// A device with one file full of ones, and faults by `plan` from then on.
 fn device(plan: FaultPlan, seed: u64) -> Faulty<Memory> {
     let mut device = Faulty::new(Memory::volatile(), FaultPlan::default(), seed);
     let operations = [
@@ -155,7 +155,7 @@ fn lost_and_misdirected_writes_claim_success() {
     assert!(astray > 0 && astray.is_multiple_of(512), "at {astray}");
 }
 
-/// A run with every fault, as text.
+/// The log of a run with every fault.
 fn conversation(seed: u64) -> Vec<String> {
     let plan = FaultPlan {
         errors: 0.05,

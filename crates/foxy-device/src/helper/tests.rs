@@ -1,5 +1,4 @@
-//! Tests of the helper device: what a dying helper costs, where submitting blocks, and messages
-//! that are none. What every device promises is tested elsewhere.
+//! Tests of the helper device: the death of a helper, blocking submissions, and invalid messages.
 
 use super::*;
 use crate::io::{FileId, StorePath};
@@ -21,7 +20,7 @@ fn reap_all(device: &mut Helper) -> Vec<IoDone> {
     done
 }
 
-/// A device in that folder whose first helper reads this many bytes and dies. The later ones serve.
+/// A device in `folder` whose first helper reads `bytes` bytes and dies. Later helpers serve.
 fn dying(bytes: usize, folder: &Path) -> Helper {
     let (mut first, folder) = (true, folder.to_owned());
     let start = move |mut socket: UnixStream| -> std::io::Result<Ending> {
@@ -101,7 +100,7 @@ fn a_new_helper_reopens_open_files_only() {
         assert_eq!(read(1), Err(IoError::NotOpen), "round {round}");
         assert_eq!(device.restarts(), round);
     }
-    // Its end of the last socket would keep that open.
+    // This end of the last socket would keep it open.
     drop(killed);
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the layout: nothing is given twice, and things lie where FFS puts them.
+//! Tests of the layout: no fragment is taken twice, and placement follows FFS.
 
 use super::layout::Extents;
 use super::layout::{DiskFull, Inode, Layout};
@@ -14,7 +14,7 @@ fn layout() -> Layout {
     Layout::new(&DiskProfile { cylinders: 160, ..DiskProfile::st15150w() })
 }
 
-/// Fails when two files share a fragment; gives how many are taken.
+/// Fails when two files share a fragment; returns the number of taken fragments.
 fn check_disjoint<'a>(files: impl Iterator<Item = &'a Extents>) -> u64 {
     let all: BTreeMap<u32, u32> =
         files.flat_map(Extents::all).map(|extent| (extent.start, extent.fragments)).collect();

@@ -1,5 +1,5 @@
-//! One suite for every device that keeps what it is given: the promises of `io::Device`, operation
-//! by operation, and random sequences on which all devices must agree.
+//! One suite for every device that keeps content: the promises of `io::Device`, operation by
+//! operation, and random sequences on which all devices must agree.
 
 mod subject;
 
@@ -192,7 +192,7 @@ fn a_reader_returns_the_files_content_or_nothing_on_any_thread() {
     assert_eq!(given > 0, can_read_without_waiting(), "this file system's files");
 }
 
-/// Whether the file system of temporary folders can say that a read would wait.
+/// Whether the file system of temporary folders supports reads that do not wait.
 fn can_read_without_waiting() -> bool {
     let mut file = tempfile::tempfile().expect("a temporary file");
     std::io::Write::write_all(&mut file, b"foxy").expect("room for four bytes");

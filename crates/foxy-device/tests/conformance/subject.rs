@@ -1,4 +1,4 @@
-//! The devices under test behind one handle that runs an operation to its end.
+//! The devices under test, behind a handle that runs an operation to its end.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -8,14 +8,14 @@ use foxy_device::{
 };
 use tempfile::TempDir;
 
-/// A device under test, with the folder it lives in.
+/// A device under test and its folder.
 pub struct Subject {
     pub name: &'static str,
     pub device: Box<dyn BlockingDevice>,
     pub folder: Option<TempDir>,
 }
 
-/// A device on a folder of its own; none where `make` finds that it cannot run here.
+/// A device on its own folder; none if `make` finds that it cannot run here.
 fn real<D: BlockingDevice + 'static>(
     name: &'static str,
     make: impl FnOnce(&Root) -> Option<D>,
@@ -34,8 +34,7 @@ fn modelled() -> impl BlockingDevice {
     Mechanical::new(DiskProfile::default(), 2, 1)
 }
 
-/// Its helper is a thread here, as far away as a process would be: nothing is shared but the
-/// socket.
+/// The helper is a thread here and shares only the socket, as a process would.
 fn helper(root: &Root, direct: DirectIo) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
@@ -47,7 +46,7 @@ fn helper(root: &Root, direct: DirectIo) -> Helper {
     Helper::new(3, start).expect("a socket and a thread")
 }
 
-/// Io_uring is left out where the kernel or a container's filter has none.
+/// io_uring is left out where the kernel or a container's filter forbids it.
 pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
@@ -80,7 +79,7 @@ impl Subject {
         done.pop().expect("one completion")
     }
 
-    /// Waits until so many are done; a device in virtual time is told the time it waits for.
+    /// Waits until `count` operations are done; moves the time of a device in virtual time.
     pub fn reap_until(&mut self, count: usize, done: &mut Vec<IoDone>) {
         while done.len() < count {
             let virtual_time = self.device.next_completion();
@@ -104,7 +103,7 @@ impl Subject {
         Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
     }
 
-    /// Without the lock that real folders have.
+    /// The listing without the lock file of real folders.
     pub fn listing(&mut self, path: StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
         match self.run(IoOp::List { path }).result? {
             IoOutput::Listing(entries) => {

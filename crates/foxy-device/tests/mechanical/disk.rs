@@ -1,4 +1,4 @@
-//! A modelled device that is driven one operation at a time, in its own time.
+//! A modelled device driven one operation at a time, in virtual time.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -9,7 +9,6 @@ use std::time::Duration;
 pub const FILE: FileId = FileId(0);
 pub const MIB: u64 = 1 << 20;
 
-/// A device driven one operation at a time, in its own time.
 pub struct Disk {
     pub device: Mechanical,
     pub now: Instant,
@@ -24,7 +23,7 @@ impl Disk {
         self.device.submit(IoId(0), op, self.now);
     }
 
-    /// Waits for all that was submitted, and gives the results in the order of their completion.
+    /// Finishes all submitted operations; returns the results in the order of completion.
     pub fn finish(&mut self) -> Vec<Result<IoOutput, IoError>> {
         let mut done = Vec::new();
         while let Some(at) = self.device.next_completion() {
@@ -35,7 +34,7 @@ impl Disk {
         done.into_iter().map(|done| done.result).collect()
     }
 
-    /// How long the operation takes.
+    /// The duration of an operation.
     pub fn time(&mut self, op: IoOp) -> Duration {
         let start = self.now;
         self.submit(op);
@@ -44,7 +43,7 @@ impl Disk {
         self.now.since(start)
     }
 
-    /// Writes back everything, and forgets the time it took.
+    /// Writes everything back and moves time past it.
     pub fn settle(&mut self) {
         self.now = self.device.settle(self.now);
     }

@@ -1,4 +1,4 @@
-//! The modelled disks: calibrated times (R3), names and disks side by side, and the same content as
+//! The modelled disks: calibrated times (R3), names, parallel disks, and the same content as
 //! memory.
 
 mod disk;

@@ -1,12 +1,11 @@
-//! What it takes to find a name: a directory is read from front to back, unless the name is known.
+//! The cost of finding a name: a directory is read from front to back, unless the name is cached.
 
 use crate::disk::{Disk, FILE, create, directory, open};
 use foxy_device::mechanical::MetadataMode;
 use foxy_device::{DiskProfile, FileId, IoOp, StorePath};
 use std::time::Duration;
 
-/// A disk that is not waited for where its blocks are in memory, and a processor that looks at a
-/// name in a microsecond.
+/// A disk without waits for cached blocks, and a processor that takes a microsecond for each name.
 fn profile() -> DiskProfile {
     let mut profile = DiskProfile::st15150w();
     profile.system.metadata = MetadataMode::Asynchronous;
@@ -15,7 +14,7 @@ fn profile() -> DiskProfile {
     profile
 }
 
-/// A disk with that many files in the directory `d`, at rest.
+/// A disk at rest with this many files in the directory `d`.
 fn filled(profile: DiskProfile, files: u32) -> Disk {
     let mut disk = Disk::new(profile, 1, 1);
     disk.time(directory("d"));

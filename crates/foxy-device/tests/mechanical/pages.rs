@@ -1,5 +1,5 @@
-//! Pages between the page cache and the disk: reads before writes (R24), what is found in memory,
-//! writes that wait.
+//! Pages between the page cache and the disk: reads before writes (R24), cache hits, delayed
+//! writes.
 
 use crate::disk::{Disk, FILE, MIB, create, open, read, write};
 use foxy_base::{Instant, Random};
@@ -8,8 +8,7 @@ use std::time::Duration;
 
 #[test]
 fn writes_of_parts_of_pages_read_first_and_whole_pages_do_not() {
-    /// Offset and length of a write into a file that fills its places, and how many pages are read
-    /// for it.
+    /// Offset and length of a write into a preallocated file, and the number of pages read for it.
     const CASES: [(u64, usize, u64); 8] = [
         (0, 8192, 0),
         (8192, 16_384, 0),
