@@ -1,35 +1,34 @@
-//! `foxy check FILE`: says whether a configuration file is sound, and what would be in force.
+//! `foxy check FILE`: checks a configuration file, and prints the settings it gives.
 
 use crate::failure::Failure;
-use crate::settings::{self, docs, machine::Machine};
+use crate::settings::{self, docs, machine::Machine, schema};
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 
-/// Its arguments.
 pub fn command() -> Command {
+    let print =
+        |name: &'static str, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("check")
-        .about("Say whether a configuration file is sound, and print the settings it gives")
+        .about("Check a configuration file, and print the settings it gives")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .required_unless_present("print-docs")
+                .required_unless_present_any(["print-docs", "print-schema"])
                 .help("The TOML file to check"),
         )
-        .arg(
-            Arg::new("print-docs")
-                .long("print-docs")
-                .action(ArgAction::SetTrue)
-                .hide(true)
-                .help("Print docs/configuration.md"),
-        )
+        .arg(print("print-schema", "Print a JSON Schema of the file, for editors"))
+        .arg(print("print-docs", "Print docs/configuration.md").hide(true))
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if matches.get_flag("print-docs") {
         terminal::print(docs::markdown().trim_end());
+        return Ok(());
+    }
+    if matches.get_flag("print-schema") {
+        terminal::print(&schema::text());
         return Ok(());
     }
     let file = matches.get_one::<PathBuf>("file").map(PathBuf::as_path);

@@ -1,6 +1,6 @@
 //! `docs/configuration.md`, made from the table of settings.
 
-use super::kind::{Area, Kind, Preset, Setting};
+use super::kind::{Area, Kind, Notation, Preset, Setting};
 use super::rows;
 use super::units::show_duration;
 use super::values::exact;
@@ -11,18 +11,18 @@ const OPENING: &str = "\
 table. -->
 # Configuration
 
-foxy needs no configuration. What you set is taken from the command line first, then from a TOML \
-file, then from the defaults below. The file is the one `--config` names; without that flag \
-`$XDG_CONFIG_HOME/foxy/foxy.toml` (usually `~/.config/foxy/foxy.toml`) if there is one, else \
-`/etc/foxy/foxy.toml` if there is one.
+foxy needs no configuration. The command line overrides a TOML file, and the file overrides these \
+defaults. `--config` names the file; without it foxy reads `$XDG_CONFIG_HOME/foxy/foxy.toml` \
+(usually `~/.config/foxy/foxy.toml`), else `/etc/foxy/foxy.toml`, if it exists.
 
-`foxy check FILE` says whether a file is sound and prints every setting that would be in force. A \
-setting that does not exist is refused, not ignored.
+`foxy check FILE` checks a file and prints every setting in force. Unknown settings are refused. \
+`foxy check --print-schema` prints a JSON Schema of the file, for editors.
 
 ```toml
 listen = \"0.0.0.0:3128\"
 store = [\"/disk1/foxy\", \"/disk2/foxy\"]
 size = \"200G\"
+connect-ports = 443
 allow-destination = [\"10.0.0.0/8\"]
 
 [timeouts]
@@ -30,13 +30,12 @@ connect = \"5s\"
 ```
 
 Sizes are `512M`, `10G`, `2TiB`; units are binary. Times are `500ms`, `30s`, `5m`, `2h`, `1d`. \
-Lists can be given as one value or as an array in the file, and by repeating the flag on the \
-command line.
+A list is one value or an array in the file; its flag can be repeated. `[timeouts]` holds the \
+settings named `timeouts.NAME`; other tables work alike.
 ";
 
 const COLUMNS: usize = 100;
 
-/// The whole document.
 pub fn markdown() -> String {
     let mut text = OPENING.to_owned();
     for area in Area::ALL {
@@ -48,7 +47,7 @@ pub fn markdown() -> String {
     wrapped(&text)
 }
 
-/// The text with lines of at most [`COLUMNS`] columns, where a space allows it. Code stays as it is.
+/// Wraps the text at [`COLUMNS`] columns where a space allows it. Code stays as it is.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut in_code = false;
@@ -87,34 +86,23 @@ fn chapter(text: &mut String, setting: &Setting) -> std::fmt::Result {
         text.push('\n');
     }
     if let Some(flag) = setting.flag {
-        let repeats = if setting.kind.is_list() { ", repeatable" } else { "" };
-        writeln!(text, "- Flag: `--{flag} {}`{repeats}", setting.kind.placeholder())?;
+        let Notation { placeholder, is_list, .. } = setting.kind.notation();
+        let repeats = if is_list { " (repeatable)" } else { "" };
+        write!(text, "`--{flag} {placeholder}`{repeats}. ")?;
     }
-    writeln!(text, "- File: `{}`", in_file(setting))?;
     if let Some(bounds) = bounds(&setting.kind) {
-        writeln!(text, "- Bounds: {bounds}")?;
+        write!(text, "Bounds: {bounds}. ")?;
     }
     match setting.default {
         Preset::Fixed(texts) if !texts.is_empty() => {
-            writeln!(text, "- Default: `{}`", setting.default)
+            writeln!(text, "Default: `{}`.", setting.default)
         }
-        _ => writeln!(text, "- Default: {}", setting.default),
+        _ => writeln!(text, "Default: {}.", setting.default),
     }
 }
 
-fn in_file(setting: &Setting) -> String {
-    let example = setting.kind.example();
-    let first = example.split(" or ").next().unwrap_or(&example);
-    let first = first.split("\", ").next().unwrap_or(first);
-    let closed =
-        if first.matches('"').count() % 2 == 1 { format!("{first}\"") } else { first.to_owned() };
-    match setting.key.split_once('.') {
-        Some((table, name)) => format!("{name} = {closed}` in `[{table}]"),
-        None => format!("{} = {closed}", setting.key),
-    }
-}
-
-fn bounds(kind: &Kind) -> Option<String> {
+/// The bounds of a kind, as people write them.
+pub fn bounds(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Size { at_least, at_most, .. } => {
             Some(format!("{} to {}", exact(*at_least), exact(*at_most)))

@@ -1,18 +1,17 @@
-//! From the text of a TOML file to settings as written. Every mistake is reported with its place,
-//! not only the first.
+//! Reads settings from a TOML file. Every mistake is reported with its place.
 
 use super::complaint::{Complaint, Complaints, LinePlace, Source, nearest};
-use super::kind::Setting;
-use super::parse;
+use super::kind::{Kind, Notation, Setting};
 use super::rows;
 use super::rows::Written;
+use super::text::{self, quoted};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reads a whole file's text; `path` is only for messages.
+/// Reads the text of a file; `path` is only for messages.
 pub fn read(path: &Path, content: &str, written: &mut Written) -> Result<(), Complaints> {
     let mut reader = Reader { path, content, written, complaints: Vec::new() };
     let (document, errors) = DeTable::parse_recoverable(content);
@@ -74,7 +73,7 @@ impl Reader<'_> {
             Err(message) => return self.complain(value.span(), message),
         };
         let texts: Vec<&OsStr> = texts.iter().map(OsStr::new).collect();
-        match parse::put(&setting.kind, &texts, self.written) {
+        match text::put(&setting.kind, &texts, self.written) {
             Ok(()) => {
                 let source = self.source(key);
                 self.written.sources.insert(setting.key, source);
@@ -93,7 +92,7 @@ fn unknown(name: &str) -> String {
 
 fn texts(setting: &Setting, value: &DeValue<'_>) -> Result<Vec<String>, String> {
     match value {
-        DeValue::Array(values) if setting.kind.is_list() => {
+        DeValue::Array(values) if setting.kind.notation().is_list => {
             values.iter().map(|value| text(setting, value.get_ref())).collect()
         }
         value => Ok(vec![text(setting, value)?]),
@@ -101,21 +100,21 @@ fn texts(setting: &Setting, value: &DeValue<'_>) -> Result<Vec<String>, String> 
 }
 
 fn text(setting: &Setting, value: &DeValue<'_>) -> Result<String, String> {
-    let number = setting.kind.is_number();
+    let Notation { is_number, example, .. } = setting.kind.notation();
     match value {
-        DeValue::Integer(integer) if number || setting.kind.takes_plain_bytes() => {
+        DeValue::Integer(integer) if is_number || matches!(setting.kind, Kind::Size { .. }) => {
             let digits = integer.as_str().replace('_', "");
             i64::from_str_radix(&digits, integer.radix())
                 .map(|value| value.to_string())
                 .map_err(|_| format!("{} is more than can be counted", integer.as_str()))
         }
-        DeValue::String(text) if !number => Ok(text.to_string()),
+        DeValue::String(text) if !is_number => Ok(text.to_string()),
         other => Err(format!(
             "`{}` takes {}, not {}; write {}",
             setting.key,
-            if number { "a whole number" } else { "a text" },
+            if is_number { "a whole number" } else { "a text" },
             article(other.type_str()),
-            setting.kind.example(),
+            if is_number { example.to_owned() } else { quoted(&example) },
         )),
     }
 }
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_setting_is_refused_with_its_place_and_the_nearest_name() {
+    fn an_unknown_setting_is_refused_with_the_nearest_name() {
         assert_eq!(
             complaints("\nsise = \"10G\"\n"),
             "foxy.toml:2:1: there is no setting `sise`; did you mean `size`?\n  |\n2 | sise = \"10G\"\n  | ^^^^"
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_reported_in_the_order_of_the_file() {
+    fn every_mistake_is_reported_in_file_order() {
         let all = complaints("workers = 0\nsize = \"5 parsecs\"\nlisten = \"here\"\n");
         let lines: Vec<_> = all.lines().filter(|line| line.starts_with("foxy.toml")).collect();
         assert_eq!(lines.len(), 3);

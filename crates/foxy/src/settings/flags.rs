@@ -1,10 +1,10 @@
-//! Settings on the command line: clap arguments made from the table, and back.
+//! Settings on the command line: makes clap arguments from the table, and reads their values.
 
 use super::complaint::{Complaint, Complaints, Source};
-use super::kind::Setting;
-use super::parse;
+use super::kind::{Notation, Setting};
 use super::rows;
 use super::rows::Written;
+use super::text;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 
@@ -13,20 +13,19 @@ pub fn add_to(command: Command) -> Command {
     flagged().fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
 }
 
-/// Adds the flags of these settings alone.
+/// Adds the flags of the settings with these keys.
 pub fn add_some(command: Command, keys: &[&str]) -> Command {
     let wanted = flagged().filter(|(_, setting)| keys.contains(&setting.key));
     wanted.fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
 }
 
-/// Takes the flags that were given.
 pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     for (flag, setting) in flagged() {
-        // A command may have some of the flags only.
+        // A command may have only some of the flags.
         let Ok(Some(values)) = matches.try_get_many::<OsString>(flag) else { continue };
         let texts: Vec<&OsStr> = values.map(OsString::as_os_str).collect();
-        match parse::put(&setting.kind, &texts, written) {
+        match text::put(&setting.kind, &texts, written) {
             Ok(()) => {
                 written.sources.insert(setting.key, Source::Flag(flag));
             }
@@ -43,14 +42,15 @@ fn flagged() -> impl Iterator<Item = (&'static str, &'static Setting)> {
 }
 
 fn argument(flag: &'static str, setting: &'static Setting) -> Arg {
-    let repeats = if setting.kind.is_list() { "; can be repeated" } else { "" };
+    let Notation { placeholder, is_list, .. } = setting.kind.notation();
+    let repeats = if is_list { "; can be repeated" } else { "" };
     let words: Vec<_> = setting.kind.words().iter().map(|(word, _)| *word).collect();
     let words = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
     Arg::new(flag)
         .long(flag)
-        .value_name(setting.kind.placeholder())
+        .value_name(placeholder)
         .value_parser(clap::value_parser!(OsString))
-        .action(if setting.kind.is_list() { ArgAction::Append } else { ArgAction::Set })
+        .action(if is_list { ArgAction::Append } else { ArgAction::Set })
         .help_heading(setting.area.heading())
         .help(format!("{}{words}{repeats} [default: {}]", setting.summary(), setting.default))
 }

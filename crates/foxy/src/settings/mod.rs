@@ -1,19 +1,18 @@
-//! Settings: one table, read from flags and a TOML file as written, then resolved into what is in
-//! force.
+//! Settings: one table of rows. Flags and a TOML file are read as written, then resolved into the
+//! settings in force.
 
 pub mod complaint;
-mod contradictions;
 pub mod docs;
 mod file;
 pub mod flags;
 pub mod kind;
 pub mod machine;
-mod parse;
 pub mod resolve;
 pub mod rows;
-mod show;
+pub mod schema;
 mod squid;
 pub mod store_choice;
+mod text;
 pub mod units;
 pub mod values;
 
@@ -23,17 +22,15 @@ pub use rows::Settings;
 use rows::Written;
 use std::path::{Path, PathBuf};
 
-/// Settings in force, and where they came from.
+/// Settings in force, and their sources.
 pub struct Loaded {
-    /// The settings.
     pub settings: Settings,
-    /// The file that was read, if any.
     pub file: Option<PathBuf>,
     written: Written,
 }
 
 impl Loaded {
-    /// All settings as a TOML file that would give the same, each with where it comes from.
+    /// Prints all settings as a TOML file that gives the same settings, each with its source.
     pub fn show(&mut self) -> String {
         let mut lines = Vec::new();
         let mut table = "";
@@ -47,7 +44,7 @@ impl Loaded {
             }
             let source = self.written.sources.get(setting.key);
             let source = source.map_or_else(|| "default".to_owned(), ToString::to_string);
-            lines.push(match show::value(&setting.kind, &mut self.written) {
+            lines.push(match text::show(&setting.kind, &mut self.written) {
                 Some(value) => format!("{:<54} # {source}", format!("{name} = {value}")),
                 None => format!("# {name}: {}", setting.default),
             });
@@ -56,10 +53,8 @@ impl Loaded {
     }
 }
 
-/// Reads the file and the flags and fills in defaults. Every mistake in either is reported.
-///
-/// `named` is the file of `--config`, which must exist; without it the machine's usual places are
-/// tried.
+/// Reads the file and the flags, and fills in defaults. Reports every mistake in either. `named` is
+/// the file of `--config`, which must exist; without it the machine's usual places are tried.
 pub fn load(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,
@@ -108,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_goes_before_the_file_and_the_file_before_the_default() {
+    fn a_flag_overrides_the_file_and_the_file_the_default() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("foxy.toml");
         std::fs::write(&path, "size = \"32M\"\nmemory = \"2M\"\n").expect("written");
@@ -124,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_a_file_that_gives_the_same_settings() {
+    fn the_shown_settings_are_a_file_that_gives_the_same() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("foxy.toml");
         let machine = Machine { cores: 2, cache_folder: "/c".into(), ..Machine::default() };
@@ -144,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_must_exist_but_the_usual_ones_need_not() {
+    fn only_a_named_file_must_exist() {
         let missing = Path::new("/nonexistent/foxy.toml");
         let machine = Machine { config_files: vec![missing.into()], ..Machine::default() };
         assert!(load(None, None, &machine).is_ok());

@@ -1,73 +1,204 @@
-//! From settings as written to settings in force: fills in defaults, and judges what several
-//! settings say together. Pure: what depends on the machine comes in as [`Machine`].
+//! Settings in force, from settings as written: fills in defaults, and finds settings that contradict
+//! each other. Pure: facts about the machine come in as [`Machine`].
 
-use super::complaint::Complaints;
-use super::contradictions;
+use super::complaint::{Complaint, Complaints};
 use super::kind::Preset;
 use super::machine::Machine;
-use super::parse;
 use super::rows::{self, DiskCache, Settings, Written};
 use super::store_choice::StoreChoice;
+use super::text;
 use foxy_base::ByteSize;
+use foxy_schemes::{SCHEMES, SchemeName};
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
-/// By default, this part of the memory the process may use keeps responses ...
+const MAX_STORES: usize = 64;
+/// Part of the process's memory that keeps responses by default, and its bounds.
 const MEMORY_PART: u64 = 8;
-/// ... but at most this much, and at least this.
-const MEMORY_RANGE: (ByteSize, ByteSize) = (ByteSize(16 << 20), ByteSize(1 << 30));
-/// What is assumed of a machine that does not tell its memory.
-const MEMORY_UNKNOWN: ByteSize = ByteSize(1 << 30);
-/// By default, this part of the free disk becomes a new store ...
+const MIN_MEMORY: ByteSize = ByteSize(16 << 20);
+const MAX_MEMORY: ByteSize = ByteSize(1 << 30);
+/// Assumed memory of a machine that does not tell it.
+const UNKNOWN_MEMORY: ByteSize = ByteSize(1 << 30);
+/// Part of the free disk that becomes a new store by default, and its bound.
 const DISK_PART: u64 = 10;
-/// ... but at most this much.
-const DISK_AT_MOST: ByteSize = ByteSize(10 << 30);
+const MAX_NEW_STORE_BYTES: u64 = 10 << 30;
 
 /// Gives every setting that is not written its default.
 pub fn complete(written: &mut Written, machine: &Machine) {
     for setting in rows::all() {
         let Preset::Fixed(texts) = setting.default else { continue };
-        if super::show::value(&setting.kind, written).is_none() {
+        if text::show(&setting.kind, written).is_none() {
             let texts: Vec<&OsStr> = texts.iter().map(OsStr::new).collect();
-            parse::put(&setting.kind, &texts, written)
+            text::put(&setting.kind, &texts, written)
                 .expect("the table's defaults are sound; a test reads them");
         }
     }
     written.network.workers.get_or_insert(machine.cores);
     let connections = written.limits.connections.expect("the loop above has set the default");
-    written.limits.connections_per_client.get_or_insert(share(connections));
+    written.limits.connections_per_client.get_or_insert(connections - connections / 4);
     if written.disk.cache_dir.as_ref().is_none_or(Vec::is_empty) {
         let plain = || vec![StoreChoice::plain(machine.cache_folder.clone())];
         written.disk.store.get_or_insert_with(plain);
     }
     written.memory.size.get_or_insert_with(|| memory(machine.memory));
     let disk = DiskCache::of(&written.disk);
-    let asks = |store: &StoreChoice| store.scheme.unwrap_or(disk.scheme).row().takes_policy();
-    if !written.sources.contains_key("policy") && !disk.stores().any(asks) {
+    if !written.sources.contains_key("policy") && !uses_policy(&disk) {
         written.disk.policy = None;
     }
 }
 
 fn memory(available: Option<ByteSize>) -> ByteSize {
-    let available = available.unwrap_or(MEMORY_UNKNOWN);
-    ByteSize(available.0 / MEMORY_PART).clamp(MEMORY_RANGE.0, MEMORY_RANGE.1)
+    let available = available.unwrap_or(UNKNOWN_MEMORY);
+    ByteSize(available.0 / MEMORY_PART).clamp(MIN_MEMORY, MAX_MEMORY)
 }
 
 /// The size of a new store on a disk with `free` bytes, in whole mebibytes.
 pub fn new_store_size(free: ByteSize) -> ByteSize {
-    let mebibytes = (free.0 / DISK_PART).min(DISK_AT_MOST.0) >> 20;
+    let mebibytes = (free.0 / DISK_PART).min(MAX_NEW_STORE_BYTES) >> 20;
     ByteSize(mebibytes << 20)
 }
 
-/// Makes settings of a completed [`Written`], or says what does not go together.
+/// Makes settings of a completed [`Written`], or reports every contradiction, each with the place
+/// of one of its sides.
 pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     let settings = Settings::of(written);
-    let complaints = contradictions::find(&settings, written);
+    let mut complaints = Vec::new();
+    complaints.extend(listen_and_admin(&settings, written));
+    complaints.extend(stores(&settings, written));
+    complaints.extend(client_tls(&settings, written));
+    complaints.extend(interception(&settings, written));
+    complaints.extend(too_large(&settings, written));
+    complaints.extend(unused_policy(&settings, written));
     if complaints.is_empty() { Ok(settings) } else { Err(Complaints(complaints)) }
 }
 
-/// The share of one client in all connections, where no share is written.
-const fn share(connections: usize) -> usize {
-    connections - connections / 4
+fn complaint(written: &Written, key: &str, message: String) -> Complaint {
+    Complaint { message, source: written.sources.get(key).cloned() }
+}
+
+fn listen_and_admin(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let address = settings.network.listen;
+    if address.port() == 0 || settings.network.admin != Some(address) {
+        return None;
+    }
+    let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
+    let text = format!("`listen` and `admin` are both {address}; give one another port");
+    Some(complaint(written, key, text))
+}
+
+/// The key that names the stores.
+fn stores_key(written: &Written) -> &'static str {
+    if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" }
+}
+
+fn stores(settings: &Settings, written: &Written) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    let folders: Vec<_> = settings.disk.stores().map(|store| store.folder.clone()).collect();
+    let key = stores_key(written);
+    if let Some(twice) = repeated(&folders) {
+        let text = format!("{} is named twice; name each store's folder once", twice.display());
+        complaints.push(complaint(written, key, text));
+    }
+    if folders.len() > MAX_STORES {
+        let text = format!("{} stores are too many; name at most {MAX_STORES}", folders.len());
+        complaints.push(complaint(written, key, text));
+    }
+    if let (Some(size), Some(limit)) = (settings.disk.size, settings.disk.object_limit)
+        && limit > size
+    {
+        let text = format!("{limit} is more than the store's size of {size}; make it smaller");
+        complaints.push(complaint(written, "object-limit", text));
+    }
+    complaints
+}
+
+fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let certificates = settings.network.tls_certificate.len();
+    let keys = settings.network.tls_key.len();
+    if certificates != keys {
+        let key = if certificates > keys { "tls-certificate" } else { "tls-key" };
+        let text = format!(
+            "{certificates} × `tls-certificate` and {keys} × `tls-key`; give each certificate its \
+             key"
+        );
+        return Some(complaint(written, key, text));
+    }
+    let address = settings.network.listen_tls?;
+    if certificates == 0 {
+        let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`";
+        return Some(complaint(written, "listen-tls", text.into()));
+    }
+    let is_taken = address == settings.network.listen || Some(address) == settings.network.admin;
+    let text =
+        || format!("`listen-tls` is {address}, as `listen` or `admin` is; give it another port");
+    (is_taken && address.port() != 0).then(|| complaint(written, "listen-tls", text()))
+}
+
+fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let has_authority = settings.access.intercept_ca.is_some();
+    let has_hosts = !settings.access.intercept_hosts.is_empty();
+    let (key, text) = match (has_authority, has_hosts, settings.network.origin.is_some()) {
+        (true, false, _) => {
+            ("intercept-ca", "`intercept-ca` does nothing without `intercept-hosts`; list them")
+        }
+        (false, true, _) => (
+            "intercept-hosts",
+            "`intercept-hosts` needs a certificate authority; make one with `foxy ca init` and \
+             name its folder in `intercept-ca`",
+        ),
+        (true, true, true) => (
+            "intercept-hosts",
+            "a reverse proxy (`origin`) takes no CONNECT, so it cannot intercept any; leave one of \
+             them out",
+        ),
+        _ => return None,
+    };
+    Some(complaint(written, key, text.into()))
+}
+
+/// Stores of more bytes than their scheme can use.
+fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
+    let judge = |store: &StoreChoice| {
+        let scheme = scheme_of(&settings.disk, store);
+        let most = ByteSize(scheme.row().most_bytes());
+        let size = store.size.or(settings.disk.size).filter(|&size| size > most)?;
+        let key = if store.size.is_some() { stores_key(written) } else { "size" };
+        let folder = store.folder.display();
+        let message = format!(
+            "{folder}: a store of {scheme} can use {most} at most, not {size}; make it smaller"
+        );
+        Some(complaint(written, key, message))
+    };
+    settings.disk.stores().filter_map(judge).collect()
+}
+
+/// A policy that was given and that no store uses.
+fn unused_policy(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let scheme = scheme_of(&settings.disk, settings.disk.stores().next()?);
+    if !written.sources.contains_key("policy") || uses_policy(&settings.disk) {
+        return None;
+    }
+    let users: Vec<_> =
+        SCHEMES.iter().filter(|row| row.takes_policy()).map(|row| row.text).collect();
+    let message = format!(
+        "the scheme {scheme} has an order of its own; leave `policy` out, or use one of the \
+         schemes {}",
+        users.join(", ")
+    );
+    Some(complaint(written, "policy", message))
+}
+
+fn uses_policy(disk: &DiskCache) -> bool {
+    disk.stores().any(|store| scheme_of(disk, store).row().takes_policy())
+}
+
+fn scheme_of(disk: &DiskCache, store: &StoreChoice) -> SchemeName {
+    store.scheme.unwrap_or(disk.scheme)
+}
+
+fn repeated(folders: &[PathBuf]) -> Option<&PathBuf> {
+    let mut numbered = folders.iter().enumerate();
+    numbered.find(|(index, folder)| folders[..*index].contains(folder)).map(|(_, folder)| folder)
 }
 
 #[cfg(test)]

@@ -1,32 +1,49 @@
-//! Values of settings that are more than a number or a word.
+//! Types of values of settings that are more than a number or a word.
 
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Scheme;
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 
-/// Where lines are written.
+/// The output of log lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Nowhere.
     Off,
-    /// To standard output.
     Standard,
-    /// Appended to a file.
+    /// Lines are appended.
     File(PathBuf),
 }
 
-/// An origin server's address.
+impl Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Standard => f.write_str("-"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginUrl {
-    /// What is spoken with it.
     pub scheme: Scheme,
     /// Name or address, without brackets.
     pub host: String,
-    /// Port.
     pub port: u16,
 }
 
-/// A size in its largest whole unit, so that reading it back gives the same number.
+impl Display for OriginUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.scheme.as_str();
+        if self.host.contains(':') {
+            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{scheme}://{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// Writes a size in its largest whole unit, so that reading it gives the same number.
 pub fn exact(size: ByteSize) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits = units.iter().find(|(shift, _)| size.0 != 0 && size.0.trailing_zeros() >= *shift);

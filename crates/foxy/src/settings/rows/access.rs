@@ -6,7 +6,6 @@ use foxy_proxy::upstream::Cidr;
 use std::path::PathBuf;
 
 settings! {
-    /// Relayed destinations, tunnels, purges and interception.
     struct Access, written as WrittenAccess in access, chapter Access;
 
     allow_destination: given Vec<Cidr> {
@@ -14,12 +13,12 @@ settings! {
         flag: "allow-destination",
         kind: Kind::Networks;
         default: Preset::Fixed(&[]),
-        doc: "Networks that may be relayed to although they are loopback, link-local, private or \
-              otherwise not public. \
-              Blocks kept for documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20) are dialled as public ones are. \
-              The address that is dialled decides, not the name that was asked for. \
-              Public addresses are allowed, but for those that this machine has itself. \
-              An address that a router translates to this machine is not known to be its own.",
+        doc: "Networks that foxy may relay to although they are loopback, link-local, private or \
+              otherwise not public. The dialled address decides, not the name. Public addresses \
+              are \
+              allowed, except this machine's own; foxy does not recognise an address that a router \
+              translates to this machine. Blocks kept for documentation (192.0.2.0/24, \
+              198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20) count as public.",
     }
 
     admin_token_file: optional PathBuf {
@@ -27,14 +26,12 @@ settings! {
         flag: "admin-token-file",
         kind: Kind::File;
         default: Preset::Nothing(
-        "whoever can connect to `admin` from this machine may purge and explain",
-    ),
-        doc: "A file with the word that `/purge` and `/explain` must be sent as `Authorization: \
-              Bearer WORD`. \
-          A PURGE to the proxy may carry it as `Proxy-Authorization` or `Authorization` instead of coming from an \
-          address in `purge-from`. The file is read at start-up. \
-          foxy does not start where every user may read the file or others may change it: run \
-          `chmod 600` on the file.",
+            "whoever can connect to `admin` from this machine may purge and explain",
+        ),
+        doc: "File with the word that `/purge` and `/explain` require as `Authorization: Bearer \
+              WORD`. A PURGE to the proxy may carry it as `Proxy-Authorization` or `Authorization` \
+              instead of coming from `purge-from`. foxy reads the file at start-up, and does not \
+              start if every user may read it or others may change it; run `chmod 600`.",
     }
 
     purge_from: given Vec<Cidr> {
@@ -42,9 +39,8 @@ settings! {
         flag: "purge-from",
         kind: Kind::Networks;
         default: Preset::Fixed(&[]),
-        doc: "Networks whose clients may send PURGE to the proxy without a token. \
-          Loopback is not among them by itself: behind another proxy on the same machine every \
-          client comes from there.",
+        doc: "Networks whose clients may send PURGE to the proxy without a token. Loopback is not \
+              included: behind another proxy on this machine every client comes from there.",
     }
 
     connect_ports: given Vec<u16> {
@@ -59,11 +55,11 @@ settings! {
         key: "intercept-ca",
         flag: "intercept-ca",
         kind: Kind::Folder;
-        default: Preset::Nothing("every CONNECT is carried unseen"),
-        doc: "The folder of the certificate authority that signs for `intercept-hosts`, as `foxy \
-              ca init` makes it. \
-          Clients must trust it; `foxy ca show` says how. foxy does not start when others may read its key, when it has expired, \
-          or when it may not vouch for a host of the list. It is read once, at start-up.",
+        default: Preset::Nothing("every CONNECT is tunnelled"),
+        doc: "Folder of the certificate authority that signs for `intercept-hosts`; `foxy ca init` \
+              makes it. Clients must trust it; `foxy ca show` says how. foxy reads it at start-up, \
+              and does not start if others may read its key, if it has expired, or if it may not \
+              vouch for a listed host.",
     }
 
     intercept_hosts: given Vec<HostPattern> {
@@ -71,10 +67,12 @@ settings! {
         flag: "intercept-host",
         kind: Kind::Hosts;
         default: Preset::Fixed(&[]),
-        doc: "Hosts whose HTTPS is cached for clients that reach them with CONNECT. \
-          `example.org` means this name and all below it, `*.example.org` only those below, `192.0.2.0/24` addresses. \
-          foxy ends the client's TLS itself, with a certificate that `intercept-ca` signed, and verifies the origin server's as always. \
-          CONNECT to any other host, or over `listen-tls` or HTTP/2, is carried unseen; one to a \
-          listed host that is not followed by TLS is closed.",
+        doc: "Hosts whose HTTPS foxy caches for clients that use CONNECT. `example.org` means this \
+              name and all names below it, `*.example.org` only the names below, `192.0.2.0/24` \
+              addresses. foxy ends the client's TLS with a certificate signed by `intercept-ca`, \
+              and \
+              verifies the origin server's as always. Other hosts, and CONNECT over `listen-tls` \
+              or \
+              HTTP/2, are tunnelled. A CONNECT to a listed host is closed if no TLS follows.",
     }
 }

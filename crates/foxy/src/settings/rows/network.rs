@@ -1,6 +1,6 @@
 //! Settings of the chapter "Addresses and threads".
 
-use super::super::kind::{Area, Kind, Preset, Setting, choice, count};
+use super::super::kind::{Area, Kind, Preset, Setting};
 use super::super::values::OriginUrl;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 settings! {
-    /// Addresses and threads.
     struct Network, written as WrittenNetwork in network, chapter Network;
 
     listen: given SocketAddr {
@@ -16,8 +15,9 @@ settings! {
         flag: "listen",
         kind: Kind::Address;
         default: Preset::Fixed(&["127.0.0.1:3128"]),
-        doc: "Where clients connect. Port 0 lets the system choose one, and the start-up message \
-              names it.",
+        doc: "Address where clients connect. With port 0 the system chooses a port, and the \
+        start-up \
+              message names it.",
     }
 
     listen_tls: given Option<SocketAddr> {
@@ -25,8 +25,7 @@ settings! {
         flag: "listen-tls",
         kind: Kind::AddressOrOff;
         default: Preset::Fixed(&["off"]),
-        doc: "Where clients connect over TLS, besides `listen`, or `off`. \
-          TLS 1.2 and 1.3 are spoken there, with the certificates of `tls-certificate`.",
+        doc: "Address where clients connect over TLS 1.2 or 1.3, besides `listen`.",
     }
 
     tls_certificate: given Vec<PathBuf> {
@@ -34,10 +33,10 @@ settings! {
         flag: "tls-certificate",
         kind: Kind::Files;
         default: Preset::Fixed(&[]),
-        doc: "Files for `listen-tls`, each with a certificate in PEM and after it those between \
-              it and its authority. \
-          A client gets the first one that is for the name it asks for, else the first one of all. \
-          SIGHUP reads all files anew; connections that are open go on.",
+        doc: "Files for `listen-tls`, each with a certificate chain in PEM. A client gets the \
+        first \
+              certificate for the name it asks for, else the first of all. SIGHUP reads the files \
+              anew; open connections go on.",
     }
 
     tls_key: given Vec<PathBuf> {
@@ -45,9 +44,9 @@ settings! {
         flag: "tls-key",
         kind: Kind::Files;
         default: Preset::Fixed(&[]),
-        doc: "Files with the private keys of `tls-certificate` in PEM, in the same order. \
-          foxy does not start where every user may read such a file or others may change it: run \
-          `chmod 600` on the file.",
+        doc: "Files with the private keys of `tls-certificate` in PEM, in the same order. foxy \
+        does \
+              not start if every user may read a key or others may change it; run `chmod 600`.",
     }
 
     proxy_protocol_from: given Vec<Cidr> {
@@ -55,11 +54,9 @@ settings! {
         flag: "proxy-protocol-from",
         kind: Kind::Networks;
         default: Preset::Fixed(&[]),
-        doc: "Networks of balancers whose connections begin with a PROXY protocol header, \
-              version 1 or 2. \
-          The client it names is the one that is logged and judged by `purge-from`. \
-          A connection from there without such a header is closed; from anywhere else none is \
-          read.",
+        doc: "Networks of balancers that send a PROXY protocol header, version 1 or 2. The header \
+              names the client for the log and for `purge-from`. A connection from there without \
+              a header is closed. From elsewhere foxy reads no header.",
     }
 
     forwarded_from: given Vec<Cidr> {
@@ -67,11 +64,12 @@ settings! {
         flag: "forwarded-from",
         kind: Kind::Networks;
         default: Preset::Fixed(&[]),
-        doc: "Networks of balancers whose `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto` \
-              a reverse proxy believes. \
-          foxy then adds the balancer to the first two, and takes the client's scheme from the third. \
-          The balancer must set `X-Forwarded-Proto` on every request and pass `Host` on. \
-          From any other client these fields are replaced.",
+        doc: "Networks of balancers whose `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto` a \
+              reverse proxy believes. foxy adds the balancer to the first two, and takes the \
+              client's \
+              scheme from the third. The balancer must set `X-Forwarded-Proto` on every request \
+              and \
+              pass `Host` on. From other clients foxy replaces these fields.",
     }
 
     admin: given Option<SocketAddr> {
@@ -79,9 +77,9 @@ settings! {
         flag: "admin",
         kind: Kind::AddressOrOff;
         default: Preset::Fixed(&["127.0.0.1:3129"]),
-        doc: "Where `/metrics`, `/healthz`, `/purge` and `/explain` are served, or `off`. \
-          Whoever can connect there can read the counters; `admin-token-file` says who can purge \
-          and see what is stored.",
+        doc: "Address of `/metrics`, `/healthz`, `/purge` and `/explain`. Whoever can connect \
+        reads \
+              the counters; `admin-token-file` protects the last two.",
     }
 
     admin_hosts: given Vec<HostPattern> {
@@ -89,9 +87,10 @@ settings! {
         flag: "admin-host",
         kind: Kind::Hosts;
         default: Preset::Fixed(&[]),
-        doc: "Names under which the admin server is asked, besides addresses and `localhost`. \
-          A request whose `Host` is another name is refused with 421: \
-          a web page could turn a name of its own to this machine and read the answers.",
+        doc: "Names that a request to the admin server may have as its `Host`, besides addresses \
+        and \
+              `localhost`. Other names are refused with 421: a web page could turn its own name to \
+              this machine and read the answers.",
     }
 
     origin: optional OriginUrl {
@@ -99,9 +98,9 @@ settings! {
         flag: "origin",
         kind: Kind::Origin;
         default: Preset::Nothing("a forward proxy"),
-        doc: "Makes foxy a reverse proxy in front of this server. \
-              Requests are then answered for the host they name and fetched from here, whatever \
-              address it has.",
+        doc: "Server that foxy stands in front of as a reverse proxy. foxy answers requests for \
+        the \
+              host they name, and fetches from this server, whatever its address.",
     }
 
     origin_ca: given Vec<PathBuf> {
@@ -109,31 +108,26 @@ settings! {
         flag: "origin-ca",
         kind: Kind::Files;
         default: Preset::Fixed(&[]),
-        doc: "Files with certificates in PEM of authorities that may sign the certificates of \
-              origin servers, \
-          besides those the system trusts. SSL_CERT_FILE and SSL_CERT_DIR say where the system's \
-          are, as they do for OpenSSL.",
+        doc: "Files in PEM with authorities that may sign certificates of origin servers, besides \
+              the system's. SSL_CERT_FILE and SSL_CERT_DIR name the system's, as for OpenSSL.",
     }
 
     origin_http2: given &'static str {
         key: "origin-http2",
         flag: "origin-http2",
-        kind: choice, &[
-            (
-                "auto",
-                "with https origins that choose it in the TLS handshake; all others get HTTP/1.1",
-            ),
+        kind: Kind::choice, &[
+            ("auto", "with https origins that choose it in the TLS handshake"),
             ("off", "never"),
             (
                 "prior-knowledge",
-                "as auto, and with every http origin at once, without asking; one that speaks \
-                HTTP/1.1 alone then answers nothing",
+                "as auto, and with every http origin, without asking; an origin that speaks only \
+                 HTTP/1.1 then gives no answer",
             ),
         ];
         default: Preset::Fixed(&["auto"]),
-        doc: "Whether HTTP/2 is spoken with origin servers. \
-          Each worker then sends what it asks of an origin over one connection, or a few when that is full. \
-          Upgrades, such as those of WebSocket, go over HTTP/1.1 whatever is set here.",
+        doc: "Whether foxy speaks HTTP/2 with origin servers. Each worker sends its requests to an \
+              origin over one connection, or a few when that is full. Upgrades, such as WebSocket, \
+              always use HTTP/1.1.",
     }
 
     name_servers: defaulted Vec<SocketAddr> {
@@ -141,18 +135,17 @@ settings! {
         flag: "name-server",
         kind: Kind::NameServers;
         default: Preset::Nothing("those of /etc/resolv.conf"),
-        doc: "DNS servers that are asked for the addresses of origin servers, instead of the \
-              system's. \
-          Port 53 unless another is named. Names are then completed by no search list; \
-          /etc/hosts still comes first.",
+        doc: "DNS servers to ask for addresses of origin servers, instead of the system's. The \
+        port \
+              is 53 unless given. No search list completes names; /etc/hosts still comes first.",
     }
 
     workers: given usize {
         key: "workers",
         flag: "workers",
-        kind: count, 1, 1024;
+        kind: Kind::count, 1, 1024;
         default: Preset::Computed(
-            "one for each core the process may use, by affinity and control-group quota",
+            "one for each core that affinity and control-group quota allow",
         ),
         doc: "Threads that serve clients.",
     }

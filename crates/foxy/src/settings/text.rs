@@ -1,23 +1,23 @@
-//! From the text of a setting to its value, checked against its bounds. The same for flags and for
-//! the file.
+//! Values of settings as text: reads them from flags and the file, and shows them as TOML.
 
 use super::kind::{Kind, Words};
 use super::rows::Written;
 use super::squid::CacheDir;
 use super::store_choice::{self, StoreChoice};
 use super::units::{parse_duration, show_duration};
-use super::values::{OriginUrl, Output};
+use super::values::{OriginUrl, Output, exact};
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Scheme;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::str::FromStr;
 
-/// Where DNS servers listen (RFC 1035 §4.2).
+/// Port of DNS servers (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;
 
-/// Puts a setting's values into `written`. The message of a refusal says what would be right.
+/// Reads a setting's values into `written`. An error says what would be right.
 pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), String> {
     match kind {
         Kind::Address(slot) => *slot(written) = Some(address(one(texts)?)?),
@@ -30,13 +30,13 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
         Kind::Stores(slot) => *slot(written) = Some(stores(texts)?),
         Kind::CacheDirs(slot) => *slot(written) = Some(each(texts, CacheDir::read)?),
         Kind::Size { slot, at_least, at_most } => {
-            let size: ByteSize = one(texts)?.parse().map_err(|error| format!("{error}"))?;
+            let size = parsed(one(texts)?)?;
             *slot(written) = Some(bounded(size, *at_least, *at_most, ByteSize::to_string)?);
         }
         Kind::Span { slot, at_least, at_most } => {
             let span = parse_duration(one(texts)?)?;
-            *slot(written) =
-                Some(bounded(span, *at_least, *at_most, |span: &Duration| show_duration(*span))?);
+            let show = |span: &_| show_duration(*span);
+            *slot(written) = Some(bounded(span, *at_least, *at_most, show)?);
         }
         Kind::Count { slot, at_least, at_most } => {
             let text = one(texts)?;
@@ -44,20 +44,10 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
             *slot(written) = Some(bounded(count, *at_least, *at_most, usize::to_string)?);
         }
         Kind::Choice { slot, words } => *slot(written) = Some(choice(one(texts)?, words)?),
-        Kind::Scheme(slot) => {
-            *slot(written) = Some(one(texts)?.parse().map_err(|error| format!("{error}"))?);
-        }
-        Kind::Policy(slot) => {
-            *slot(written) = Some(one(texts)?.parse().map_err(|error| format!("{error}"))?);
-        }
-        Kind::Networks(slot) => {
-            *slot(written) =
-                Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
-        }
-        Kind::Hosts(slot) => {
-            *slot(written) =
-                Some(each(texts, |text| text.parse().map_err(|error| format!("{error}")))?)
-        }
+        Kind::Scheme(slot) => *slot(written) = Some(parsed(one(texts)?)?),
+        Kind::Policy(slot) => *slot(written) = Some(parsed(one(texts)?)?),
+        Kind::Networks(slot) => *slot(written) = Some(each(texts, parsed)?),
+        Kind::Hosts(slot) => *slot(written) = Some(each(texts, parsed)?),
         Kind::Files(slot) => *slot(written) = Some(texts.iter().map(PathBuf::from).collect()),
         Kind::Ports(slot) => *slot(written) = Some(each(texts, port)?),
         Kind::NameServers(slot) => *slot(written) = Some(each(texts, name_server)?),
@@ -83,6 +73,10 @@ fn utf8(text: &OsStr) -> Result<&str, String> {
 
 fn each<T>(texts: &[&OsStr], parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     texts.iter().map(|text| parse(utf8(text)?)).collect()
+}
+
+fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
 }
 
 fn bounded<T: PartialOrd>(
@@ -118,7 +112,7 @@ fn name_server(text: &str) -> Result<SocketAddr, String> {
     server.ok_or_else(|| {
         format!(
             "{text:?} is not the address of a DNS server; write one such as 192.0.2.53, \
-        127.0.0.1:5353 or [::1]:5353"
+             127.0.0.1:5353 or [::1]:5353"
         )
     })
 }
@@ -174,6 +168,40 @@ fn origin(text: &str) -> Result<OriginUrl, String> {
         .map_or(Ok(scheme.default_port()), port)
         .map_err(|message| refuse(&format!("has a bad port: {message}")))?;
     Ok(OriginUrl { scheme, host: bare.to_owned(), port })
+}
+
+/// A setting's value as the file writes it; `None` when the setting has none.
+pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
+    Some(match kind {
+        Kind::Address(slot) => quoted(slot(written).as_ref()?),
+        Kind::AddressOrOff(slot) => {
+            slot(written).as_ref()?.map_or_else(|| quoted(&"off"), |address| quoted(&address))
+        }
+        Kind::Output(slot) => quoted(slot(written).as_ref()?),
+        Kind::File(slot) | Kind::Folder(slot) => quoted(&slot(written).as_ref()?.display()),
+        Kind::Stores(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::CacheDirs(slot) => list(slot(written).as_ref()?, |line| quoted(&line.text)),
+        Kind::Size { slot, .. } => quoted(&exact(slot(written).as_ref().copied()?)),
+        Kind::Span { slot, .. } => quoted(&show_duration(slot(written).as_ref().copied()?)),
+        Kind::Count { slot, .. } => slot(written).as_ref()?.to_string(),
+        Kind::Scheme(slot) => quoted(slot(written).as_ref()?),
+        Kind::Policy(slot) => quoted(slot(written).as_ref()?),
+        Kind::Choice { slot, .. } => quoted(slot(written).as_ref()?),
+        Kind::Networks(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::NameServers(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::Ports(slot) => list(slot(written).as_ref()?, u16::to_string),
+        Kind::Hosts(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::Files(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),
+        Kind::Origin(slot) => quoted(slot(written).as_ref()?),
+    })
+}
+
+pub fn quoted(value: &impl Display) -> String {
+    toml::Value::from(value.to_string()).to_string()
+}
+
+fn list<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
+    format!("[{}]", values.iter().map(show).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

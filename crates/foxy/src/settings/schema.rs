@@ -1,0 +1,196 @@
+//! The JSON Schema (draft 2020-12) of the settings file, made from the table of settings.
+
+use super::docs::bounds;
+use super::kind::{Kind, Preset, Setting};
+use super::rows;
+use serde_json::{Map, Value, json};
+
+/// Patterns as `ByteSize`, `parse_duration` and `OriginUrl` read their texts.
+const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$";
+const TIME_PATTERN: &str = r"^\s*[0-9]+\s*(ms|s|m|h|d)\s*$";
+const ORIGIN_PATTERN: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@ ]+/?$";
+
+/// The schema as JSON text.
+pub fn text() -> String {
+    let mut properties = Map::new();
+    for setting in rows::all() {
+        let schema = schema(setting);
+        match setting.key.split_once('.') {
+            None => {
+                properties.insert(setting.key.into(), schema);
+            }
+            Some((table, name)) => {
+                let table = properties.entry(table).or_insert_with(|| object(Map::new()));
+                table["properties"][name] = schema;
+            }
+        }
+    }
+    let mut root = object(properties);
+    root["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    root["title"] = "foxy.toml".into();
+    root["description"] = "The configuration file of the foxy caching proxy.".into();
+    serde_json::to_string_pretty(&root).expect("a Value is JSON")
+}
+
+fn object(properties: Map<String, Value>) -> Value {
+    json!({ "type": "object", "additionalProperties": false, "properties": properties })
+}
+
+fn schema(setting: &Setting) -> Value {
+    let notation = setting.kind.notation();
+    let item = item(&setting.kind);
+    let mut schema = if notation.is_list {
+        json!({ "anyOf": [item, { "type": "array", "items": item }] })
+    } else {
+        item
+    };
+    let mut description = setting.doc.to_owned();
+    if let Some(bounds) = bounds(&setting.kind) {
+        description = format!("{description} Bounds: {bounds}.");
+    }
+    match &setting.default {
+        Preset::Fixed(texts) => schema["default"] = default(setting, texts),
+        prose => {
+            schema["examples"] = json!([value(setting, notation.example)]);
+            description = format!("{description} Default: {prose}.");
+        }
+    }
+    schema["description"] = description.into();
+    schema
+}
+
+/// The schema of one value.
+fn item(kind: &Kind) -> Value {
+    let words = kind.words();
+    if !words.is_empty() {
+        let words =
+            words.iter().map(|(word, meaning)| json!({ "const": word, "description": meaning }));
+        return json!({ "type": "string", "oneOf": words.collect::<Vec<_>>() });
+    }
+    match kind {
+        Kind::Size { at_least, at_most, .. } => json!({ "anyOf": [
+            { "type": "string", "pattern": SIZE_PATTERN },
+            { "type": "integer", "minimum": at_least.0, "maximum": at_most.0 },
+        ] }),
+        Kind::Count { at_least, at_most, .. } => {
+            json!({ "type": "integer", "minimum": at_least, "maximum": at_most })
+        }
+        Kind::Ports(_) => json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX }),
+        Kind::Span { .. } => json!({ "type": "string", "pattern": TIME_PATTERN }),
+        Kind::Origin(_) => json!({ "type": "string", "pattern": ORIGIN_PATTERN }),
+        _ => json!({ "type": "string" }),
+    }
+}
+
+fn default(setting: &Setting, texts: &[&str]) -> Value {
+    let mut values: Vec<Value> = texts.iter().map(|text| value(setting, text)).collect();
+    if setting.kind.notation().is_list { values.into() } else { values.remove(0) }
+}
+
+fn value(setting: &Setting, text: &str) -> Value {
+    if setting.kind.notation().is_number {
+        let number: u64 = text.parse().expect("the table's numbers are sound; a test reads them");
+        number.into()
+    } else {
+        text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::machine::Machine;
+
+    /// Whether a value is valid. Knows the keywords that [`text`] writes, but for patterns, which
+    /// the parsers check.
+    fn is_valid(value: &Value, schema: &Value) -> bool {
+        let has_type = match schema["type"].as_str() {
+            None => true,
+            Some("string") => value.is_string(),
+            Some("integer") => value.is_u64(),
+            Some("array") => value.is_array(),
+            Some("object") => value.is_object(),
+            Some(other) => panic!("the schema has the type {other}"),
+        };
+        let branches = |keyword: &str| {
+            schema[keyword]
+                .as_array()
+                .map(|all| all.iter().filter(|branch| is_valid(value, branch)).count())
+        };
+        let number = value.as_u64().unwrap_or(0);
+        let is_in_object = |(name, value): (&String, &Value)| {
+            schema["properties"].get(name).is_some_and(|schema| is_valid(value, schema))
+        };
+        has_type
+            && branches("anyOf").is_none_or(|count| count >= 1)
+            && branches("oneOf").is_none_or(|count| count == 1)
+            && schema.get("const").is_none_or(|word| word == value)
+            && schema["minimum"].as_u64().is_none_or(|least| number >= least)
+            && schema["maximum"].as_u64().is_none_or(|most| number <= most)
+            && (schema["type"] != "array"
+                || value
+                    .as_array()
+                    .is_some_and(|all| all.iter().all(|value| is_valid(value, &schema["items"]))))
+            && (schema["type"] != "object"
+                || value.as_object().is_some_and(|all| all.iter().all(is_in_object)))
+    }
+
+    fn parsed() -> Value {
+        serde_json::from_str(&text()).expect("JSON")
+    }
+
+    fn toml_as_json(text: &str) -> Value {
+        let table: toml::Table = text.parse().expect("TOML");
+        serde_json::to_value(table).expect("no value has another form in JSON")
+    }
+
+    #[test]
+    fn the_settings_that_check_prints_are_valid() {
+        let machine = Machine { cores: 2, cache_folder: "/c".into(), ..Machine::default() };
+        let loaded = crate::settings::load(None, None, &machine);
+        let shown = loaded.unwrap_or_else(|all| panic!("{all}")).show();
+        let value = toml_as_json(&shown);
+        assert!(value["timeouts"]["connect"].is_string(), "{shown}");
+        assert!(is_valid(&value, &parsed()), "{shown}");
+    }
+
+    #[test]
+    fn every_setting_is_described_and_its_default_and_example_are_valid() {
+        let root = parsed();
+        for setting in rows::all() {
+            let schema = match setting.key.split_once('.') {
+                None => &root["properties"][setting.key],
+                Some((table, name)) => &root["properties"][table]["properties"][name],
+            };
+            let description = schema["description"].as_str().expect("a description");
+            assert!(description.starts_with(setting.doc), "{}", setting.key);
+            let fixed = matches!(setting.default, Preset::Fixed(_));
+            assert_eq!(schema.get("default").is_some(), fixed, "{}", setting.key);
+            for value in schema
+                .get("default")
+                .into_iter()
+                .chain(schema["examples"].as_array().into_iter().flatten())
+            {
+                assert!(is_valid(value, schema), "{}: {value}", setting.key);
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_are_invalid() {
+        for file in [
+            "sise = \"10G\"",
+            "size = true",
+            "size = 1",
+            "workers = \"2\"",
+            "workers = 0",
+            "connect-ports = [0]",
+            "scheme = \"tape\"",
+            "listen = [\"127.0.0.1:1\"]",
+            "timeouts = 5",
+            "timeouts.conect = \"1s\"",
+        ] {
+            assert!(!is_valid(&toml_as_json(file), &parsed()), "{file}");
+        }
+    }
+}
