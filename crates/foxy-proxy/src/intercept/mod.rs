@@ -1,10 +1,9 @@
 //! Interception: for hosts that the operator lists, the proxy ends the TLS inside a CONNECT itself,
-//! with certificates of an authority of its own, so that what passes can be cached. Whatever is not
-//! listed is carried unseen.
+//! with certificates of its own authority, so that responses can be cached. Other hosts' tunnels
+//! stay opaque.
 //!
-//! `hosts` and `constraints` say for whom, `authority` signs, `leaves` keeps what was signed,
-//! `certificates` gives it out, `entry` carries it out for one connection, and `inside` says which
-//! requests belong there. No file is read here.
+//! `hosts` and `constraints` say which hosts, `authority` signs, `certificates` keeps the signed
+//! certificates, and `inside` checks requests. Nothing here reads files.
 
 mod authority;
 mod certificates;
@@ -25,7 +24,7 @@ use foxy_base::WallTime;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// For whom TLS is ended here, and with whose certificates. Clones share them.
+/// Hosts whose TLS ends here, and their certificates. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Interception {
     shared: Arc<InterceptCore>,
@@ -56,7 +55,6 @@ impl Interception {
         })
     }
 
-    /// How TLS is spoken with a client that means to speak with this host.
     pub(crate) fn config(
         &self,
         host: &str,
