@@ -1,6 +1,7 @@
-//! Limits and waits of the proxy as values. The binary fills them in from its table of settings.
+//! How the proxy behaves: limits and waits as values. The binary fills them in from its table of
+//! settings.
 
-use crate::core::tls::ClientTls;
+use crate::core::client_tls::ClientTls;
 use crate::core::token::Token;
 use crate::intercept::Interception;
 use crate::request::mode::Mode;
@@ -12,77 +13,80 @@ use std::time::Duration;
 /// Everything the proxy needs to know before it starts.
 #[derive(Clone, Debug)]
 pub struct ProxySettings {
-    /// Addresses for plain connections. Port 0 takes a free port.
+    /// Where clients connect. Port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
-    /// Addresses for TLS connections.
+    /// Where clients connect over TLS.
     pub listen_tls: Vec<SocketAddr>,
-    /// Certificates for `listen_tls`. Without them nothing listens there.
+    /// How TLS is spoken there; without it nobody listens there.
     pub client_tls: Option<ClientTls>,
-    /// Hosts whose TLS inside CONNECT ends at the proxy. Forward proxies only.
+    /// For whom TLS inside CONNECT is ended here. A forward proxy only.
     pub interception: Option<Interception>,
-    /// Time for a client's TLS handshake.
+    /// For a client to go through the TLS handshake.
     pub client_handshake: Duration,
-    /// Balancers whose connections begin with a PROXY protocol header.
+    /// Whose connections begin with a PROXY protocol header that says who the client is.
     pub proxy_protocol_from: Vec<Cidr>,
-    /// Peers whose X-Forwarded-For, Forwarded and X-Forwarded-Proto a reverse proxy believes.
+    /// Whose X-Forwarded-For, Forwarded and X-Forwarded-Proto a reverse proxy believes.
     pub forwarded_from: Vec<Cidr>,
     /// Forward or reverse.
     pub mode: Mode,
-    /// Threads that serve clients, at least one.
+    /// Threads that serve clients; at least one.
     pub workers: usize,
-    /// Bytes of memory for responses and for parts of large responses.
+    /// Bytes of responses, and of parts of large ones, kept in memory.
     pub memory: u64,
-    /// Largest body in bytes that memory keeps whole.
+    /// Bodies larger than this many bytes are not kept in memory, but for parts of them.
     pub memory_object_limit: u64,
-    /// Largest body in bytes that the store keeps (LRU-TH, R49).
+    /// Bodies larger than this many bytes are not stored on disk (LRU-TH, R49).
     pub object_limit: u64,
-    /// Freshness in seconds of negative answers that name none. 0 disables it.
+    /// Seconds for which an answer that says there is nothing is fresh when it says nothing of
+    /// that; 0 for none.
     pub negative_lifetime: u64,
-    /// Clients that may purge without a token.
+    /// From where the cache may be purged without a token.
     pub purge_from: Vec<Cidr>,
-    /// Token that lets any client purge.
+    /// What lets anybody purge it, if anything does.
     pub purge_token: Option<Token>,
-    /// Policy on addresses and ports that the proxy may connect to.
+    /// Where connections may go.
     pub destinations: DestinationPolicy,
     /// Waits and limits of the upstream side.
     pub upstream: UpstreamSettings,
-    /// Time for a client to send a head, from its first byte.
+    /// For a client to send a head, from its first byte.
     pub client_head: Duration,
-    /// Time that a client's connection may stay without a request.
+    /// For a client's connection between requests.
     pub client_idle: Duration,
-    /// Time between two reads of a request's body.
+    /// Between two reads of a request's body.
     pub client_read: Duration,
-    /// Time for a client to take more of a response.
+    /// For a client to take more of a response.
     pub client_write: Duration,
-    /// Time that a tunnel may stay silent.
+    /// For a tunnel through which nothing passes.
     pub tunnel_idle: Duration,
-    /// Time for the store to answer a get, after which the get is a miss. A response that has begun
-    /// waits ten times as long.
+    /// For the store to answer a get; after that it is a miss. An answer that has begun waits ten
+    /// times as long.
     pub store_patience: Duration,
-    /// Client connections over all workers. At the limit a new connection replaces the connection
-    /// that waits longest for a request. If none waits, the new connection gets a 503 and closes.
+    /// Client connections at a time over all workers. For one more, the one that waits longest for
+    /// a request ends; where none waits, the one more is answered 503 and closed.
     pub connections: usize,
-    /// Connections of one client, with the same rule.
+    /// The same for the connections of one client.
     pub connections_per_client: usize,
-    /// Client connections that the process has descriptors for. If this limit comes first, new
-    /// clients wait in the listen queue instead of getting a 503.
+    /// Client connections that the process has descriptors for. Where these are fewer, one more is
+    /// not refused: clients wait in the listen queue.
     pub descriptors_for_connections: usize,
-    /// Limits on a request's head, trailers and chunks.
+    /// What of a request's head, trailers and chunks is accepted.
     pub limits: foxy_http::Limits,
-    /// Bytes of an unneeded request body that are read and dropped to keep the connection.
+    /// Bytes of a request body that are read and dropped, when the answer did not need it, to keep
+    /// the connection.
     pub drain_limit: u64,
-    /// Name of the proxy in Via. It must be unique to the process, so that loops are seen.
+    /// This proxy's name in Via. Unique to the process, so that a loop is seen.
     pub via_name: String,
-    /// Time that a graceful stop waits for requests in progress.
+    /// How long a graceful stop waits for requests in progress.
     pub stop_after: Duration,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Returns freed memory of a worker to the system. The result is the time until the next call.
+    /// Gives memory that a worker has freed back to the system, and says after what time to do so
+    /// again.
     pub give_back: Option<fn() -> Duration>,
 }
 
 impl ProxySettings {
-    /// Caching policy of the operator.
+    /// What the operator decides of caching.
     pub const fn policy(&self) -> Policy {
         Policy { role: self.mode.role(), negative_lifetime: self.negative_lifetime }
     }

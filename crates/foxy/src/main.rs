@@ -1,26 +1,14 @@
 //! The foxy program: takes the command line, runs one command, and turns its end into an exit code.
 //! Exit codes: 0 done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run
 //! itself failed.
-#![cfg_attr(
-    not(feature = "lab"),
-    expect(dead_code, reason = "the lab uses more of these modules than the proxy does")
-)]
 
-mod authority_folder;
 mod commands;
-mod failure;
-#[cfg(feature = "lab")]
-mod lab;
-mod process_table;
-mod progress;
 mod secret_file;
 mod serve;
 mod settings;
-mod signals;
 mod store_file;
-mod temporary;
-mod terminal;
 
+use foxy_cli::{authority_folder, failure, progress, signals, temporary, terminal};
 use std::process::ExitCode;
 use terminal::Level;
 
@@ -31,7 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     #[cfg(feature = "lab")]
-    lab::records::note_start();
+    foxy_lab_cli::note_start();
     let matches = match commands::command_line().try_get_matches() {
         Ok(matches) => matches,
         Err(message) => {

@@ -1,9 +1,10 @@
-//! Steps of an explanation: the verdict of a rule, the section that defines the rule, and its name.
+//! One line of an explanation: what a rule says of a request, where the rule is written, and its
+//! name.
 
 use crate::cache::purge::Verdict;
 use crate::cache::refusals::Refused;
-use crate::core::outcome::ForwardReason;
-use crate::core::outcome::HitSource;
+use crate::core::forward_reason::ForwardReason;
+use crate::core::hit_source::HitSource;
 use crate::request::reason::ErrorReason;
 use crate::worker::http_date;
 use bytes::Bytes;
@@ -12,55 +13,55 @@ use foxy_rules::Permit;
 use foxy_rules::explain::Step as RuleStep;
 use std::fmt;
 
-/// The verdict of one rule.
+/// What one rule says of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The proxy would answer with an error of its own.
     Refused(ErrorReason),
     /// The cache is not asked.
     NotAsked(ForwardReason),
-    /// The proxy would answer without cache and origin.
+    /// The request is one that foxy answers without cache and origin.
     AnsweredHere,
-    /// The key that the cache is asked for.
+    /// The cache is asked under this key.
     Key(Bytes),
-    /// Request fields that choose among the stored responses of the URL.
+    /// Several responses are stored for the URL, chosen by these request fields.
     Varies(Vec<String>),
-    /// No stored response fits.
+    /// Nothing that fits is stored.
     NotStored,
-    /// The last answer to the URL was not stored.
+    /// The last answer to the URL was not kept.
     LastNotKept(Refused),
-    /// A stored response fits.
+    /// A response that fits is stored there.
     Found(HitSource),
-    /// Verdict of the purges on the stored response.
+    /// What purges make of it.
     Purged(Verdict),
-    /// Verdict of a reuse rule on the stored response.
+    /// What a rule of reuse says of it.
     Rule(RuleStep),
-    /// The outcome.
+    /// What follows.
     Therefore(Outcome),
 }
 
-/// The outcome of a request.
+/// What a request would come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// An answer from the cache.
+    /// An answer from the cache, with the seconds of freshness left, negative when stale.
     Hit {
-        /// Seconds of freshness left. Negative when stale.
+        /// Freshness left.
         ttl: i64,
-        /// Permission to answer stale.
+        /// What allows it to answer stale.
         permit: Option<Permit>,
     },
-    /// The origin would be asked to validate the stored response.
+    /// The origin would be asked whether the stored response is still good.
     Validate(ForwardReason),
-    /// The origin would be asked for a response.
+    /// The origin would be asked for it.
     Fetch(ForwardReason),
     /// The request would be refused.
     Refuse(ErrorReason),
-    /// The proxy would answer by itself.
+    /// foxy would answer by itself.
     AnswerHere,
 }
 
 impl Outcome {
-    /// Stable name.
+    /// A stable name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hit { .. } => "hit",
@@ -99,7 +100,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Step {
-    /// Document and section that define the rule.
+    /// Where the rule is written.
     pub fn section(&self) -> &'static str {
         match self {
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
@@ -117,7 +118,7 @@ impl Step {
         }
     }
 
-    /// Stable name.
+    /// A stable name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Refused(reason) => reason.name(),

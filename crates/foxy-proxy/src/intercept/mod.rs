@@ -1,30 +1,23 @@
 //! Interception: for hosts that the operator lists, the proxy ends the TLS inside a CONNECT itself,
-//! with certificates of its own authority, so that responses can be cached. Other hosts' tunnels
-//! stay opaque.
+//! with certificates of an authority of its own, so that what passes can be cached. Whatever is not
+//! listed is carried unseen.
 //!
-//! `hosts` and `constraints` say which hosts, `authority` signs, `certificates` keeps the signed
-//! certificates, and `inside` checks requests. Nothing here reads files.
+//! Crate `foxy-authority` signs the certificates; `inside` says which requests belong to an
+//! intercepted CONNECT. No file is read here.
 
-mod authority;
-mod certificates;
-mod constraints;
-mod hosts;
 mod inside;
-mod leaves;
 
-pub use authority::{
-    Authority, AuthorityError, AuthorityFacts, MadeAuthority, MadeCertificate, NewAuthority, make,
+pub use foxy_authority::{
+    Authority, AuthorityError, AuthorityFacts, Certificates, Constraints, HostName, HostPattern,
+    HostPatternError, MadeAuthority, MadeCertificate, NewAuthority, make,
 };
-pub use certificates::Certificates;
-pub use constraints::Constraints;
-pub use hosts::{HostName, HostPattern, HostPatternError};
 pub(crate) use inside::Inside;
 
 use foxy_base::WallTime;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// Hosts whose TLS ends here, and their certificates. Clones share them.
+/// For whom TLS is ended here, and with whose certificates. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Interception {
     shared: Arc<InterceptCore>,
@@ -55,11 +48,34 @@ impl Interception {
         })
     }
 
+    /// How TLS is spoken with a client that means to speak with this host.
     pub(crate) fn config(
         &self,
         host: &str,
         now: WallTime,
     ) -> Result<Arc<ServerConfig>, AuthorityError> {
         self.shared.certificates.server(host, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_server_that_is_another_program_gets_a_certificate_with_its_key_and_none_for_another_host()
+    {
+        let now = WallTime::from_seconds(1_800_000_000);
+        let hosts = ["127.0.0.0/8".parse().expect("a block")];
+        let validity = Duration::from_secs(86_400);
+        let made = make(&NewAuthority { name: "a", hosts: &hosts, now, validity }).expect("made");
+        let authority =
+            Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
+        let certificates = Certificates::new(authority).expect("a key");
+        let files = certificates.files("127.0.0.1", now).expect("made");
+        let mut shown = crate::core::client_tls::ClientCertificates::default();
+        assert_eq!(shown.add(files.certificate.as_bytes(), files.key.as_bytes()), Ok(()));
+        assert_eq!(certificates.files("localhost", now).err(), Some(AuthorityError::NotPermitted));
     }
 }

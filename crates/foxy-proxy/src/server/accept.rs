@@ -1,10 +1,10 @@
-//! A worker's clients: accepts them, counts them, and lets them end when the proxy stops.
+//! A worker's clients: accepting them, counting them, and letting them end when the proxy stops.
 
+use crate::core::client_block::ClientBlock;
+use crate::core::client_tls::ClientTls;
 use crate::core::counters::{Counter, Counters};
-use crate::core::places::ClientBlock;
 use crate::core::places::{Full, Place};
-use crate::core::tls::{ClientTls, HANDSHAKE};
-use crate::core::transport::{Transport, is_out_of_descriptors};
+use crate::core::transport::Transport;
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
 use crate::server::connection::{self, Doing};
@@ -21,18 +21,22 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Pause between attempts to accept while the system has no descriptors left.
+/// Between attempts to accept when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Unsent bytes of a client that the system buffers at most.
+/// Bytes that the system takes for a client before it has sent what it took before.
 const NOT_SENT: u32 = 128 << 10;
 
-/// Pause between looks whether a connection has waited long enough to end.
+/// Between looks whether a connection has waited for long enough to end.
 const SOON: Duration = Duration::from_millis(5);
 
-/// A listener of a worker.
+/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
+const HANDSHAKE: u8 = 22;
+
+/// Where a worker's clients come in.
 pub(crate) struct Door {
     pub(crate) listener: TcpListener,
+    /// How TLS is spoken there, if it is.
     pub(crate) tls: Option<ClientTls>,
 }
 
@@ -53,7 +57,8 @@ pub(crate) async fn work(
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
         tokio::task::spawn_local(accept(worker, door, clients, stop.clone()));
     }
-    // An error means that the proxy, which owns the sender, is gone: that is a stop too.
+    // The sender lives as long as the proxy; an error means that it is gone, which is a stop as
+    // well.
     let _ = stop.wait_for(|stopping| *stopping).await;
     clients.end_idle();
     let end = Instant::now() + worker.settings().stop_after;
@@ -63,7 +68,7 @@ pub(crate) async fn work(
     }
 }
 
-/// Returns freed memory of this thread to the system every few seconds.
+/// Gives memory that this thread has freed back to the system every few seconds.
 async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Duration>) {
     let Some(give_back) = give_back else { return };
     loop {
@@ -74,8 +79,8 @@ async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Durati
 
 type Client = (Rc<Cell<bool>>, tokio::task::JoinHandle<()>);
 
-/// The connections of a worker. A task handle keeps the task's memory, about 10 KB, even after the
-/// connection has ended.
+/// The connections of a worker: whether each is idle, and the handle that ends it. The handle keeps
+/// the task's memory, some 10 KB, also after the connection has ended.
 #[derive(Default)]
 struct Clients {
     table: RefCell<Vec<Client>>,
@@ -133,9 +138,9 @@ async fn accept(
                 continue;
             }
         };
-        // Failure only makes answers slower.
+        // Without it answers are only slower.
         let _ = stream.set_nodelay(true);
-        // Failure only makes the system buffer more for slow clients.
+        // Without it the system holds more of what a client does not take.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
@@ -181,8 +186,9 @@ async fn accept(
     }
 }
 
-/// Takes a place for a client. Waits where a place is free in a moment, and where descriptors are
-/// short: further clients then stay in the listen queue. Returns `None` when the proxy stops.
+/// A place for a client. It is waited for where one will be free in a moment, and where descriptors
+/// are short: further clients wait in the listen queue meanwhile. `None` when the proxy stops
+/// meanwhile.
 async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
@@ -205,7 +211,13 @@ async fn place(
     }
 }
 
-/// Tells a client that no place is free, if the client can read that and few others are being told.
+/// EMFILE and ENFILE, which the standard library has no kind for.
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(23 | 24))
+}
+
+/// Tells a client that there is no place for it, if the client can read that and not too many are
+/// being told already.
 fn refuse(worker: &Rc<Worker>, (stream, peer): (TcpStream, SocketAddr), is_tls: bool, full: Full) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
@@ -216,7 +228,7 @@ fn refuse(worker: &Rc<Worker>, (stream, peer): (TcpStream, SocketAddr), is_tls: 
     });
 }
 
-/// Does what comes before the first request: reads a balancer's PROXY header, and ends TLS.
+/// What comes before the first request: the word of a balancer about who the client is, and TLS.
 async fn prepared(
     worker: &Rc<Worker>,
     tls: Option<ClientTls>,
@@ -251,7 +263,7 @@ async fn prepared(
     Some((transport, peer))
 }
 
-/// Completes the client's handshake within its time. A client that speaks plain HTTP gets an error.
+/// The handshake with a client, within its time. A client that speaks plain HTTP is told so.
 async fn secured(
     worker: &Rc<Worker>,
     tls: &ClientTls,

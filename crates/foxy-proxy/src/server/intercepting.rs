@@ -1,18 +1,17 @@
-//! From CONNECT to the TLS inside it: the answer, the client's hello and the handshake.
-//! `connection` then reads the requests.
+//! From CONNECT to the TLS inside it: the answer, the client's hello, the handshake. What the
+//! client asks then is for `connection`.
 
 use crate::answer;
-use crate::client::Sender;
 use crate::client::io::ClientConnection;
+use crate::client::sender::Sender;
+use crate::core::client_block::ClientBlock;
 use crate::core::counters::Counter;
-use crate::core::places::ClientBlock;
-use crate::core::tls::HANDSHAKE;
 use crate::core::transport::Transport;
 use crate::intercept::{Inside, Interception};
 use crate::request::answered::{Aborted, AnswerOptions, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::server::request_log::Ended;
+use crate::server::ended::Ended;
 use crate::upstream::{ConnectError, Origin};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -27,16 +26,19 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
-/// Why the TLS inside a CONNECT failed.
+/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
+const HANDSHAKE: u8 = 22;
+
+/// Why the TLS inside a CONNECT did not come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NotEntered {
-    /// The client sent no TLS handshake.
+    /// What the client sent is no TLS handshake.
     NotTls,
-    /// The hello is for another host than the CONNECT.
+    /// Its hello is for another host than its CONNECT.
     WrongName,
-    /// The client does not trust the certificate.
+    /// It does not trust the certificate.
     Distrusted,
-    /// The client left, took too long, or speaks another TLS.
+    /// It left, took too long, or speaks another TLS.
     Failed,
 }
 
@@ -51,8 +53,7 @@ impl NotEntered {
     }
 }
 
-/// Answers a CONNECT that is to be intercepted. Returns `None` for other CONNECTs, without doing
-/// anything.
+/// Answers a CONNECT that is to be intercepted; `None` for any other, of which nothing was done.
 pub(crate) async fn opened(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -64,8 +65,8 @@ pub(crate) async fn opened(
     if !plain || !interception.wants(&origin.host, clock::wall()) {
         return None;
     }
-    // Stored responses may be served while names cannot be resolved, but not from forbidden
-    // destinations.
+    // What is stored may be served while names cannot be resolved; what is forbidden is not served
+    // at all.
     let refusal = match worker.upstream.may_connect(origin, asks).await {
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
@@ -77,10 +78,10 @@ pub(crate) async fn opened(
         let result =
             answer::error(worker, &mut sender, AnswerOptions { keep: false, ..options }, reason)
                 .await;
-        let ended = Ended::from(result);
+        let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
         return Some((ended, sender.sent()));
     }
-    // The request ends with its head: bytes after it belong to the tunnel.
+    // The request ends with its head: what is in the buffer after it belongs to the tunnel.
     if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
         return Some((Ended::Aborted(Aborted::Client), 0));
     }
@@ -103,7 +104,8 @@ pub(crate) async fn opened(
     Some((ended, sender.sent()))
 }
 
-/// Completes the handshake with the client within its time. Returns the connection inside.
+/// Goes through the handshake with the client, within its time. Gives the connection inside, if
+/// there is one.
 pub(crate) async fn enter(
     worker: &Worker,
     connection: ClientConnection,
@@ -158,12 +160,13 @@ async fn handshake(
     start.into_stream(config).await.map(Transport::tls).map_err(|error| reason(&error))
 }
 
+/// How much of a hello has been met.
 enum Met {
     Whole(Box<Accepted>),
     Part(Box<Acceptor>),
 }
 
-/// Parses the part of a hello that is here.
+/// Reads a hello as far as it is here.
 fn hello(mut bytes: &[u8]) -> Result<Met, NotEntered> {
     let mut acceptor = Acceptor::default();
     loop {
@@ -173,15 +176,15 @@ fn hello(mut bytes: &[u8]) -> Result<Met, NotEntered> {
         acceptor.read_tls(&mut bytes).map_err(|_| NotEntered::Failed)?;
         match acceptor.accept() {
             Ok(None) => {}
-            // A client has nothing to send after its hello until it is answered.
+            // A client has nothing to send after its hello before it is answered.
             Ok(Some(accepted)) if bytes.is_empty() => return Ok(Met::Whole(Box::new(accepted))),
             Ok(Some(_)) | Err(_) => return Err(NotEntered::Failed),
         }
     }
 }
 
-/// Whether a name in a hello is the host of the CONNECT. A hello's name has no final dot (RFC 6066
-/// §3).
+/// Whether a name in a hello is the host of the CONNECT. The hello's has no dot at its end (RFC
+/// 6066 §3).
 fn is_same(name: &str, host: &str) -> bool {
     name.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host))
 }

@@ -1,13 +1,15 @@
-//! The running proxy: one worker per thread, each with its own listener on the shared address.
+//! The running proxy: a worker a thread, each with its own listener on the shared address; start,
+//! stop, numbers.
 
 pub(crate) mod accept;
 pub(crate) mod connection;
 pub(crate) mod dispatch;
+pub(crate) mod ended;
 pub(crate) mod http2;
 pub(crate) mod intercepting;
+pub(crate) mod log_request;
 pub(crate) mod proxy_header;
 pub mod purger;
-pub(crate) mod request_log;
 pub(crate) mod tunnelling;
 
 use crate::cache::Cache;
@@ -16,9 +18,9 @@ use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::storage::{ObjectStore, Storage};
-use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{self, Counter, Counters};
 use crate::core::places::Places;
+use crate::core::waiting::Waiting;
 use crate::flight::flights::Flights;
 use crate::request::access::AccessSink;
 use crate::server::accept::{Door, work};
@@ -42,7 +44,7 @@ const BACKLOG: i32 = 4096;
 /// Why the proxy did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The proxy cannot listen on the address.
+    /// It cannot listen there.
     Listen(SocketAddr, io::Error),
     /// A thread or its event loop could not be made.
     Worker(io::Error),
@@ -72,7 +74,7 @@ impl std::error::Error for StartError {}
 /// Makes a worker's resolver, on the worker's thread.
 pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
-/// A resolver that asks these servers. Without servers it asks those of the system's settings.
+/// A resolver that asks these servers or, where none is given, those of the system's settings.
 pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     Arc::new(move || match NameResolver::new(&servers) {
         Ok(resolver) => Ok(Rc::new(resolver)),
@@ -80,33 +82,33 @@ pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     })
 }
 
-/// Parts of a proxy besides its settings.
+/// What a proxy is made of besides its settings.
 pub struct Parts {
-    /// The disk store.
+    /// The disk store, if there is one.
     pub store: Option<Arc<dyn ObjectStore>>,
-    /// The access log.
+    /// Who keeps the access log, if anybody.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// Past purges and their keeper.
+    /// What has been purged, and who keeps that.
     pub purges: Purges,
-    /// Resolver of names.
+    /// How names are resolved.
     pub resolver: MakeResolver,
 }
 
-/// A running proxy. Dropping it stops it at once; [`Proxy::stop`] does so gracefully.
+/// A running proxy. Dropping it stops it at once; [`Proxy::stop`] does it gracefully.
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    /// The first counters are for calls from outside, the others for the workers.
+    /// The first are for what is asked for from outside, then each worker's.
     counters: Vec<Arc<Counters>>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Most bytes of stored bodies that are read or sent in parts, enough to keep disks busy.
+/// Bytes of stored bodies that are read or sent in parts, at most: enough parts to keep disks busy.
 const PARTS_BUDGET: usize = 64 << 20;
 
-/// Bytes that all responses under way may hold, and again as many that are collected for the cache:
-/// half of the memory tier.
+/// Bytes that all responses under way may hold together, and again as many that are collected for
+/// the cache: half of what responses kept in memory may take.
 fn flight_budget(memory: u64) -> usize {
     const LEAST: u64 = 8 << 20;
     usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
@@ -114,6 +116,9 @@ fn flight_budget(memory: u64) -> usize {
 
 impl Proxy {
     /// Listens and starts the workers.
+    ///
+    /// # Errors
+    /// [`StartError`], naming the address or what else was missing.
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
         let workers = settings.workers.max(1);
         let mut doors: Vec<Vec<Door>> = (0..workers).map(|_| Vec::new()).collect();
@@ -123,7 +128,7 @@ impl Proxy {
         let secure = secure
             .flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
         for (wanted, tls) in plain.chain(secure) {
-            // The workers' listeners share the port. A listener of another program must be noticed.
+            // The workers' listeners share the port; with a stranger it must not be shared unseen.
             let free =
                 TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
             let mut address =
@@ -154,8 +159,8 @@ impl Proxy {
             purges: parts.purges,
             refusals: Refusals::default(),
             parts: SharedParts::new(budget.min(PARTS_BUDGET)),
-            waiting: ByteBudget::new(budget),
-            requests: ByteBudget::new(budget),
+            waiting: Waiting::new(budget),
+            requests: Waiting::new(budget),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
             places: Places::new(
@@ -189,27 +194,27 @@ impl Proxy {
         Ok(())
     }
 
-    /// Addresses without TLS, then those with TLS, each in the order of the settings.
+    /// Where it listens: first without TLS, then with it, each in the order of the settings.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Sums a counter over all workers.
+    /// The sum of a counter over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
-    /// Numbers that any thread can read while the proxy runs.
+    /// What numbers can be read from while it runs, from any thread.
     pub fn gauges(&self) -> Gauges {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
     }
 
-    /// Purges the cache while the proxy runs.
+    /// What purges the cache while it runs.
     pub fn purger(&self) -> Purger {
         Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
 
-    /// Accepts no more requests, lets requests in progress end within `stop_after`, and stops.
+    /// Accepts no more, lets requests in progress end within the time the settings give, and ends.
     pub fn stop(mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.stop.send_replace(true);
@@ -240,7 +245,7 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Sums a counter over all workers.
+    /// The sum of a counter over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
@@ -250,13 +255,13 @@ impl Gauges {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Open client connections.
+    /// Client connections open now.
     pub fn connections(&self) -> usize {
         self.shared.places.taken()
     }
 }
 
-/// Opens a listener that shares its address with those of the other workers.
+/// A listener that shares its address with those of the other workers.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

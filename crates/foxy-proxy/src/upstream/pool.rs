@@ -1,5 +1,5 @@
-//! Idle HTTP/1.1 connections to origins. The last connection put back is taken first, so that the
-//! rest grow old and close. It dials nothing.
+//! Connections to origins that wait for their next request. The last one put back is the first one
+//! taken, so the rest can grow old and close. It dials nothing and knows no request.
 
 use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A connection to an origin, with bytes that were read and not understood.
+/// A connection to an origin with what was read from it and not yet understood.
 pub(crate) struct Connection {
     pub(crate) stream: Transport,
     pub(crate) decoder: ResponseDecoder,
@@ -21,7 +21,8 @@ impl Connection {
         Self { stream, decoder: ResponseDecoder::new(limits), buffer: BytesMut::new() }
     }
 
-    /// Whether nothing arrived since the last response: neither unrequested bytes nor the end.
+    /// Whether nothing arrived since the last response: neither bytes nobody asked for, nor the
+    /// end.
     fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
@@ -32,6 +33,7 @@ struct Idle {
     since: Instant,
 }
 
+/// What a pool keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolLimits {
     pub(crate) per_origin: usize,
@@ -39,7 +41,7 @@ pub(crate) struct PoolLimits {
     pub(crate) idle: Duration,
 }
 
-/// Idle connections by origin. An origin's key says who chose it, so that a client never gets a
+/// Idle connections by origin. An origin's key says who chose it, so that a client is never given a
 /// connection to an address that only the operator may name.
 pub(crate) struct Pool {
     limits: PoolLimits,
@@ -52,11 +54,12 @@ impl Pool {
         Self { limits, idle: HashMap::new(), total: 0 }
     }
 
+    /// Connections kept now.
     pub(crate) fn len(&self) -> usize {
         self.total
     }
 
-    /// Takes the youngest connection to `origin` that looks alive. Closes those that do not.
+    /// The youngest connection to `origin` that still looks alive. Ones that do not are closed.
     pub(crate) fn take(&mut self, origin: &Origin, now: Instant) -> Option<Connection> {
         let waiting = self.idle.get_mut(origin)?;
         let mut found = None;
@@ -73,7 +76,7 @@ impl Pool {
         found
     }
 
-    /// Keeps a connection whose last exchange ended cleanly. Beyond a limit closes the oldest.
+    /// Keeps a connection whose last exchange ended cleanly. Beyond a limit the oldest is closed.
     pub(crate) fn put(&mut self, origin: &Origin, mut connection: Connection, now: Instant) {
         if self.limits.per_origin == 0 || self.limits.total == 0 {
             return;
@@ -91,8 +94,8 @@ impl Pool {
         }
     }
 
-    /// Closes connections that waited too long, that the origin closed, or that have unrequested
-    /// bytes.
+    /// Closes what has waited too long, what the origin closed, and what has bytes nobody asked
+    /// for.
     pub(crate) fn sweep(&mut self, now: Instant) {
         let limit = self.limits.idle;
         self.idle.retain(|_, waiting| {

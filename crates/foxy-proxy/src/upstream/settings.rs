@@ -1,37 +1,40 @@
-//! Waits and limits of the upstream side as values. The binary fills them in from its settings.
+//! How long the upstream side waits and how much it keeps. Values only: the binary reads them from
+//! its settings.
 
+use crate::upstream::http2::OriginHttp2;
 use crate::upstream::tls::OriginTls;
 use std::time::Duration;
 
-/// Limits and waits of one worker's upstream side.
+/// Limits and waits of the upstream side of one worker.
 #[derive(Clone, Debug)]
 pub struct UpstreamSettings {
-    /// Wait for DNS with all retries.
+    /// The longest wait for DNS, all retries of the lookup included.
     pub resolve_timeout: Duration,
-    /// TLS settings and trusted authorities.
+    /// How TLS is spoken, and whose certificates are trusted.
     pub tls: OriginTls,
-    /// Use of HTTP/2.
+    /// With whom HTTP/2 is spoken.
     pub http2: OriginHttp2,
-    /// Wait for a connection, over all addresses of the origin, with TLS.
+    /// The longest wait for a connection, all addresses of the origin and TLS included.
     pub connect_timeout: Duration,
-    /// Wait for a final response head after the last byte of the request, and for the origin to
-    /// take more of the request.
+    /// The longest wait for a final response head after the last byte of the request went out, and
+    /// for the origin to take more of the request.
     pub head_timeout: Duration,
-    /// Silence within a response body.
+    /// The longest silence within a response body.
     pub body_timeout: Duration,
-    /// Wait for the answer to `Expect: 100-continue`, after which the body is sent anyway.
+    /// How long an origin may take to answer `Expect: 100-continue` before the body is sent anyway.
     pub continue_timeout: Duration,
-    /// How long an idle connection is kept.
+    /// How long a connection is kept for the next request.
     pub idle_timeout: Duration,
-    /// Idle HTTP/1.1 connections per origin.
+    /// Connections of HTTP/1.1 kept to one origin.
     pub idle_per_origin: usize,
-    /// Idle connections over all origins. HTTP/2 connections count apart.
+    /// Connections kept to all origins together; those of HTTP/2 are counted apart.
     pub idle_total: usize,
-    /// Lookups at a time. For one more, the oldest lookup is given up.
+    /// Names that are looked up at the same time. For one more, the look-up that began first is
+    /// given up.
     pub lookups: usize,
-    /// Lookups at a time for one client. More are refused.
+    /// Names that are looked up at the same time for one client; more are refused.
     pub lookups_per_client: usize,
-    /// Limits on a response's head, trailers and interim responses.
+    /// What of a response's head, trailers and interim responses is accepted.
     pub limits: foxy_http::Limits,
 }
 
@@ -53,16 +56,4 @@ impl Default for UpstreamSettings {
             limits: foxy_http::Limits::default(),
         }
     }
-}
-
-/// Use of HTTP/2 with origins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OriginHttp2 {
-    /// With origins behind TLS that choose it (ALPN, RFC 7301).
-    #[default]
-    Auto,
-    /// Never.
-    Off,
-    /// Like `Auto`, and with origins without TLS at once (RFC 9113 §3.3).
-    PriorKnowledge,
 }

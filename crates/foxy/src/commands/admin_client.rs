@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token_word;
-use crate::settings::{self, machine::Machine};
+use crate::settings;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_cli::machine::Machine;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;

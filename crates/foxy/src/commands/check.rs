@@ -1,9 +1,10 @@
 //! `foxy check FILE`: checks a configuration file, and prints the settings it gives.
 
 use crate::failure::Failure;
-use crate::settings::{self, docs, machine::Machine, schema};
+use crate::settings::{self, docs, schema};
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_cli::machine::Machine;
 use std::path::PathBuf;
 
 pub fn command() -> Command {

@@ -3,7 +3,6 @@
 mod admin_client;
 pub mod ca;
 pub mod check;
-pub mod disk_helper;
 pub mod explain;
 pub mod fsck;
 pub mod purge;
@@ -11,18 +10,12 @@ pub mod run;
 pub mod serve;
 pub mod store;
 
-use crate::failure::Failure;
 use clap::{ArgMatches, Command};
+use foxy_cli::Entry;
+use foxy_cli::disk_helper;
+use foxy_cli::failure::Failure;
 
-/// A command: its name, its arguments, and the function that runs it.
-pub struct Entry {
-    /// Name and arguments.
-    pub command: fn() -> Command,
-    /// The function that runs it.
-    pub run: fn(&ArgMatches) -> Result<(), Failure>,
-}
-
-/// Commands of the proxy. The lab's are in `lab::commands`.
+/// Commands of the proxy. The lab's are in crate `foxy-lab-cli`.
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: ca::command, run: ca::run },
@@ -37,7 +30,7 @@ const COMMANDS: &[Entry] = &[
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
     #[cfg(feature = "lab")]
-    return COMMANDS.iter().chain(crate::lab::commands::COMMANDS);
+    return COMMANDS.iter().chain(foxy_lab_cli::COMMANDS);
     #[cfg(not(feature = "lab"))]
     COMMANDS.iter()
 }

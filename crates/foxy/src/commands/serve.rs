@@ -2,9 +2,10 @@
 
 use crate::failure::Failure;
 use crate::serve;
-use crate::settings::{self, flags, machine::Machine};
+use crate::settings::{self, flags};
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_cli::machine::Machine;
 use std::path::PathBuf;
 
 /// Its arguments: the settings, and the file they may also stand in.

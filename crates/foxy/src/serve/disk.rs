@@ -1,25 +1,13 @@
-//! The device of a store: the one the user names, else the one its scheme is meant for. The process
-//! that serves as helper is this program again, with the command `disk-helper`.
+//! The device of a store: the one the user names, else the one its scheme is meant for.
 
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
-use foxy_device::helper::Ending;
+use foxy_cli::disk_helper::{AUFS_THREADS, helper};
 use foxy_device::{
-    BlockingDevice, DeviceKind, DeviceSettings, Helper, Preference, Root, Writes, open_device,
+    BlockingDevice, DeviceKind, DeviceSettings, Preference, Root, Writes, open_device,
 };
 use foxy_schemes::DeviceWish;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-
-/// Threads for a scheme that is meant for them, as Squid starts for each directory.
-pub const AUFS_THREADS: usize = 16;
-
-/// The program of this very process, also when another has taken its place on disk: the two talk
-/// without a version.
-const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// A device, and what the start-up message says of it.
 pub struct Opened {
@@ -71,27 +59,4 @@ pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Ope
         )));
     }
     Ok(Opened { device, name: kind.to_string() })
-}
-
-/// A helper in a process of its own. It holds the folder's lock as long as it runs, and takes no
-/// signal meant for foxy.
-///
-/// # Errors
-/// When it cannot be started.
-pub fn helper(root: &Root, block_at: usize) -> std::io::Result<Helper> {
-    let (folder, lock) = (root.path().to_owned(), root.share_lock()?);
-    Helper::new(block_at, move |socket: UnixStream| -> std::io::Result<Ending> {
-        let mut child = Command::new(OWN_PROGRAM)
-            .arg0("foxy")
-            .arg(crate::commands::disk_helper::NAME)
-            .current_dir(&folder)
-            .stdin(OwnedFd::from(socket))
-            .stdout(lock.try_clone()?)
-            .process_group(0)
-            .spawn()?;
-        Ok(Box::new(move || {
-            // It has nothing more to say; waiting only keeps it from staying as a zombie.
-            let _ = child.wait();
-        }))
-    })
 }

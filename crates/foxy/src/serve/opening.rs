@@ -128,7 +128,7 @@ pub fn open(
     admin: Option<SocketAddr>,
     extra: Extra,
 ) -> Result<RunningProxy, Failure> {
-    let max_open_files = process::raise_open_files();
+    let max_open_files = foxy_cli::process::raise_open_files();
     let log = access_log::open(settings)?;
     let origin_tls = tls::origin_tls(&settings.network.origin_ca)?;
     let certificates = settings.network.listen_tls.map(|_| {
@@ -254,7 +254,8 @@ fn start(settings: ProxySettings, parts: Parts) -> Result<Proxy, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{self, machine::Machine};
+    use crate::settings;
+    use foxy_cli::machine::Machine;
 
     #[test]
     fn connections_fit_the_limit_on_open_files() {

@@ -1,23 +1,12 @@
-//! What the system says of this process and lets it do: its CPU time, memory and open files, and
-//! the service manager's notification.
+//! The metrics of this process, its open files, and the service manager's notification.
 
-use crate::process_table::Process;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::time::{ClockId, clock_gettime};
+use foxy_cli::process::{own_cpu_time, resident_bytes};
+use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::time::Duration;
-
-/// Raises the limit on open files to the most this user may have. Returns the limit in force; none
-/// for no limit.
-pub fn raise_open_files() -> Option<u64> {
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if setrlimit(Resource::Nofile, wanted).is_ok() { limit.maximum } else { limit.current }
-}
 
 /// Files that this process has open now; 0 where the system does not say.
 pub fn open_files_now() -> usize {
@@ -62,22 +51,6 @@ pub fn expose(exposition: &mut Exposition) {
     }
 }
 
-/// Bytes of memory that this process has resident; 0 where the system does not say.
-pub fn resident_bytes() -> u64 {
-    Process::own().map_or(0, |own| own.resident())
-}
-
-/// CPU time that this process has spent; zero where the system does not say.
-pub fn own_cpu_time() -> Duration {
-    Process::own().map_or(Duration::ZERO, |own| own.processor_time())
-}
-
-/// CPU time that this thread has spent.
-pub fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,11 +64,5 @@ mod tests {
         let mut buffer = [0; 64];
         let length = manager.recv(&mut buffer).expect("received");
         assert_eq!(&buffer[..length], b"READY=1");
-    }
-
-    #[test]
-    fn the_limit_on_open_files_ends_up_at_its_maximum() {
-        let limit = raise_open_files();
-        assert_eq!(getrlimit(Resource::Nofile).current, limit);
     }
 }

@@ -112,7 +112,8 @@ impl Welcome<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{self, machine::Machine};
+    use crate::settings;
+    use foxy_cli::machine::Machine;
 
     #[test]
     fn the_message_names_intercepted_hosts_and_clients() {

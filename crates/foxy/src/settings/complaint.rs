@@ -106,15 +106,6 @@ impl fmt::Display for Complaints {
     }
 }
 
-/// The known name nearest to a mistyped one, when one is near.
-pub fn nearest<'a>(mistyped: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::jaro_winkler(mistyped, name), name))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,13 +129,5 @@ mod tests {
         for span in [0..99, 1..2, 99..120] {
             assert!(LinePlace::new(Path::new("f"), content, span).to_string().starts_with("f:1:"));
         }
-    }
-
-    #[test]
-    fn near_names_are_suggested_and_far_ones_are_not() {
-        let known = ["size", "scheme", "listen"];
-        assert_eq!(nearest("sise", known.into_iter()), Some("size"));
-        assert_eq!(nearest("shceme", known.into_iter()), Some("scheme"));
-        assert_eq!(nearest("quux", known.into_iter()), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::kind::{Area, Kind, Notation, Preset, Setting};
 use super::rows;
-use super::units::show_duration;
 use super::values::exact;
+use foxy_cli::units::show_duration;
 use std::fmt::Write;
 
 const OPENING: &str = "\

@@ -1,10 +1,11 @@
 //! Reads settings from a TOML file. Every mistake is reported with its place.
 
-use super::complaint::{Complaint, Complaints, LinePlace, Source, nearest};
+use super::complaint::{Complaint, Complaints, LinePlace, Source};
 use super::kind::{Kind, Notation, Setting};
 use super::rows;
 use super::rows::Written;
 use super::text::{self, quoted};
+use foxy_cli::suggestion::nearest;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;

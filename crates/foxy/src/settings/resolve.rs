@@ -3,11 +3,11 @@
 
 use super::complaint::{Complaint, Complaints};
 use super::kind::Preset;
-use super::machine::Machine;
 use super::rows::{self, DiskCache, Settings, Written};
 use super::store_choice::StoreChoice;
 use super::text;
 use foxy_base::ByteSize;
+use foxy_cli::machine::Machine;
 use foxy_schemes::{SCHEMES, SchemeName};
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -99,7 +99,7 @@ fn value(setting: &Setting, text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::machine::Machine;
+    use foxy_cli::machine::Machine;
 
     /// Whether a value is valid. Knows the keywords that [`text`] writes, but for patterns, which
     /// the parsers check.

@@ -1,6 +1,7 @@
-//! Addresses of origins: names into addresses, and the addresses that the policy allows.
+//! Where a connection goes: names into addresses, and the addresses that the policy allows.
 
-pub(crate) mod cidr;
 pub(crate) mod destination;
+pub(crate) mod known_names;
 pub(crate) mod name_resolver;
+pub(crate) mod own_machine;
 pub(crate) mod resolve;

@@ -2,10 +2,12 @@
 //! time. Dropping it before its end resets the stream with CANCEL; the connection goes on.
 
 use crate::core::frames::StartsWith;
-use crate::upstream::error::{Http2Error, UpstreamError};
+use crate::upstream::body::Accepted;
+use crate::upstream::error::UpstreamError;
 use crate::upstream::http2::connection::Lease;
+use crate::upstream::http2::error::Http2Error;
 use crate::upstream::http2::message;
-use crate::upstream::sending::{Accepted, Again, Sending, Stage, WaitEnd, at};
+use crate::upstream::sending::{Again, Sending, Stage, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseEvent};
@@ -18,25 +20,27 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 
-/// A body of up to this length is read whole before its head is reported, so that a body whose
-/// length lies is no answer at all.
+/// A body of this length is read whole before its head is told: one whose length lies is then no
+/// answer at all.
 const READ_WHOLE: u64 = 16 << 10;
 
+/// A request and its response.
 pub(crate) struct Http2Exchange {
-    // Dropped before the lease, so that the connection knows of the end before anyone learns of the
-    // room.
+    // Dropped before the lease, so that the connection knows of the end before anyone is told that
+    // there is room.
     reading: Reading,
     sender: SendStream<Bytes>,
     lease: Lease,
     out: Bytes,
     end: RequestEnd,
     interim: usize,
+    /// A head and what came of its body, until that is whole.
     held: Holding,
     answered: bool,
     active: Instant,
 }
 
-/// The part of the response that comes next.
+/// What of the response comes next.
 enum Reading {
     Heads(ResponseFuture),
     Body { body: RecvStream, allowed: bool },
@@ -44,11 +48,11 @@ enum Reading {
     Done,
 }
 
-/// A head and the parts of its body so far, until the body is whole.
+/// What of the response waits to be told.
 #[derive(Default)]
 struct Holding {
     events: VecDeque<ResponseEvent>,
-    /// Whether more is to come before the events are reported.
+    /// Whether more of them is to come.
     more: bool,
 }
 
@@ -56,25 +60,28 @@ struct Holding {
 enum RequestEnd {
     /// More is to come from the client.
     Open,
-    /// With the last byte under way.
+    /// With the last byte of what is on its way.
     Data,
+    /// With these.
     Trailers(HeaderMap),
-    /// The request has ended, or the origin takes no more.
+    /// It has, or the origin takes no more.
     Sent,
 }
 
+/// What moved.
 enum Http2Progress {
     Read(Result<ResponseEvent, Failure>),
     Sent(Result<(), h2::Error>),
 }
 
+/// Why reading failed.
 enum Failure {
     Library(h2::Error),
     Ours(UpstreamError),
 }
 
 impl Http2Exchange {
-    /// Sends the head of a request. `None` if the connection takes no further request.
+    /// Sends the head of a request; `None` if the connection takes no further one.
     pub(crate) fn open(
         mut lease: Lease,
         head: http::Request<()>,
@@ -94,12 +101,12 @@ impl Http2Exchange {
         })
     }
 
-    /// Restarts the origin's time, because the reader asks for more.
+    /// The reader asks for more; the origin's time begins.
     pub(crate) fn touch(&mut self) {
         self.active = Instant::now();
     }
 
-    /// Sends and reads until there is something to report.
+    /// Sends and reads until something is to be told.
     pub(crate) async fn turn(
         &mut self,
         request: &mut Sending,
@@ -231,8 +238,8 @@ impl Http2Exchange {
                             return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
                         }
                         Some(data) => {
-                            // The window opens only as the body is read, so at most a window of
-                            // bytes waits.
+                            // The window opens again only as the body is read: what waits is never
+                            // more than a window.
                             body.flow_control().release_capacity(data.len())?;
                             return Poll::Ready(Ok(ResponseEvent::Body(data)));
                         }
@@ -264,7 +271,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Hands over the bytes that the window has room for.
+    /// Hands over what the window has room for.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         if !self.out.is_empty() {
             self.sender.reserve_capacity(self.out.len());
@@ -291,8 +298,8 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
-    /// Decides what a failure means for the exchange. An origin did not process a stream that it
-    /// refused or ended by GOAWAY (RFC 9113 §8.7).
+    /// What a failure means for the exchange. A stream that GOAWAY ends, and one that was refused,
+    /// was not processed (RFC 9113 §8.7).
     fn failed(&self, failure: Failure) -> Result<WaitEnd, UpstreamError> {
         let error = match failure {
             Failure::Ours(error) => return Err(error),

@@ -5,8 +5,8 @@ mod init;
 mod show;
 
 use crate::failure::Failure;
-use crate::settings::machine::Machine;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_cli::machine::Machine;
 use std::path::PathBuf;
 
 /// Its commands.

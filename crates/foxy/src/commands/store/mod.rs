@@ -18,7 +18,7 @@ pub fn command() -> Command {
 /// The measures of the lab.
 fn bench() -> Option<Command> {
     #[cfg(feature = "lab")]
-    return Some(crate::lab::commands::store_bench::command());
+    return Some(foxy_lab_cli::store_bench::command());
     #[cfg(not(feature = "lab"))]
     None
 }
@@ -27,7 +27,7 @@ fn bench() -> Option<Command> {
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         #[cfg(feature = "lab")]
-        Some(("bench", matches)) => crate::lab::commands::store_bench::run(matches),
+        Some(("bench", matches)) => foxy_lab_cli::store_bench::run(matches),
         Some(("inspect", matches)) => inspect::run(matches),
         _ => Err(Failure::Unusable("no command is given; `foxy store --help` lists them".into())),
     }

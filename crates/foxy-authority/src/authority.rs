@@ -1,0 +1,280 @@
+//! A certificate authority of our own: made, read from PEM and judged, and what it signs. It reads
+//! and writes no file.
+
+use super::constraints::Constraints;
+use super::hosts::{HostName, HostPattern};
+use crate::provider;
+use foxy_base::WallTime;
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
+    SerialNumber,
+};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::fmt;
+use std::time::Duration;
+use time::OffsetDateTime;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::parse_x509_certificate;
+
+/// How long before its making a certificate is valid: the client's clock may be behind.
+const BACKDATED: Duration = Duration::from_secs(3600);
+
+/// How long a certificate for a host is valid.
+pub(super) const LEAF_VALIDITY: Duration = Duration::from_secs(7 * 86_400);
+
+/// The longest common name (RFC 5280, ub-common-name).
+const COMMON_NAME: usize = 64;
+
+/// What a new authority is to be.
+#[derive(Clone, Debug)]
+pub struct NewAuthority<'a> {
+    /// Its common name; what is over 64 bytes is left off.
+    pub name: &'a str,
+    /// The hosts it may vouch for.
+    pub hosts: &'a [HostPattern],
+    /// From when; an hour before that is included.
+    pub now: WallTime,
+    /// How long.
+    pub validity: Duration,
+}
+
+/// A new authority as files hold it.
+pub struct MadeAuthority {
+    /// The certificate in PEM.
+    pub certificate: String,
+    /// The private key in PEM (PKCS #8). A secret.
+    pub key: String,
+}
+
+/// A certificate for a server as files hold it.
+#[derive(Clone)]
+pub struct MadeCertificate {
+    /// The certificate in PEM.
+    pub certificate: String,
+    /// Its private key in PEM (PKCS #8). A secret.
+    pub key: String,
+}
+
+/// Why an authority cannot be made or used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthorityError {
+    /// The certificate is no PEM, or cannot be read.
+    NoCertificate,
+    /// The key is no PEM, or of a kind that cannot sign.
+    NoKey,
+    /// The key is not the certificate's.
+    WrongKey,
+    /// The certificate is not an authority's (basicConstraints, keyUsage).
+    NoAuthority,
+    /// Its name constraints cannot be read.
+    Constraints,
+    /// It is valid only later.
+    NotYetValid,
+    /// It is no longer valid.
+    Expired,
+    /// It may not vouch for the host, or is no longer valid.
+    NotPermitted,
+    /// It cannot sign; what the library says.
+    Signing(String),
+}
+
+impl fmt::Display for AuthorityError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NoCertificate => "no certificate can be read",
+            Self::NoKey => "no private key can be read",
+            Self::WrongKey => "the key is not the certificate's",
+            Self::NoAuthority => "the certificate is not one of an authority",
+            Self::Constraints => "its name constraints cannot be read",
+            Self::NotYetValid => "it is not valid yet",
+            Self::Expired => "it has expired",
+            Self::NotPermitted => "it may not vouch for that host",
+            Self::Signing(text) => return write!(formatter, "it cannot sign ({text})"),
+        })
+    }
+}
+
+impl std::error::Error for AuthorityError {}
+
+/// Makes an authority: ECDSA on P-256, for servers alone, with no authority below it, and
+/// constrained to its hosts.
+///
+/// # Errors
+/// [`AuthorityError::Signing`], when the system gives no randomness or a name cannot be written.
+pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
+    let key = KeyPair::generate().map_err(signing)?;
+    let mut parameters =
+        parameters(new.now, new.now.seconds().saturating_add(new.validity.as_secs()))?;
+    let end =
+        (0..=new.name.len().min(COMMON_NAME)).rev().find(|&end| new.name.is_char_boundary(end));
+    parameters.distinguished_name.push(DnType::OrganizationName, "foxy, a caching proxy");
+    parameters.distinguished_name.push(DnType::CommonName, &new.name[..end.unwrap_or(0)]);
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    parameters.name_constraints = Some(Constraints::only(new.hosts).to_write());
+    let certificate = parameters.self_signed(&key).map_err(signing)?;
+    Ok(MadeAuthority { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+/// A certificate of an authority, as far as it can be told without its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorityFacts {
+    /// The certificate.
+    pub certificate: CertificateDer<'static>,
+    /// Its subject.
+    pub subject: String,
+    /// What it may vouch for.
+    pub constraints: Constraints,
+    /// From when it is valid.
+    pub not_before: WallTime,
+    /// Until when.
+    pub not_after: WallTime,
+    /// SHA-256 of the certificate.
+    pub fingerprint: [u8; 32],
+}
+
+impl AuthorityFacts {
+    /// Reads a certificate in PEM.
+    ///
+    /// # Errors
+    /// [`AuthorityError`], when it is not a certificate of an authority. Its time is not looked at.
+    pub fn read(pem: &[u8]) -> Result<Self, AuthorityError> {
+        let certificate =
+            CertificateDer::from_pem_slice(pem).map_err(|_| AuthorityError::NoCertificate)?;
+        let (_, parsed) =
+            parse_x509_certificate(&certificate).map_err(|_| AuthorityError::NoCertificate)?;
+        let usage = parsed.key_usage().map_err(|_| AuthorityError::NoAuthority)?;
+        if !parsed.is_ca() || usage.is_some_and(|usage| !usage.value.key_cert_sign()) {
+            return Err(AuthorityError::NoAuthority);
+        }
+        Ok(Self {
+            subject: parsed.subject().to_string(),
+            constraints: constraints(&parsed)?,
+            not_before: seconds(parsed.validity().not_before.timestamp()),
+            not_after: seconds(parsed.validity().not_after.timestamp()),
+            fingerprint: sha256(&certificate),
+            certificate: certificate.clone(),
+        })
+    }
+}
+
+fn constraints(certificate: &X509Certificate<'_>) -> Result<Constraints, AuthorityError> {
+    match certificate.name_constraints() {
+        Ok(None) => Ok(Constraints::default()),
+        Ok(Some(found)) => Constraints::read(found.value).ok_or(AuthorityError::Constraints),
+        Err(_) => Err(AuthorityError::Constraints),
+    }
+}
+
+fn seconds(timestamp: i64) -> WallTime {
+    WallTime::from_seconds(u64::try_from(timestamp).unwrap_or(0))
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    let hash = suite.tls13().expect("a suite of TLS 1.3").common.hash_provider.hash(bytes);
+    hash.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+/// An authority with its key.
+pub struct Authority {
+    facts: AuthorityFacts,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Authority").field("facts", &self.facts).finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// Reads certificate and key, both in PEM, to be used `now`.
+    ///
+    /// # Errors
+    /// [`AuthorityError`]: the first thing that makes it unusable.
+    pub fn read(certificate: &[u8], key: &str, now: WallTime) -> Result<Self, AuthorityError> {
+        let facts = AuthorityFacts::read(certificate)?;
+        let key = KeyPair::from_pem(key).map_err(|_| AuthorityError::NoKey)?;
+        let (_, parsed) = parse_x509_certificate(&facts.certificate)
+            .map_err(|_| AuthorityError::NoCertificate)?;
+        if parsed.public_key().subject_public_key.data != key.der_bytes() {
+            return Err(AuthorityError::WrongKey);
+        }
+        if now < facts.not_before {
+            return Err(AuthorityError::NotYetValid);
+        }
+        if now >= facts.not_after {
+            return Err(AuthorityError::Expired);
+        }
+        let issuer = Issuer::from_ca_cert_der(&facts.certificate, key).map_err(signing)?;
+        Ok(Self { facts, issuer })
+    }
+
+    /// What its certificate says.
+    pub const fn facts(&self) -> &AuthorityFacts {
+        &self.facts
+    }
+
+    /// Whether it can vouch for this host `now`.
+    pub(super) fn vouches_for(&self, host: HostName<'_>, now: WallTime) -> bool {
+        now < self.facts.not_after && self.facts.constraints.permit(host)
+    }
+
+    /// A certificate for a server of that host with that key, and until when it is valid.
+    pub(super) fn sign(
+        &self,
+        host: HostName<'_>,
+        key: &KeyPair,
+        now: WallTime,
+    ) -> Result<(Certificate, WallTime), AuthorityError> {
+        let end = (now.seconds() + LEAF_VALIDITY.as_secs()).min(self.facts.not_after.seconds());
+        let mut parameters = parameters(now, end)?;
+        let (name, text) = match host {
+            HostName::Name(name) => {
+                (SanType::DnsName(name.try_into().map_err(signing)?), name.to_owned())
+            }
+            HostName::Address(address) => (SanType::IpAddress(address), address.to_string()),
+        };
+        parameters.subject_alt_names.push(name);
+        // OpenSSL holds a common name that could be a host's against the constraints on names.
+        let is_name = matches!(host, HostName::Name(_));
+        let common =
+            if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
+        parameters.distinguished_name.push(DnType::CommonName, common);
+        parameters.use_authority_key_identifier_extension = true;
+        parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let certificate = parameters.signed_by(key, &self.issuer).map_err(signing)?;
+        Ok((certificate, WallTime::from_seconds(end)))
+    }
+}
+
+/// What all certificates have: a number nobody can foretell, servers as their use, and their time.
+fn parameters(now: WallTime, end: u64) -> Result<CertificateParams, AuthorityError> {
+    let mut serial = [0; 16];
+    let random = provider().secure_random.fill(&mut serial);
+    random.map_err(|_| AuthorityError::Signing("no randomness".into()))?;
+    // A positive number without a zero in front (RFC 5280 §4.1.2.2).
+    serial[0] = serial[0] & 0x7f | 0x40;
+    let moment = |seconds: u64| {
+        let timestamp = i64::try_from(seconds).unwrap_or(i64::MAX);
+        OffsetDateTime::from_unix_timestamp(timestamp).map_err(signing)
+    };
+    let mut parameters = CertificateParams::default();
+    parameters.serial_number = Some(SerialNumber::from_slice(&serial));
+    parameters.not_before = moment(now.seconds().saturating_sub(BACKDATED.as_secs()))?;
+    parameters.not_after = moment(end)?;
+    parameters.distinguished_name = DistinguishedName::new();
+    parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    Ok(parameters)
+}
+
+fn signing(error: impl fmt::Display) -> AuthorityError {
+    AuthorityError::Signing(error.to_string())
+}
+
+#[cfg(test)]
+#[path = "authority_tests.rs"]
+mod tests;

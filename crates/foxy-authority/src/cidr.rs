@@ -1,0 +1,195 @@
+//! Blocks of addresses as people write them (`10.0.0.0/8`, `::1`). It only reads and compares; what
+//! a block allows is for `destination` to say.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// A block of addresses of one family (RFC 4632 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cidr {
+    network: IpAddr,
+    prefix: u8,
+}
+
+/// Why a text is not a block of addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CidrError {
+    /// The part before the slash is no IP address.
+    NoAddress(String),
+    /// The part after the slash is no number of bits the family has.
+    BadPrefix {
+        /// The text.
+        text: String,
+        /// The most bits a prefix of this family can have.
+        longest: u8,
+    },
+    /// Bits after the prefix are set, so the writer may have meant another block.
+    HostBits {
+        /// The text.
+        text: String,
+        /// The block these bits belong to.
+        meant: Cidr,
+    },
+}
+
+impl fmt::Display for CidrError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAddress(text) => write!(
+                formatter,
+                "address block {text:?} does not start with an IP address; write one such as 10.0.0.0/8 or ::1"
+            ),
+            Self::BadPrefix { text, longest } => {
+                write!(
+                    formatter,
+                    "address block {text:?} needs a prefix of 0 to {longest} after the slash"
+                )
+            }
+            Self::HostBits { text, meant } => {
+                write!(
+                    formatter,
+                    "address block {text:?} has bits set after its prefix; write {meant}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for CidrError {}
+
+impl Cidr {
+    /// The block `address` lies in that has `prefix` leading bits, or all bits if the family has
+    /// fewer.
+    pub fn new(address: IpAddr, prefix: u8) -> Self {
+        let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
+        Self { network: masked(address, prefix), prefix }
+    }
+
+    /// Its first address.
+    pub const fn network(&self) -> IpAddr {
+        self.network
+    }
+
+    /// How many leading bits its addresses share.
+    pub const fn prefix(&self) -> u8 {
+        self.prefix
+    }
+
+    /// Whether `address` lies in the block. Families are never mixed.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.network, address) {
+            (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
+                masked(address, self.prefix) == self.network
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Cidr {
+    type Err = CidrError;
+
+    fn from_str(text: &str) -> Result<Self, CidrError> {
+        let trimmed = text.trim();
+        let (address, prefix) = match trimmed.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (trimmed, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| CidrError::NoAddress(text.into()))?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => longest,
+            Some(digits) => plain_number(digits)
+                .filter(|&bits| bits <= longest)
+                .ok_or_else(|| CidrError::BadPrefix { text: text.into(), longest })?,
+        };
+        let network = masked(address, prefix);
+        if network == address {
+            Ok(Self { network, prefix })
+        } else {
+            Err(CidrError::HostBits { text: text.into(), meant: Self { network, prefix } })
+        }
+    }
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.network, self.prefix)
+    }
+}
+
+fn plain_number(digits: &str) -> Option<u8> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+/// The address with only its first `prefix` bits kept.
+fn masked(address: IpAddr, prefix: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            Ipv4Addr::from_bits(address.to_bits() & mask).into()
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_read_and_written_alike() {
+        let cases = [
+            ("10.0.0.0/8", "10.0.0.0/8"),
+            ("127.0.0.1", "127.0.0.1/32"),
+            (" ::1 ", "::1/128"),
+            ("::/0", "::/0"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text.parse::<Cidr>().expect(text).to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_blocks_say_what_would_be_right() {
+        let cases = [
+            ("localhost", "does not start with an IP address"),
+            ("10.0.0/8", "does not start with an IP address"),
+            ("10.0.0.0/33", "prefix of 0 to 32"),
+            ("10.0.0.0/", "prefix of 0 to 32"),
+            ("10.0.0.0/+8", "prefix of 0 to 32"),
+            ("::/129", "prefix of 0 to 128"),
+            ("10.1.0.0/8", "write 10.0.0.0/8"),
+        ];
+        for (text, expected) in cases {
+            let message = text.parse::<Cidr>().expect_err(text).to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_block_holds_its_addresses_and_no_others() {
+        let cases = [
+            ("10.0.0.0/8", "10.255.255.255", true),
+            ("10.0.0.0/8", "11.0.0.0", false),
+            ("0.0.0.0/0", "203.0.113.9", true),
+            ("0.0.0.0/0", "::1", false),
+            ("fc00::/7", "fdff::1", true),
+            ("::/0", "2001:db8::1", true),
+            ("::/0", "1.2.3.4", false),
+            ("127.0.0.1", "127.0.0.2", false),
+        ];
+        for (block, address, expected) in cases {
+            let block: Cidr = block.parse().expect(block);
+            assert_eq!(
+                block.contains(address.parse().expect(address)),
+                expected,
+                "{block} {address}"
+            );
+        }
+    }
+}

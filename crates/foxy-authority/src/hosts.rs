@@ -1,0 +1,220 @@
+//! Names of hosts as lists of them are written, and which hosts such a list means. It resolves
+//! nothing.
+
+use crate::cidr::Cidr;
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+/// The longest name (RFC 1035 §2.3.4), and the longest label of one.
+const NAME: usize = 253;
+const LABEL: usize = 63;
+
+/// A host of an authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostName<'a> {
+    /// A DNS name without the dot at its end.
+    Name(&'a str),
+    /// An address.
+    Address(IpAddr),
+}
+
+impl<'a> HostName<'a> {
+    /// Reads the host of an authority, IPv6 with its brackets; `None` for what is neither name nor
+    /// address.
+    pub fn parse(host: &'a str) -> Option<Self> {
+        if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            return inner.parse::<Ipv6Addr>().ok().map(|address| Self::Address(address.into()));
+        }
+        if let Ok(address) = host.parse() {
+            return Some(Self::Address(address));
+        }
+        let name = host.strip_suffix('.').unwrap_or(host);
+        is_name(name).then_some(Self::Name(name))
+    }
+}
+
+/// Whether certificates can be for it: labels of letters, digits, `-` and `_`, and no number at the
+/// end.
+fn is_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let bytes = label.bytes();
+        (1..=LABEL).contains(&label.len())
+            && bytes.clone().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let last = name.rsplit('.').next().unwrap_or("");
+    name.len() <= NAME
+        && name.split('.').all(is_label)
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// One entry of a list of hosts. Names are in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostPattern {
+    /// `example.org`: this name and all below it, as a name constraint means it (RFC 5280
+    /// §4.2.1.10).
+    Within(Box<str>),
+    /// `*.example.org` or `.example.org`: the names below this one.
+    Below(Box<str>),
+    /// `192.0.2.1` or `192.0.2.0/24`: addresses.
+    Addresses(Cidr),
+}
+
+/// Why a text is no entry of a list of hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPatternError(String);
+
+impl fmt::Display for HostPatternError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{:?} is no host; write one such as example.org (with all names below it), *.example.org (those alone) or \
+             192.0.2.0/24",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for HostPatternError {}
+
+impl FromStr for HostPattern {
+    type Err = HostPatternError;
+
+    fn from_str(text: &str) -> Result<Self, HostPatternError> {
+        if let Ok(block) = text.parse() {
+            return Ok(Self::Addresses(block));
+        }
+        let below = text.strip_prefix("*.").or_else(|| text.strip_prefix('.'));
+        match HostName::parse(below.unwrap_or(text)) {
+            Some(HostName::Name(name)) => {
+                let name = name.to_ascii_lowercase().into();
+                Ok(if below.is_some() { Self::Below(name) } else { Self::Within(name) })
+            }
+            Some(HostName::Address(address)) if below.is_none() => {
+                Ok(Self::Addresses(Cidr::new(address, u8::MAX)))
+            }
+            _ => Err(HostPatternError(text.into())),
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Within(name) => formatter.write_str(name),
+            Self::Below(name) => write!(formatter, "*.{name}"),
+            Self::Addresses(block) => block.fmt(formatter),
+        }
+    }
+}
+
+impl HostPattern {
+    /// Whether it means this host.
+    pub fn matches(&self, host: HostName<'_>) -> bool {
+        match (self, host) {
+            (Self::Within(base), HostName::Name(name)) => is_within(name, base),
+            (Self::Below(base), HostName::Name(name)) => {
+                name.len() > base.len() && is_within(name, base)
+            }
+            (Self::Addresses(block), HostName::Address(address)) => block.contains(address),
+            _ => false,
+        }
+    }
+
+    /// Whether it means every host that `other` means.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Within(base), Self::Within(name) | Self::Below(name))
+            | (Self::Below(base), Self::Below(name)) => is_within(name, base),
+            (Self::Below(_), Self::Within(name)) => self.matches(HostName::Name(name)),
+            (Self::Addresses(block), Self::Addresses(other)) => {
+                block.contains(other.network()) && block.prefix() <= other.prefix()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a name is this one or lies below it, in any case of letters.
+fn is_within(name: &str, base: &str) -> bool {
+    let (name, base) = (name.as_bytes(), base.as_bytes());
+    let Some(start) = name.len().checked_sub(base.len()) else { return false };
+    name[start..].eq_ignore_ascii_case(base)
+        && (start == 0 || base.is_empty() || name[start - 1] == b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> HostPattern {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn a_name_means_itself_and_what_is_below_and_a_star_only_what_is_below() {
+        let cases = [
+            ("example.org", "example.org", true),
+            ("example.org", "A.Example.ORG", true),
+            ("Example.org", "example.org.", true),
+            ("example.org", "notexample.org", false),
+            ("example.org", "org", false),
+            ("*.example.org", "example.org", false),
+            (".example.org", "a.b.example.org", true),
+            ("*.example.org", "xexample.org", false),
+            ("192.0.2.0/24", "192.0.2.9", true),
+            ("192.0.2.0/24", "192.0.3.9", false),
+            ("[2001:db8::1]", "[2001:db8::1]", true),
+            ("example.org", "192.0.2.9", false),
+        ];
+        for (text, host, expected) in cases {
+            let host = HostName::parse(host).expect("a host");
+            assert_eq!(pattern(text).matches(host), expected, "{text} {host:?}");
+        }
+    }
+
+    #[test]
+    fn an_entry_covers_what_means_no_more() {
+        let cases = [
+            ("example.org", "*.example.org", true),
+            ("example.org", "a.example.org", true),
+            ("*.example.org", "example.org", false),
+            ("*.example.org", "a.example.org", true),
+            ("*.example.org", "*.example.org", true),
+            ("a.example.org", "example.org", false),
+            ("10.0.0.0/8", "10.1.0.0/16", true),
+            ("10.1.0.0/16", "10.0.0.0/8", false),
+            ("example.org", "10.0.0.0/8", false),
+        ];
+        for (one, other, expected) in cases {
+            assert_eq!(pattern(one).covers(&pattern(other)), expected, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused_with_what_would_be_right() {
+        let long = format!("{}.org", "a".repeat(64));
+        for text in [
+            "",
+            "*",
+            ".",
+            "a..b",
+            "a b",
+            "https://a.test",
+            "a.test:443",
+            "*.192.0.2.1",
+            "1.2.3",
+            &long,
+        ] {
+            let error = text.parse::<HostPattern>().expect_err(text);
+            assert!(error.to_string().contains("write one such as example.org"), "{error}");
+        }
+    }
+
+    #[test]
+    fn entries_are_shown_as_they_can_be_read() {
+        for text in ["example.org", "*.example.org", "192.0.2.0/24", "2001:db8::/32"] {
+            assert_eq!(pattern(text).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A certificate authority on disk: a folder with `ca.pem` and `ca.key`, which nobody but its owner
+//! may read.
+
+use crate::failure::Failure;
+use foxy_authority::{Authority, AuthorityError, AuthorityFacts, MadeAuthority};
+use foxy_base::WallTime;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The certificate, which anybody may have.
+pub fn certificate(folder: &Path) -> PathBuf {
+    folder.join("ca.pem")
+}
+
+/// The private key.
+pub fn key(folder: &Path) -> PathBuf {
+    folder.join("ca.key")
+}
+
+/// Puts a new authority into a folder, which is made if it is not there.
+///
+/// # Errors
+/// The folder lets other users in or cannot be written, or holds an authority and `replace` is
+/// false.
+pub fn write(folder: &Path, made: &MadeAuthority, replace: bool) -> Result<(), Failure> {
+    let cannot = |path: &Path, error: &std::io::Error| {
+        let path = path.display();
+        Failure::Unusable(format!(
+            "{path}: {error}; name a folder that this user may write with --dir"
+        ))
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| cannot(folder, &error))?;
+    let mode = folder.metadata().map_err(|error| cannot(folder, &error))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let text = format!(
+            "{}: others may enter it (mode {:o}), and a private key is to lie there; run `chmod 700` on it or name another \
+             with --dir",
+            folder.display(),
+            mode & 0o777
+        );
+        return Err(Failure::Unusable(text));
+    }
+    let (certificate, key) = (certificate(folder), key(folder));
+    for path in [&key, &certificate] {
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(cannot(path, &error)),
+            Ok(_) if replace => std::fs::remove_file(path).map_err(|error| cannot(path, &error))?,
+            Ok(_) => return Err(Failure::Unusable(taken(folder))),
+        }
+    }
+    let write = |path: &Path, mode: u32, text: &str| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write(&key, 0o600, &made.key).map_err(|error| cannot(&key, &error))?;
+    write(&certificate, 0o644, &made.certificate).map_err(|error| cannot(&certificate, &error))
+}
+
+fn taken(folder: &Path) -> String {
+    let there = match facts(folder) {
+        Ok(facts) => format!("a certificate authority ({})", facts.subject),
+        Err(_) => "a key or a certificate".into(),
+    };
+    format!(
+        "{} holds {there} already; `foxy ca show` shows it, --force replaces it (clients that trust it must then trust the \
+         new one), and --dir names another folder",
+        folder.display()
+    )
+}
+
+/// What the certificate in a folder says.
+///
+/// # Errors
+/// [`Failure::Unusable`]: there is none that can be read.
+pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
+    let path = certificate(folder);
+    let unusable = |what: String| {
+        let path = path.display();
+        Failure::Unusable(format!(
+            "{path}: {what}; make a certificate authority with `foxy ca init`"
+        ))
+    };
+    let pem = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
+    AuthorityFacts::read(&pem).map_err(|error| unusable(error.to_string()))
+}
+
+/// Opens the authority in a folder that `setting` names, to sign with it.
+///
+/// # Errors
+/// A file is missing or unsound, or other users may read or replace the key.
+pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Failure> {
+    let (certificate, key) = (certificate(folder), key(folder));
+    let unusable = |path: &Path, what: &dyn std::fmt::Display, right: &str| {
+        Failure::Unusable(format!("{} ({setting}): {what}; {right}", path.display()))
+    };
+    let make = "name a folder that `foxy ca init` has made";
+    let pem = std::fs::read(&certificate).map_err(|error| unusable(&certificate, &error, make))?;
+    let place = folder.metadata().map_err(|error| unusable(folder, &error, make))?;
+    let mode = place.permissions().mode();
+    if mode & 0o022 != 0 {
+        let what = format!("others may put files there (mode {:o})", mode & 0o777);
+        return Err(unusable(
+            folder,
+            &what,
+            "run `chmod 700` on it, and look whether `ca.pem` and `ca.key` are yours",
+        ));
+    }
+    if is_anothers(&place) {
+        return Err(unusable(folder, &"it belongs to another user", make));
+    }
+    let mut file = File::open(&key).map_err(|error| unusable(&key, &error, make))?;
+    let metadata = file.metadata().map_err(|error| unusable(&key, &error, make))?;
+    let mode = metadata.permissions().mode();
+    if mode & 0o077 != 0 {
+        let what = format!("others may read this private key (mode {:o})", mode & 0o777);
+        let right = "run `chmod 600` on it, and make a new one with `foxy ca init --force` if somebody may have read it";
+        return Err(unusable(&key, &what, right));
+    }
+    if is_anothers(&metadata) {
+        return Err(unusable(&key, &"it belongs to another user", make));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|error| unusable(&key, &error, make))?;
+    Authority::read(&pem, &text, now).map_err(|error| match error {
+        AuthorityError::NoKey | AuthorityError::WrongKey => unusable(&key, &error, make),
+        AuthorityError::Expired => unusable(
+            &certificate,
+            &error,
+            "make a new one with `foxy ca init --force`, and have clients trust it",
+        ),
+        _ => unusable(&certificate, &error, make),
+    })
+}
+
+/// Whether something belongs to somebody else than this user or root.
+fn is_anothers(metadata: &Metadata) -> bool {
+    ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_authority::{NewAuthority, make};
+    use std::fs::Permissions;
+    use std::time::Duration;
+
+    const NOW: WallTime = WallTime::from_seconds(1_800_000_000);
+
+    fn made() -> MadeAuthority {
+        let hosts = ["a.test".parse().expect("a host")];
+        let validity = Duration::from_secs(86_400);
+        make(&NewAuthority { name: "a", hosts: &hosts, now: NOW, validity }).expect("made")
+    }
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().expect("there").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_key_is_its_owners_alone_from_the_first_moment() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("deep/ca");
+        write(&folder, &made(), false).expect("written");
+        assert_eq!(
+            (mode(&folder), mode(&key(&folder)), mode(&certificate(&folder))),
+            (0o700, 0o600, 0o644)
+        );
+        assert!(open(&folder, "intercept-ca", NOW).is_ok());
+    }
+
+    #[test]
+    fn what_is_there_is_replaced_only_when_told_so() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("ca");
+        write(&folder, &made(), false).expect("written");
+        let before = facts(&folder).expect("a certificate");
+        let refused = write(&folder, &made(), false).expect_err("taken").to_string();
+        assert!(
+            refused.contains("holds a certificate authority (") && refused.contains("--force"),
+            "{refused}"
+        );
+        assert_eq!(facts(&folder).expect("still there"), before);
+        write(&folder, &made(), true).expect("replaced");
+        assert_ne!(facts(&folder).expect("another"), before);
+        assert!(open(&folder, "intercept-ca", NOW).is_ok());
+    }
+
+    #[test]
+    fn a_folder_that_others_may_enter_gets_no_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("changed");
+        let refused = write(folder.path(), &made(), false).expect_err("open to others").to_string();
+        assert!(refused.contains("(mode 755)") && refused.contains("chmod 700"), "{refused}");
+        assert!(!key(folder.path()).exists());
+    }
+
+    #[test]
+    fn a_key_that_others_may_read_is_refused() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("ca");
+        write(&folder, &made(), false).expect("written");
+        for bits in [0o640, 0o604, 0o620] {
+            std::fs::set_permissions(key(&folder), Permissions::from_mode(bits)).expect("changed");
+            let refused =
+                open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
+            assert!(refused.contains(&format!("(mode {bits:o})")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("ca");
+        write(&folder, &made(), false).expect("written");
+        for bits in [0o720, 0o702, 0o777] {
+            std::fs::set_permissions(&folder, Permissions::from_mode(bits)).expect("changed");
+            let refused =
+                open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
+            let expected =
+                format!("others may put files there (mode {bits:o}); run `chmod 700` on it");
+            assert!(refused.contains(&expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_does_not_fit_is_named() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("ca");
+        assert!(
+            open(&folder, "intercept-ca", NOW)
+                .expect_err("nothing")
+                .to_string()
+                .contains("ca.pem (intercept-ca): No such")
+        );
+        write(&folder, &made(), false).expect("written");
+        std::fs::write(certificate(&folder), made().certificate).expect("written");
+        let refused =
+            open(&folder, "intercept-ca", NOW).expect_err("another's certificate").to_string();
+        assert!(
+            refused.contains("ca.key (intercept-ca): the key is not the certificate's"),
+            "{refused}"
+        );
+        write(&folder, &made(), true).expect("written");
+        let later = WallTime::from_seconds(NOW.seconds() + 86_400);
+        let refused = open(&folder, "intercept-ca", later).expect_err("too late").to_string();
+        assert!(
+            refused.contains("ca.pem (intercept-ca): it has expired; make a new one"),
+            "{refused}"
+        );
+    }
+}

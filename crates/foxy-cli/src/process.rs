@@ -1,0 +1,41 @@
+//! CPU time, memory and the limit on open files of this process.
+
+use crate::process_table::Process;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// Raises the limit on open files to the most this user may have. Returns the limit in force; none
+/// for no limit.
+pub fn raise_open_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if setrlimit(Resource::Nofile, wanted).is_ok() { limit.maximum } else { limit.current }
+}
+
+/// Bytes of memory that this process has resident; 0 where the system does not say.
+pub fn resident_bytes() -> u64 {
+    Process::own().map_or(0, |own| own.resident())
+}
+
+/// CPU time that this process has spent; zero where the system does not say.
+pub fn own_cpu_time() -> Duration {
+    Process::own().map_or(Duration::ZERO, |own| own.processor_time())
+}
+
+/// CPU time that this thread has spent.
+pub fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_on_open_files_ends_up_at_its_maximum() {
+        let limit = raise_open_files();
+        assert_eq!(getrlimit(Resource::Nofile).current, limit);
+    }
+}

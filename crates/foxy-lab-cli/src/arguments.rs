@@ -1,0 +1,116 @@
+//! Arguments that the lab's commands share, and how they are made. Those that stand for a thing of
+//! its own are made beside it: `records`, `seed`, `workloads`, `logs`.
+
+use super::bars::Bar;
+use clap::builder::{PathBufValueParser, RangedU64ValueParser, TypedValueParser};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use std::path::PathBuf;
+
+/// `--NAME VALUE`.
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
+}
+
+/// `--NAME`, which is on when it is given.
+pub fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// A path in the file system as a value.
+pub fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    option(name, value, help).value_parser(value_parser!(PathBuf))
+}
+
+/// `--NAME FILE`: a file that is written when the run is over. Whether it can be is found out
+/// before the run.
+pub fn output(name: &'static str, help: &'static str) -> Arg {
+    option(name, "FILE", help).value_parser(PathBufValueParser::new().try_map(writable))
+}
+
+fn writable(path: PathBuf) -> Result<PathBuf, String> {
+    let folder = path.parent().map(|folder| folder.join(".")).unwrap_or_default();
+    let looked_at = match std::fs::metadata(&path) {
+        Ok(data) if data.is_dir() => Err(Errno::ISDIR),
+        Ok(_) => access(&path, Access::WRITE_OK),
+        Err(_) => access(&folder, Access::WRITE_OK | Access::EXEC_OK),
+    };
+    match looked_at {
+        Ok(()) => Ok(path),
+        Err(error) => Err(format!(
+            "cannot be written: {error}; name a file in a folder that can be written to"
+        )),
+    }
+}
+
+/// Reads a number that may have a fraction, from a thousandth on.
+///
+/// # Errors
+/// When it is none.
+pub fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.001);
+    number.ok_or_else(|| format!("{text:?} is not a number from 0.001 on"))
+}
+
+/// A number from 1 on as a value.
+pub fn count() -> RangedU64ValueParser {
+    value_parser!(u64).range(1..)
+}
+
+/// `--fail-if BAR`, any number of times; `example` is one that makes sense for the command.
+pub fn fail_if(example: Option<&str>) -> Arg {
+    let example = example.map(|bar| format!(", such as {bar}")).unwrap_or_default();
+    Arg::new("fail-if")
+        .long("fail-if")
+        .value_name("BAR")
+        .value_parser(value_parser!(Bar))
+        .action(ArgAction::Append)
+        .help(format!("End with code 1 if this holds{example}; can be repeated"))
+}
+
+/// The bars that were given.
+pub fn bars(matches: &ArgMatches) -> impl Iterator<Item = &Bar> {
+    matches.get_many("fail-if").into_iter().flatten()
+}
+
+/// `--html FILE`: where a page goes, which `page` writes.
+pub fn html(help: &'static str) -> Arg {
+    output("html", help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records;
+    use clap::Command;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_refused_before_the_run_and_none_is_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let refusal = |option: &str, file: &str| {
+            let command = Command::new("x").arg(records::argument()).arg(html("A page"));
+            let path = folder.path().join(file).display().to_string();
+            command.try_get_matches_from(["x", option, &path]).err().map(|error| error.to_string())
+        };
+        std::fs::write(folder.path().join("there"), "kept").expect("written");
+        for option in ["--json", "--html"] {
+            for (file, expected) in [
+                ("no/such", "No such file"),
+                ("", "Is a directory"),
+                ("there/x", "Not a directory"),
+            ] {
+                let text =
+                    refusal(option, file).unwrap_or_else(|| panic!("{option} {file} is taken"));
+                assert!(
+                    text.contains(&format!("'{option} <FILE>': cannot be written: {expected}")),
+                    "{text}"
+                );
+            }
+            assert_eq!((refusal(option, "new"), refusal(option, "there")), (None, None));
+        }
+        assert!(!folder.path().join("new").exists());
+        assert_eq!(std::fs::read_to_string(folder.path().join("there")).expect("there"), "kept");
+        assert_eq!(writable("of-the-working-folder".into()), Ok("of-the-working-folder".into()));
+    }
+}

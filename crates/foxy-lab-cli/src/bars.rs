@@ -1,0 +1,225 @@
+//! Bars: what a measure must not be. `hit_ratio<0.9` holds when the hit ratio is below 0.9, and
+//! then the bar is missed. `foxy/hit_ratio<0.9` is on one subject, `fill/foxy/hit_ratio<0.9` on one
+//! under one workload; without them a bar is on all. One on what a run cannot measure is refused
+//! before the run.
+
+use super::arguments;
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_cli::suggestion::nearest;
+use foxy_report::{Measurable, Measure, Record};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// One bar of `--fail-if`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    name: String,
+    below: bool,
+    value: f64,
+}
+
+impl FromStr for Bar {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse =
+            || format!("{text:?} is not a bar; write one such as hit_ratio<0.9 or errors>0");
+        let at = text.find(['<', '>']).ok_or_else(refuse)?;
+        let (name, value) = (text[..at].trim(), text[at + 1..].trim());
+        let value: f64 = value.parse().map_err(|_| refuse())?;
+        if name.is_empty() || name.ends_with(['=', '!']) || value.is_nan() {
+            return Err(refuse());
+        }
+        Ok(Self { name: name.into(), below: text[at..].starts_with('<'), value })
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}{}", self.name, if self.below { '<' } else { '>' }, self.value)
+    }
+}
+
+impl Bar {
+    /// Whether it is on this measure: its name is the end of the measure's.
+    fn is_on(&self, measure: &Measure) -> bool {
+        self.names(measure.workload.as_deref(), &measure.subject, &measure.name)
+    }
+
+    fn names(&self, workload: Option<&str>, subject: &str, name: &str) -> bool {
+        let named = [workload.unwrap_or(""), subject, name];
+        let given: Vec<&str> = self.name.split('/').collect();
+        given.len() <= named.len() && named.ends_with(&given)
+    }
+
+    /// The measure's own name, and what stands before it.
+    fn parts(&self) -> (Option<&str>, &str) {
+        self.name.rsplit_once('/').map_or((None, &*self.name), |(of, name)| (Some(of), name))
+    }
+
+    /// Whether such a measure may come.
+    fn may_be_on(&self, measurable: &Measurable) -> bool {
+        let (of, name) = self.parts();
+        // A subject that is not known beforehand is whoever the bar names.
+        let any = of.map_or("", |of| of.rsplit('/').next().unwrap_or(of));
+        let subject = measurable.subject.as_deref().unwrap_or(any);
+        self.names(measurable.workload.as_deref(), subject, name) && measurable.all().contains(name)
+    }
+
+    /// Whether it counts what is not recorded where it did not happen.
+    fn is_on_a_cause(&self) -> bool {
+        self.parts().1.starts_with(CAUSE)
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        if self.below { value < self.value } else { value > self.value }
+    }
+}
+
+/// How names begin that count what requests failed of; a cause that no request had is not recorded.
+const CAUSE: &str = "errors_";
+
+/// The bars of a run, each on something that it may measure.
+pub struct Bars<'a> {
+    bars: Vec<&'a Bar>,
+    measurable: Vec<Measurable>,
+}
+
+impl<'a> Bars<'a> {
+    /// Those that the arguments name, for a run that may measure this.
+    ///
+    /// # Errors
+    /// One on anything else.
+    pub fn of(matches: &'a ArgMatches, measurable: Vec<Measurable>) -> Result<Self, Failure> {
+        let bars: Vec<&Bar> = arguments::bars(matches).collect();
+        match bars.iter().find(|bar| !measurable.iter().any(|known| bar.may_be_on(known))) {
+            Some(bar) => Err(Failure::Unusable(unknown(bar, &measurable))),
+            None => Ok(Self { bars, measurable }),
+        }
+    }
+
+    /// Says of each bar that is missed what was measured.
+    ///
+    /// # Errors
+    /// A bar on something that could have been measured and was not.
+    pub fn missed(&self, records: &[Record]) -> Result<Vec<String>, Failure> {
+        for record in records {
+            if let Record::Measure(measure) = record {
+                let known = self.measurable.iter().any(|known| known.covers(measure));
+                debug_assert!(known, "{measure:?} is missing in what can be measured");
+            }
+        }
+        missed(self.bars.iter().copied(), records, &self.measurable)
+    }
+}
+
+/// Why a bar is refused, and what there is instead.
+fn unknown(bar: &Bar, measurable: &[Measurable]) -> String {
+    let (of, name) = bar.parts();
+    let all: BTreeSet<String> = measurable.iter().flat_map(Measurable::all).collect();
+    let Some(of) = of.filter(|_| all.contains(name)) else {
+        let near = nearest(name, all.iter().map(String::as_str));
+        let near = near.map_or_else(String::new, |near| format!("{near}, or another of "));
+        return format!(
+            "--fail-if {bar}: nothing is called {name} here; write {near}these names:\n{}",
+            names(measurable)
+        );
+    };
+    let with = measurable.iter().filter(|known| known.all().contains(name));
+    let places: BTreeSet<String> = with
+        .map(|known| {
+            let workload =
+                known.workload.as_ref().map(|workload| format!("{workload}/")).unwrap_or_default();
+            format!("{workload}{}", known.subject.as_deref().unwrap_or("a name"))
+        })
+        .collect();
+    let places: Vec<String> = places.into_iter().collect();
+    format!(
+        "--fail-if {bar}: {name} is not measured of {of} here; leave {of}/ out, or write one of {}",
+        places.join(", ")
+    )
+}
+
+/// All names that there are, each once, and then what words in braces stand for.
+fn names(measurable: &[Measurable]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let mut choices: Vec<(&str, Vec<&str>)> = Vec::new();
+    for known in measurable {
+        let new = known.names.iter().map(String::as_str).filter(|name| !names.contains(name));
+        names.extend(new.collect::<Vec<_>>());
+        for (word, among) in &known.choices {
+            let place = choices.iter().position(|(known, _)| known == word).unwrap_or_else(|| {
+                choices.push((word, Vec::new()));
+                choices.len() - 1
+            });
+            let known = &mut choices[place].1;
+            known.extend(
+                among
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|one| !known.contains(one))
+                    .collect::<Vec<_>>(),
+            );
+        }
+    }
+    let used = |word: &str| names.iter().any(|name| name.contains(&format!("{{{word}}}")));
+    let mut text = format!("  {}", names.join(", "));
+    for (word, among) in choices.iter().filter(|(word, among)| used(word) && !among.is_empty()) {
+        text.push_str(&format!("\n  {{{word}}}: {}", among.join(", ")));
+    }
+    text
+}
+
+/// A measure's name as a bar on it alone has it; plain where there are no workloads.
+fn full_name(measure: &Measure) -> String {
+    match &measure.workload {
+        None => measure.name.clone(),
+        Some(workload) => format!("{workload}/{}/{}", measure.subject, measure.name),
+    }
+}
+
+/// Says of each bar that is missed what was measured. A bar on something that was not measured is
+/// unusable; but a cause of errors that was `measurable` and did not come is 0.
+pub fn missed<'a>(
+    bars: impl IntoIterator<Item = &'a Bar>,
+    records: &[Record],
+    measurable: &[Measurable],
+) -> Result<Vec<String>, Failure> {
+    let measures = || {
+        records.iter().filter_map(|record| match record {
+            Record::Measure(measure) => Some(measure),
+            _ => None,
+        })
+    };
+    let mut missed = Vec::new();
+    for bar in bars {
+        let mut on = measures().filter(|measure| bar.is_on(measure)).peekable();
+        if on.peek().is_none()
+            && bar.is_on_a_cause()
+            && measurable.iter().any(|known| bar.may_be_on(known))
+        {
+            missed.extend(bar.holds(0.0).then(|| format!("--fail-if {bar}: {} is 0", bar.name)));
+            continue;
+        }
+        if on.peek().is_none() {
+            let mut names: Vec<&str> = Vec::new();
+            for measure in measures().filter(|measure| measure.repeat.is_none()) {
+                if !names.contains(&measure.name.as_str()) {
+                    names.push(&measure.name);
+                }
+            }
+            let message = format!("--fail-if {bar}: not measured; there are {}", names.join(", "));
+            return Err(Failure::Unusable(message));
+        }
+        missed.extend(on.filter(|measure| bar.holds(measure.value)).map(|measure| {
+            format!("--fail-if {bar}: {} is {}", full_name(measure), measure.value)
+        }));
+    }
+    Ok(missed)
+}
+
+#[cfg(test)]
+#[path = "bars_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! The authority with whose certificates a command of the lab ends TLS: that of `--ca-dir`, or one
+//! of this run alone.
+
+use super::arguments::path;
+use clap::{Arg, ArgMatches};
+use foxy_authority::{AuthorityError, MadeCertificate, NewAuthority};
+use foxy_base::clock;
+use foxy_cli::authority_folder;
+use foxy_cli::failure::Failure;
+use foxy_lab::wire::tls::Certificates;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the authority of one run may vouch for.
+const NEAR: [&str; 2] = ["127.0.0.0/8", "localhost"];
+/// How long: no run takes longer.
+const VALIDITY: Duration = Duration::from_secs(30 * 86_400);
+
+/// The folder.
+pub fn argument() -> Arg {
+    path(
+        "ca-dir",
+        "FOLDER",
+        "End TLS, with or without CONNECT, by certificates of this authority, as `foxy ca init --dir` makes it",
+    )
+}
+
+/// The certificates, if the folder is given.
+///
+/// # Errors
+/// When the authority in it cannot be used.
+pub fn of(matches: &ArgMatches) -> Result<Option<Certificates>, Failure> {
+    Ok(Authority::given(matches)?.map(|authority| authority.certificates()))
+}
+
+/// An authority with its key. Clones share it.
+#[derive(Clone)]
+pub struct Authority {
+    pem: Arc<str>,
+    made: Arc<foxy_authority::Certificates>,
+}
+
+impl Authority {
+    /// That of the folder, if it is given.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub fn given(matches: &ArgMatches) -> Result<Option<Self>, Failure> {
+        let Some(folder) = matches.get_one::<PathBuf>("ca-dir") else { return Ok(None) };
+        let authority = authority_folder::open(folder, "--ca-dir", clock::wall())?;
+        let unusable = |what: &dyn std::fmt::Display| {
+            Failure::Unusable(format!(
+                "--ca-dir {}: {what}; make one with `foxy ca init`",
+                folder.display()
+            ))
+        };
+        let pem = std::fs::read_to_string(authority_folder::certificate(folder));
+        let pem = pem.map_err(|error| unusable(&error))?;
+        let made =
+            foxy_authority::Certificates::new(authority).map_err(|error| unusable(&error))?;
+        Ok(Some(Self { pem: pem.into(), made: Arc::new(made) }))
+    }
+
+    /// One for this machine's own addresses that nobody else knows. Its key is in no file, and gone
+    /// with the process.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub fn of_this_run() -> Result<Self, Failure> {
+        let make = || -> Result<Self, AuthorityError> {
+            let hosts = NEAR.map(|host| host.parse().expect("a block and a name"));
+            let now = clock::wall();
+            let new =
+                NewAuthority { name: "foxy lab, one run", hosts: &hosts, now, validity: VALIDITY };
+            let made = foxy_authority::make(&new)?;
+            let authority =
+                foxy_authority::Authority::read(made.certificate.as_bytes(), &made.key, now)?;
+            let certificates = foxy_authority::Certificates::new(authority)?;
+            Ok(Self { pem: made.certificate.into(), made: Arc::new(certificates) })
+        };
+        make().map_err(|error| Failure::Failed(format!("no certificate authority: {error}")))
+    }
+
+    /// Its own certificate in PEM: who trusts that trusts those that it signs.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// For those that end TLS in this process.
+    pub fn certificates(&self) -> Certificates {
+        let made = Arc::clone(&self.made);
+        Certificates::new(move |host, now| made.server(host, now).ok())
+    }
+
+    /// For a server of this host that is another process.
+    ///
+    /// # Errors
+    /// [`AuthorityError`]: it may not vouch for the host, or cannot.
+    pub fn files(&self, host: &str) -> Result<MadeCertificate, AuthorityError> {
+        self.made.files(host, clock::wall())
+    }
+}

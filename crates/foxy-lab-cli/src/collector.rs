@@ -1,0 +1,121 @@
+//! What commands that start a Collector share: the file that its bodies are held in, and what it
+//! counted as text for people.
+
+use foxy_base::ByteSize;
+use foxy_cli::temporary;
+use foxy_lab::leap::collector::{CollectorReport, Failure, Refusal, Source, SpoolFile};
+use foxy_lab::wire::tls::NotEntered;
+use foxy_report::Table;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Room for bodies in a file without a name in this folder.
+///
+/// # Errors
+/// When it cannot be made there.
+pub fn spool(folder: &Path, size: ByteSize) -> io::Result<SpoolFile> {
+    Ok((Arc::new(temporary::file_without_name(folder)?), size.0))
+}
+
+/// By proxy.
+pub fn table(report: &CollectorReport) -> Table {
+    let mut table = Table::new(&["proxy", "requests", "origin fetches", "bytes"]);
+    for proxy in report.proxies.iter().filter(|proxy| proxy.requests > 0) {
+        let (requests, fetches) = (proxy.requests.to_string(), proxy.fetches.to_string());
+        table.row(&[proxy.name.clone(), requests, fetches, ByteSize(proxy.bytes).to_string()]);
+    }
+    table
+}
+
+/// The table, and what there is to say beside it.
+pub fn text(report: &CollectorReport) -> String {
+    let mut text = table(report).render();
+    let mut line = |what: std::fmt::Arguments<'_>| {
+        let _a_string_takes_all = writeln!(text, "{what}");
+    };
+    line(format_args!("{}", collapse(report)));
+    for what in prefetches(report) {
+        line(format_args!("{what}"));
+    }
+    if report.differences.count() > 0 {
+        let at = |quantile| ms(report.differences.at(quantile));
+        line(format_args!(
+            "|hit − miss|: median {:.3} ms, p90 {:.3} ms, p99 {:.3} ms over {} hits",
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            report.differences.count()
+        ));
+    }
+    for source in Source::ALL.into_iter().filter(|&source| report.sources[source as usize] > 0) {
+        line(format_args!("answers {}: {}", source.code(), report.sources[source as usize]));
+    }
+    for refusal in Refusal::ALL.into_iter().filter(|&reason| report.refused(reason) > 0) {
+        line(format_args!(
+            "refused {}: {}: {}",
+            refusal.name(),
+            report.refused(refusal),
+            refusal.description()
+        ));
+    }
+    for reason in
+        NotEntered::ALL.into_iter().filter(|&reason| report.not_entered[reason as usize] > 0)
+    {
+        let count = report.not_entered[reason as usize];
+        line(format_args!(
+            "no TLS with a proxy, {}: {count}: {}",
+            reason.name(),
+            reason.description()
+        ));
+    }
+    for failure in Failure::ALL.into_iter().filter(|&reason| report.failed(reason) > 0) {
+        line(format_args!(
+            "failed {}: {}: {}",
+            failure.name(),
+            report.failed(failure),
+            failure.description()
+        ));
+    }
+    let counts = [
+        ("answers that did not come to their end at the proxy", report.aborted),
+        ("initiators that took nothing for a second, and were not waited for", report.stalled),
+        (
+            "answers that were forgotten for want of room; --memory and --spool give more",
+            report.evicted,
+        ),
+        ("exchanges after which the origin sent more than its answer", report.surplus),
+    ];
+    for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        line(format_args!("{what}: {count}"));
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of a run are far below 2^53")]
+fn ms(microseconds: u64) -> f64 {
+    microseconds as f64 / 1000.0
+}
+
+/// Which proxies asked for what no client had asked for, a line for each.
+pub fn prefetches(report: &CollectorReport) -> impl Iterator<Item = String> + '_ {
+    report.proxies.iter().filter_map(|proxy| {
+        let (name, count) = (&proxy.name, proxy.prefetches);
+        let first = proxy.prefetched.as_ref()?;
+        Some(format!(
+            "{name} prefetches: {count} of its requests were for what no client had asked for, first {first}"
+        ))
+    })
+}
+
+/// How many requests became how many exchanges.
+pub fn collapse(report: &CollectorReport) -> String {
+    let (requests, fetches) = (report.requests(), report.fetches);
+    match report.collapse_factor() {
+        Some(factor) => {
+            format!("collapse factor {factor:.2}: {requests} requests, {fetches} origin fetches")
+        }
+        None => format!("collapse factor –: {requests} requests, no origin fetch"),
+    }
+}

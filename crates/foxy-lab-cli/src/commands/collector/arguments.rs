@@ -1,0 +1,227 @@
+//! The arguments of `foxy collector`, and the Collector that they ask for.
+
+use crate::arguments::{count, fail_if, option, path, switch};
+use crate::{certificates, collector, records, trust};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_base::ByteSize;
+use foxy_cli::failure::Failure;
+use foxy_cli::units::{parse_duration, parse_positive_duration};
+use foxy_lab::leap::collector::{CollectorOptions, Listen, MOST_PROXIES, Reach, SpoolFile};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const LONG: &str = "The parent of all proxies that are compared (LEAP's Collector, Davison and Wu): it asks an origin once for all of \
+them, POST, private answers, cookies and errors included, and lets each pay what the first paid: the name once, the connection, the \
+first byte, and the transfer as it came. What nobody may keep it keeps for 180 seconds. It opens a connection for each exchange, asks \
+no origin twice because of an error, and never serves one proxy before the one that came first.\n\n\
+Proxies of one machine are told apart by where they connect to: give each a --listen of its own, and make it the only way out of \
+the proxy. It may speak HTTP/1 or HTTP/2. Only this machine and private networks may connect.\n\n\
+HTTPS: with --ca-dir a place also takes CONNECT and TLS, and ends both with certificates of that authority, which the proxies must trust \
+(foxy: --origin-ca). https URLs are asked for over TLS, from an origin that --ca or the system vouches for; the handshake is part of the \
+connection that a hit pays for.\n\n\
+OFFLINE unless told otherwise: it asks loopback and private addresses and localhost only, and looks up no name; with --origin every \
+host is that synthetic origin. --live asks the servers that requests name, through the network: GET only unless --any-method is \
+given, and 10 exchanges a second unless --live-rate says otherwise. Runs until it is stopped, and says then what it counted.";
+
+/// Exchanges a second with live origins, unless told otherwise.
+const LIVE_RATE: f64 = 10.0;
+
+/// All of them.
+pub fn command() -> Command {
+    Command::new("collector")
+        .about("Serve as the parent of proxies that are compared: one exchange with the origin for all, each pays for it")
+        .long_about(LONG)
+        .args(whom())
+        .args(costs())
+        .args(limits())
+        .args([
+            path("log", "FILE", "Write a line for each answer, as Squid's access.log"),
+            records::argument(),
+            fail_if(Some("hit_minus_miss_p90_ms>2")),
+        ])
+}
+
+fn whom() -> Vec<Arg> {
+    vec![
+        option("listen", "[NAME=]ADDRESS:PORT", "Where a proxy connects to; can be repeated")
+            .action(ArgAction::Append)
+            .value_parser(parse_listen)
+            .default_value("127.0.0.1:3180"),
+        option(
+            "origin",
+            "ADDRESS:PORT",
+            "The synthetic origin that is asked whatever host a request names",
+        )
+        .value_parser(value_parser!(SocketAddr)),
+        certificates::argument(),
+        trust::argument(),
+        switch("live", "Ask the servers that requests name, through the network")
+            .conflicts_with("origin"),
+        switch("any-method", "With --live, send POST and all other methods too").requires("live"),
+        switch("origin-http2", "Ask origins in HTTP/2: by prior knowledge, within TLS by ALPN"),
+        option("live-rate", "N", "With --live, so many exchanges a second (10)")
+            .value_parser(parse_rate)
+            .requires("live"),
+    ]
+}
+
+fn costs() -> Vec<Arg> {
+    let time =
+        |name, help| option(name, "TIME", help).default_value("0ms").value_parser(parse_duration);
+    vec![
+        time(
+            "dns-cost",
+            "What a host's name costs each proxy once, beside what resolving it takes",
+        ),
+        time(
+            "network-cost",
+            "A round trip to the origin, beside what it takes: one to connect, one to the first byte",
+        ),
+        time("time-limit", "For how long nothing may happen in an exchange")
+            .default_value("60s")
+            .value_parser(parse_positive_duration),
+    ]
+}
+
+fn limits() -> Vec<Arg> {
+    let size = |name, help| option(name, "SIZE", help).value_parser(value_parser!(ByteSize));
+    vec![
+        option(
+            "most-connections",
+            "N",
+            "Connections of proxies at once; more are refused, and counted",
+        )
+        .default_value("1024")
+        .value_parser(count()),
+        option(
+            "most-fetches",
+            "N",
+            "Exchanges with origins at once; more are refused, and counted",
+        )
+        .default_value("256")
+        .value_parser(count()),
+        size("memory", "Memory for heads and bodies").default_value("64MiB"),
+        size("spool", "Room for bodies beyond that, in a file without a name")
+            .default_value("4GiB"),
+        path("spool-dir", "DIR", "Where that file is (the folder for temporary files)"),
+    ]
+}
+
+fn parse_listen(text: &str) -> Result<Listen, String> {
+    let refuse = || {
+        format!(
+            "{text:?} is not a place; write ADDRESS:PORT or NAME=ADDRESS:PORT, such as squid=127.0.0.1:3181"
+        )
+    };
+    let (name, address) =
+        text.split_once('=').map_or((None, text), |(name, rest)| (Some(name), rest));
+    let usable = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    if !name.is_none_or(usable) {
+        return Err(refuse());
+    }
+    let address = address.parse().map_err(|_| refuse())?;
+    Ok(Listen { name: name.map(str::to_owned), address })
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| (0.001..=100_000.0).contains(number));
+    number.ok_or_else(|| format!("{text:?} is not a number from 0.001 to 100000"))
+}
+
+/// The Collector that the arguments ask for, without a log.
+///
+/// # Errors
+/// Places or an origin that cannot be used, and a folder that takes no file.
+pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
+    let listen: Vec<Listen> = matches.get_many("listen").into_iter().flatten().cloned().collect();
+    if listen.len() > MOST_PROXIES {
+        let text =
+            format!("--listen: there are {} places; {MOST_PROXIES} is the most", listen.len());
+        return Err(Failure::Unusable(text));
+    }
+    let origin = matches.get_one::<SocketAddr>("origin").copied();
+    if let Some(origin) = origin.filter(|origin| !Reach::Offline.covers(origin.ip())) {
+        return Err(Failure::Unusable(format!(
+            "--origin {origin}: offline, only loopback and private addresses are asked; name such a one, or start with --live to ask \
+             the servers that requests name"
+        )));
+    }
+    let rate = matches.get_one::<f64>("live-rate").copied().unwrap_or(LIVE_RATE);
+    let reach = match matches.get_flag("live") {
+        true => Reach::Live { any_method: matches.get_flag("any-method"), rate },
+        false => Reach::Offline,
+    };
+    let time = |name: &str| *matches.get_one::<Duration>(name).expect("has a default");
+    let number = |name: &str| {
+        usize::try_from(*matches.get_one::<u64>(name).expect("has a default")).unwrap_or(usize::MAX)
+    };
+    let size = |name: &str| *matches.get_one::<ByteSize>(name).expect("has a default");
+    Ok(CollectorOptions {
+        reach,
+        origin,
+        name_cost: time("dns-cost"),
+        round_trip: time("network-cost"),
+        time_limit: time("time-limit"),
+        certificates: certificates::of(matches)?,
+        trust: trust::read(matches, None)?,
+        origin_http2: matches.get_flag("origin-http2"),
+        most_connections: number("most-connections"),
+        most_fetches: number("most-fetches"),
+        memory: usize::try_from(size("memory").0).unwrap_or(usize::MAX),
+        file: spool(matches, size("spool"))?,
+        ..CollectorOptions::new(listen)
+    })
+}
+
+fn spool(matches: &ArgMatches, size: ByteSize) -> Result<Option<SpoolFile>, Failure> {
+    if size.0 == 0 {
+        return Ok(None);
+    }
+    let folder =
+        matches.get_one::<PathBuf>("spool-dir").cloned().unwrap_or_else(std::env::temp_dir);
+    collector::spool(&folder, size).map(Some).map_err(|error| {
+        let folder = folder.display();
+        Failure::Unusable(format!(
+            "--spool-dir {folder}: no file can be made there: {error}; name another folder"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(more: &[&str]) -> Result<CollectorOptions, Failure> {
+        let words = [&["collector", "--spool", "0"], more].concat();
+        options(&command().try_get_matches_from(words).expect("usable"))
+    }
+
+    #[test]
+    fn it_is_offline_unless_told_otherwise_and_live_is_get_at_ten_a_second() {
+        let reach = |more: &[&str]| of(more).expect("usable").reach;
+        assert_eq!(reach(&[]), Reach::Offline);
+        assert_eq!(reach(&["--live"]), Reach::Live { any_method: false, rate: 10.0 });
+        let more = ["--live", "--any-method", "--live-rate", "2.5"];
+        assert_eq!(reach(&more), Reach::Live { any_method: true, rate: 2.5 });
+        assert!(command().try_get_matches_from(["collector", "--any-method"]).is_err());
+        assert!(of(&["--origin", "192.0.2.1:80"]).is_err());
+    }
+
+    #[test]
+    fn places_have_an_address_and_may_have_a_name() {
+        let listen =
+            of(&["--listen", "squid=127.0.0.1:1", "--listen", "[::1]:2"]).expect("usable").listen;
+        assert_eq!((listen[0].name.as_deref(), listen[0].address.port()), (Some("squid"), 1));
+        assert_eq!((listen[1].name.as_deref(), listen[1].address.port()), (None, 2));
+        for wrong in ["127.0.0.1", "=127.0.0.1:1", "a b=127.0.0.1:1", "squid="] {
+            assert!(
+                parse_listen(wrong).is_err_and(|text| text.contains("squid=127.0.0.1:3181")),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `foxy collector`: the parent of proxies that are compared.
+
+mod arguments;
+
+use crate::bars::Bars;
+use crate::line_log::Log;
+use crate::{collector, ending, records};
+pub use arguments::command;
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_cli::process::raise_open_files;
+use foxy_cli::signals;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::leap::collector::{Collector, CollectorOptions, CollectorReport, LogSink, Reach};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs it.
+///
+/// # Errors
+/// Arguments that cannot be used, an address that cannot be listened on, a file that cannot be
+/// written, a missed bar.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let bars = Bars::of(matches, CollectorReport::measurable(&[]))?;
+    let mut options = arguments::options(matches)?;
+    let log = Arc::new(Mutex::new(Log::create_to_follow(matches.get_one::<PathBuf>("log"))?));
+    options.log = Some(sink(&log));
+    raise_open_files();
+    let setup = records::setup(matches, 0);
+    let (names, reach) = (names(&options), reach(&options));
+    let running = Collector::start(options).map_err(|error| {
+        Failure::Failed(format!(
+            "collector: cannot listen: {error}; choose another place with --listen"
+        ))
+    })?;
+    for (name, address) in names.iter().zip(running.addresses()) {
+        terminal::print(&format!("collector: {name}parent at http://{address}/"));
+    }
+    terminal::print(&format!("collector: {reach}"));
+    signals::wait_for_stop()
+        .map_err(|error| Failure::Failed(format!("collector: no signal handler: {error}")))?;
+    let report = running.stop();
+    say(log.lock().unwrap_or_else(PoisonError::into_inner).finish());
+    terminal::print(collector::text(&report).trim_end());
+    let found = report.records();
+    ending::settle(matches, &bars, setup, found, None)
+}
+
+/// Where the Collector's lines go.
+fn sink(log: &Arc<Mutex<Log>>) -> LogSink {
+    let log = Arc::clone(log);
+    Box::new(move |line| say(log.lock().unwrap_or_else(PoisonError::into_inner).write(line)))
+}
+
+fn say(stopped: Option<String>) {
+    if let Some(stopped) = stopped {
+        terminal::report(Level::Warning, &format!("collector: {stopped}; answers go on"));
+    }
+}
+
+fn names(options: &CollectorOptions) -> Vec<String> {
+    let name =
+        |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name}: "));
+    options.listen.iter().map(|listen| name(&listen.name)).collect()
+}
+
+/// Whom it will ask, for people.
+fn reach(options: &CollectorOptions) -> String {
+    match (options.reach, options.origin) {
+        (Reach::Offline, Some(origin)) => format!("offline: every host is {origin}"),
+        (Reach::Offline, None) => {
+            "offline: asks loopback and private addresses and localhost; --live asks the network"
+                .into()
+        }
+        (Reach::Live { any_method, rate }, _) => {
+            let methods = if any_method { "any method" } else { "GET only" };
+            format!(
+                "LIVE: asks whatever servers requests name, {methods}, {rate} exchanges a second"
+            )
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What is measured of a proxy that is up: its answers, what it used for them, and what it left on
+//! the disk.
+
+use super::context::{Trial, TrialContext};
+use crate::fault::Staged;
+use crate::peers::Holding;
+use crate::peers::process::Running;
+use crate::peers::system_calls::SystemCalls;
+use crate::peers::usage::{self, Usage};
+use crate::run;
+use foxy_base::{Instant, clock};
+use foxy_cli::progress::Progress;
+use foxy_lab::load::options::{LoadOptions, Pace, Stop};
+use foxy_lab::load::{self};
+use foxy_lab::{ErrorCause, LoadReport, REQUEST_ID};
+use foxy_report::comparison::AT_RATE;
+use foxy_report::{Measure, Record, Timeline};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Requests over which system calls are counted.
+const COUNTED: u64 = 20_000;
+/// Points of the timeline of a run.
+const POINTS: u64 = 50;
+
+/// Why nothing was answered, when no request failed either.
+const UNFINISHED: &str = "none was whole when the time was over; --seconds gives them longer";
+
+/// A proxy that is up, and what it is measured with.
+pub struct MeasuredProxy<'a> {
+    /// Which trial.
+    pub trial: &'a Trial<'a>,
+    /// What is the same for all trials.
+    pub context: &'a TrialContext,
+    /// The load that it is put under.
+    pub options: LoadOptions,
+    /// Where what it stores on disk lies.
+    pub cache: PathBuf,
+}
+
+impl MeasuredProxy<'_> {
+    /// Warms it up, measures it, and gives the records.
+    ///
+    /// # Errors
+    /// Why that came to nothing, in one line.
+    pub fn all(
+        &self,
+        running: &mut Running,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Record>, String> {
+        let warm_up = self.options.workload.warm_up();
+        if let Some(objects) = &warm_up {
+            let mut progress =
+                Progress::new(&format!("{} warm-up", self.trial.label), Some(objects.objects));
+            let report = load::warm_up(&self.options, &mut |done| {
+                progress.update(done);
+                self.look(running);
+            });
+            report.map_err(|error| self.no(&error))?;
+            self.go_on()?;
+        }
+        if self.trial.scenario.holding == Holding::Disk && warm_up.is_some() {
+            self.forget(notes);
+        }
+        let mut records = self.closed(running, notes)?;
+        let waits = self.options.workload.objects().is_some() && self.trial.scenario.rate.is_none();
+        for &rate in self.context.rates.iter().filter(|_| waits) {
+            let pace = Pace::Open { rate: f64::from(rate) };
+            let stop = Stop::After(self.context.time);
+            let options = LoadOptions { pace, stop, ..self.options.clone() };
+            let LoadOutcome { report, used, .. } =
+                self.load(running, &options, &format!(" at {rate}/s"), None)?;
+            let under = format!("{}{AT_RATE}{rate}", self.trial.scenario.name);
+            records.extend(
+                self.labelled(report.records(self.trial.peer.name, Some(used.processor)), &under),
+            );
+        }
+        self.go_on()?;
+        Ok(records)
+    }
+
+    /// Nothing more is measured once a signal has come, and nothing more written.
+    fn go_on(&self) -> Result<(), String> {
+        let name = self.trial.peer.name;
+        if self.context.is_stopping(name) {
+            Err(format!("{name}: stopped by a signal"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The measured run, as fast as the answers come.
+    fn closed(
+        &self,
+        running: &mut Running,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Record>, String> {
+        let name = self.trial.peer.name;
+        let workload = self.trial.scenario.name;
+        let origin = self.context.origin.requests();
+        let device = usage::of_device(&self.cache);
+        let staged = self.staged();
+        let options =
+            LoadOptions { fault: staged.as_ref().map(Staged::fault), ..self.options.clone() };
+        let LoadOutcome { report, used, timeline, phases } =
+            self.load(running, &options, "", staged.as_ref())?;
+        drop(staged);
+        if !report.knows_hits() {
+            notes.push(format!(
+                "{workload}: its hits are not known: it drops the field {REQUEST_ID}"
+            ));
+        }
+        let device = usage::of_device(&self.cache).zip(device);
+        let mut found = report.records(name, Some(used.processor));
+        found.extend(phases);
+        let mut measure = |name_of: &str, value: f64, unit: &str| {
+            found.push(Record::Measure(Measure::once(name_of, name, value, unit)));
+        };
+        let asked = self.context.origin.requests() - origin;
+        measure("origin_requests_per_request", for_each_request(asked, &report), "requests");
+        measure("resident_bytes", used.resident as f64, "B");
+        if self.trial.scenario.holding == Holding::Disk {
+            if let Some((after, before)) = device.filter(|_| report.hits > 0) {
+                let reads = after.reads.saturating_sub(before.reads) as f64;
+                measure("device_reads_per_hit", reads / report.hits as f64, "reads");
+            }
+            let cached = report.bytes - report.hit_bytes;
+            if cached > 0 && report.knows_hits() {
+                measure("disk_bytes_per_cached_byte", used.written as f64 / cached as f64, "B");
+            }
+        }
+        if self.trial.scenario.system_calls {
+            match self.system_calls(running)? {
+                Ok(calls) => measure("system_calls_per_request", calls, "calls"),
+                Err(why) => notes.push(format!("{workload}: system calls were not counted: {why}")),
+            }
+        }
+        if self.trial.scenario.newest {
+            if let Some(share) = self.newest(running, &report)? {
+                measure("resident_after_fill", share, "share");
+            }
+            sync(&self.cache);
+            measure("size_on_disk_bytes", usage::size_on_disk(&self.cache) as f64, "B");
+        }
+        found.push(Record::Timeline(Timeline::new("requests_per_second", name, "1/s", &timeline)));
+        Ok(self.labelled(found, workload))
+    }
+
+    /// What goes wrong in the middle third of the run that begins now, if anything is to.
+    fn staged(&self) -> Option<Staged<'_>> {
+        let (kind, Stop::After(time)) = (self.trial.scenario.fault?, self.options.stop) else {
+            return None;
+        };
+        let folder = self.cache.parent().unwrap_or(&self.cache);
+        Some(Staged::new(kind, &self.context.origin, folder, clock::monotonic(), time))
+    }
+
+    /// Puts a load on the proxy; what it counted, what the proxy used meanwhile, and the rate over
+    /// the run.
+    fn load(
+        &self,
+        running: &mut Running,
+        options: &LoadOptions,
+        label: &str,
+        staged: Option<&Staged<'_>>,
+    ) -> Result<LoadOutcome, String> {
+        let ended = || format!("{} ended before it was measured", self.trial.peer.name);
+        let total = match options.stop {
+            Stop::Requests(count) => Some(count),
+            Stop::After(_) => None,
+        };
+        let mut progress = run::progress(&format!("{}{label}", self.trial.label), options);
+        let mut curve = Curve::new(total);
+        let before = running.usage().ok_or_else(ended)?;
+        let mut progressed = |done| {
+            progress.update(done);
+            curve.add(done);
+            self.look(running);
+        };
+        let found = run::run(options, self.trial.peer.name, staged, &mut progressed);
+        let (report, phases) = found.map_err(|error| self.no(&error))?;
+        self.go_on()?;
+        if report.answers == 0 && !options.interrupted.load(Relaxed) {
+            let why = report.main_cause().map_or(UNFINISHED, ErrorCause::name);
+            let words = running.last_words();
+            return Err(format!(
+                "{}: no request was answered ({why}); it said: {words}",
+                self.trial.peer.name
+            ));
+        }
+        if self.trial.scenario.newest {
+            sync(&self.cache);
+        }
+        let after = running.usage().ok_or_else(ended)?;
+        let used = Usage {
+            processor: after.processor.saturating_sub(before.processor),
+            resident: after.resident,
+            written: after.written.saturating_sub(before.written),
+        };
+        Ok(LoadOutcome { report, used, timeline: curve.points, phases })
+    }
+
+    /// System calls of the proxy for each answer of a run of their own; or why they cannot be
+    /// counted here.
+    fn system_calls(&self, running: &mut Running) -> Result<Result<f64, String>, String> {
+        let counter = match SystemCalls::begin(&running.processes()) {
+            Ok(counter) => counter,
+            Err(why) => return Ok(Err(why)),
+        };
+        let stop = Stop::Requests(COUNTED);
+        let options = LoadOptions { stop, ..self.options.clone() };
+        let report =
+            load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
+        Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
+    }
+
+    /// The share of the newest tenth of a fill that are hits, if that is known.
+    fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<Option<f64>, String> {
+        let options = load::newest_again(&self.options, report, (report.asked() / 10).max(1));
+        let report =
+            load::run(&options, &mut |_| self.look(running)).map_err(|error| self.no(&error))?;
+        Ok(report.hit_ratio())
+    }
+
+    /// Lets the load end early when a signal has come or the proxy has ended: there is nothing more
+    /// to measure.
+    fn look(&self, running: &mut Running) {
+        if self.context.is_stopping(self.trial.peer.name) || running.ended().is_some() {
+            self.options.interrupted.store(true, Relaxed);
+        }
+    }
+
+    /// Lets the proxy write what it has left to write, and the system forget what it holds of
+    /// files.
+    fn forget(&self, notes: &mut Vec<String>) {
+        std::thread::sleep(Duration::from_secs(2));
+        sync(&self.cache);
+        if let Err(error) = std::fs::write("/proc/sys/vm/drop_caches", "1") {
+            notes.push(format!(
+                "{}: the page cache was not dropped: {error}",
+                self.trial.scenario.name
+            ));
+        }
+    }
+
+    fn labelled(&self, records: Vec<Record>, under: &str) -> Vec<Record> {
+        let label = |record| match record {
+            Record::Measure(measure) => {
+                let (workload, repeat) = (Some(under.to_owned()), Some(self.trial.repeat));
+                Record::Measure(Measure { workload, repeat, ..measure })
+            }
+            Record::Timeline(timeline) => {
+                Record::Timeline(Timeline { workload: Some(under.to_owned()), ..timeline })
+            }
+            Record::Histogram { name, subject, quantiles, .. } => {
+                Record::Histogram { name, subject, quantiles, workload: Some(under.to_owned()) }
+            }
+            other => other,
+        };
+        records.into_iter().map(label).collect()
+    }
+
+    fn no(&self, error: &std::io::Error) -> String {
+        format!("{}: no load: {error}", self.trial.peer.name)
+    }
+}
+
+/// What a load came to.
+struct LoadOutcome {
+    /// What its clients counted.
+    report: LoadReport,
+    /// What the proxy used meanwhile; its memory at the end.
+    used: Usage,
+    /// The rate over the run, where its number of requests is known.
+    timeline: Vec<(f64, f64)>,
+    /// What is known of each phase, where the workload has phases.
+    phases: Vec<Record>,
+}
+
+/// The rate over a run whose number of requests is known, as points over the share that has begun.
+struct Curve {
+    total: Option<u64>,
+    last: (Instant, u64),
+    points: Vec<(f64, f64)>,
+}
+
+impl Curve {
+    fn new(total: Option<u64>) -> Self {
+        Self { total, last: (clock::monotonic(), 0), points: Vec::new() }
+    }
+
+    fn add(&mut self, done: u64) {
+        let Some(total) = self.total.filter(|&total| total > 0) else { return };
+        let (since, before) = self.last;
+        if done.min(total) - before >= total.div_ceil(POINTS) {
+            let now = clock::monotonic();
+            let rate = (done - before) as f64 / now.since(since).as_secs_f64().max(1e-9);
+            self.points.push((done.min(total) as f64 / total as f64, rate));
+            self.last = (now, done.min(total));
+        }
+    }
+}
+
+/// What was asked of the origin for each request that the proxy was asked, answered or not.
+fn for_each_request(asked_of_origin: u64, report: &LoadReport) -> f64 {
+    asked_of_origin as f64 / report.asked().max(1) as f64
+}
+
+/// Has the file system of a folder write what it has left to write.
+fn sync(folder: &Path) {
+    // Where that fails the figures are those of a system that writes later, as they would be
+    // without.
+    let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_lab::ErrorCause;
+
+    #[test]
+    fn requests_that_failed_count_among_those_that_the_origin_was_asked_for() {
+        let mut report = LoadReport { answers: 80, ..LoadReport::default() };
+        assert_eq!(for_each_request(80, &report), 1.0);
+        (0..20).for_each(|_| report.fail(ErrorCause::Status));
+        assert_eq!(for_each_request(95, &report), 0.95);
+    }
+}

@@ -1,0 +1,249 @@
+//! What each workload means for a comparison: how much is asked for, what the proxies may keep, and
+//! what is looked at besides the answers. What can be compared under is one row of [`SCENARIOS`].
+
+use super::wisconsin;
+use crate::fault::FaultKind;
+use crate::peers::Holding;
+use foxy_base::ByteSize;
+use foxy_lab::Pace;
+use foxy_workload::polymix::ROBOT_CONNECTIONS;
+use foxy_workload::{Model, Objects, Workload};
+use std::time::Duration;
+
+const MEGABYTE: u64 = 1 << 20;
+
+/// What proxies are put under.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// The load of the workload of that name.
+    Load(&'static str),
+    /// A point of the Wisconsin Proxy Benchmark, which sends and counts in its own way.
+    Wisconsin,
+}
+
+/// A workload as proxies are compared under it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name: that of the workload, or of what goes wrong meanwhile.
+    pub name: &'static str,
+    /// What it is.
+    work: Work,
+    /// How many objects, in a full comparison and in a quick one; other models say that themselves.
+    objects: [u64; 2],
+    /// What a proxy may keep on disk, in a full comparison and in a quick one.
+    disk: [ByteSize; 2],
+    /// What it may keep in memory.
+    pub memory: ByteSize,
+    /// Where what is asked for again is meant to lie.
+    pub holding: Holding,
+    /// What its processes may take together with their page cache, where that can be limited.
+    pub limit: Option<ByteSize>,
+    /// How many times as long as others it is measured.
+    pub times: u32,
+    /// How long an answer may take.
+    pub time_limit: Duration,
+    /// Requests a second, if they do not wait for answers.
+    pub rate: Option<f64>,
+    /// What goes wrong in the middle third.
+    pub fault: Option<FaultKind>,
+    /// Whether the system calls of the proxy are counted, in a run of their own.
+    pub system_calls: bool,
+    /// Whether the newest tenth is asked for again at the end: a proxy that quietly does not store
+    /// looks fast.
+    pub newest: bool,
+}
+
+/// The plainest; the others say in what they differ from it.
+const ZIPF: Scenario = Scenario {
+    name: "zipf",
+    work: Work::Load("zipf"),
+    objects: [10_000, 10_000],
+    disk: [ByteSize(512 * MEGABYTE); 2],
+    memory: ByteSize(256 * MEGABYTE),
+    holding: Holding::Memory,
+    limit: None,
+    times: 1,
+    time_limit: Duration::from_secs(30),
+    rate: None,
+    fault: None,
+    system_calls: false,
+    newest: false,
+};
+
+/// Objects on disk, more than memory holds.
+const DISK_HIT: Scenario = Scenario {
+    name: "disk-hit",
+    work: Work::Load("disk-hit"),
+    objects: [60_000, 10_000],
+    disk: [ByteSize(1536 * MEGABYTE), ByteSize(256 * MEGABYTE)],
+    memory: ByteSize(32 * MEGABYTE),
+    holding: Holding::Disk,
+    limit: Some(ByteSize(256 * MEGABYTE)),
+    ..ZIPF
+};
+
+/// Hits and misses beside each other while something goes wrong: so many objects that most are
+/// asked for once or twice.
+const FAULT: Scenario = Scenario {
+    objects: [1_000_000, 1_000_000],
+    disk: [ByteSize(256 * MEGABYTE); 2],
+    memory: ByteSize(32 * MEGABYTE),
+    holding: Holding::Disk,
+    times: 3,
+    rate: Some(500.0),
+    ..ZIPF
+};
+
+/// Everything that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and
+/// L1 that a machine of two cores gets through in minutes; their proportions are kept.
+pub const SCENARIOS: [Scenario; 12] = [
+    Scenario {
+        name: "memory-hit",
+        work: Work::Load("memory-hit"),
+        objects: [1, 1],
+        system_calls: true,
+        ..ZIPF
+    },
+    ZIPF,
+    DISK_HIT,
+    Scenario {
+        name: "small",
+        work: Work::Load("small"),
+        objects: [200_000, 100_000],
+        memory: ByteSize(8 * MEGABYTE),
+        ..DISK_HIT
+    },
+    Scenario {
+        name: "fill",
+        work: Work::Load("fill"),
+        objects: [98_304, 16_384],
+        disk: [ByteSize(384 * MEGABYTE), ByteSize(64 * MEGABYTE)],
+        memory: ByteSize(32 * MEGABYTE),
+        holding: Holding::Disk,
+        newest: true,
+        ..ZIPF
+    },
+    Scenario {
+        name: "large",
+        work: Work::Load("large"),
+        objects: [4, 2],
+        times: 5,
+        // 64 answers of 100 MB at once take 32 s at 200 MB a second.
+        time_limit: Duration::from_secs(120),
+        disk: [ByteSize(2048 * MEGABYTE); 2],
+        memory: ByteSize(1024 * MEGABYTE),
+        ..ZIPF
+    },
+    Scenario { name: "table3", work: Work::Load("table3"), times: 6, ..ZIPF },
+    Scenario {
+        name: "polymix-4",
+        work: Work::Load("polymix-4"),
+        disk: [ByteSize(64 * MEGABYTE), ByteSize(32 * MEGABYTE)],
+        memory: ByteSize(32 * MEGABYTE),
+        ..ZIPF
+    },
+    Scenario {
+        name: "wpb",
+        work: Work::Wisconsin,
+        disk: [ByteSize(64 * MEGABYTE), ByteSize(16 * MEGABYTE)],
+        memory: ByteSize(32 * MEGABYTE),
+        holding: Holding::Disk,
+        ..ZIPF
+    },
+    Scenario { name: "origin-down", fault: Some(FaultKind::OriginDown), ..FAULT },
+    Scenario { name: "origin-slow", fault: Some(FaultKind::OriginSlow), ..FAULT },
+    Scenario { name: "disk-full", fault: Some(FaultKind::DiskFull), ..FAULT },
+];
+
+/// What the rates and the cache of PolyMix-4 are here, in a full comparison and in a quick one, and
+/// what its durations are divided by.
+const POLYMIX: [(f64, u64, u32); 2] = [(400.0, 64 * MEGABYTE, 240), (200.0, 8 * MEGABYTE, 2400)];
+
+impl Scenario {
+    /// The scenario of that name.
+    pub fn find(name: &str) -> Option<Self> {
+        SCENARIOS.into_iter().find(|scenario| scenario.name == name)
+    }
+
+    /// The workload itself, of this size; none for what is no load.
+    pub fn workload(&self, quick: bool) -> Option<Workload> {
+        let Work::Load(name) = self.work else { return None };
+        let workload = Workload::find(name).expect("every scenario's workload is known");
+        let count = self.objects[usize::from(quick)];
+        let warm_up = self.fault.is_none();
+        let mut workload = workload.with_objects(|objects| Objects {
+            objects: count,
+            warm_up: objects.warm_up && warm_up,
+            ..objects
+        });
+        if let Model::PolyMix4(knobs) = &mut workload.model {
+            let (rate, cache, scale) = POLYMIX[usize::from(quick)];
+            (knobs.peak_rate, knobs.fill_rate, knobs.time_scale) = (rate, rate, scale);
+            knobs.cache_size = cache * u64::from(scale);
+        }
+        Some(workload)
+    }
+
+    /// Whether requests come as fast as they are answered: what is compared unless something else
+    /// is asked for.
+    pub fn is_at_full_speed(&self) -> bool {
+        let at_full_speed = |workload: Workload| {
+            self.pace(&workload) == Pace::Closed && workload.objects().is_some()
+        };
+        self.workload(true).is_some_and(at_full_speed)
+    }
+
+    /// When its requests begin.
+    pub fn pace(&self, workload: &Workload) -> Pace {
+        match (&workload.model, self.rate) {
+            (Model::Table3(knobs), _) => Pace::Random { rate: knobs.rate },
+            (_, Some(rate)) => Pace::Open { rate },
+            (_, None) => Pace::Closed,
+        }
+    }
+
+    /// How many connections its load may have to the proxy, where the arguments ask for so many
+    /// clients; and what asks for them.
+    pub fn connections(&self, quick: bool, clients: usize) -> (u64, String) {
+        let under = |count: u32, who: &str| format!("--workload {}: {count} {who}", self.name);
+        let Some(workload) = self.workload(quick) else {
+            let clients = wisconsin::point(quick).clients;
+            return (clients.into(), under(clients, "clients"));
+        };
+        match workload.model {
+            Model::Objects(_) | Model::Trace(_) => (clients as u64, format!("--clients {clients}")),
+            Model::Table3(knobs) => (u64::from(knobs.clients), under(knobs.clients, "clients")),
+            Model::PolyMix4(knobs) => (
+                u64::from(knobs.robots()) * ROBOT_CONNECTIONS as u64,
+                under(knobs.robots(), "robots"),
+            ),
+        }
+    }
+
+    /// What a proxy may keep on disk.
+    pub const fn disk(&self, quick: bool) -> ByteSize {
+        self.disk[quick as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_lie_on_disk_does_not_fit_memory_and_a_fill_does_not_fit_the_disk() {
+        for quick in [false, true] {
+            for scenario in SCENARIOS {
+                let workload = scenario.workload(quick);
+                let Some(objects) = workload.as_ref().and_then(Workload::objects) else { continue };
+                let bytes = objects.objects * objects.size;
+                match scenario.holding {
+                    Holding::Memory => assert!(bytes <= scenario.memory.0, "{}", scenario.name),
+                    Holding::Disk => assert!(bytes > 2 * scenario.memory.0, "{}", scenario.name),
+                }
+                let must_evict = bytes > scenario.disk(quick).0 && scenario.fault.is_none();
+                assert_eq!(scenario.newest, must_evict, "{}", scenario.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `foxy figure`: reproduces the seeds' tables and figures, on the model of their disk and on real
+//! file systems, and says what came out.
+
+mod outputs;
+
+use crate::arguments::{html, option, path, switch};
+use crate::folder::{claim, existing, store_lock, words};
+use crate::leftovers;
+use crate::measured::{Context, MEASURED, MeasuredEntry};
+use crate::records;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_cli::failure::Failure;
+use foxy_cli::machine::Machine;
+use foxy_cli::progress::Progress;
+use foxy_cli::signals::interrupted;
+use foxy_cli::terminal;
+use foxy_device::{DiskProfile, Root, calibrate};
+use foxy_lab::simulation::figures::{Extent, FIGURES, Figure, FigureEntry, Lab};
+use foxy_lab::simulation::storage::runs::Watch;
+use foxy_report::figure::{FigureRow, Place, as_text};
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The scale of a quick run, and the seeds of a full one.
+const QUICK: f64 = 0.05;
+const FULL_SEEDS: u64 = 3;
+
+/// Bytes of memory that one run at the paper's scale takes: the modelled disk keeps what was
+/// written to it.
+const RUN_MEMORY: f64 = 6.5e9;
+
+const LONG: &str = "Reproduces the seeds' tables and figures: the same storage schemes that serve clients are driven with \
+a synthetic trace fitted to the paper's on a calibrated model of its disk, in virtual time; and, at a twentieth of the \
+scale, on real file systems: 000-d1 and 001-fig2-disk mount their own in loop devices, which needs root. Every row says what was \
+quoted, what came out here, their ratio and what that comes to: reproduced (all seeds within the tolerance), shape only \
+(order or direction as quoted), differs, different today (measured), no quote, unequal work, or not possible here.\n\n\
+The modelled disk keeps what is written to it: at full scale a run takes up to 6.5 GB of memory, and as many run at once as \
+there are cores and memory for.\n\nall is all but those that put load on servers, which takes minutes whatever the scale; name these beside it.\n\nFigures:";
+
+/// The command's arguments.
+pub fn command() -> Command {
+    let list = Wanted::every().map(|figure| {
+        let beside = if figure.is_in_all() { "" } else { " (not in all)" };
+        format!("\n  {:<15} {}{beside}", figure.name(), figure.title())
+    });
+    Command::new("figure")
+        .about("Reproduce the tables and figures of the papers foxy grew out of")
+        .long_about(format!("{LONG}{}", list.collect::<String>()))
+        .arg(
+            Arg::new("name")
+                .value_name("NAME|all")
+                .required(true)
+                .num_args(1..)
+                .help("Which figures; all is all but those that load servers"),
+        )
+        .arg(
+            switch("quick", "A twentieth of the paper's scale and one seed; the default")
+                .conflicts_with("full"),
+        )
+        .arg(switch(
+            "full",
+            "The paper's scale (1,058,206 URL-gets, 512 MB memory, 2 GB disk) and three seeds",
+        ))
+        .arg(
+            option(
+                "scale",
+                "FACTOR",
+                "Trace, memory and disk as a share of the paper's, from 0.02 to 1",
+            )
+            .value_parser(value_parser!(f64)),
+        )
+        .arg(
+            option("seed", "N", "A seed of trace and disk; more than one for a range")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(u64)),
+        )
+        .arg(path(
+            "folder",
+            "DIR",
+            "Where measured figures work; by default the system's temporary folder",
+        ))
+        .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
+        .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
+        // These may lie in the folder of --out, which is made first.
+        .arg(
+            html("Where a page with all pictures and the table goes")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(records::argument().value_parser(value_parser!(PathBuf)))
+}
+
+/// A figure of either table.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Model(&'static FigureEntry),
+    Measured(&'static MeasuredEntry),
+}
+
+impl Wanted {
+    /// Those on the model first.
+    fn every() -> impl Iterator<Item = Self> {
+        FIGURES.iter().map(Self::Model).chain(MEASURED.iter().map(Self::Measured))
+    }
+
+    const fn is_in_all(self) -> bool {
+        match self {
+            Self::Model(_) => true,
+            Self::Measured(entry) => !entry.loads_servers,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Model(entry) => entry.name,
+            Self::Measured(entry) => entry.name,
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Model(entry) => entry.title,
+            Self::Measured(entry) => entry.title,
+        }
+    }
+
+    const fn place(self) -> Place {
+        match self {
+            Self::Model(_) => Place::Simulated,
+            Self::Measured(_) => Place::Measured,
+        }
+    }
+}
+
+/// Runs the figures that were asked for.
+///
+/// # Errors
+/// An unknown figure or a scale that makes no sense; a file that cannot be written; a model that is
+/// not calibrated.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let wanted = wanted(matches)?;
+    let extent = extent(matches)?;
+    outputs::check(matches)?;
+    let _lock = lock(matches, &wanted)?;
+    let calibration = calibrate(&DiskProfile::st15150w(), extent.seeds[0]);
+    terminal::print(&format!("Calibration of the model disk (R3):\n{calibration}"));
+    if !calibration.holds() {
+        return Err(Failure::Failed(
+            "the model disk does not hold its calibration; no figure is drawn".into(),
+        ));
+    }
+    let label = Mutex::new(Progress::new("figures", None));
+    let progress = |done: usize, total: usize| {
+        let mut line = label.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        line.update_of(done as u64, total as u64);
+    };
+    let lab = Lab::new(extent.clone(), &progress);
+    let made = make(&wanted, &lab, matches)?;
+    drop(lab);
+    drop(label);
+    let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
+    terminal::print(&as_text(&rows));
+    outputs::write(matches, &made, &extent, &rows)
+}
+
+/// The folder that measured figures work in.
+fn folder(matches: &ArgMatches) -> PathBuf {
+    matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir)
+}
+
+/// Sees to it that measured figures have a folder that no running foxy has or measures in, and
+/// removes what figures left there that were killed.
+fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option<File>), Failure> {
+    if !wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
+        return Ok((None, None));
+    }
+    let folder = folder(matches);
+    let unusable = |what: &str| Failure::Unusable(format!("--folder {}: {what}", folder.display()));
+    existing("--folder", &folder)?;
+    let lock = store_lock(&folder).map_err(|error| unusable(&words(&error)))?;
+    let claimed = claim("--folder", &folder)?;
+    leftovers::remove(&folder);
+    Ok((lock, claimed))
+}
+
+/// Makes them. While something is measured, a signal ends the run only when what it made is
+/// removed.
+fn make(
+    wanted: &[Wanted],
+    lab: &Lab,
+    matches: &ArgMatches,
+) -> Result<Vec<(Wanted, Figure)>, Failure> {
+    let mut made = Vec::new();
+    for &one in wanted {
+        if let Wanted::Model(entry) = one {
+            made.push((one, entry.make(lab)));
+        }
+    }
+    let mut watch = Watch::default();
+    if wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
+        watch.stop = interrupted()?;
+    }
+    let context = Context { lab, folder: folder(matches), watch: &watch };
+    for &one in wanted {
+        if let Wanted::Measured(entry) = one {
+            made.push((one, entry.make(&context)));
+        }
+    }
+    if watch.stop.load(Relaxed) {
+        return Err(Failure::Failed(
+            "figure: stopped by a signal; what it had made is removed".into(),
+        ));
+    }
+    Ok(made)
+}
+
+/// Those that are named, in the order of the list; each once.
+fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {
+    let names: Vec<&String> = matches.get_many("name").into_iter().flatten().collect();
+    let is_known =
+        |name: &str| name == "all" || Wanted::every().any(|figure| figure.name() == name);
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+        let known: Vec<_> = Wanted::every().map(Wanted::name).collect();
+        let known = known.join(", ");
+        return Err(Failure::Unusable(format!(
+            "there is no figure {name:?}; use all or one of: {known}"
+        )));
+    }
+    let is_named = |name: &str| names.iter().any(|other| *other == name);
+    let all = is_named("all");
+    Ok(Wanted::every()
+        .filter(|figure| is_named(figure.name()) || all && figure.is_in_all())
+        .collect())
+}
+
+fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
+    let full = matches.get_flag("full");
+    let scale = matches.get_one("scale").copied().unwrap_or(if full { 1.0 } else { QUICK });
+    if !(0.02..=1.0).contains(&scale) {
+        return Err(Failure::Unusable(format!("--scale: {scale} is not between 0.02 and 1")));
+    }
+    let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();
+    let seeds = match (seeds.is_empty(), full) {
+        (false, _) => seeds,
+        (true, true) => (1..=FULL_SEEDS).collect(),
+        (true, false) => vec![1],
+    };
+    let machine = Machine::look();
+    let fit = machine.memory.map_or(f64::INFINITY, |memory| memory.0 as f64 / (RUN_MEMORY * scale));
+    let threads = machine.cores.min(fit as usize).max(1);
+    Ok(Extent { scale, seeds, threads })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(arguments: &[&str]) -> Vec<&'static str> {
+        let matches =
+            command().try_get_matches_from([&["figure"], arguments].concat()).expect("valid");
+        let wanted = wanted(&matches).map_err(|failure| failure.to_string()).expect("known");
+        wanted.into_iter().map(Wanted::name).collect()
+    }
+
+    #[test]
+    fn all_are_all_but_those_that_load_servers() {
+        let (all, loading) = (names(&["all"]), names(&["003-wpb", "001-fig18"]));
+        assert!(all.contains(&"001-table2") && all.contains(&"000-d1"), "{all:?}");
+        assert!(!all.iter().any(|name| loading.contains(name)), "{all:?}");
+        assert_eq!(loading, ["001-fig18", "003-wpb"]);
+        assert_eq!(names(&["001-fig18", "all", "000-d1"]), [&all[..], &["001-fig18"]].concat());
+    }
+}

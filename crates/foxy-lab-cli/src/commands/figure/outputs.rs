@@ -1,0 +1,126 @@
+//! The files that `foxy figure` writes: pictures and their data, the table, a page, and records.
+//! Whether they can be written is tried before anything is run.
+
+use super::Wanted;
+use crate::records;
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_lab::simulation::figures::picture::Drawing;
+use foxy_lab::simulation::figures::{Extent, Figure};
+use foxy_report::chart::Provenance;
+use foxy_report::figure::{FigureRow, as_csv, as_markdown, figure_table};
+use foxy_report::page::Page;
+use foxy_report::{Record, Setup};
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+/// Makes the folder, and opens every file that is to be written.
+///
+/// # Errors
+/// The first that cannot be written.
+pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
+    if let Some(folder) = matches.get_one::<PathBuf>("out") {
+        std::fs::create_dir_all(folder).map_err(|error| unwritable("out", folder, &error))?;
+        let probe = folder.join(format!("foxy-figure-{}-probe", std::process::id()));
+        std::fs::write(&probe, "").map_err(|error| unwritable("out", folder, &error))?;
+        std::fs::remove_file(&probe).map_err(|error| unwritable("out", folder, &error))?;
+    }
+    for option in ["markdown", "html", "json"] {
+        let Some(file) = matches.get_one::<PathBuf>(option) else { continue };
+        let opened = OpenOptions::new().create(true).append(true).open(file);
+        opened.map_err(|error| unwritable(option, file, &error))?;
+    }
+    Ok(())
+}
+
+fn unwritable(option: &str, path: &Path, error: &std::io::Error) -> Failure {
+    let path = path.display();
+    Failure::Unusable(format!(
+        "--{option} {path}: cannot be written: {error}; name a place that can be written to"
+    ))
+}
+
+/// Writes what the arguments name.
+///
+/// # Errors
+/// The first file that cannot be written.
+pub fn write(
+    matches: &ArgMatches,
+    made: &[(Wanted, Figure)],
+    extent: &Extent,
+    rows: &[FigureRow],
+) -> Result<(), Failure> {
+    // Its scale says how quick it was.
+    let setup =
+        Setup { scale: extent.scale, quick: false, ..records::setup(matches, extent.seeds[0]) };
+    let pictures =
+        matches.get_one::<PathBuf>("out").map(|folder| write_pictures(folder, made, extent));
+    let markdown =
+        matches.get_one::<PathBuf>("markdown").map(|file| write_file(file, &as_markdown(rows)));
+    let html = matches.get_one::<PathBuf>("html");
+    let html = html.map(|file| write_file(file, &page(&setup, made, extent, rows)));
+    let records =
+        records::write(matches, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true);
+    [pictures, markdown, html, Some(records)].into_iter().flatten().collect()
+}
+
+fn write_pictures(
+    folder: &Path,
+    made: &[(Wanted, Figure)],
+    extent: &Extent,
+) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    for (entry, figure) in made {
+        let rows = folder.join(format!("{}-rows.csv", entry.name()));
+        write_file(&rows, &as_csv(&figure.rows))?;
+        for (number, picture) in (1..).zip(&figure.pictures) {
+            let name = if figure.pictures.len() == 1 {
+                entry.name().into()
+            } else {
+                format!("{}-{number}", entry.name())
+            };
+            write_file(&folder.join(format!("{name}.csv")), &picture.as_csv())?;
+            let drawing = picture.drawing(provenance(*entry, extent));
+            write_file(&folder.join(format!("{name}.svg")), &drawing.svg())?;
+        }
+    }
+    Ok(())
+}
+
+fn provenance(entry: Wanted, extent: &Extent) -> Provenance {
+    Provenance {
+        source: entry.name().into(),
+        place: entry.place(),
+        scale: extent.scale,
+        quick: false,
+        seeds: u32::try_from(extent.seeds.len()).unwrap_or(u32::MAX),
+    }
+}
+
+/// All pictures and the table on one page.
+fn page(setup: &Setup, made: &[(Wanted, Figure)], extent: &Extent, rows: &[FigureRow]) -> String {
+    let mut page = Page::new("The seeds' tables and figures");
+    page.setup(setup);
+    page.table("Quoted, ours, and what that comes to", &figure_table(rows));
+    for (entry, figure) in made {
+        page.heading(&format!("{}: {}", entry.name(), entry.title()));
+        for picture in &figure.pictures {
+            match picture.drawing(provenance(*entry, extent)) {
+                Drawing::Chart(chart) => page.chart(&chart),
+                Drawing::Map(map) => page.map(&map),
+            }
+        }
+    }
+    page.html()
+}
+
+fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|error| failed(file, &error))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Failed(format!(
+        "{}: cannot be written: {error}; name a place that can be written to",
+        path.display()
+    ))
+}

@@ -1,0 +1,270 @@
+//! Whether a hit at the Collector costs what its miss cost (the paper's §3.3, R116, R119): the same
+//! request to two places of one Collector, in each case of conditions, as one packet and as many,
+//! while the first is under way and after it. What comes after it is asked of the origin twice as
+//! well, in the same minutes: by how much that differs is the machine's doing and the origin's, not
+//! the Collector's.
+
+use super::{CheckSetting, Findings, failed};
+use crate::origin;
+use foxy_base::{Instant, Random, clock};
+use foxy_cli::failure::Failure;
+use foxy_lab::leap::collector::{Collector, CollectorOptions, Listen};
+use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Message, Pace};
+use foxy_report::statistics::distribution_distance;
+use foxy_report::{Measurable, Measure, Record, Table};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long an answer is held at least; beyond it is asked about.
+const HELD: Duration = Duration::from_secs(181);
+/// After how long the next request is surely after the answer before it.
+const LATER: Duration = Duration::from_millis(40);
+/// Bytes that go in one packet, and bytes that do not.
+const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
+
+const HIT_MINUS_MISS: [&str; 2] = ["hit_minus_miss_median_ms", "hit_minus_miss_p90_ms"];
+const ORIGIN_TWICE: [&str; 2] = ["origin_twice_median_ms", "origin_twice_p90_ms"];
+const DISTANCE: &str = "hit_and_miss_distribution_distance";
+
+/// The names of what it measures: of each case, and of the Collector in all of them.
+pub fn measurable() -> Vec<Measurable> {
+    vec![
+        Measurable::of_any(&HIT_MINUS_MISS).and(&[DISTANCE]),
+        Measurable::of("origin", &ORIGIN_TWICE),
+    ]
+}
+
+/// A case of conditions.
+#[derive(Clone, Copy, PartialEq)]
+enum ReplayCase {
+    Plain,
+    /// No condition, and what is held is old: the origin confirms it.
+    Confirmed,
+    /// A condition that does not hold: content.
+    Changed,
+    /// A condition that holds: 304.
+    Unchanged,
+}
+
+impl ReplayCase {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "no condition, content",
+            Self::Confirmed => "no condition, old, confirmed",
+            Self::Changed => "condition, content",
+            Self::Unchanged => "condition, 304",
+        }
+    }
+}
+
+/// One line of the table: what is asked for, and how.
+struct Line {
+    case: ReplayCase,
+    body: &'static str,
+    second: &'static str,
+    stagger: Duration,
+    asked: Vec<Asked>,
+}
+
+impl Line {
+    fn name(&self) -> String {
+        format!("{}, {}, {}", self.case.name(), self.body, self.second)
+    }
+
+    /// Asks for all of it at both places, and later of the origin twice.
+    fn measure(
+        &self,
+        setting: &CheckSetting<'_>,
+        (collector, origin): (&Collector, SocketAddr),
+        label: &str,
+    ) -> Result<LeapReport, Failure> {
+        let [one, other] = [0, 1].map(|place: usize| collector.addresses()[place]);
+        let paths = [("one", one), ("other", other), ("origin", origin), ("origin again", origin)];
+        let paths = paths.map(|(name, address)| (name, address, Manner::Reverse));
+        let asked = if self.stagger.is_zero() { &paths[..2] } else { &paths };
+        let run = setting.of(asked, Pace::Closed(1), setting.seed);
+        setting.measure(label, &LeapRun { stagger: self.stagger, ..run }, self.asked.clone())
+    }
+
+    /// The times of the two answers of the origin itself, where it was asked.
+    fn of_the_origin(&self, report: &LeapReport) -> Vec<[f64; 2]> {
+        if self.stagger.is_zero() { Vec::new() } else { report.as_sent((2, 3)) }
+    }
+
+    fn cells(&self, count: usize, found: &Apart, of_the_origin: &[[f64; 2]]) -> Vec<String> {
+        let mut cells = [self.case.name(), self.body, self.second].map(str::to_owned).to_vec();
+        cells.push(count.to_string());
+        cells.extend([found.median, found.p90].map(|value| format!("{value:.3}")));
+        let apart = format!("apart by {:.2}", found.distance);
+        cells.push(if found.distance < 1.0 { "alike".into() } else { apart });
+        let twice =
+            (!of_the_origin.is_empty()).then(|| format!("{:.3}", Apart::of(of_the_origin).p90));
+        cells.push(twice.unwrap_or_else(|| "–".into()));
+        cells
+    }
+}
+
+pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
+    let count = setting.count("requests", 24, 400);
+    let origin = origin::start("leap", 1)?;
+    let listen = |name: &str| Listen {
+        name: Some(name.into()),
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+    };
+    let options = CollectorOptions::new(vec![listen("one"), listen("other")]);
+    let collector =
+        Collector::start(options).map_err(|error| failed("replay", &error.to_string()))?;
+    let mut findings = Findings {
+        setting: format!(
+            "{count} requests a case, each to two places of one Collector, the second at once or from {} ms on later, which the origin is then \
+             asked twice too; it takes 1 to 10 ms",
+            LATER.as_millis()
+        ),
+        ..Findings::default()
+    };
+    let heads = [
+        "case",
+        "body",
+        "second",
+        "requests",
+        "|hit − miss| median",
+        "p90",
+        "distributions",
+        "origin twice, p90",
+    ];
+    let (mut table, mut all, mut twice) = (Table::new(&heads), Vec::new(), Vec::new());
+    let places = (&collector, origin.address());
+    let lines = lines(setting, count, &origin.address().to_string());
+    for line in lines.iter().filter(|line| line.case == ReplayCase::Confirmed) {
+        line.measure(setting, places, "replay, to be held")?;
+    }
+    let held = clock::monotonic();
+    for line in &lines {
+        if line.case == ReplayCase::Confirmed {
+            grow_old(setting, held)?;
+        }
+        let report = line.measure(setting, places, &format!("replay, {}", line.name()))?;
+        let (pairs, of_the_origin) = (report.as_sent((0, 1)), line.of_the_origin(&report));
+        let found = Apart::of(&pairs);
+        table.row(&line.cells(pairs.len(), &found, &of_the_origin));
+        found.record(&line.name(), &mut findings.records);
+        all.extend(pairs);
+        twice.extend(of_the_origin);
+    }
+    findings.tables.push(("|hit − miss| at the Collector in ms, as its proxies see it", table));
+    let (found, twice) = (Apart::of(&all), Apart::of(&twice));
+    found.record("collector", &mut findings.records);
+    findings.records.extend(twice.measures("origin", ORIGIN_TWICE));
+    findings.conclusions.push(format!("|hit − miss| over all: {found}"));
+    findings.conclusions.push(format!(
+        "the origin itself, asked twice: {twice}; what hits differ by within that is not the Collector's doing"
+    ));
+    if !setting.full {
+        let (name, seconds) = (ReplayCase::Confirmed.name(), HELD.as_secs());
+        findings
+            .conclusions
+            .push(format!("not run: {name}; it takes {seconds} s to grow old; --full does"));
+    }
+    drop(collector.stop());
+    Ok(findings)
+}
+
+/// All lines of the table; the case that has to grow old is the last, and only in a full run.
+fn lines(setting: &CheckSetting<'_>, count: u64, authority: &str) -> Vec<Line> {
+    let (mut random, mut first, mut lines) = (Random::new(setting.seed), 1, Vec::new());
+    let quick = [ReplayCase::Plain, ReplayCase::Changed, ReplayCase::Unchanged];
+    for case in quick.into_iter().chain(setting.full.then_some(ReplayCase::Confirmed)) {
+        for (body, size) in SIZES {
+            for (second, stagger) in [("at once", Duration::ZERO), ("later", LATER)] {
+                let asked = asked(case, (first, count), size, authority, &mut random);
+                first += count;
+                lines.push(Line { case, body, second, stagger, asked });
+            }
+        }
+    }
+    lines
+}
+
+/// Waits until what has been held since then is asked about; a signal ends it.
+fn grow_old(setting: &CheckSetting<'_>, since: Instant) -> Result<(), Failure> {
+    while clock::monotonic().since(since) < HELD {
+        if setting.interrupted.load(Relaxed) {
+            return Err(failed("replay", "stopped by a signal"));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// Objects of a size that nothing else asks for, at an origin that takes 1 to 10 ms for each.
+fn asked(
+    case: ReplayCase,
+    (first, count): (u64, u64),
+    size: u64,
+    authority: &str,
+    random: &mut Random,
+) -> Vec<Asked> {
+    let authority: Arc<str> = authority.into();
+    let mut one = |id: u64| {
+        let (delay, lifetime) =
+            (1 + random.below(10), if case == ReplayCase::Confirmed { 1 } else { 900 });
+        let path = format!("/o/{id}/{size}/1?delay={delay}&max-age={lifetime}");
+        let tag = match case {
+            ReplayCase::Plain | ReplayCase::Confirmed => None,
+            ReplayCase::Changed => Some("\"other\"".to_owned()),
+            ReplayCase::Unchanged => Some(format!("\"{id}-1\"")),
+        };
+        let fields = tag.iter().map(|tag| ("If-None-Match", tag.as_bytes())).collect();
+        let plain = Asked::get(Arc::clone(&authority), path, Duration::ZERO);
+        Asked { message: Arc::new(Message { fields, ..Message::default() }), ..plain }
+    };
+    (first..first + count).map(&mut one).collect()
+}
+
+/// By how much the second of each pair took more or less than the first.
+struct Apart {
+    median: f64,
+    p90: f64,
+    /// Between the distributions; from 1 on they are two.
+    distance: f64,
+}
+
+impl fmt::Display for Apart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "median {:.3} ms, p90 {:.3} ms", self.median, self.p90)
+    }
+}
+
+impl Apart {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a length is one"
+    )]
+    fn of(pairs: &[[f64; 2]]) -> Self {
+        let mut apart: Vec<f64> =
+            pairs.iter().map(|[miss, hit]| (hit - miss).abs() / 1000.0).collect();
+        apart.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            apart.get((apart.len().saturating_sub(1) as f64 * share) as usize).copied()
+        };
+        let (misses, hits): (Vec<f64>, Vec<f64>) =
+            pairs.iter().map(|&[miss, hit]| (miss, hit)).unzip();
+        let distance = distribution_distance(&misses, &hits);
+        Self { median: at(0.5).unwrap_or(f64::NAN), p90: at(0.9).unwrap_or(f64::NAN), distance }
+    }
+
+    fn record(&self, subject: &str, records: &mut Vec<Record>) {
+        records.extend(self.measures(subject, HIT_MINUS_MISS));
+        let distance = Measure::once(DISTANCE, subject, self.distance, "times");
+        records.push(Record::Measure(distance));
+    }
+
+    fn measures(&self, subject: &str, [median, p90]: [&str; 2]) -> [Record; 2] {
+        [(median, self.median), (p90, self.p90)]
+            .map(|(name, value)| Record::Measure(Measure::once(name, subject, value, "ms")))
+    }
+}

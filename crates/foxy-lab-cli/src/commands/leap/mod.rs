@@ -1,0 +1,252 @@
+//! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
+
+mod arguments;
+mod bandwidth;
+mod check;
+mod clients;
+mod measurable;
+mod parent;
+mod report;
+mod secure;
+mod source;
+mod started;
+mod tables;
+
+use crate::bars::Bars;
+use crate::ending::conclude;
+use crate::line_log::Log;
+use crate::{origin, records, seed};
+use arguments::NamedProxy;
+pub use arguments::command;
+use bandwidth::Bandwidth;
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_cli::process::raise_open_files;
+use foxy_cli::progress::Progress;
+use foxy_cli::signals::interrupted;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::leap::collector::Collector;
+use foxy_lab::leap::{
+    self, Asked, LeapReport, LeapRun, Manner, Multiplier, Numbers, Outgoing, Path,
+};
+use foxy_lab::wire::tls::Certificates;
+use foxy_lab::{Origin, Wanted};
+use report::ReplayOutcome;
+use source::{ReplaySource, probe, stream};
+use started::Started;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Runs it.
+///
+/// # Errors
+/// Arguments or a trace that cannot be used, no proxy that comes up or answers, a signal, a file
+/// that cannot be written, a missed bar.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    if matches.contains_id("check") {
+        return check::run(matches);
+    }
+    let authority = secure::authority(matches)?;
+    let chosen = started::chosen(matches, authority.as_ref().filter(|_| matches.get_flag("tls")))?;
+    let mut proxies = arguments::proxies(matches, &chosen)?;
+    clients::check(matches)?;
+    secure::check(matches)?;
+    let bars = Bars::of(matches, measurable::of(matches, &proxies, &chosen))?;
+    let source = ReplaySource::of(matches)?;
+    let (own_origin, origin) = origin(matches)?;
+    let interrupted = interrupted()?;
+    let trust = secure::trust(matches, own_origin.as_ref(), authority.as_ref())?;
+    let certificates = authority.map(|authority| authority.certificates());
+    let (outgoing, passing_on) = (secure::outgoing(matches, &trust), Outgoing::new(&trust));
+    let wanted = Arc::new(Wanted::default());
+    let collector =
+        parent::start(matches, &proxies, origin, (certificates.clone(), trust), &wanted)?;
+    let parent =
+        collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
+    let passthrough = passthrough(matches, &mut proxies, parent, (certificates, passing_on))?;
+    let started = match (&collector, origin) {
+        (Some(collector), Some(origin)) if !chosen.is_empty() => {
+            let places = (&chosen[..], &collector.addresses()[1..]);
+            let what = (origin, source.name.as_str());
+            Some(Started::start(matches, places, what, (&mut proxies, &wanted), &interrupted)?)
+        }
+        _ => None,
+    };
+    let mut replay = LeapRun { outgoing, ..replay_of(matches, &proxies, origin, &interrupted) };
+    replay.wanted = collector.is_some().then_some(wanted);
+    replay.alike = started::alike(&chosen, &replay.paths);
+    if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
+        direct.address = collector.addresses()[0];
+    }
+    if let (Some(origin), Some(numbers), None) = (&own_origin, replay.numbers, &collector) {
+        let unasked = replay.paths.len();
+        origin.tally(unasked + 1, move |number| {
+            number.map_or(Some(unasked), |number| numbers.path(number))
+        });
+    }
+    let report = ask(matches, &replay, &source, (own_origin.as_ref(), origin))?;
+    // Clients are taken until a signal comes, unless something else was to end that.
+    let meant = matches.contains_id("listen")
+        && arguments::most(matches).is_none()
+        && !matches.contains_id("for");
+    let stopped = (interrupted.load(Relaxed) && !meant).then_some("stopped by a signal");
+    let proxies = started.map(|started| started.end(report.requests));
+    drop(passthrough);
+    if interrupted.load(Relaxed) {
+        terminal::report(Level::Info, "leap: stopped; working out by how much the paths differ");
+    }
+    let collected = collector.map(Collector::stop);
+    let bandwidth = match (&collected, &own_origin) {
+        (Some(collected), _) => Bandwidth::of_collector(&report, collected),
+        (None, Some(origin)) => Bandwidth::of_origin(&report, &origin.tallied()),
+        (None, None) => Bandwidth::default(),
+    };
+    let outcome = ReplayOutcome {
+        bandwidth,
+        report: &report,
+        differences: &report.differences(),
+        by_class: &report.differences_by_class(),
+        collector: collected.as_ref(),
+        proxies: proxies.as_ref(),
+        asked: source.text.as_deref(),
+    };
+    finish(matches, &bars, &outcome, stopped)
+}
+
+/// Asks everyone for all that is to be asked for, and writes the log; with the origin that was
+/// started here, if one was, and where it is.
+fn ask(
+    matches: &ArgMatches,
+    run: &LeapRun,
+    source: &ReplaySource,
+    (own, origin): (Option<&Origin>, Option<SocketAddr>),
+) -> Result<LeapReport, Failure> {
+    let mut log = Log::create(matches.get_one("log"))?;
+    let mut stopped = None;
+    let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
+    let report = if matches.contains_id("listen") {
+        let started =
+            own.map(|own| probe(&own.address().to_string().into()).over(secure::scheme(matches)));
+        accept(matches, run, started.as_ref(), origin, &mut write)?
+    } else {
+        let stream = stream(matches, source, origin)?;
+        let mut progress = Progress::new("leap", stream.count);
+        let mut requests = stream.requests;
+        leap::run(run, &stream.probe, &mut *requests, &mut write, &mut |begun| {
+            progress.update(begun)
+        })
+    };
+    let report = report.map_err(|error| Failure::Failed(format!("leap: {error}")))?;
+    if let Some(stopped) = log.finish().or(stopped) {
+        terminal::report(Level::Warning, &format!("leap: {stopped}"));
+    }
+    Ok(report)
+}
+
+/// Starts the proxy that stores nothing, if it is asked for, and says where it is: its parent is
+/// the Collector, else the origin.
+fn passthrough(
+    matches: &ArgMatches,
+    proxies: &mut [NamedProxy],
+    parent: Option<SocketAddr>,
+    (certificates, outgoing): (Option<Certificates>, Outgoing),
+) -> Result<Option<Multiplier>, Failure> {
+    let Some(place) = proxies.last_mut().filter(|_| arguments::has_passthrough(matches)) else {
+        return Ok(None);
+    };
+    let time_limit = *matches.get_one("time-limit").expect("has a default");
+    let started = Multiplier::pass_through_tls(parent, certificates, outgoing, time_limit)
+        .map_err(|error| Failure::Failed(format!("leap: no pass-through proxy: {error}")))?;
+    place.address = started.address();
+    Ok(Some(started))
+}
+
+/// Takes the requests of clients; `probe` is asked twice beforehand, if there is one.
+fn accept(
+    matches: &ArgMatches,
+    run: &LeapRun,
+    probe: Option<&Asked>,
+    origin: Option<SocketAddr>,
+    log: &mut dyn FnMut(&leap::Line),
+) -> Result<io::Result<LeapReport>, Failure> {
+    raise_open_files();
+    let front = clients::front(matches, origin)?;
+    clients::announce(&front);
+    let mut progress = Progress::new("leap", front.requests);
+    Ok(leap::serve(run, probe, front, log, &mut |begun| progress.update(begun)))
+}
+
+/// Where the origin is, started here unless it is given; none when the trace's own servers are
+/// asked.
+fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), Failure> {
+    let given = matches.get_one("direct").or_else(|| matches.get_one("origin")).copied();
+    if given.is_some() || matches.get_flag("live") {
+        return Ok((None, given));
+    }
+    let start = if matches.get_flag("tls") { origin::start_tls } else { origin::start };
+    let origin = start("leap", 1)?;
+    let address = origin.address();
+    Ok((Some(origin), Some(address)))
+}
+
+fn replay_of(
+    matches: &ArgMatches,
+    proxies: &[NamedProxy],
+    origin: Option<SocketAddr>,
+    interrupted: &Arc<AtomicBool>,
+) -> LeapRun {
+    let manner = if arguments::is_reverse(matches) { Manner::Reverse } else { Manner::Forward };
+    let direct = origin.filter(|_| !matches.contains_id("origin"));
+    let direct =
+        direct.map(|address| Path { name: "direct".into(), address, manner: Manner::Direct });
+    let proxies = proxies.iter().map(|NamedProxy { name, address }| Path {
+        name: name.clone(),
+        address: *address,
+        manner,
+    });
+    let paths: Vec<Path> = direct.into_iter().chain(proxies).collect();
+    let numbered = origin.is_some() && !matches.get_flag("live");
+    let numbers = numbered.then(|| Numbers::new(paths.len()));
+    let time = |name| *matches.get_one::<Duration>(name).expect("has a default");
+    let most = *matches.get_one::<u32>("most-in-flight").expect("has a default");
+    LeapRun {
+        paths,
+        pace: arguments::pace(matches),
+        stagger: time("stagger"),
+        time_limit: time("time-limit"),
+        most_in_flight: usize::try_from(most).unwrap_or(usize::MAX),
+        numbers,
+        outgoing: Outgoing::default(),
+        connections: secure::connections(matches),
+        seed: seed::of(matches),
+        alike: Vec::new(),
+        wanted: None,
+        interrupted: Arc::clone(interrupted),
+    }
+}
+
+/// Says and writes what was found.
+fn finish(
+    matches: &ArgMatches,
+    bars: &Bars<'_>,
+    outcome: &ReplayOutcome<'_>,
+    stopped: Option<&str>,
+) -> Result<(), Failure> {
+    let report = outcome.report;
+    terminal::print(outcome.text().trim_end());
+    for warning in outcome.warnings() {
+        terminal::report(Level::Warning, &format!("leap: {warning}"));
+    }
+    let silent = report.paths.iter().all(|path| path.name == "direct" || path.answers == 0);
+    let silent = silent && (report.requests > 0 || report.clients.is_none());
+    let lost = outcome.proxies.and_then(|proxies| proxies.failed.first());
+    let failed = stopped
+        .or(silent.then_some("no proxy answered any request"))
+        .or(lost.map(String::as_str))
+        .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
+    let setup = records::setup(matches, seed::of(matches));
+    conclude(matches, bars, setup, outcome.records(), failed, |setup| outcome.page(setup, stopped))
+}

@@ -1,0 +1,120 @@
+//! What `foxy leap` asks for: the objects of a workload, or the requests of a trace, read or made.
+
+use super::arguments::{self, REQUESTS};
+use super::secure;
+use crate::{logs, seed, workloads};
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::leap::{Asked, requests};
+use foxy_workload::trace::synthetic::{MODELS, generate};
+use foxy_workload::trace::{ReadReport, Statistics};
+use foxy_workload::{Object, Trace};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An object of the verifying origin that nothing else asks for.
+pub fn probe(authority: &Arc<str>) -> Asked {
+    let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
+    Asked::get(Arc::clone(authority), path, Duration::ZERO)
+}
+
+/// The trace that the arguments name, if they name one: with all its methods, unless its own
+/// servers are asked, who get gets alone.
+fn trace(matches: &ArgMatches) -> Result<Option<(Trace, ReadReport)>, Failure> {
+    let read =
+        if matches.get_flag("live") { logs::read_trace } else { logs::read_trace_of_all_methods };
+    read(matches, "leap")
+}
+
+/// Where the requests of a replay come from.
+pub struct ReplaySource {
+    /// A name for it.
+    pub name: String,
+    trace: Option<Trace>,
+    /// What there is in it, in a line of text.
+    pub text: Option<String>,
+}
+
+impl ReplaySource {
+    /// What the arguments name.
+    ///
+    /// # Errors
+    /// A trace that cannot be used.
+    pub fn of(matches: &ArgMatches) -> Result<Self, Failure> {
+        if let Some((trace, read)) = trace(matches)? {
+            let text = Some(logs::reading(&read, &trace));
+            return Ok(Self { name: "trace".into(), trace: Some(trace), text });
+        }
+        let Some(like) = matches.get_one::<String>("like") else {
+            let name = matches.get_one::<String>("workload").cloned().unwrap_or_default();
+            return Ok(Self { name, trace: None, text: None });
+        };
+        let model =
+            MODELS.iter().find(|model| model.name == like).expect("one of the possible values");
+        let gets =
+            usize::try_from(arguments::most(matches).unwrap_or(model.gets)).unwrap_or(usize::MAX);
+        let trace = generate(model, gets, seed::of(matches));
+        let Statistics { gets, urls, bytes, .. } = Statistics::of(&trace);
+        let text = format!("synthetic, like {like}: {gets} gets of {urls} URLs, {bytes} bytes");
+        Ok(Self { name: format!("synthetic {like}"), trace: Some(trace), text: Some(text) })
+    }
+}
+
+/// What is asked for.
+pub struct Stream<'a> {
+    /// What everyone is asked for twice beforehand.
+    pub probe: Asked,
+    pub requests: Box<dyn Iterator<Item = Asked> + 'a>,
+    pub count: Option<u64>,
+}
+
+/// The requests that come from it.
+///
+/// # Errors
+/// A workload that cannot be used, and a trace without a URL that can.
+pub fn stream<'a>(
+    matches: &ArgMatches,
+    source: &'a ReplaySource,
+    origin: Option<SocketAddr>,
+) -> Result<Stream<'a>, Failure> {
+    let limit = arguments::most(matches);
+    let authority: Arc<str> = origin.map(|origin| origin.to_string()).unwrap_or_default().into();
+    let scheme = secure::scheme(matches);
+    let probe = probe(&authority).over(scheme);
+    let Some(trace) = &source.trace else {
+        let (workload, count) = (workloads::named(matches)?, limit.unwrap_or(REQUESTS));
+        let requests = requests::of_workload(&workload, seed::of(matches), count, authority);
+        let requests = requests.ok_or_else(|| {
+            let name = &workload.name;
+            Failure::Unusable(format!(
+                "--workload {name}: has more than plain gets of one server, which leap cannot send yet; name one of model objects/1"
+            ))
+        })?;
+        let requests = Box::new(requests.map(move |asked| asked.over(scheme)));
+        return Ok(Stream { probe, requests, count: Some(count) });
+    };
+    let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let count = Some((trace.gets.len() + trace.others.len()).min(most) as u64);
+    if origin.is_some() {
+        let requests = requests::of_trace(trace, authority).map(move |asked| asked.over(scheme));
+        let requests = Box::new(requests.take(most));
+        return Ok(Stream { probe, requests, count });
+    }
+    let probe = requests::live(trace).next().ok_or_else(|| {
+        Failure::Unusable(
+            "--live: the trace names no http:// or https:// URL; give one that does".into(),
+        )
+    })?;
+    let usable = requests::live(trace).count();
+    if usable < trace.gets.len() {
+        let left_out = trace.gets.len() - usable;
+        let what = format!(
+            "leap: --live: {left_out} gets of the trace are left out: their URLs are of other schemes than http and https"
+        );
+        terminal::report(Level::Warning, &what);
+    }
+    let count = Some(usable.min(most) as u64);
+    Ok(Stream { probe, requests: Box::new(requests::live(trace).take(most)), count })
+}

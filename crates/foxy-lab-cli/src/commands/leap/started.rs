@@ -1,0 +1,237 @@
+//! The proxies that `foxy leap --start` starts: each with a place of its own at the Collector as
+//! its origin, all from one neutral description, and ended with what they started.
+
+use super::arguments::NamedProxy;
+use super::secure;
+use crate::arguments::{option, switch};
+use crate::certificates::Authority;
+use crate::peers::secured::Papers;
+use crate::peers::up::{Beside, Up, Used};
+use crate::peers::{Description, Holding, Peer, choice, ready};
+use clap::{Arg, ArgMatches, value_parser};
+use foxy_base::ByteSize;
+use foxy_cli::failure::Failure;
+use foxy_cli::temporary::Temporary;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::{Wanted, leap};
+use foxy_report::{Record, Table};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Requests of a quick run.
+pub const QUICK: u64 = 4000;
+
+/// The arguments that only have a meaning with them.
+pub fn arguments() -> [Arg; 5] {
+    let size = |name, help| option(name, "SIZE", help).value_parser(value_parser!(ByteSize));
+    // Refused beside --proxy by itself: an argument that --start would be refused beside does not
+    // miss it.
+    let only = |argument: Arg| argument.requires("start").conflicts_with("proxy");
+    [
+        option(
+            "start",
+            "PROXY,…",
+            "Start these here, in front of a Collector; one named twice shows what is noise",
+        )
+        .value_delimiter(',')
+        .conflicts_with_all([
+            "proxy",
+            "collector",
+            "origin",
+            "direct",
+            "live",
+            "reverse",
+            "check",
+        ]),
+        only(size("memory", "With --start, memory for what each holds").default_value("256MiB")),
+        only(size("disk", "With --start, room for what each holds on disk").default_value("1GiB")),
+        only(choice::folder_argument()),
+        only(switch(
+            "quick",
+            "With --start, stop after 4000 requests: says little, in about a minute",
+        ))
+        .conflicts_with("requests"),
+    ]
+}
+
+/// A proxy that is to be started.
+pub struct Chosen {
+    /// What its path is called: its own name, with a number if it is not the first of it.
+    pub name: String,
+    peer: Peer,
+    program: PathBuf,
+    /// What it speaks TLS with, if it is to.
+    papers: Option<Papers>,
+}
+
+/// Those that the arguments name, that are able to speak as they say, and that are installed; none
+/// without `--start`. With `--tls` each has a certificate of this authority.
+///
+/// # Errors
+/// A name that no proxy has, when none of those that are named is installed, and an authority that
+/// signs nothing for them.
+pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec<Chosen>, Failure> {
+    let Some(names) = matches.get_many::<String>("start") else { return Ok(Vec::new()) };
+    let mut chosen: Vec<Chosen> = Vec::new();
+    let able = |peer: &Peer| secure::able(matches, peer);
+    for (peer, program) in choice::installed(names.map(String::as_str), able)?.installed {
+        let before = chosen.iter().filter(|other| other.peer.name == peer.name).count();
+        let name = if before == 0 {
+            peer.name.to_owned()
+        } else {
+            format!("{}-{}", peer.name, before + 1)
+        };
+        let papers = authority.map(secure::papers).transpose()?;
+        chosen.push(Chosen { name, peer, program, papers });
+    }
+    Ok(chosen)
+}
+
+/// Pairs of paths of the same proxy, by their places: what they differ by is noise.
+pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
+    let peer = |path: &leap::Path| {
+        chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name)
+    };
+    let later = |one: usize| (one + 1..paths.len()).map(move |other| (one, other));
+    let pairs = (0..paths.len()).flat_map(later);
+    pairs
+        .filter(|&(one, other)| {
+            peer(&paths[one]).is_some() && peer(&paths[one]) == peer(&paths[other])
+        })
+        .collect()
+}
+
+/// The proxies that run, with their folder; dropped, they are ended and it is removed.
+pub struct Started {
+    up: Beside,
+    found: Vec<Record>,
+    failed: Vec<String>,
+    _folder: Temporary,
+}
+
+/// What all have alike.
+struct ReplayGround<'a> {
+    folder: &'a Path,
+    disk: ByteSize,
+    memory: ByteSize,
+    /// The origin as requests name it.
+    host: SocketAddr,
+    workload: &'a str,
+    interrupted: &'a AtomicBool,
+}
+
+impl Started {
+    /// Starts them, each with one of these places as its origin, and says in `proxies` where they
+    /// are; one that does not come up is said, and is not among them any more.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, a signal comes, or none comes up.
+    pub fn start(
+        matches: &ArgMatches,
+        (chosen, places): (&[Chosen], &[SocketAddr]),
+        (host, workload): (SocketAddr, &str),
+        (proxies, wanted): (&mut Vec<NamedProxy>, &Wanted),
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Failure> {
+        let folder = choice::folder(matches)?;
+        let size = |name| *matches.get_one::<ByteSize>(name).expect("has a default");
+        let (disk, memory) = (size("disk"), size("memory"));
+        wanted.note(&host.to_string(), &ready::probed());
+        let ground =
+            ReplayGround { folder: folder.path(), disk, memory, host, workload, interrupted };
+        let (mut up, mut found, mut failed) = (Beside::default(), Vec::new(), Vec::new());
+        for (one, &place) in chosen.iter().zip(places) {
+            match ground.start(one, place) {
+                Ok((proxy, set_up)) => {
+                    proxies
+                        .iter_mut()
+                        .filter(|known| known.name == one.name)
+                        .for_each(|known| known.address = proxy.address);
+                    up.0.push(proxy);
+                    found.push(set_up);
+                }
+                Err(_) if interrupted.load(Relaxed) => {
+                    return Err(Failure::Failed(
+                        "leap: stopped by a signal; nothing was measured".into(),
+                    ));
+                }
+                Err(why) => {
+                    terminal::report(Level::Warning, &format!("leap: {why}; going on without it"));
+                    proxies.retain(|known| known.name != one.name);
+                    found
+                        .push(Record::FailedRun { subject: one.name.clone(), reason: why.clone() });
+                    failed.push(why);
+                }
+            }
+        }
+        if up.0.is_empty() {
+            return Err(Failure::Failed(
+                "leap: no proxy came up; what each said last stands above".into(),
+            ));
+        }
+        up.0.iter_mut().for_each(Up::begin);
+        Ok(Self { up, found, failed, _folder: folder })
+    }
+
+    /// Ends them; what there is to say of them for people, after `requests` requests to each.
+    pub fn end(mut self, requests: u64) -> Ended {
+        let mut used = Vec::new();
+        for proxy in &mut self.up.0 {
+            match proxy.used() {
+                Ok(proxy) => used.push(proxy),
+                Err(why) => {
+                    terminal::report(Level::Warning, &format!("leap: {why}"));
+                    self.found.push(Record::FailedRun {
+                        subject: proxy.name.clone(),
+                        reason: why.clone(),
+                    });
+                    self.failed.push(why);
+                }
+            }
+        }
+        self.found.extend(used.iter().flat_map(|used| used.records(requests)));
+        Ended { records: self.found, used, requests, failed: self.failed }
+    }
+}
+
+impl ReplayGround<'_> {
+    fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(Up, Record), String> {
+        let Chosen { name, peer, program, papers } = chosen;
+        let description = Description {
+            folder: self.folder.join(name),
+            beside: Vec::new(),
+            listen: ready::ANYWHERE,
+            origin,
+            papers: papers.clone(),
+            disk: self.disk,
+            memory: self.memory,
+            holding: Holding::Disk,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let (whose, what) = ((peer, &**program, &**name), (self.host, self.workload));
+        Up::start(whose, description, what, self.folder, self.interrupted)
+    }
+}
+
+/// Proxies that have been ended.
+pub struct Ended {
+    /// How they were set up, what they used, and which came to nothing.
+    pub records: Vec<Record>,
+    /// Why proxies came to nothing, one line each.
+    pub failed: Vec<String>,
+    used: Vec<Used>,
+    requests: u64,
+}
+
+impl Ended {
+    /// What each used.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(&["proxy", "CPU µs/request", "memory"]);
+        for used in &self.used {
+            let each = format!("{:.0}", used.each(self.requests));
+            table.row(&[used.name.clone(), each, ByteSize(used.resident).to_string()]);
+        }
+        table
+    }
+}

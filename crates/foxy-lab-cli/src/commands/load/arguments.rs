@@ -1,0 +1,279 @@
+//! The arguments of `foxy load`, and the run they describe.
+
+use crate::arguments::{count, fail_if, option, switch};
+use crate::fault::{FAULTS, Staged};
+use crate::{logs, names, records, seed, trust, workloads};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_base::{ByteSize, clock};
+use foxy_cli::failure::Failure;
+use foxy_cli::units::parse_positive_duration;
+use foxy_lab::Origin;
+use foxy_lab::load::options::{LoadOptions, Mode, Pace, Protocol, Stop};
+use foxy_workload::{MOST_RANKED, Model, Objects, Popularity, Workload};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// What `--protocol` can be.
+const PROTOCOLS: [(&str, Protocol); 5] = [
+    ("1.0", Protocol::Http10 { persistent: false }),
+    ("1.0-keep-alive", Protocol::Http10 { persistent: true }),
+    ("1.1", Protocol::Http11 { persistent: true }),
+    ("1.1-close", Protocol::Http11 { persistent: false }),
+    ("2", Protocol::Http2),
+];
+
+/// All of them.
+pub fn command() -> Command {
+    Command::new("load")
+        .about("Put a workload on a proxy, check every byte, and report rates and latencies")
+        .after_help(workloads::help())
+        .args(whom())
+        .args(origin_names())
+        .args(what())
+        .args(how())
+}
+
+/// Which proxy, and which origin behind it.
+pub fn whom() -> Vec<Arg> {
+    vec![
+        option("proxy", "ADDRESS:PORT", "The proxy to load")
+            .required(true)
+            .value_parser(value_parser!(SocketAddr)),
+        option(
+            "origin",
+            "HOST:PORT",
+            "The origin in each URL, its other servers at the ports after; without it one is started here",
+        ),
+        switch("reverse", "Send origin-form requests, as to a reverse proxy or an origin"),
+        switch(
+            "tls",
+            "Ask for https URLs: each connection is a tunnel that the proxy opens with CONNECT; with --reverse, TLS to the proxy itself",
+        ),
+        trust::argument().requires("tls"),
+        option("pid", "PID", "The proxy's process, to count its CPU time")
+            .value_parser(value_parser!(u32)),
+        option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
+        option(
+            "protocol",
+            "VERSION",
+            "HTTP version and connections; 2 is by prior knowledge, with --tls by ALPN",
+        )
+        .value_parser(PROTOCOLS.map(|(name, _)| name))
+        .default_value("1.1"),
+        option("threads", "N", "Threads that carry the clients")
+            .default_value("1")
+            .value_parser(value_parser!(u16).range(1..=256)),
+        seed::argument("Seed of every choice"),
+    ]
+}
+
+/// Under how many names a forward proxy is asked for the origin, and who knows them.
+fn origin_names() -> Vec<Arg> {
+    let hosts = option(
+        "hosts",
+        "N",
+        "Spread the objects over so many names of the origin, h1.HOST to hN.HOST; HOST is origin.test when it is started here",
+    );
+    let hosts = hosts
+        .value_parser(value_parser!(u32).range(1..=1_000_000))
+        .conflicts_with_all(["reverse", "tls"]);
+    let server =
+        names::arguments().map(|argument| argument.requires("hosts").conflicts_with("origin"));
+    [hosts].into_iter().chain(server).collect()
+}
+
+fn what() -> Vec<Arg> {
+    vec![
+        workloads::argument().default_value("zipf"),
+        logs::trace().conflicts_with("workload"),
+        logs::format().requires("trace"),
+        option("objects", "N", "Another number of objects than the workload's")
+            .value_parser(count()),
+        option("size", "SIZE", "Another body size than the workload's")
+            .value_parser(value_parser!(ByteSize)),
+        switch("no-warm-up", "Do not ask for each object once before measuring"),
+        option(
+            "newest",
+            "N",
+            "Afterwards ask again for the N objects asked for last: how many are still hits",
+        )
+        .value_parser(count()),
+    ]
+}
+
+fn how() -> Vec<Arg> {
+    vec![
+        option(
+            "clients",
+            "N",
+            "Connections, each with one request at a time (64); with table3 clients of any number of connections (100)",
+        )
+        .value_parser(value_parser!(u32).range(1..=65_535)),
+        option(
+            "rate",
+            "N",
+            "Requests a second, open loop; without it each client goes on when it has its answer, or the workload says",
+        )
+        .value_parser(value_parser!(u32).range(1..)),
+        logs::recorded().conflicts_with("rate"),
+        option("requests", "N", "Stop after this many; a trace ends at its end").value_parser(count()),
+        option("seconds", "N", "Stop after this time (10 unless --requests or --trace is given)")
+            .value_parser(count()),
+        option(
+            "time-limit",
+            "TIME",
+            "After how long an answer counts as missing; the run waits as long for those under way when its time is over",
+        )
+        .value_parser(parse_positive_duration)
+        .default_value("30s"),
+        option(
+            "fault",
+            "WHAT",
+            "What goes wrong in the middle third of --seconds, at the origin that is started here",
+        )
+        .value_parser(["origin-down", "origin-slow"])
+        .conflicts_with_all(["origin", "requests"]),
+        records::argument(),
+        fail_if(Some("hit_ratio<0.9")),
+    ]
+}
+
+/// How the proxy at `target` is asked for `workload`, in origin form if it is a `reverse` one; the
+/// rest is as `LoadOptions::new` has it.
+///
+/// # Errors
+/// Authorities that cannot be read.
+pub fn wire(
+    matches: &ArgMatches,
+    (target, reverse): (SocketAddr, bool),
+    workload: Workload,
+    started_here: Option<&Origin>,
+) -> Result<LoadOptions, Failure> {
+    let origin = matches.get_one::<String>("origin").cloned();
+    let origin = origin
+        .or_else(|| started_here.map(|origin| origin.address().to_string()))
+        .unwrap_or_default();
+    let mode = if reverse { Mode::Reverse { host: origin } } else { Mode::Forward { origin } };
+    let protocol = matches.get_one::<String>("protocol").expect("has a default");
+    let protocol =
+        PROTOCOLS.iter().find(|known| known.0 == protocol).expect("clap knows the values").1;
+    Ok(LoadOptions {
+        protocol,
+        tls: trust::of(matches, started_here)?,
+        threads: usize::from(*matches.get_one::<u16>("threads").expect("has a default")),
+        seed: seed::of(matches),
+        ..LoadOptions::new(target, mode, workload)
+    })
+}
+
+/// The run.
+///
+/// # Errors
+/// Arguments that contradict each other.
+pub fn options(
+    matches: &ArgMatches,
+    workload: Workload,
+    started_here: Option<&Origin>,
+) -> Result<LoadOptions, Failure> {
+    let once_each = all_new(&workload).map(|objects| objects.objects).or(workload.model.requests());
+    let stop = match (matches.get_one::<u64>("requests"), matches.get_one::<u64>("seconds")) {
+        (Some(&requests), None) => Stop::Requests(requests),
+        (None, Some(&seconds)) => Stop::After(Duration::from_secs(seconds)),
+        (None, None) => once_each.map_or(Stop::After(Duration::from_secs(10)), Stop::Requests),
+        (Some(_), Some(_)) => {
+            return Err(Failure::Unusable("--requests and --seconds: give one of them".into()));
+        }
+    };
+    let rate = matches.get_one::<u32>("rate").copied().map(f64::from);
+    let recorded = matches.get_one::<f64>("recorded").copied();
+    if recorded.is_some() && !matches.contains_id("trace") {
+        return Err(Failure::Unusable(
+            "--recorded: only a trace has recorded times; name one with --trace".into(),
+        ));
+    }
+    let (clients, pace) = match (&workload.model, rate, recorded) {
+        (Model::Table3(knobs), rate, _) => {
+            (knobs.clients, Pace::Random { rate: rate.unwrap_or(knobs.rate) })
+        }
+        (_, Some(rate), _) => (64, Pace::Open { rate }),
+        (_, None, Some(times)) => (64, Pace::Recorded { times }),
+        (_, None, None) => (64, Pace::Closed),
+    };
+    let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
+    let whom = (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse"));
+    let wire = wire(matches, whom, workload, started_here)?;
+    let hosts = matches.get_one::<u32>("hosts").copied();
+    let mode = match started_here.filter(|_| hosts.is_some()) {
+        Some(origin) => {
+            Mode::Forward { origin: format!("{}:{}", names::ZONE, origin.address().port()) }
+        }
+        None => wire.mode.clone(),
+    };
+    let time_limit = *matches.get_one("time-limit").expect("has a default");
+    Ok(LoadOptions { clients, pace, stop, hosts, mode, time_limit, ..wire })
+}
+
+/// The fault that is asked for, if one is; its run begins now.
+///
+/// # Errors
+/// A run whose end is not a time, of which there is no middle third.
+pub fn staged<'a>(
+    matches: &ArgMatches,
+    options: &LoadOptions,
+    started_here: Option<&'a Origin>,
+) -> Result<Option<Staged<'a>>, Failure> {
+    let Some((name, origin)) = matches.get_one::<String>("fault").zip(started_here) else {
+        return Ok(None);
+    };
+    let (Stop::After(time), Some(_)) = (options.stop, options.workload.objects()) else {
+        let what = "a run that ends after --seconds, of a workload of objects";
+        return Err(Failure::Unusable(format!("--fault {name}: {what} can have one")));
+    };
+    let (_, kind) = FAULTS.iter().find(|known| known.0 == name).expect("clap knows the values");
+    Ok(Some(Staged::new(*kind, origin, Path::new(""), clock::monotonic(), time)))
+}
+
+/// The workload, `given` or named, its knobs changed as the arguments say.
+///
+/// # Errors
+/// A workload that cannot be used, or arguments that it has no use for.
+pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workload, Failure> {
+    let mut workload = given.map_or_else(|| workloads::named(matches), Ok)?;
+    let refuse = |option: &str, whose: &str| {
+        Failure::Unusable(format!("--{option}: only {whose} have that; leave it out"))
+    };
+    let objects = "workloads of the model objects/1";
+    if let Some(&count) = matches.get_one("objects") {
+        let changed = workload.objects_mut().ok_or_else(|| refuse("objects", objects))?;
+        changed.objects = count;
+        if changed.are_too_many() {
+            return Err(Failure::Unusable(format!(
+                "--objects {count}: more than {MOST_RANKED} cannot have a popularity of their own; give fewer, or a workload without zipf"
+            )));
+        }
+    }
+    if let Some(&ByteSize(size)) = matches.get_one("size") {
+        workload.objects_mut().ok_or_else(|| refuse("size", objects))?.size = size;
+    }
+    if matches.get_flag("no-warm-up")
+        && let Some(objects) = workload.objects_mut()
+    {
+        objects.warm_up = false;
+    }
+    if matches.contains_id("newest") && all_new(&workload).is_none() {
+        return Err(refuse("newest", "workloads that never repeat, such as fill,"));
+    }
+    if let Model::PolyMix4(_) = workload.model
+        && let Some(option) =
+            ["clients", "rate", "requests", "seconds"].iter().find(|id| matches.contains_id(id))
+    {
+        let whose = "workloads without phases";
+        return Err(refuse(option, whose));
+    }
+    Ok(workload)
+}
+
+fn all_new(workload: &Workload) -> Option<&Objects> {
+    workload.objects().filter(|objects| objects.popularity == Popularity::AllNew)
+}

@@ -1,0 +1,248 @@
+//! `foxy load`: puts a named workload on a proxy and says what it did, byte for byte.
+
+pub mod arguments;
+mod shortfall;
+mod trace;
+
+use crate::bars::Bars;
+use crate::fault::Staged;
+use crate::{descriptors, ending, names, origin, records, run};
+pub use arguments::command;
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_cli::process_table::{family, processor_time};
+use foxy_cli::progress::Progress;
+use foxy_cli::signals::interrupted;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::load::options::{LoadOptions, Pace, Stop};
+use foxy_lab::load::outcome::HIT_RATIOS;
+use foxy_lab::load::{self};
+use foxy_lab::{LoadReport, Origin, REQUEST_ID, Tally};
+use foxy_report::{Measurable, Measure, Record, Setup, Table};
+use foxy_workload::polymix::ROBOT_CONNECTIONS;
+use foxy_workload::{Model, Workload};
+pub use shortfall::nothing_answered;
+use shortfall::{failure, trouble};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let subject = matches.get_one::<String>("subject").expect("has a default");
+    let (given, read) = trace::read(matches, subject)?.unzip();
+    let workload = arguments::workload(matches, given)?;
+    let bars = Bars::of(matches, vec![measurable(matches, &workload, subject)])?;
+    provide_descriptors(matches, &workload)?;
+    let started_here = start_origin(matches, &workload)?;
+    let name_server = names::start(matches, started_here.as_ref())?;
+    let options = arguments::options(matches, workload, started_here.as_ref())?;
+    let options = LoadOptions { interrupted: interrupted()?, ..options };
+    if let Model::Trace(_) = &options.workload.model {
+        terminal::report(Level::Info, &format!("load: trace: {}", options.workload.about));
+    }
+    if let Some(objects) = options.workload.warm_up() {
+        look(&options)?;
+        let mut progress = Progress::new("warm-up", Some(objects.objects));
+        load::warm_up(&options, &mut |done| progress.update(done)).map_err(failed)?;
+    }
+    if options.interrupted.load(Relaxed) {
+        return Err(Failure::Failed(
+            "load: stopped by a signal before anything was measured".into(),
+        ));
+    }
+    let staged = arguments::staged(matches, &options, started_here.as_ref())?;
+    let options = LoadOptions { fault: staged.as_ref().map(Staged::fault), ..options };
+    let process = matches.get_one::<u32>("pid").copied();
+    let (used_before, asked_before) = (process_time(process)?, asked(started_here.as_ref()));
+    let (mut report, mut more) = measure(&options, "load", subject, staged.as_ref())?;
+    let used =
+        process_time(process)?.zip(used_before).map(|(after, before)| after.saturating_sub(before));
+    report.origin =
+        asked(started_here.as_ref()).zip(asked_before).map(|(after, before)| after.since(before));
+    let mut found = report.records(subject, used);
+    found.append(&mut more);
+    found.extend(read.into_iter().flatten());
+    found.extend(name_server.iter().flat_map(|server| names::records(server.asked(), subject)));
+    if let Some(&newest) = matches.get_one::<u64>("newest") {
+        let (again, _) =
+            measure(&load::newest_again(&options, &report, newest), "newest", subject, None)?;
+        let share =
+            |hits| Record::Measure(Measure::once("resident_after_fill", subject, hits, "share"));
+        found.extend(again.hit_ratio().map(share));
+    }
+    finish(matches, &bars, &options, (subject, &report), found)
+}
+
+/// The names of what it may be measured by.
+fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measurable {
+    let mut all = run::measurable(&workload.model, subject);
+    if let Model::Trace(_) = &workload.model {
+        all = all.and(&trace::MEASURES);
+    }
+    if matches.contains_id("dns") {
+        all = all.and(&names::MEASURES);
+    }
+    if matches.contains_id("newest") { all.and(&["resident_after_fill"]) } else { all }
+}
+
+/// Asks for one object before a warm-up, which would take the time limit for each object of a proxy
+/// that answers nothing.
+fn look(options: &LoadOptions) -> Result<(), Failure> {
+    let one =
+        LoadOptions { clients: 1, stop: Stop::Requests(1), pace: Pace::Closed, ..options.clone() };
+    let report = load::run(&one, &mut |_| {}).map_err(failed)?;
+    if report.answers > 0 || options.interrupted.load(Relaxed) {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!("load: {}", nothing_answered(options, report.main_cause()))))
+}
+
+/// The share of the asked rate from which on it counts as sent.
+const REACHED: f64 = 0.95;
+
+/// Sees to it that every connection can be open at once, and those of the origin that is started
+/// here.
+///
+/// # Errors
+/// When this process may not have so many.
+pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
+    let sides = if matches.contains_id("origin") { 1 } else { 2 };
+    let servers = if sides == 1 { 0 } else { u64::from(workload.model.servers()) };
+    let given = matches.try_get_one::<u32>("clients").ok().flatten().copied();
+    let (connections, what) = match (&workload.model, given) {
+        (Model::Table3(knobs), None) => {
+            let clients = u64::from(knobs.clients);
+            (clients, format!("--workload {}: {clients} clients", workload.name))
+        }
+        (Model::Objects(_) | Model::Table3(_) | Model::Trace(_), given) => {
+            let clients = given.unwrap_or(64);
+            (u64::from(clients), format!("--clients {clients}"))
+        }
+        (Model::PolyMix4(knobs), _) => {
+            let robots = u64::from(knobs.robots());
+            (
+                robots * ROBOT_CONNECTIONS as u64,
+                format!("--workload {}: {robots} robots", workload.name),
+            )
+        }
+    };
+    descriptors::provide(connections * sides + servers, &what)
+}
+
+/// Says what was found, holds it against the bars, and writes the records.
+fn finish(
+    matches: &ArgMatches,
+    bars: &Bars<'_>,
+    options: &LoadOptions,
+    (subject, report): (&str, &LoadReport),
+    mut found: Vec<Record>,
+) -> Result<(), Failure> {
+    let unknown = HIT_RATIOS.iter().filter(|_| !report.knows_hits());
+    terminal::print(table(&found, unknown.copied()).trim_end());
+    if let Some(why) = report.limited_by_generator() {
+        terminal::report(
+            Level::Warning,
+            &format!("load: the generator, not the proxy, was the limit: {why}"),
+        );
+    }
+    if report.unnumbered > 0 {
+        terminal::report(
+            Level::Warning,
+            &format!(
+                "load: {} of {} answers lack the field {REQUEST_ID}, so that nobody knows which of them are hits: the proxy drops it",
+                report.unnumbered, report.answers
+            ),
+        );
+    }
+    if let Pace::Open { rate } = options.pace
+        && report.begun_rate() < rate * REACHED
+    {
+        let (begun, clients) = (report.begun_rate(), options.clients);
+        terminal::report(
+            Level::Warning,
+            &format!(
+                "load: {begun:.1} of {rate:.1} requests a second could begin, because all {clients} connections were waiting: give more --clients; \
+                 latencies count from when requests were due"
+            ),
+        );
+    }
+    let failed = failure(options, report);
+    if let Some(reason) = failed.clone() {
+        found.push(Record::FailedRun { subject: subject.into(), reason });
+    } else if let Some(trouble) = trouble(options, report).filter(|_| options.fault.is_none()) {
+        terminal::report(
+            Level::Warning,
+            &format!("load: {trouble}; all that is said of answers is about the others"),
+        );
+    }
+    let failed = failed.map(|why| format!("load: {why}"));
+    ending::settle(matches, bars, setup(matches, options), found, failed.map(Failure::Failed))
+}
+
+/// What is run, with the scale of its durations.
+pub fn setup(matches: &ArgMatches, options: &LoadOptions) -> Setup {
+    let scale = match (&options.workload.model, options.pace) {
+        (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),
+        (_, Pace::Recorded { times }) => 1.0 / times,
+        _ => 1.0,
+    };
+    Setup { scale, ..records::setup(matches, options.seed) }
+}
+
+/// Starts an origin unless the arguments name one.
+///
+/// # Errors
+/// When it cannot listen.
+pub fn start_origin(matches: &ArgMatches, workload: &Workload) -> Result<Option<Origin>, Failure> {
+    if matches.contains_id("origin") {
+        return Ok(None);
+    }
+    let start = if matches.get_flag("tls") { origin::start_tls } else { origin::start };
+    start("load", workload.model.servers()).map(Some)
+}
+
+fn asked(origin: Option<&Origin>) -> Option<Tally> {
+    origin.map(|origin| Tally { requests: origin.requests(), bytes: origin.body_bytes() })
+}
+
+fn measure(
+    options: &LoadOptions,
+    label: &str,
+    subject: &str,
+    staged: Option<&Staged<'_>>,
+) -> Result<(LoadReport, Vec<Record>), Failure> {
+    let mut progress = run::progress(label, options);
+    run::run(options, subject, staged, &mut |done| progress.update(done)).map_err(failed)
+}
+
+fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {
+    let Some(process) = process else { return Ok(None) };
+    let family = family(process);
+    if family.is_empty() {
+        let what = format!("--pid {process}: no such process; name the proxy's main one");
+        return Err(Failure::Unusable(what));
+    }
+    Ok(Some(processor_time(&family)))
+}
+
+/// A run that could not be made.
+pub fn failed(error: std::io::Error) -> Failure {
+    Failure::Failed(format!("load: {error}"))
+}
+
+/// The measures, one a line, and those that are not known.
+pub fn table<'a>(found: &[Record], unknown: impl Iterator<Item = &'a str>) -> String {
+    let mut table = Table::new(&["measure", "value", "unit"]);
+    for record in found {
+        if let Record::Measure(measure) = record {
+            let value = if measure.value.fract() == 0.0 {
+                format!("{:.0}", measure.value)
+            } else {
+                format!("{:.3}", measure.value)
+            };
+            table.row(&[measure.name.clone(), value, measure.unit.clone()]);
+        }
+    }
+    unknown.for_each(|name| table.row(&[name.into(), "-".into(), String::new()]));
+    table.render()
+}

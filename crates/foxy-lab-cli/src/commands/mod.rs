@@ -1,0 +1,33 @@
+//! Commands of the lab, one file or folder for each.
+
+pub mod collector;
+pub mod compare;
+pub mod figure;
+pub mod leap;
+pub mod load;
+pub mod origin;
+pub mod passthrough;
+pub mod peak;
+pub mod reference;
+pub mod sim;
+pub mod store_bench;
+pub mod trace;
+pub mod wpb;
+
+use foxy_cli::Entry;
+
+/// The lab's commands, in the order of `foxy --help`.
+pub const COMMANDS: &[Entry] = &[
+    Entry { command: figure::command, run: figure::run },
+    Entry { command: leap::command, run: leap::run },
+    Entry { command: collector::command, run: collector::run },
+    Entry { command: load::command, run: load::run },
+    Entry { command: compare::command, run: compare::run },
+    Entry { command: origin::command, run: origin::run },
+    Entry { command: passthrough::command, run: passthrough::run },
+    Entry { command: peak::command, run: peak::run },
+    Entry { command: reference::command, run: reference::run },
+    Entry { command: sim::command, run: sim::run },
+    Entry { command: trace::command, run: trace::run },
+    Entry { command: wpb::command, run: wpb::run },
+];

@@ -1,0 +1,125 @@
+//! `foxy origin`: the verifying origin on its own, for load runs from another process.
+
+use crate::arguments::{option, path};
+use crate::{descriptors, names};
+use clap::{ArgMatches, Command, value_parser};
+use foxy_cli::failure::Failure;
+use foxy_cli::process::raise_open_files;
+use foxy_cli::signals;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::{ErrorCause, Origin, OriginOptions};
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long a signal may go unseen.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("origin")
+        .about("Serve synthetic objects whose every byte can be checked")
+        .long_about(
+            "Serve synthetic objects at /o/ID/SIZE/VERSION: the body is a function of ID and VERSION, so that a load \
+             generator checks every byte. A query may set max-age=SECONDS, no-store, chunked, delay=MILLISECONDS. \
+             Documents of the workload polymix-4 are at /p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE. Runs until it is stopped.",
+        )
+        .arg(
+            option("listen", "ADDRESS:PORT", "Where to listen")
+                .value_parser(value_parser!(SocketAddr))
+                .default_value("127.0.0.1:8080"),
+        )
+        .arg(
+            option(
+                "servers",
+                "N",
+                "Listen on so many consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4",
+            )
+            .value_parser(value_parser!(u32).range(1..=20_000))
+            .default_value("1"),
+        )
+        .arg(
+            option("threads", "N", "Threads that serve")
+                .value_parser(value_parser!(u16).range(1..=256))
+                .default_value("1"),
+        )
+        .arg(path(
+            "write-ca",
+            "FILE",
+            "Speak TLS, with a certificate of an authority made for this run; the authority's own goes to FILE",
+        ))
+        .args(names::arguments())
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let listen = *matches.get_one::<SocketAddr>("listen").expect("has a default");
+    raise_open_files();
+    let threads = usize::from(*matches.get_one::<u16>("threads").expect("has a default"));
+    let servers = *matches.get_one::<u32>("servers").expect("has a default");
+    let authority = matches.get_one::<PathBuf>("write-ca");
+    let start = if authority.is_some() { Origin::start_tls } else { Origin::start_servers };
+    let origin = start(OriginOptions { listen, threads }, servers)
+        .map_err(|error| failed(listen, servers, &error))?;
+    let address = origin.address();
+    let (scheme, trusting) = match authority.zip(origin.authority()) {
+        Some((file, certificate)) => {
+            write(file, certificate)?;
+            ("https", format!(" --cacert {}", file.display()))
+        }
+        None => ("http", String::new()),
+    };
+    terminal::print(&format!(
+        "origin: serving at {scheme}://{address}/   try: curl -v{trusting} {scheme}://{address}/o/1/100/1"
+    ));
+    let name_server = names::start(matches, Some(&origin))?;
+    if let Some(server) = &name_server {
+        let (zone, place) = (names::ZONE, server.address());
+        terminal::print(&format!(
+            "origin: its names end with {zone}; the name server is at {place}"
+        ));
+    }
+    serve(&origin)?;
+    if let Some(server) = name_server {
+        terminal::print(&format!("origin: name server: {}", names::text(server.asked())));
+    }
+    Ok(())
+}
+
+fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
+    if ErrorCause::of_connect(error) == ErrorCause::NoDescriptor
+        && let Err(refusal) =
+            descriptors::provide(u64::from(servers), &format!("--servers {servers}"))
+    {
+        return refusal;
+    }
+    Failure::Failed(format!(
+        "origin: {listen} cannot be listened on: {error}; choose another with --listen"
+    ))
+}
+
+/// Until a signal; says once when clients have to wait for want of open files.
+fn serve(origin: &Origin) -> Result<(), Failure> {
+    let stop = signals::interrupted()?;
+    let mut said = false;
+    while !stop.load(Relaxed) {
+        if !said && origin.not_accepted() > 0 {
+            said = true;
+            let why = "origin: connections cannot be accepted and have to wait: this process may have no more open files; raise ulimit -n";
+            terminal::report(Level::Warning, why);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn write(file: &Path, certificate: &str) -> Result<(), Failure> {
+    std::fs::write(file, certificate).map_err(|error| {
+        let file = file.display();
+        Failure::Unusable(format!(
+            "--write-ca {file}: cannot be written: {error}; name another place"
+        ))
+    })
+}

@@ -1,0 +1,83 @@
+//! `foxy passthrough`: a proxy that stores nothing, to compare others with.
+
+use crate::arguments::{fail_if, option};
+use crate::bars::Bars;
+use crate::{certificates, ending, records, trust};
+use clap::{ArgMatches, Command, value_parser};
+use foxy_base::ByteSize;
+use foxy_cli::failure::Failure;
+use foxy_cli::process::raise_open_files;
+use foxy_cli::signals::interrupted;
+use foxy_cli::terminal;
+use foxy_lab::leap::{
+    self, Connections, Front, FrontRefusal, LeapRun, Outgoing, PASSTHROUGH, passing_through,
+};
+use std::net::{SocketAddr, TcpListener};
+
+const LONG: &str = "Serve as a proxy that stores nothing: each request goes on as it came, on a connection of its own, to --origin \
+(an origin, or a parent such as foxy collector), or without it to the loopback or private address that the request names. What a cache \
+fetches is compared with what it would have fetched without one (LEAP's pass-through proxy), and what it takes with what any proxy takes. \
+HTTP/1.0, 1.1 and 2; with --ca-dir tunnels and TLS too, which end here and go on over TLS to whom --ca or the system vouches for. Only this machine and private networks may connect. Runs until it is stopped, and says then what it passed on.";
+
+/// Its arguments.
+pub fn command() -> Command {
+    let place = || value_parser!(SocketAddr);
+    Command::new("passthrough")
+        .about("Serve as a proxy that stores nothing, to compare caches with")
+        .long_about(LONG)
+        .args([
+            option("listen", "ADDRESS:PORT", "Where clients connect to")
+                .value_parser(place())
+                .default_value("127.0.0.1:3130"),
+            option("origin", "ADDRESS:PORT", "Who is asked, whatever host a request names")
+                .value_parser(place()),
+            certificates::argument(),
+            trust::argument(),
+            records::argument(),
+            fail_if(Some("errors>0")),
+        ])
+}
+
+/// Runs it.
+///
+/// # Errors
+/// An address that cannot be listened on, a file that cannot be written, a missed bar.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let bars = Bars::of(matches, leap::measurable(&[PASSTHROUGH], true, Connections::New))?;
+    let address = *matches.get_one::<SocketAddr>("listen").expect("has a default");
+    let origin = matches.get_one::<SocketAddr>("origin").copied();
+    raise_open_files();
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!(
+            "passthrough: {address}: cannot serve: {error}; choose another place with --listen"
+        ))
+    };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let own = listener.local_addr().map_err(failed)?;
+    let authority = origin.map(|origin| origin.to_string());
+    let to = authority
+        .clone()
+        .unwrap_or_else(|| "the loopback or private address that a request names".into());
+    let certificates = certificates::of(matches)?;
+    let front =
+        Front { authority, any_host: origin.is_some(), certificates, ..Front::at(listener) };
+    let setup = records::setup(matches, 0);
+    terminal::print(&format!("passthrough: http://{own}/ passes every request on to {to}"));
+    let outgoing = Outgoing::new(&trust::read(matches, None)?);
+    let run = LeapRun { outgoing, ..passing_through(origin, interrupted()?) };
+    let report = leap::serve(&run, None, front, &mut |_| {}, &mut |_| {}).map_err(failed)?;
+    let path = &report.paths[0];
+    terminal::print(&format!(
+        "{} requests passed on, {} answers with {} of bodies, {} errors",
+        report.requests,
+        path.answers,
+        ByteSize(path.bytes),
+        path.failed()
+    ));
+    let refused = report.clients.as_ref().map(|clients| clients.refused).unwrap_or_default();
+    for reason in FrontRefusal::ALL.into_iter().filter(|&reason| refused[reason as usize] > 0) {
+        let count = refused[reason as usize];
+        terminal::print(&format!("refused {}: {count}: {}", reason.name(), reason.description()));
+    }
+    ending::settle(matches, &bars, setup, report.records(&[]), None)
+}

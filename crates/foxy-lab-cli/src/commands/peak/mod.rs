@@ -1,0 +1,221 @@
+//! `foxy peak`: the load at which a proxy's response time stays within a window while its cache is
+//! filled twice (seed 000, Appendix D).
+
+mod report;
+
+use super::load::arguments::{whom, wire};
+use super::load::{failed, provide_descriptors, setup, start_origin};
+use crate::arguments::{html, option};
+use crate::peers::single::{self, Single};
+use crate::{origin, records, workloads};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_base::ByteSize;
+use foxy_cli::failure::Failure;
+use foxy_cli::signals::interrupted;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::load::options::LoadOptions;
+use foxy_lab::load::peak::law::Law;
+use foxy_lab::load::peak::{Finder, PeakPlan, Search, Window};
+use foxy_lab::load::robots::{self, Robots};
+use foxy_report::Record;
+use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
+use foxy_workload::{Model, Workload};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A sample window of full scale, and the least number of response times that one must hold.
+const SAMPLE: Duration = Duration::from_secs(60);
+const RESPONSES_IN_SAMPLE: u32 = 3;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("peak")
+        .about("Find the load at which a proxy's response time stays within a window while its cache is filled twice")
+        .long_about(
+            "Find the load at which a proxy's response time stays within a window while its cache is filled twice: after each \
+             sample the load goes up by 5 % when the mean response time was below the window, and down by 5 % when it was \
+             above. The result is the mean over the fills from 1.5 to 2. Knobs of the workload: fill-rate is the first load, \
+             peak-rate what the robots suffice for; the proxy's cache must be cache-size divided by time-scale. --time-scale \
+             divides samples, life cycles and the cache, --delay-scale the servers' think time and the window.",
+        )
+        .args(whom())
+        .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))
+        .args(single::arguments(&["proxy", "origin", "reverse", "tls", "pid"]))
+        .args(search_arguments())
+}
+
+fn search_arguments() -> Vec<Arg> {
+    let scale = || value_parser!(u32).range(1..=65_535);
+    let seconds = || value_parser!(f64);
+    vec![
+        workloads::argument().default_value("polymix-4"),
+        option("cache-size", "SIZE", "The proxy's cache at full scale, instead of the workload's")
+            .value_parser(value_parser!(ByteSize)),
+        option(
+            "first-rate",
+            "N",
+            "Requests a second of the first sample, instead of the workload's fill-rate",
+        )
+        .value_parser(seconds()),
+        option(
+            "most-rate",
+            "N",
+            "Requests a second that the robots suffice for, instead of the workload's peak-rate",
+        )
+        .value_parser(seconds()),
+        option("time-scale", "N", "What samples, life cycles and the cache are divided by")
+            .value_parser(scale()),
+        option("delay-scale", "N", "What think time and window are divided by")
+            .value_parser(scale()),
+        option(
+            "sample",
+            "SECONDS",
+            "How long a sample is (60 over the time scale, and at least 3 response times)",
+        )
+        .value_parser(seconds()),
+        option(
+            "low",
+            "SECONDS",
+            "Below this mean response time the load goes up (1.50 over the delay scale)",
+        )
+        .value_parser(seconds()),
+        option(
+            "high",
+            "SECONDS",
+            "Above this mean response time the load goes down (1.75 over the delay scale)",
+        )
+        .value_parser(seconds()),
+        option("limit", "SECONDS", "End after this time, whatever was filled")
+            .value_parser(seconds()),
+        records::argument(),
+        html("Write a page with the traces"),
+    ]
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let (workload, knobs) = workload(matches)?;
+    let search = search(matches, &knobs)?;
+    provide_descriptors(matches, &workload)?;
+    let interrupted = interrupted()?;
+    let (origin, started) = if matches.contains_id("start") {
+        let (origin, cache) = (origin::start("peak", 1)?, ByteSize(search.cache_size));
+        let single = Single::start(
+            matches,
+            origin.address(),
+            (cache, workload.name.as_str()),
+            &interrupted,
+        )?;
+        (Some(origin), single)
+    } else {
+        (start_origin(matches, &workload)?, None)
+    };
+    let whom = match &started {
+        Some(single) => (single.address(), true),
+        None => (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse")),
+    };
+    let options = wire(matches, whom, workload, origin.as_ref())?;
+    let options = LoadOptions { interrupted: Arc::clone(&interrupted), ..options };
+    let most = PolyMix4 { peak_rate: search.most_load, ..knobs.clone() };
+    let robots = Robots {
+        count: most.robots() as usize,
+        connections: ROBOT_CONNECTIONS,
+        starts: search.most_load / requests_per_start(),
+    };
+    let limit = positive(matches, "limit")?.map_or(Duration::MAX, Duration::from_secs_f64);
+    let mut show = |window: &Window| {
+        terminal::report(Level::Info, &report::line(window));
+        !interrupted.load(Relaxed)
+    };
+    let mut plan = PeakPlan { finder: Finder::new(search), limit, watch: &mut show };
+    let sections = robots::run(&options, robots, &mut plan, &mut |_| {}).map_err(failed)?;
+    let (finder, report) = (plan.finder, &sections[0]);
+    let given = matches.get_one::<String>("subject").expect("has a default").clone();
+    let subject = started.as_ref().map_or(given, |single| single.name().to_owned());
+    let (mut more, lost) =
+        started.map_or_else(Default::default, |single| single.end(report.asked()));
+    more.extend(
+        lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }),
+    );
+    let written = report::write(
+        matches,
+        setup(matches, &options),
+        (&subject, more),
+        (&search, &finder),
+        (&options, report),
+    );
+    lost.map_or(written, |why| {
+        Err(Failure::Failed(format!("peak: {why}; what was measured stands above")))
+    })
+}
+
+/// The workload, its knobs changed as the arguments say.
+fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
+    let mut workload = workloads::named(matches)?;
+    let Model::PolyMix4(knobs) = &mut workload.model else {
+        let text = format!(
+            "--workload {}: the peak is searched with the model polymix-4/1; name such a file",
+            workload.name
+        );
+        return Err(Failure::Unusable(text));
+    };
+    if let Some(&ByteSize(size)) = matches.get_one("cache-size") {
+        if size == 0 {
+            return Err(Failure::Unusable(
+                "--cache-size: 0 cannot be; give the size of the proxy's cache".into(),
+            ));
+        }
+        knobs.cache_size = size;
+    }
+    if let Some(rate) = positive(matches, "first-rate")? {
+        knobs.fill_rate = rate;
+    }
+    if let Some(rate) = positive(matches, "most-rate")? {
+        knobs.peak_rate = rate;
+    }
+    if let Some(&scale) = matches.get_one("time-scale") {
+        knobs.time_scale = scale;
+    }
+    if let Some(&scale) = matches.get_one("delay-scale") {
+        knobs.delay_scale = scale;
+    }
+    if knobs.fill_rate > knobs.peak_rate {
+        let (first, most) = (knobs.fill_rate, knobs.peak_rate);
+        return Err(Failure::Unusable(format!(
+            "--first-rate {first}: is above --most-rate {most}, what the robots suffice for; give both, the first no higher"
+        )));
+    }
+    let knobs = knobs.clone();
+    Ok((workload, knobs))
+}
+
+fn search(matches: &ArgMatches, knobs: &PolyMix4) -> Result<Search, Failure> {
+    let preset = Law::scaled(knobs.delay_scale);
+    let low = positive(matches, "low")?.map_or(preset.low, Duration::from_secs_f64);
+    let high = positive(matches, "high")?.map_or(preset.high, Duration::from_secs_f64);
+    if low > high {
+        return Err(Failure::Unusable(
+            "--low: is above --high; give a window that has room".into(),
+        ));
+    }
+    let shortest = high * RESPONSES_IN_SAMPLE;
+    let window = positive(matches, "sample")?
+        .map_or((SAMPLE / knobs.time_scale).max(shortest), Duration::from_secs_f64);
+    Ok(Search {
+        law: Law { low, high },
+        window,
+        cache_size: knobs.fill_bytes() / 2,
+        first_load: knobs.fill_rate,
+        most_load: knobs.peak_rate,
+    })
+}
+
+fn positive(matches: &ArgMatches, name: &str) -> Result<Option<f64>, Failure> {
+    match matches.get_one::<f64>(name) {
+        Some(&value) if !(value > 0.0 && value < 1e9) => {
+            Err(Failure::Unusable(format!("--{name}: {value} cannot be; give a number above 0")))
+        }
+        value => Ok(value.copied()),
+    }
+}

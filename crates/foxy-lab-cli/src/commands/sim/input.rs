@@ -1,0 +1,74 @@
+//! What `foxy sim` is fed with: a log of gets, or a synthetic workload for each seed.
+
+use crate::logs;
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_workload::Trace;
+use foxy_workload::trace::ReadReport;
+use foxy_workload::trace::synthetic::{self, MODELS, TraceModel, generate};
+
+use std::path::PathBuf;
+
+/// URL-gets of the paper's trace (Table 1): what a synthetic workload has if nothing else is said.
+const GETS: u64 = 1_058_206;
+
+/// Gets to simulate.
+pub enum Input {
+    /// Those of a log, the same for every seed.
+    Log(Trace),
+    /// Those of a model, which every seed makes anew.
+    Model(&'static TraceModel, usize),
+}
+
+impl Input {
+    /// The gets for a seed.
+    pub fn trace(&self, seed: u64) -> std::borrow::Cow<'_, Trace> {
+        match self {
+            Self::Log(trace) => std::borrow::Cow::Borrowed(trace),
+            Self::Model(model, gets) => std::borrow::Cow::Owned(generate(model, *gets, seed)),
+        }
+    }
+
+    /// Whether seeds differ in their gets.
+    pub const fn has_seeds(&self) -> bool {
+        matches!(self, Self::Model(..))
+    }
+}
+
+/// Takes what the arguments name, and says in a few lines what it is.
+pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure> {
+    let requests = matches.get_one::<u64>("requests").copied();
+    let scaled = |gets: u64| ((gets as f64 * scale).round() as usize).max(1);
+    let made = scaled(requests.unwrap_or(GETS));
+    if !matches.contains_id("trace") && made as u64 > synthetic::MOST_GETS {
+        return Err(Failure::Unusable(format!(
+            "--requests and --scale ask for {made} gets, which would stand in memory; at most {} can be made",
+            synthetic::MOST_GETS
+        )));
+    }
+    if let Some(path) = matches.get_one::<PathBuf>("trace") {
+        let (mut trace, report) = logs::read_log(matches, "--trace ", path)?;
+        let asked = requests.unwrap_or(trace.gets.len() as u64);
+        trace.gets.truncate(scaled(asked));
+        let about = format!("{}: {}", path.display(), reading(&report, &trace));
+        return Ok((Input::Log(trace), about));
+    }
+    let name = matches.get_one::<String>("workload").expect("an input is required");
+    let model = MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
+        let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
+        Failure::Unusable(format!(
+            "--workload {name}: no such workload; there are {}",
+            known.join(", ")
+        ))
+    })?;
+    Ok((Input::Model(model, made), format!("workload {name}, synthetic: {made} gets")))
+}
+
+/// What became of the lines of a log, and the first of those that are broken.
+fn reading(report: &ReadReport, trace: &Trace) -> String {
+    let mut text = logs::reading(report, trace);
+    for example in logs::examples(report) {
+        text.push_str(&format!("\n  {example}"));
+    }
+    text
+}

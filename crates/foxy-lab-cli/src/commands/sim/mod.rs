@@ -1,0 +1,194 @@
+//! `foxy sim`: what caches of some sizes and policies would hit in a trace, and what storage
+//! schemes make of it.
+
+mod hits;
+mod input;
+mod place;
+mod rows;
+mod schemes;
+mod stream;
+
+use crate::arguments::{count, option, path};
+use crate::{logs, records};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use foxy_base::ByteSize;
+use foxy_cli::failure::Failure;
+use foxy_cli::machine::Machine;
+use foxy_cli::terminal;
+use foxy_lab::simulation::caches::policies::CacheSize;
+use foxy_schemes::SCHEMES;
+use foxy_schemes::policy::POLICIES;
+use foxy_workload::trace::synthetic::MODELS;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("sim")
+        .about(
+            "Send a trace through cache policies, or through two cache levels onto storage schemes",
+        )
+        .long_about(ABOUT)
+        .after_help(names())
+        .args(fed_with())
+        .group(ArgGroup::new("input").args(["trace", "workload", "operations"]).required(true))
+        .group(ArgGroup::new("levels").args(["scheme", "save-operations"]).multiple(true))
+        .args(caches())
+        .args(storage())
+        .arg(records::argument())
+}
+
+const ABOUT: &str = "\
+Without --scheme: sends a trace through a cache of every --policy and --cache-size, and prints object and byte hit \
+ratios. A repeat is a hit even if its size has changed; sizes in percent are of the unique bytes, each URL as large as it \
+was last.
+
+With --scheme: sends it through a memory cache (LRU) and a disk cache (--policy). What the disk cache reads, writes and \
+deletes is then carried out by the production code of each scheme, one operation at a time, on an empty store: in memory \
+(counts only), on a model of the paper's disk in virtual time, or in a folder of a real disk. Model, store and limits are \
+those of `foxy figure`; only the mapping of ufs is another (--ufs-mapping). A store that loses or refuses more than a \
+twentieth of its work has failed: its row says why and has no rate.
+
+  foxy sim --trace access.log
+  foxy sim --workload table1 --scale 0.1 --scheme ufs,stream,lazy-reads-loc --device mechanical --seed 1,2,3
+  foxy sim --trace access.log --memory 64M --disk 1G --scheme all --device /mnt/disk";
+
+fn names() -> String {
+    let mut text = String::from("Workloads, all synthetic:\n");
+    for model in MODELS {
+        text.push_str(&format!("  {}\n", model.name));
+    }
+    text.push_str("\nPolicies:\n");
+    for row in POLICIES {
+        text.push_str(&format!("  {:<11} {}\n", row.text, row.summary));
+    }
+    text.push_str("  belady      an oracle: whoever is asked for again latest goes\n\nSchemes:\n");
+    for row in SCHEMES {
+        text.push_str(&format!("  {:<17} {}\n", row.text, row.summary));
+    }
+    text.push_str(
+        "\nExit codes: 0 done (a row may say why it could not be), 2 unusable arguments or input, 3 no run succeeded",
+    );
+    text
+}
+
+/// An option that takes several values, after commas, after spaces or given again.
+fn several(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    option(name, value, help).action(ArgAction::Append).num_args(1..).value_delimiter(',')
+}
+
+fn fed_with() -> Vec<Arg> {
+    vec![
+        path("trace", "FILE", "A log of gets, packed with gzip or not; - is the standard input"),
+        logs::format().requires("trace"),
+        option("workload", "NAME", "A synthetic workload instead of a log"),
+        path("operations", "FILE", "URL operations that --save-operations wrote, instead of gets")
+            .requires("scheme")
+            .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"]),
+        option("requests", "N", "Only the first N gets; 1058206 of a workload if not given")
+            .value_parser(count()),
+        option(
+            "scale",
+            "F",
+            "Multiplies the number of gets, --memory, --disk and the modelled disk",
+        )
+        .default_value("1")
+        .value_parser(scale),
+        several("seed", "N", "Seeds of workload and disk; results are means over them")
+            .default_value("1")
+            .value_parser(value_parser!(u64)),
+    ]
+}
+
+fn caches() -> Vec<Arg> {
+    vec![
+        several(
+            "policy",
+            "NAME",
+            "What replaces, or all; for the disk cache of schemes one, lru if not given",
+        ),
+        several(
+            "cache-size",
+            "SIZES",
+            "Bytes such as 512M, percent of the trace's unique bytes such as 0.5%, or infinite",
+        )
+        .default_value("0.1%,1%,5%,10%,30%,infinite")
+        .conflicts_with_all(["scheme", "save-operations", "operations"])
+        .value_parser(value_parser!(CacheSize)),
+        option("object-limit", "SIZE", "The largest object that the policy lru-th stores")
+            .default_value("256K")
+            .value_parser(value_parser!(ByteSize)),
+    ]
+}
+
+fn storage() -> Vec<Arg> {
+    vec![
+        several("scheme", "NAME", "Schemes that store what the disk cache holds, or all"),
+        option("device", "DEVICE", "What they run on: memory, null, mechanical, or a folder that exists")
+            .default_value("memory")
+            .requires("scheme"),
+        option("memory", "SIZE", "The memory cache before the disk's")
+            .default_value("512M")
+            .requires("levels")
+            .value_parser(value_parser!(ByteSize)),
+        option("disk", "SIZE", "The disk cache")
+            .default_value("2G")
+            .requires("levels")
+            .value_parser(value_parser!(ByteSize)),
+        option("ufs-mapping", "WORD", "How ufs, aufs and diskd number their folders, as the setting ufs.mapping; Table 2 has round-robin")
+            .default_value("consecutive")
+            .requires("scheme")
+            .value_parser(["consecutive", "round-robin"]),
+        several("utilization", "PERCENT", "Live slots of all slots at most, for schemes with one file")
+            .default_value("75")
+            .requires("scheme")
+            .value_parser(utilization),
+        option(
+            "prefetch",
+            "SIZE",
+            "Bytes of a server's next objects read along, by lazy-reads-loc and squidmla; 0 for none",
+        )
+        .default_value("0")
+        .requires("scheme")
+        .value_parser(value_parser!(ByteSize)),
+        path("save-operations", "FILE", "Write the URL operations to a file that --operations replays"),
+    ]
+}
+
+fn utilization(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches(['%', ' ']).parse().ok();
+    let percent = percent.filter(|percent: &f64| (1.0..=99.0).contains(percent));
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "a utilization is a percentage from 1 to 99".into())
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse().ok().filter(|scale| *scale > 0.0 && *scale <= 1000.0);
+    scale.ok_or_else(|| "a scale is a number above 0 and up to 1000, such as 0.1".into())
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let scale = *matches.get_one("scale").expect("has a default");
+    let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();
+    let opened =
+        if matches.contains_id("operations") { None } else { Some(input::open(matches, scale)?) };
+    let input = opened.as_ref().map(|(input, _)| input);
+    let about = opened.as_ref().map_or(String::new(), |(_, about)| format!("{about}\n"));
+    let (text, found, any) = match input {
+        Some(input)
+            if !matches.contains_id("scheme") && !matches.contains_id("save-operations") =>
+        {
+            let (table, found) = hits::run(matches, input, &seeds, Machine::look().cores)?;
+            (format!("\n{table}"), found, true)
+        }
+        input => schemes::run(matches, input, scale, &seeds)?,
+    };
+    terminal::print(&format!("{about}{}", text.trim_end()));
+    let setup = foxy_report::Setup { scale, ..records::setup(matches, seeds[0]) };
+    records::write(matches, setup, found, true)?;
+    if any {
+        Ok(())
+    } else {
+        Err(Failure::Failed("sim: no run came to anything; the rows say why".into()))
+    }
+}

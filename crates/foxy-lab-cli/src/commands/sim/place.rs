@@ -1,0 +1,145 @@
+//! Where `foxy sim` runs schemes: memory, nothing, the modelled disk, or a real folder. In a real
+//! folder every run has a sub-folder of its own, which is removed whatever way the run ends; where
+//! it was killed, by the next one.
+
+use crate::folder::{claim, store_lock, words};
+use crate::leftovers::{self, SIM_PREFIX};
+use foxy_base::ByteSize;
+use foxy_cli::failure::Failure;
+use foxy_cli::temporary::Temporary;
+use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, open_device};
+use foxy_lab::simulation::storage::disk::paper_disk;
+use foxy_lab::simulation::storage::operation::Operations;
+use foxy_lab::simulation::storage::runs::{
+    self, Place, RunError, RunResult, SimulationPlan, Watch,
+};
+use foxy_lab::simulation::storage::sizing;
+use foxy_schemes::DeviceWish;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A place for runs.
+pub enum Where {
+    /// Memory, for counts.
+    Memory,
+    /// Nowhere: names and sizes only.
+    Null,
+    /// The model of a disk.
+    Mechanical(Box<DiskProfile>),
+    /// A folder of a real file system.
+    Folder(PathBuf),
+}
+
+/// Numbers the sub-folders of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Where {
+    /// The place of that name; a modelled disk is scaled.
+    pub fn named(name: &str, scale: f64) -> Result<Self, Failure> {
+        Ok(match name {
+            "memory" => Self::Memory,
+            "null" => Self::Null,
+            "mechanical" => Self::Mechanical(Box::new(paper_disk(scale))),
+            path if Path::new(path).is_dir() => Self::Folder(path.into()),
+            _ => {
+                return Err(Failure::Unusable(format!(
+                    "--device {name}: no such device; there are memory, null, mechanical, or a folder that exists"
+                )));
+            }
+        })
+    }
+
+    /// How many runs go on at once: on a real disk they would disturb each other, and each keeps
+    /// what it stores in memory elsewhere.
+    pub fn threads(&self, cores: usize, memory: Option<ByteSize>, stored: u64) -> usize {
+        match self {
+            Self::Folder(_) => 1,
+            Self::Null => cores,
+            Self::Memory | Self::Mechanical(_) => {
+                let fit = memory.map_or(u64::MAX, |memory| memory.0 / 2 / stored.max(1));
+                cores.min(usize::try_from(fit).unwrap_or(usize::MAX)).max(1)
+            }
+        }
+    }
+
+    /// What it is called in output.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Memory => "memory (counts only, no time)".into(),
+            Self::Null => {
+                "null (counts only, no time; nothing read back is what was written)".into()
+            }
+            Self::Mechanical(_) => "a modelled ST15150W disk, simulated in virtual time".into(),
+            Self::Folder(path) => format!("{}, measured", path.display()),
+        }
+    }
+
+    /// Keeps a folder for this process, and removes what killed runs left there, unless a running
+    /// foxy has it. To be called before anything is run here.
+    ///
+    /// # Errors
+    /// When another run measures there.
+    pub fn claim(&self) -> Result<Option<File>, Failure> {
+        let Self::Folder(path) = self else { return Ok(None) };
+        let claimed = claim("--device", path)?;
+        if let Ok(_lock) = store_lock(path) {
+            leftovers::remove(path);
+        }
+        Ok(claimed)
+    }
+
+    /// Runs a plan here.
+    ///
+    /// # Errors
+    /// Why it came to nothing, in a few words.
+    pub fn run(
+        &self,
+        plan: &SimulationPlan,
+        operations: &Operations,
+        watch: &Watch,
+    ) -> Result<RunResult, String> {
+        let place = match self {
+            Self::Memory => Place::Memory,
+            Self::Null => Place::Null,
+            Self::Mechanical(profile) => Place::Model(profile.clone()),
+            Self::Folder(path) => return run_in(path, plan, operations, watch),
+        };
+        runs::run(plan, operations, place, watch).map_err(|error| error.to_string())
+    }
+}
+
+fn run_in(
+    base: &Path,
+    plan: &SimulationPlan,
+    operations: &Operations,
+    watch: &Watch,
+) -> Result<RunResult, String> {
+    if watch.stop.load(Relaxed) {
+        return Err(RunError::Stopped.to_string());
+    }
+    let _lock = store_lock(base).map_err(|error| words(&error))?;
+    let number = NEXT.fetch_add(1, Relaxed);
+    let folder = Temporary::new(base.join(format!("{SIM_PREFIX}{}-{number}", std::process::id())));
+    let root = Root::open(folder.path()).map_err(|error| words(&error))?;
+    let needed = if sizing::has_utilization(plan.scheme) {
+        runs::settings(plan, operations).store.size
+    } else {
+        operations.disk
+    };
+    if let Some(free) = root.free_bytes().filter(|&free| free < needed) {
+        return Err(format!(
+            "the disk is full: {} free of {} needed",
+            ByteSize(free),
+            ByteSize(needed)
+        ));
+    }
+    let preference = match plan.scheme.row().device {
+        DeviceWish::Any => Preference::Fastest,
+        DeviceWish::Threads => Preference::Threads,
+        DeviceWish::Blocking | DeviceWish::Helper => Preference::Blocking,
+    };
+    let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });
+    let (device, _) = opened.map_err(|error| format!("no thread for the disk: {error}"))?;
+    runs::run(plan, operations, Place::Real(device), watch).map_err(|error| error.to_string())
+}

@@ -1,0 +1,265 @@
+//! `foxy store bench misses`: misses of the default engine's rules beside LRU, other policies and
+//! oracles, at equal bytes of disk, over several workloads.
+
+use crate::arguments::{option, path, switch};
+use crate::{logs, records, seed};
+use clap::{ArgAction, ArgMatches, Command};
+use foxy_cli::failure::Failure;
+use foxy_cli::machine::Machine;
+use foxy_cli::progress::Progress;
+use foxy_cli::terminal;
+use foxy_lab::parallel::run_all;
+use foxy_lab::simulation::store_bench::misses::{
+    self, CONTENDERS, Contender, ENGINES, MissTally, MissTrial, SIZES, Workload, times,
+};
+use foxy_report::{Measure, Record, Table};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The bar: at most so many times LRU's misses, and no more than LRU's byte misses.
+const MISSES: f64 = 0.9;
+
+const ABOUT: &str = "\
+Sends synthetic workloads, and a log if one is given, through models of stores with disks of 1, 5, 10 and 20 % of the bytes \
+that would hold everything, and prints misses and byte misses as multiples of LRU's. All stores have the same bytes of disk: \
+the policies' and the oracles' objects take granules of 512 bytes and their index no disk; those of segments are charged for \
+heads, page loss, footers, checkpoints and segments kept free. webcosm-staged holds heavy newcomers in memory, a fiftieth of \
+the disk that is taken off it, and writes them when they are asked for again. The model has no IO and no time.
+
+With --engine the default engine itself runs beside its model, with and without such memory, on a device in memory: all that it \
+writes is counted, and as much memory is needed as the largest disk has bytes, twice.";
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("misses")
+        .about("Misses against LRU at equal bytes of disk")
+        .long_about(ABOUT)
+        .arg(path(
+            "trace",
+            "FILE",
+            "A log of gets beside the synthetic workloads, packed with gzip or not",
+        ))
+        .arg(logs::format().requires("trace"))
+        .arg(switch("engine", "Run the engine itself beside the model of its rules; takes minutes"))
+        .arg(
+            option("workload", "NAME", "Only these of the synthetic workloads")
+                .value_parser(misses::synthetic())
+                .value_delimiter(',')
+                .action(ArgAction::Append),
+        )
+        .arg(switch("quick", "Synthetic workloads of a fiftieth of their length"))
+        .arg(seed::argument("Seed of the synthetic workloads"))
+        .arg(records::argument())
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let seed = seed::of(matches);
+    let threads = Machine::look().cores;
+    let workloads = workloads(matches, seed, threads)?;
+    let contenders = contenders(matches.get_flag("engine"));
+    let trials: Vec<MissTrial> =
+        workloads.iter().flat_map(|workload| trials(workload, &contenders)).collect();
+    let (done, total) = (AtomicU64::new(0), trials.len() as u64);
+    let mut progress = Progress::new("runs", Some(total));
+    let one = |trial: &MissTrial| {
+        let tally = misses::run(trial);
+        done.fetch_add(1, Relaxed);
+        tally
+    };
+    let tallies = run_all(&trials, threads, &one, &mut || progress.update(done.load(Relaxed)));
+    drop(progress);
+    let names = contenders.iter().map(|&(_, name)| name).cycle();
+    let cells = trials.iter().zip(names).zip(tallies);
+    let cells: Vec<Cell> =
+        cells.map(|((trial, name), tally)| Cell { trial, name, tally }).collect();
+    let disks: Vec<Disk> = cells.chunks(contenders.len()).map(|cells| Disk { cells }).collect();
+    terminal::print(text(&disks).trim_end());
+    let found = disks.iter().flat_map(measures).map(Record::Measure).collect();
+    records::write(matches, records::setup(matches, seed), found, true)
+}
+
+fn workloads(matches: &ArgMatches, seed: u64, threads: usize) -> Result<Vec<Workload>, Failure> {
+    let mut list = Vec::new();
+    if let Some(path) = matches.get_one::<PathBuf>("trace") {
+        let (trace, _) = logs::read_log(matches, "--trace ", path)?;
+        let name = path.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy());
+        list.push(Workload::of(&name, &trace));
+    }
+    let is_quick = matches.get_flag("quick");
+    let make = |name: &&str| misses::make(name, is_quick, seed);
+    let names: Vec<&str> = match matches.get_many::<String>("workload") {
+        Some(names) => names.map(String::as_str).collect(),
+        None => misses::synthetic(),
+    };
+    list.extend(run_all(&names, threads, &make, &mut || {}));
+    Ok(list)
+}
+
+/// Who is compared, and by which name.
+fn contenders(with_engine: bool) -> Vec<(Contender, &'static str)> {
+    let engines = ENGINES.into_iter().filter(|_| with_engine);
+    CONTENDERS.into_iter().chain(engines).collect()
+}
+
+/// Every size with every contender.
+fn trials<'a>(
+    workload: &'a Workload,
+    contenders: &[(Contender, &str)],
+) -> impl Iterator<Item = MissTrial<'a>> {
+    let of = move |percent| {
+        contenders.iter().map(move |&(contender, _)| MissTrial { workload, percent, contender })
+    };
+    SIZES.into_iter().flat_map(of)
+}
+
+struct Cell<'a> {
+    trial: &'a MissTrial<'a>,
+    name: &'static str,
+    tally: MissTally,
+}
+
+/// All contenders in front of one disk, in the order of their table.
+struct Disk<'a> {
+    cells: &'a [Cell<'a>],
+}
+
+impl Disk<'_> {
+    fn trial(&self) -> &MissTrial<'_> {
+        self.cells[0].trial
+    }
+
+    fn lru(&self) -> &MissTally {
+        &self.cells[0].tally
+    }
+
+    fn oracles(&self) -> Vec<MissTally> {
+        let oracles =
+            self.cells.iter().filter(|cell| matches!(cell.trial.contender, Contender::Oracle(_)));
+        oracles.map(|cell| cell.tally).collect()
+    }
+
+    /// Misses and byte misses as multiples of LRU's.
+    fn against_lru(&self, cell: &Cell) -> (f64, f64) {
+        let (own, lru) = (&cell.tally, self.lru());
+        (times(own.misses(), lru.misses()), times(own.missed_bytes(), lru.missed_bytes()))
+    }
+
+    fn of(&self, contender: Contender) -> Option<&Cell<'_>> {
+        self.cells.iter().find(|cell| cell.trial.contender == contender)
+    }
+}
+
+/// A table for each workload, and what comes of the bar.
+fn text(disks: &[Disk]) -> String {
+    let mut text = String::new();
+    for disks in disks.chunks(SIZES.len()) {
+        let mut heads = vec!["misses / byte misses".to_owned()];
+        heads.extend(SIZES.map(|percent| format!("{percent} %")));
+        heads.extend(["written/missed".to_owned(), "copied/admitted".to_owned()]);
+        let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+        table.row(&row("lru, share of gets / bytes", disks, &|disk, _| shares(disk.lru())));
+        for (place, Cell { name, .. }) in disks[0].cells.iter().enumerate().skip(1) {
+            let ratios = |disk: &Disk, place: usize| {
+                let (misses, bytes) = disk.against_lru(&disk.cells[place]);
+                format!("{misses:.3} / {bytes:.3}")
+            };
+            let mut cells = row(name, disks, &|disk, _| ratios(disk, place));
+            cells.extend(writes(disks, place));
+            table.row(&cells);
+        }
+        let name = &disks[0].trial().workload.name;
+        text.push_str(&format!("{name}\n{}\n", table.render()));
+    }
+    text.push_str(&verdicts(disks));
+    text
+}
+
+fn row(name: &str, disks: &[Disk], cell: &dyn Fn(&Disk, usize) -> String) -> Vec<String> {
+    let cells = disks.iter().enumerate().map(|(place, disk)| cell(disk, place));
+    std::iter::once(name.to_owned()).chain(cells).collect()
+}
+
+fn shares(tally: &MissTally) -> String {
+    format!("{:.3} / {:.3}", 1.0 - tally.counts.hit_ratio(), 1.0 - tally.counts.byte_hit_ratio())
+}
+
+/// Means over the sizes, of those that count what they write.
+fn writes(disks: &[Disk], place: usize) -> Vec<String> {
+    let tallies = disks.iter().map(|disk| &disk.cells[place].tally);
+    let written: Vec<_> = tallies.filter(|tally| tally.admitted > 0).map(written).collect();
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
+        let sum: f64 = written.iter().map(of).sum();
+        if written.is_empty() {
+            "–".to_owned()
+        } else {
+            format!("{:.2}", sum / written.len() as f64)
+        }
+    };
+    vec![mean(&|one| one.0), mean(&|one| one.1)]
+}
+
+/// Bytes written for each byte missed, and copied for each admitted.
+fn written(tally: &MissTally) -> (f64, f64) {
+    (
+        times(tally.admitted + tally.copied, tally.missed_bytes()),
+        times(tally.copied, tally.admitted),
+    )
+}
+
+/// For each workload and size, whether the default engine's rules reach the bar.
+fn verdicts(disks: &[Disk]) -> String {
+    let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
+    for disk in disks {
+        let (Some(own), Some(infinite)) =
+            (disk.of(Contender::Webcosm), disk.of(Contender::Infinite))
+        else {
+            continue;
+        };
+        let (misses, bytes) = disk.against_lru(own);
+        let (floor, _) = disk.against_lru(infinite);
+        let word = if misses <= MISSES && bytes <= 1.0 {
+            "reached"
+        } else if floor > MISSES && bytes <= 1.0 {
+            "not possible: a cache that never evicts misses more"
+        } else {
+            "not reached"
+        };
+        let gap = misses::gap_closed(&own.tally, disk.lru(), &disk.oracles());
+        let gap = gap
+            .map_or_else(String::new, |gap| format!(", {:.0} % of the gap to Belady", gap * 100.0));
+        let MissTrial { workload, percent, .. } = disk.trial();
+        text.push_str(&format!(
+            "  {} at {percent} %: {misses:.3} / {bytes:.3}{gap}: {word}\n",
+            workload.name
+        ));
+    }
+    text
+}
+
+fn measures(disk: &Disk) -> Vec<Measure> {
+    let MissTrial { workload, percent, .. } = disk.trial();
+    let mut list = Vec::new();
+    for cell in disk.cells {
+        let (contender, name) = (cell.trial.contender, cell.name);
+        let subject = format!("{name}@{percent}% of {}", workload.name);
+        let mut add =
+            |name: &str, value, unit: &str| list.push(Measure::once(name, &subject, value, unit));
+        let (misses, bytes) = disk.against_lru(cell);
+        add("hit_ratio", cell.tally.counts.hit_ratio(), "share");
+        add("byte_hit_ratio", cell.tally.counts.byte_hit_ratio(), "share");
+        add("misses_against_lru", misses, "times");
+        add("byte_misses_against_lru", bytes, "times");
+        if cell.tally.admitted > 0 {
+            let (written, copied) = written(&cell.tally);
+            add("written_per_missed_byte", written, "bytes");
+            add("copied_per_admitted_byte", copied, "bytes");
+        }
+        let is_online = !matches!(contender, Contender::Oracle(_) | Contender::Infinite);
+        let gap = misses::gap_closed(&cell.tally, disk.lru(), &disk.oracles());
+        if let Some(gap) = gap.filter(|_| is_online) {
+            add("gap_to_belady_closed", gap, "share");
+        }
+    }
+    list
+}

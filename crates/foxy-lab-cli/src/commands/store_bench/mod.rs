@@ -1,0 +1,48 @@
+//! `foxy store bench`: what the default engine is measured by, one row of the table a measure.
+
+mod disk;
+mod engine;
+mod ground;
+mod misses;
+mod restart;
+
+use clap::{ArgMatches, Command};
+use foxy_cli::failure::Failure;
+
+/// A measure: its command, and what runs it.
+struct BenchEntry {
+    command: fn() -> Command,
+    run: fn(&ArgMatches) -> Result<(), Failure>,
+}
+
+const MEASURES: &[BenchEntry] = &[
+    BenchEntry { command: disk::command, run: disk::run },
+    BenchEntry { command: engine::command, run: engine::run },
+    BenchEntry { command: misses::command, run: misses::run },
+];
+
+/// Its commands.
+pub fn command() -> Command {
+    Command::new("bench")
+        .about("Measure what the default engine promises")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(MEASURES.iter().map(|entry| (entry.command)()))
+}
+
+/// Runs one of them.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let given = matches.subcommand();
+    let found = given.and_then(|(name, matches)| {
+        MEASURES
+            .iter()
+            .find(|entry| (entry.command)().get_name() == name)
+            .map(|entry| (entry, matches))
+    });
+    let Some((entry, matches)) = found else {
+        return Err(Failure::Unusable(
+            "no measure is given; `foxy store bench --help` lists them".into(),
+        ));
+    };
+    (entry.run)(matches)
+}

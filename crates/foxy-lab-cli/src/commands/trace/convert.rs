@@ -1,0 +1,32 @@
+//! `foxy trace convert`: reads a log of any format and writes its gets as CSV or as a Squid log.
+
+use super::files;
+use crate::logs;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_cli::failure::Failure;
+use foxy_cli::terminal;
+use std::path::PathBuf;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("convert")
+        .about("Write a trace's gets as CSV or as a Squid access.log, clients as numbers")
+        .arg(files::input())
+        .arg(
+            Arg::new("output")
+                .value_name("OUT")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("The file to write"),
+        )
+        .args([logs::format(), files::written_format()])
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let (trace, report) = files::read_trace(matches)?;
+    let path = matches.get_one::<PathBuf>("output").expect("required");
+    files::write_trace(&trace, path, matches.get_one::<String>("to"))?;
+    terminal::print(files::reading(&report).trim_end());
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The files of `foxy trace`: the log to read, the trace to write. What the bytes mean is
+//! foxy-workload's business.
+
+use crate::arguments::option;
+use crate::logs;
+use clap::{Arg, ArgMatches, value_parser};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use foxy_cli::failure::Failure;
+use foxy_cli::progress::Progress;
+use foxy_report::Table;
+use foxy_workload::Trace;
+use foxy_workload::trace::ReadReport;
+use foxy_workload::trace::write::{self, WriteFormat};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The log to read.
+pub fn input() -> Arg {
+    Arg::new("input")
+        .value_name("FILE")
+        .required(true)
+        .value_parser(value_parser!(PathBuf))
+        .help("The log to read, packed with gzip or not; - is the standard input")
+}
+
+/// Reads the trace that the arguments name. One without any get is refused.
+pub fn read_trace(matches: &ArgMatches) -> Result<(Trace, ReadReport), Failure> {
+    logs::read_log(matches, "", matches.get_one::<PathBuf>("input").expect("required"))
+}
+
+/// What became of the lines, as text.
+pub fn reading(report: &ReadReport) -> String {
+    let mut table = Table::new(&["lines", "count"]);
+    let packed = if report.packed { ", packed" } else { "" };
+    table.row(&[format!("read ({}{packed})", report.format), report.lines.to_string()]);
+    table.row(&["gets".into(), report.gets.to_string()]);
+    for (reason, count) in report.reasons() {
+        table.row(&[format!("left out: {reason}"), count.to_string()]);
+    }
+    let mut text = table.render();
+    for example in logs::examples(report) {
+        text.push_str(&format!("{example}\n"));
+    }
+    text
+}
+
+/// The format to write.
+pub fn written_format() -> Arg {
+    option(
+        "to",
+        "FORMAT",
+        "csv or squid; without it the file's name tells: .csv or .log, .gz behind it packs",
+    )
+    .value_parser(["csv", "squid"])
+}
+
+/// Writes a trace to `path`.
+pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<(), Failure> {
+    let packed = path.extension().is_some_and(|extension| extension == "gz");
+    let name = if packed { path.file_stem().map(Path::new) } else { Some(path) };
+    let extension = name.and_then(Path::extension).and_then(|extension| extension.to_str());
+    let format = match (to.map(String::as_str), extension) {
+        (Some("csv"), _) | (None, Some("csv")) => WriteFormat::Csv,
+        (Some("squid"), _) | (None, Some("log")) => WriteFormat::Squid,
+        _ => {
+            let path = path.display();
+            return Err(Failure::Unusable(format!(
+                "{path}: its name tells no format; give --to csv or --to squid"
+            )));
+        }
+    };
+    let create = |error| {
+        let path = path.display();
+        Failure::Unusable(format!(
+            "{path}: cannot be created: {error}; name a file in a folder that can be written to"
+        ))
+    };
+    let mut file = BufWriter::new(File::create(path).map_err(create)?);
+    let mut progress = Progress::new("gets", Some(trace.gets.len() as u64));
+    let mut progress = |done| progress.update(done);
+    let written = if packed {
+        let mut packer = GzEncoder::new(&mut file, Compression::fast());
+        write::write(trace, format, &mut packer, &mut progress)
+            .and_then(|()| packer.finish().map(|_| ()))
+    } else {
+        write::write(trace, format, &mut file, &mut progress)
+    };
+    written.and_then(|()| file.flush()).map_err(|error| {
+        Failure::Failed(format!(
+            "{}: cannot be written: {error}; is the disk full?",
+            path.display()
+        ))
+    })
+}

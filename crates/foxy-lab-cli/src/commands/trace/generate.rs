@@ -1,0 +1,70 @@
+//! `foxy trace generate`: a synthetic trace that stands in for a published one, and how well it
+//! does.
+
+use super::files;
+use crate::arguments::{option, path};
+use crate::{records, seed};
+use clap::{ArgMatches, Command, value_parser};
+use foxy_cli::failure::Failure;
+use foxy_cli::terminal;
+use foxy_lab::simulation::storage::fit::{Fit, fit};
+use foxy_report::{Measure, Record, Table};
+use foxy_workload::trace::Statistics;
+use foxy_workload::trace::synthetic::{self, MODELS, TraceModel};
+use std::path::PathBuf;
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("generate")
+        .about(
+            "Make a synthetic trace that is like a published one, and compare it with the published figures",
+        )
+        .arg(
+            option("like", "TRACE", "The published trace")
+                .default_value(MODELS[0].name)
+                .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
+        )
+        .arg(
+            option("requests", "N", "How many gets; without it as many as the published trace has")
+                .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS)),
+        )
+        .arg(seed::argument("Seed of every choice"))
+        .arg(path("out", "FILE", "The file to write; without it the trace is only compared"))
+        .arg(files::written_format())
+        .arg(records::argument())
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let name = matches.get_one::<String>("like").expect("has a default");
+    let model = MODELS.iter().find(|model| model.name == name).expect("one of the possible values");
+    let gets = matches.get_one::<u64>("requests").copied().unwrap_or(model.gets);
+    let gets = usize::try_from(gets).expect("limited");
+    let seed = seed::of(matches);
+    let trace = synthetic::generate(model, gets, seed);
+    if let Some(path) = matches.get_one::<PathBuf>("out") {
+        files::write_trace(&trace, path, matches.get_one::<String>("to"))?;
+    }
+    let found = Statistics::of(&trace);
+    let fits = fit(model, &trace, &found);
+    terminal::print(text(model, &found, &fits).trim_end());
+    let record =
+        |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
+    records::write(matches, records::setup(matches, seed), fits.iter().map(record).collect(), true)
+}
+
+fn text(model: &TraceModel, found: &Statistics, fits: &[Fit]) -> String {
+    let Statistics { gets, urls, sites, clients, bytes, .. } = found;
+    let mut text = format!(
+        "synthetic, like {}: {gets} gets of {urls} URLs at {sites} origin servers by {clients} clients, {bytes} bytes\n",
+        model.name
+    );
+    let mut table = Table::new(&["figure", "published", "synthetic"]);
+    for Fit { what, target, ours, .. } in fits {
+        let show =
+            |value: f64| if value > 10.0 { format!("{value:.0}") } else { format!("{value:.3}") };
+        table.row(&[what.clone(), show(*target), show(*ours)]);
+    }
+    text.push_str(&table.render());
+    text
+}

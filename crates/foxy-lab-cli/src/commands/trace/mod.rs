@@ -1,0 +1,30 @@
+//! `foxy trace`: what a trace is like, a trace in another format, a synthetic trace.
+
+mod convert;
+mod files;
+mod generate;
+mod stats;
+
+use clap::{ArgMatches, Command};
+use foxy_cli::failure::Failure;
+
+/// Its subcommands.
+pub fn command() -> Command {
+    Command::new("trace")
+        .about("Look at traces of URL-gets: logs of Squid, Common or Combined format, CSV, Parquet")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands([stats::command(), convert::command(), generate::command()])
+}
+
+/// Runs the subcommand that was given.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("stats", matches)) => stats::run(matches),
+        Some(("convert", matches)) => convert::run(matches),
+        Some(("generate", matches)) => generate::run(matches),
+        _ => Err(Failure::Unusable(
+            "trace: no such subcommand; `foxy trace --help` lists them".into(),
+        )),
+    }
+}

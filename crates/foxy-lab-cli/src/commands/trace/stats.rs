@@ -1,0 +1,162 @@
+//! `foxy trace stats`: what a log is like, and what LRU caches of some sizes would hit in it.
+
+use super::files;
+use crate::arguments::option;
+use crate::{logs, records};
+use clap::{ArgMatches, Command, value_parser};
+use foxy_cli::failure::Failure;
+use foxy_cli::terminal;
+use foxy_lab::simulation::caches::policies::{CacheSize, Lookups, lru};
+use foxy_report::{Measure, Record, Table};
+use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
+
+/// Its arguments.
+pub fn command() -> Command {
+    Command::new("stats")
+        .about("Say what a trace is like: sizes, popularity, clients, and the hits that caches could have")
+        .args([files::input(), logs::format()])
+        .arg(
+            option(
+                "cache-sizes",
+                "SIZES",
+                "Sizes of LRU caches, in bytes such as 512M or in percent of the unique bytes, or infinite",
+            )
+            .value_delimiter(',')
+            .default_value("0.1%,1%,5%,10%,30%")
+            .value_parser(value_parser!(CacheSize)),
+        )
+        .arg(records::argument())
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let (trace, report) = files::read_trace(matches)?;
+    let found = Statistics::of(&trace);
+    let sizes = matches.get_many::<CacheSize>("cache-sizes").into_iter().flatten();
+    let mut curve = curve(&Lookups::of(&trace), sizes);
+    let Repeats { gets, bytes } = found.infinite;
+    curve.push(Point { name: "infinite".into(), capacity: None, gets, bytes });
+    let mut text = files::reading(&report);
+    text.push('\n');
+    text.push_str(&overview(&found).render());
+    text.push('\n');
+    text.push_str(&spreads(&found).render());
+    text.push('\n');
+    text.push_str(&hits_table(&curve).render());
+    terminal::print(text.trim_end());
+    let lines = [("lines", report.lines), ("lines_left_out", report.lines - report.gets)];
+    let lines = lines.map(|(name, count)| measure(name, "log", real(count), "count"));
+    let records = lines.into_iter().chain(measures(&found, &curve)).collect();
+    records::write(matches, records::setup(matches, 0), records, true)
+}
+
+/// What a cache of some size would hit.
+struct Point {
+    /// The name it is shown under.
+    name: String,
+    /// Its bytes, if it has a limit.
+    capacity: Option<u64>,
+    /// Share of the gets that hit.
+    gets: f64,
+    /// Share of the bytes that hits answer.
+    bytes: f64,
+}
+
+/// Hits of LRU caches of these sizes.
+fn curve<'a>(lookups: &Lookups, sizes: impl Iterator<Item = &'a CacheSize>) -> Vec<Point> {
+    let point = |size: &CacheSize| {
+        let capacity = size.of(lookups);
+        let name = match size {
+            CacheSize::Percent(percent) => format!("LRU {percent} %"),
+            CacheSize::Bytes(_) | CacheSize::Infinite => format!("LRU {size}"),
+        };
+        let counts = lru(lookups, capacity);
+        let (gets, bytes) = (counts.hit_ratio(), counts.byte_hit_ratio());
+        Point { name, capacity: Some(capacity), gets, bytes }
+    };
+    sizes.map(point).collect()
+}
+
+fn overview(found: &Statistics) -> Table {
+    let mut table = Table::new(&["trace", "value"]);
+    let mut row = |name: &str, value: String| table.row(&[name.into(), value]);
+    row("gets", found.gets.to_string());
+    row("URLs", found.urls.to_string());
+    row("origin servers", found.sites.to_string());
+    row("clients", found.clients.to_string());
+    row("bytes", found.bytes.to_string());
+    row("unique bytes (last size of each URL)", found.unique_bytes.to_string());
+    row("URLs asked for once", format!("{:.1} %", found.once * 100.0));
+    if let Some(zipf) = found.zipf {
+        let name = format!("Zipf exponent (ranks {} to {})", zipf.from, zipf.to);
+        row(&name, format!("{:.3}", zipf.alpha));
+        row("its fit, R²", format!("{:.3}", zipf.fit));
+    }
+    row("duration, seconds", format!("{:.0}", real(found.duration) / 1e6));
+    table
+}
+
+fn spreads(found: &Statistics) -> Table {
+    let mut table = Table::new(&["spread", "mean", "median", "p90", "p99", "largest"]);
+    for (name, spread) in named_spreads(found) {
+        let Spread { mean, median, p90, p99, largest } = spread;
+        let values = [median, p90, p99, largest].map(|value| value.to_string());
+        table.row(&[&[name.replace('_', " "), format!("{mean:.0}")], &values[..]].concat());
+    }
+    table
+}
+
+fn named_spreads(found: &Statistics) -> [(&'static str, Spread); 3] {
+    [
+        ("bytes_of_a_get", found.answers),
+        ("bytes_of_a_URL", found.objects),
+        ("gets_of_a_client", found.per_client),
+    ]
+}
+
+fn hits_table(curve: &[Point]) -> Table {
+    let mut table = Table::new(&["cache", "bytes", "hit ratio", "byte hit ratio"]);
+    for Point { name, capacity, gets, bytes } in curve {
+        let capacity = capacity.map_or("-".into(), |bytes| bytes.to_string());
+        table.row(&[name.clone(), capacity, format!("{gets:.3}"), format!("{bytes:.3}")]);
+    }
+    table
+}
+
+fn measures(found: &Statistics, curve: &[Point]) -> Vec<Record> {
+    let counts = [
+        ("gets", found.gets, "count"),
+        ("urls", found.urls, "count"),
+        ("sites", found.sites, "count"),
+        ("clients", found.clients, "count"),
+        ("bytes", found.bytes, "bytes"),
+        ("unique_bytes", found.unique_bytes, "bytes"),
+        ("duration", found.duration, "microseconds"),
+    ];
+    let mut records: Vec<Record> = counts
+        .iter()
+        .map(|&(name, count, unit)| measure(name, "trace", real(count), unit))
+        .collect();
+    records.push(measure("urls_asked_for_once", "trace", found.once, "share"));
+    if let Some(zipf) = found.zipf {
+        records.push(measure("zipf_alpha", "trace", zipf.alpha, "exponent"));
+    }
+    for (name, spread) in named_spreads(found) {
+        records.push(measure(&format!("{name}_mean"), "trace", spread.mean, "count"));
+        records.push(measure(&format!("{name}_median"), "trace", real(spread.median), "count"));
+    }
+    for Point { name, gets, bytes, .. } in curve {
+        records.push(measure("hit_ratio", name, *gets, "share"));
+        records.push(measure("byte_hit_ratio", name, *bytes, "share"));
+    }
+    records
+}
+
+fn measure(name: &str, subject: &str, value: f64, unit: &str) -> Record {
+    Record::Measure(Measure::once(name, subject, value, unit))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
+fn real(number: u64) -> f64 {
+    number as f64
+}

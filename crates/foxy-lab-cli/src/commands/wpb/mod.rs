@@ -1,0 +1,203 @@
+//! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy: latency, hit ratios and errors over the
+//! number of clients.
+
+mod arguments;
+mod busy;
+mod report;
+
+use crate::bars::Bars;
+use crate::ending::conclude;
+use crate::peers::single::Single;
+use crate::peers::up::MEASURES;
+use crate::{descriptors, origin, records};
+pub use arguments::command;
+use arguments::{CACHE, WpbPlan, plan};
+use busy::{BusyPoint, Watched};
+use clap::ArgMatches;
+use foxy_base::random::split_mix;
+use foxy_cli::failure::Failure;
+use foxy_cli::progress::Progress;
+use foxy_cli::signals::interrupted;
+use foxy_cli::terminal::{self, Level};
+use foxy_lab::Origin;
+use foxy_lab::load::wpb::{self, Route, WpbRun};
+use foxy_report::{Measurable, Record, Setup};
+use foxy_workload::wpb::Wpb;
+use report::Outcome;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Runs it.
+///
+/// # Errors
+/// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file
+/// that cannot be written.
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
+    let bars = Bars::of(matches, measurable(matches, &clients))?;
+    // One connection a client, and one at the origin where that is here too.
+    let most = u64::from(clients.iter().copied().max().unwrap_or_default());
+    descriptors::provide(
+        2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),
+        &format!("--clients {most}"),
+    )?;
+    let mut started = start(matches, &interrupted)?;
+    let here = started.as_ref().map(|(single, origin)| (single, origin.address()));
+    let plan = plan(matches, clients, here);
+    let (_servers, route) = route(&plan)?;
+    let first = run_of(&plan, plan.clients[0], &route, &interrupted);
+    if let Err(cause) = wpb::probe(&first).map_err(failed)? {
+        return Err(Failure::Failed(format!(
+            "wpb: {} answered nothing right ({}); is a proxy there that may relay to {}?",
+            plan.target,
+            cause.name(),
+            match &route {
+                Route::Forward { servers } => servers[0].to_string(),
+                Route::Reverse { host } => host.clone(),
+            }
+        )));
+    }
+    let single = started.as_mut().map(|(single, _)| single);
+    let (points, stopped) = all_points(&plan, &route, single, &interrupted)?;
+    let clients: u64 = points.iter().map(|point| u64::from(point.report.clients)).sum();
+    let requests = clients * 3 * u64::from(plan.knobs.requests);
+    let (more, lost) = started.map_or_else(Default::default, |(single, _)| single.end(requests));
+    finish(matches, &bars, &plan, points, (more, lost.or(stopped)))
+}
+
+/// The names of what it may measure, of a proxy that is started here or of the one that the
+/// arguments name.
+fn measurable(matches: &ArgMatches, clients: &[u32]) -> Vec<Measurable> {
+    let started = matches.get_one::<String>("start");
+    let disks = matches.get_many::<PathBuf>("folder").map_or(1, Iterator::count);
+    let subject = started.or_else(|| matches.get_one("subject")).expect("has a default");
+    let mut all: Vec<Measurable> =
+        clients.iter().flat_map(|&clients| wpb::measurable(subject, clients)).collect();
+    if started.is_some() {
+        all = all.into_iter().map(|of_point| busy::measurable(of_point, disks)).collect();
+        all.push(Measurable::of(subject, &MEASURES));
+    }
+    all
+}
+
+/// The proxy that is to be started, with the origin behind it; none when one runs already.
+fn start(
+    matches: &ArgMatches,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Option<(Single, Origin)>, Failure> {
+    if !matches.contains_id("start") {
+        return Ok(None);
+    }
+    let origin = origin::start("wpb", 1)?;
+    let cache = matches.get_one("cache-size").copied().unwrap_or(CACHE);
+    let single = Single::start(matches, origin.address(), (cache, "wpb"), interrupted)?;
+    Ok(single.map(|single| (single, origin)))
+}
+
+/// Every point until one shows that no more make sense; why, if so. A proxy that was started here
+/// is looked at meanwhile.
+fn all_points(
+    plan: &WpbPlan,
+    route: &Route,
+    mut started: Option<&mut Single>,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<(Vec<BusyPoint>, Option<String>), Failure> {
+    let each = |clients: u32| u64::from(clients) * 3 * u64::from(plan.knobs.requests);
+    let mut progress =
+        Progress::new("wpb", Some(plan.clients.iter().map(|&clients| each(clients)).sum()));
+    let (mut points, mut done) = (Vec::new(), 0);
+    for &clients in &plan.clients {
+        let run = run_of(plan, clients, route, interrupted);
+        let mut watched = Watched::new(started.as_deref_mut());
+        let report = wpb::run(&run, &mut |begun| progress.update(done + begun), &mut |part| {
+            watched.ended(part)
+        });
+        let report = report.map_err(failed)?;
+        done += each(clients);
+        let silent = report.silent();
+        points.push(BusyPoint { report, spent: watched.spent });
+        if interrupted.load(Relaxed) {
+            return Ok((points, Some(format!("stopped by a signal at {clients} clients"))));
+        }
+        if let Some(part) = silent {
+            let part = part.name();
+            return Ok((
+                points,
+                Some(format!("{}: no right answer at {clients} clients in {part}", plan.target)),
+            ));
+        }
+    }
+    Ok((points, None))
+}
+
+/// Servers for the largest point, unless the arguments name one, and how requests name them.
+fn route(plan: &WpbPlan) -> Result<(Option<Origin>, Route), Failure> {
+    match (&plan.origin, plan.reverse) {
+        (Some(origin), true) => Ok((None, Route::Reverse { host: origin.to_string() })),
+        (Some(origin), false) => Ok((None, Route::Forward { servers: vec![*origin] })),
+        (None, _) => {
+            let most =
+                plan.clients.iter().copied().max().unwrap_or(1).div_ceil(wpb::CLIENTS_PER_SERVER);
+            let origin = origin::start("wpb", most)?;
+            let servers = origin.servers().to_vec();
+            Ok((Some(origin), Route::Forward { servers }))
+        }
+    }
+}
+
+/// The point of so many clients. Its files are its own, so that nothing that an earlier point left
+/// in the cache is a hit.
+fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
+    let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
+    let servers = match route {
+        Route::Forward { servers } if plan.origin.is_some() => {
+            u32::try_from(servers.len()).unwrap_or(1)
+        }
+        Route::Forward { .. } => clients.div_ceil(wpb::CLIENTS_PER_SERVER),
+        Route::Reverse { .. } => 1,
+    };
+    WpbRun {
+        target: plan.target,
+        route: route.clone(),
+        clients,
+        knobs: Wpb { seed: split_mix(&mut state), servers, ..plan.knobs },
+        latency: plan.latency,
+        slow: plan.slow,
+        time_limit: plan.time_limit,
+        interrupted: Arc::clone(interrupted),
+    }
+}
+
+/// Says and writes what was found.
+fn finish(
+    matches: &ArgMatches,
+    bars: &Bars<'_>,
+    plan: &WpbPlan,
+    points: Vec<BusyPoint>,
+    (more, stopped): (Vec<Record>, Option<String>),
+) -> Result<(), Failure> {
+    let outcome = Outcome { plan, points: &points };
+    terminal::print(outcome.text().trim_end());
+    for warning in outcome.warnings() {
+        terminal::report(Level::Warning, &format!("wpb: {warning}"));
+    }
+    let mut found: Vec<Record> =
+        points.iter().flat_map(|point| point.records(&plan.subject)).collect();
+    found.extend(more);
+    if let Some(reason) = &stopped {
+        found.push(Record::FailedRun { subject: plan.subject.clone(), reason: reason.clone() });
+    }
+    let failed = stopped.as_ref().map(|reason| {
+        Failure::Failed(format!(
+            "wpb: {reason}; what was measured until then stands above, marked incomplete in the records"
+        ))
+    });
+    let setup =
+        Setup { scale: wpb::scale(plan.latency), ..records::setup(matches, plan.knobs.seed) };
+    conclude(matches, bars, setup, found, failed, |setup| outcome.page(setup, stopped.as_deref()))
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::Failed(format!("wpb: {error}"))
+}

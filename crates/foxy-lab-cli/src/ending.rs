@@ -1,0 +1,44 @@
+//! How a run that has bars and records, and may have a page, ends: what was found is written, held
+//! against the bars, and said in the exit code.
+
+use super::bars::Bars;
+use super::{page, records};
+use clap::ArgMatches;
+use foxy_cli::failure::Failure;
+use foxy_report::{Record, Setup};
+
+/// Writes what was found to the files that the arguments name. A run that failed is held against no
+/// bar.
+///
+/// # Errors
+/// Why the run failed, if it did; a bar that was missed, or is on something that could be measured
+/// and was not; a file that cannot be written.
+pub fn conclude(
+    matches: &ArgMatches,
+    bars: &Bars<'_>,
+    setup: Setup,
+    found: Vec<Record>,
+    failed: Option<Failure>,
+    page: impl FnOnce(&Setup) -> String,
+) -> Result<(), Failure> {
+    page::write(matches, || page(&setup))?;
+    settle(matches, bars, setup, found, failed)
+}
+
+/// The same without a page. A bar on something that was not measured costs no records.
+///
+/// # Errors
+/// As [`conclude`].
+pub fn settle(
+    matches: &ArgMatches,
+    bars: &Bars<'_>,
+    setup: Setup,
+    found: Vec<Record>,
+    failed: Option<Failure>,
+) -> Result<(), Failure> {
+    let judged = failed.map_or_else(|| bars.missed(&found), Err);
+    let held = judged.as_ref().is_ok_and(Vec::is_empty);
+    records::write(matches, setup, found, held)?;
+    let missed = judged?;
+    if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
+}

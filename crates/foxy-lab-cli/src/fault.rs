@@ -1,0 +1,156 @@
+//! Faults on purpose, in the middle third of a load: the origin gone, the origin slow, the disk
+//! full. A fault is one row of [`FAULTS`]. What a load makes of them stands in `foxy_lab::load::fault`.
+
+use foxy_base::Instant;
+use foxy_lab::load::fault::{Fault, Phase};
+use foxy_lab::load::origin::{Mood, Origin};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// By how much a slow origin's answers are late.
+const LATE: Duration = Duration::from_millis(500);
+/// Bytes written at a time to fill a disk.
+const PIECE: usize = 1 << 20;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The origin closes every connection without an answer.
+    OriginDown,
+    /// The origin's answers are late by half a second.
+    OriginSlow,
+    /// The file system of the cache has no room left.
+    DiskFull,
+}
+
+/// The faults, by the names that users know.
+pub const FAULTS: [(&str, FaultKind); 3] = [
+    ("origin-down", FaultKind::OriginDown),
+    ("origin-slow", FaultKind::OriginSlow),
+    ("disk-full", FaultKind::DiskFull),
+];
+
+/// A fault that comes and goes with the time of a run; dropped, it is gone.
+pub struct Staged<'a> {
+    kind: FaultKind,
+    origin: &'a Origin,
+    /// What fills the disk, in the file system that is to be full.
+    ballast: PathBuf,
+    begun: Instant,
+    third: Duration,
+    fault: Arc<Fault>,
+}
+
+impl<'a> Staged<'a> {
+    /// One for a run that begins `now` and takes `total`. `folder` is in the file system that is to
+    /// be full, where that is the fault.
+    pub fn new(
+        kind: FaultKind,
+        origin: &'a Origin,
+        folder: &Path,
+        now: Instant,
+        total: Duration,
+    ) -> Self {
+        let ballast = folder.join("ballast");
+        Self { kind, origin, ballast, begun: now, third: total / 3, fault: Arc::default() }
+    }
+
+    /// What the load is to know of it.
+    pub fn fault(&self) -> Arc<Fault> {
+        Arc::clone(&self.fault)
+    }
+
+    /// Lets it begin or end when its time has come; to be called now and then.
+    pub fn tick(&self, now: Instant) {
+        let passed = now.since(self.begun);
+        match self.fault.phase() {
+            Phase::Before if passed >= self.third => {
+                self.fault.enter(Phase::Turning);
+                self.make();
+                self.fault.enter(Phase::During);
+            }
+            Phase::During if passed >= 2 * self.third => {
+                self.fault.enter(Phase::Turning);
+                self.mend();
+                self.fault.enter(Phase::After);
+            }
+            _ => {}
+        }
+    }
+
+    fn make(&self) {
+        match self.kind {
+            FaultKind::OriginDown => self.origin.set_mood(Mood::Down),
+            FaultKind::OriginSlow => self.origin.set_mood(Mood::Slow(LATE)),
+            FaultKind::DiskFull => fill(&self.ballast),
+        }
+    }
+
+    fn mend(&self) {
+        match self.kind {
+            FaultKind::OriginDown | FaultKind::OriginSlow => self.origin.set_mood(Mood::Well),
+            // Not there when the disk was not filled; and the file system goes with the trial.
+            FaultKind::DiskFull => drop(std::fs::remove_file(&self.ballast)),
+        }
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        self.mend();
+    }
+}
+
+/// Writes a file until nothing more can be written.
+fn fill(file: &Path) {
+    let piece = vec![0x5a; PIECE];
+    if let Ok(mut file) = File::create(file) {
+        let mut size = piece.len();
+        while size > 0 {
+            if file.write_all(&piece[..size]).is_err() {
+                size /= 2;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin;
+
+    #[test]
+    fn a_fault_comes_and_goes_with_the_thirds_of_its_run() {
+        let origin = origin::start("a test", 1).expect("an origin");
+        let total = Duration::from_secs(300);
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let staged =
+            Staged::new(FaultKind::OriginDown, &origin, Path::new("nowhere"), at(0), total);
+        for (seconds, phase, mood) in [
+            (0, Phase::Before, Mood::Well),
+            (99, Phase::Before, Mood::Well),
+            (100, Phase::During, Mood::Down),
+            (199, Phase::During, Mood::Down),
+            (200, Phase::After, Mood::Well),
+            (300, Phase::After, Mood::Well),
+        ] {
+            staged.tick(at(seconds));
+            assert_eq!((staged.fault().phase(), origin.mood()), (phase, mood), "after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_run_that_ends_early_leaves_no_fault_behind() {
+        let origin = origin::start("a test", 1).expect("an origin");
+        let total = Duration::from_secs(3);
+        let staged =
+            Staged::new(FaultKind::OriginSlow, &origin, Path::new("nowhere"), Instant::ZERO, total);
+        staged.tick(Instant::ZERO + Duration::from_secs(1));
+        assert_eq!(origin.mood(), Mood::Slow(LATE));
+        drop(staged);
+        assert_eq!(origin.mood(), Mood::Well);
+    }
+}

@@ -1,0 +1,32 @@
+//! The lab on the command line: its commands, and the parts that they share. Crate `foxy-lab`
+//! measures and reads no files; this crate reads arguments, workloads and logs, starts proxies,
+//! and writes records and pages.
+
+mod arguments;
+mod bars;
+mod certificates;
+mod collector;
+mod commands;
+mod descriptors;
+mod ending;
+mod facts;
+mod fault;
+mod folder;
+mod leftovers;
+mod line_log;
+mod logs;
+mod measured;
+mod mounts;
+mod names;
+mod origin;
+mod page;
+mod peers;
+mod records;
+mod reference;
+mod run;
+mod seed;
+mod trust;
+mod workloads;
+
+pub use commands::{COMMANDS, store_bench};
+pub use records::note_start;

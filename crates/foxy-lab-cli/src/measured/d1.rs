@@ -1,0 +1,270 @@
+//! Table D-1 of seed 000: schemes on real file systems with chosen mount options, in loop devices
+//! (R4, R81-R84).
+
+use super::run::{Measured, Run};
+use super::{Context, Missing, judged, row};
+use crate::mounts::{FileSystem, LoopMount};
+use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
+use foxy_lab::simulation::figures::trial::Mix;
+use foxy_lab::simulation::figures::{Figure, Lab};
+use foxy_lab::simulation::storage::drive::PIECE;
+use foxy_lab::simulation::storage::operation::{OperationKind, Operations};
+use foxy_lab::simulation::storage::runs::RunError;
+use foxy_report::figure::FigureRow;
+use foxy_report::statistics::mean;
+use foxy_schemes::SchemeName;
+use std::ops::RangeInclusive;
+use std::sync::atomic::Ordering::Relaxed;
+
+const NAME: &str = "000-d1";
+const RATE: &str = "URL-get/s";
+
+/// A file system and how it is mounted.
+struct Mount {
+    name: &'static str,
+    kind: FileSystem,
+    options: &'static str,
+}
+
+const MOUNTS: &[Mount] = &[
+    Mount { name: "ext2", kind: FileSystem::Ext2, options: "strictatime" },
+    Mount { name: "ext2 noatime", kind: FileSystem::Ext2, options: "noatime" },
+    Mount { name: "ext2 dirsync", kind: FileSystem::Ext2, options: "strictatime,dirsync" },
+    Mount { name: "ext3", kind: FileSystem::Ext3, options: "strictatime" },
+    Mount { name: "xfs", kind: FileSystem::Xfs, options: "strictatime" },
+    Mount { name: "ext4", kind: FileSystem::Ext4, options: "strictatime" },
+    Mount { name: "btrfs", kind: FileSystem::Btrfs, options: "strictatime" },
+];
+
+const SCHEMES: [SchemeName; 4] =
+    [SchemeName::Ufs, SchemeName::Aufs, SchemeName::Diskd, SchemeName::Coss];
+
+/// Files that a store may make for itself, beside its records'.
+const OWN_FILES: f64 = 1.5;
+
+/// A scheme on a mount.
+type Cell = (SchemeName, &'static str);
+
+/// A ratio that the seed's table implies.
+struct Ratio {
+    name: &'static str,
+    above: Cell,
+    below: Cell,
+    quoted: f64,
+    band: RangeInclusive<f64>,
+}
+
+const fn ratio(
+    name: &'static str,
+    above: Cell,
+    below: Cell,
+    quoted: f64,
+    band: RangeInclusive<f64>,
+) -> Ratio {
+    Ratio { name, above, below, quoted, band }
+}
+
+const RATIOS: &[Ratio] = &[
+    ratio(
+        "aufs, ext2: noatime over atime",
+        (AUFS, "ext2 noatime"),
+        (AUFS, "ext2"),
+        1.53,
+        1.2..=1.9,
+    ),
+    ratio(
+        "ext2 noatime: coss over aufs",
+        (SchemeName::Coss, "ext2 noatime"),
+        (AUFS, "ext2 noatime"),
+        1.94,
+        1.5..=2.4,
+    ),
+    ratio(
+        "aufs on ext2 noatime over ufs on ext2",
+        (AUFS, "ext2 noatime"),
+        (UFS, "ext2"),
+        3.07,
+        2.3..=3.8,
+    ),
+    ratio(
+        "ext2 noatime: diskd over aufs",
+        (SchemeName::Diskd, "ext2 noatime"),
+        (AUFS, "ext2 noatime"),
+        0.89,
+        0.7..=0.97,
+    ),
+    ratio("ufs: ext3 over ext2", (UFS, "ext3"), (UFS, "ext2"), 0.88, 0.75..=0.97),
+    ratio("ufs: xfs over ext2", (UFS, "xfs"), (UFS, "ext2"), 0.74, 0.55..=0.92),
+];
+const AUFS: SchemeName = SchemeName::Aufs;
+const UFS: SchemeName = SchemeName::Ufs;
+
+/// The runs of one cell by seed, or why there are none.
+struct CellOutcome {
+    cell: Cell,
+    runs: Result<Vec<Measured>, Missing>,
+}
+
+impl CellOutcome {
+    fn rates(&self) -> Result<Vec<f64>, &Missing> {
+        self.runs.as_ref().map(|runs| runs.iter().map(|run| run.rate).collect())
+    }
+}
+
+/// Table D-1, by URL-gets of the paper's stream instead of a proxy's peak: ratios are quoted, rates
+/// are not.
+pub fn table_d1(context: &Context) -> Figure {
+    let extent = context.extent();
+    let scale = extent.scale;
+    let lab = Lab::new(extent, &|_, _| {});
+    let outcomes = measure(context, &lab);
+    let mut rows: Vec<FigureRow> =
+        RATIOS.iter().map(|ratio| compare(ratio, &outcomes, scale)).collect();
+    rows.extend(outcomes.iter().map(|outcome| rate_row(outcome, scale)));
+    let stream = lab.stream(lab.extent().seeds[0], Mix::PAPER);
+    for scheme in SCHEMES {
+        rows.extend(count_rows(scheme, &outcomes, &stream.operations, scale));
+    }
+    let series = SCHEMES.iter().map(|&scheme| {
+        let cells = outcomes.iter().filter(|outcome| outcome.cell.0 == scheme).zip(0..);
+        let points = cells
+            .filter_map(|(outcome, place)| Some((f64::from(place), mean(&outcome.rates().ok()?))));
+        Series { name: scheme.to_string(), points: points.collect() }
+    });
+    let names: Vec<&str> = MOUNTS.iter().map(|mount| mount.name).collect();
+    let pictures = vec![Picture::Plot {
+        title: "Table D-1: schemes on file systems in loop devices".into(),
+        x: format!("file system: {}", names.join(", ")),
+        y: RATE.into(),
+        style: Style::Bars,
+        series: series.collect(),
+    }];
+    Figure { rows, pictures }
+}
+
+/// All schemes on all mounts. The mounts are there at the same time and take turns, so that what
+/// else the machine does at a time is met by all.
+fn measure(context: &Context, lab: &Lab) -> Vec<CellOutcome> {
+    let seeds = &lab.extent().seeds;
+    let disk =
+        seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER).operations.disk).max().unwrap_or(0);
+    let mount = |mount: &Mount| {
+        if context.watch.stop.load(Relaxed) {
+            return Err(Missing::from(RunError::Stopped));
+        }
+        let size = (512 << 20) + 8 * disk;
+        LoopMount::new(&context.folder, mount.kind, mount.options, size)
+            .map_err(Missing::impossible)
+    };
+    let mounted: Vec<Result<LoopMount, Missing>> = MOUNTS.iter().map(mount).collect();
+    let mut outcomes: Vec<(&Result<LoopMount, Missing>, CellOutcome)> = Vec::new();
+    for (mount, mounted) in MOUNTS.iter().zip(&mounted) {
+        let none = || mounted.as_ref().map(|_| Vec::new()).map_err(Missing::clone);
+        outcomes.extend(
+            SCHEMES
+                .map(|scheme| (mounted, CellOutcome { cell: (scheme, mount.name), runs: none() })),
+        );
+    }
+    for &seed in seeds {
+        let stream = lab.stream(seed, Mix::PAPER);
+        for (mounted, CellOutcome { cell: (scheme, _), runs }) in &mut outcomes {
+            if let (Ok(mounted), Ok(done)) = (mounted, &mut *runs) {
+                let run =
+                    Run::new(mounted.folder(), *scheme, seed, &stream.operations, context.watch)
+                        .write();
+                match run {
+                    Ok(run) => done.push(run),
+                    Err(why) => *runs = Err(why),
+                }
+            }
+        }
+    }
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn find(outcomes: &[CellOutcome], cell: Cell) -> Result<Vec<f64>, &Missing> {
+    let found = outcomes.iter().find(|outcome| outcome.cell == cell);
+    found.expect("the table's ratios name cells it has").rates()
+}
+
+fn compare(ratio: &Ratio, outcomes: &[CellOutcome], scale: f64) -> FigureRow {
+    let Ratio { name, quoted, .. } = *ratio;
+    match (find(outcomes, ratio.above), find(outcomes, ratio.below)) {
+        (Ok(above), Ok(below)) => {
+            let values: Vec<f64> =
+                above.iter().zip(&below).map(|(above, below)| above / below).collect();
+            judged(row(NAME, name, "times", &values, scale), quoted, &ratio.band)
+        }
+        (Err(missing), _) | (_, Err(missing)) => {
+            missing.row(NAME, name, "times", Some(quoted), scale)
+        }
+    }
+}
+
+fn rate_row(outcome: &CellOutcome, scale: f64) -> FigureRow {
+    let name = format!("{} on {}", outcome.cell.0, outcome.cell.1);
+    match &outcome.runs {
+        Ok(runs) => {
+            let rates: Vec<f64> = runs.iter().map(|run| run.rate).collect();
+            let lost: u64 = runs.iter().map(|run| run.lost).sum();
+            let note =
+                if lost > 0 { format!("reads that found nothing: {lost}") } else { String::new() };
+            row(NAME, &name, RATE, &rates, scale).with_note(note)
+        }
+        Err(missing) => missing.row(NAME, &name, RATE, None, scale),
+    }
+}
+
+/// What a scheme asks of its device per URL-get, which no file system changes.
+fn count_rows(
+    scheme: SchemeName,
+    outcomes: &[CellOutcome],
+    stream: &Operations,
+    scale: f64,
+) -> Vec<FigureRow> {
+    let of_scheme = || outcomes.iter().filter(|outcome| outcome.cell.0 == scheme);
+    let runs: Vec<&Measured> =
+        of_scheme().filter_map(|outcome| outcome.runs.as_ref().ok()?.first()).collect();
+    let missing =
+        of_scheme().find_map(|outcome| outcome.runs.as_ref().err()).filter(|_| runs.is_empty());
+    let pieces = |kind: OperationKind| -> f64 {
+        let operations = stream.list.iter().filter(|operation| operation.kind == kind);
+        operations.map(|operation| operation.size.div_ceil(PIECE).max(1)).sum::<u64>() as f64
+    };
+    let per_file = scheme != SchemeName::Coss;
+    let account = |kind| if per_file { pieces(kind) / stream.gets as f64 } else { 0.0 };
+    let counted = |name: &str, expected: Option<f64>, count: fn(&Measured) -> u64| {
+        let name = format!("{scheme}: {name} per URL-get");
+        if let Some(missing) = missing {
+            return missing.row(NAME, &name, "1", None, scale);
+        }
+        let values: Vec<f64> =
+            runs.iter().map(|run| count(run) as f64 / run.gets.max(1) as f64).collect();
+        let made = row(NAME, &name, "1", &values, scale);
+        let (low, high) = (made.low.unwrap_or_default(), made.high.unwrap_or_default());
+        let mut note = if low < high {
+            format!("{low:.4} to {high:.4} over {} file systems", values.len())
+        } else {
+            format!("the same on {} file systems", values.len())
+        };
+        if let Some(expected) = expected {
+            let own = ((high - expected) * stream.gets as f64).round();
+            let most = expected + OWN_FILES / stream.gets as f64;
+            let band = expected - 1e-9..=most;
+            note += &format!("; the technique's account, on our stream: {expected:.4}");
+            note += match (band.contains(&low) && band.contains(&high), own > 0.0) {
+                (true, true) => ", and one file of the store's own",
+                (true, false) => ", and so it is",
+                (false, _) => ": not the same",
+            };
+        }
+        FigureRow { seeds: 1, ..made.with_note(note) }
+    };
+    vec![
+        counted("creates", Some(account(OperationKind::Write)), |run| run.creates),
+        counted("unlinks", Some(account(OperationKind::Delete)), |run| run.counts.unlinks),
+        counted("opens", None, |run| run.counts.opens),
+        counted("writes", None, |run| run.counts.writes),
+        counted("syncs", None, |run| run.syncs),
+    ]
+}

@@ -1,0 +1,107 @@
+//! Figure 2 of seed 001 on real file systems in loop devices, with and without synchronous
+//! directories (R16).
+
+use super::{Context, row};
+use crate::mounts::{FileSystem, LoopMount};
+use foxy_cli::temporary::Temporary;
+use foxy_device::{Blocking, DirectIo, Root};
+use foxy_lab::simulation::figures::disk::file_times;
+use foxy_lab::simulation::figures::picture::{Picture, Series};
+use foxy_lab::simulation::figures::{self, Figure};
+use foxy_lab::simulation::storage::pace::Real;
+use foxy_report::figure::{FigureRow, within};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+const NAME: &str = "001-fig2-disk";
+/// From this scale on, the files are made four times over instead of once, and of each KB from 0 to
+/// 10 instead of 0, 5 and 10.
+const FULL: f64 = 0.5;
+/// Bytes of a file system: what XFS needs, and more.
+const SIZE: u64 = 512 << 20;
+
+const KINDS: [FileSystem; 5] =
+    [FileSystem::Ext2, FileSystem::Ext3, FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs];
+const OPTIONS: [(&str, &str); 2] = [("", "noatime"), (" dirsync", "noatime,dirsync")];
+
+/// Milliseconds to create and to delete a file of so many KB.
+struct FileTimes {
+    kilobytes: usize,
+    create: f64,
+    delete: f64,
+}
+
+/// The smallest files first, which are empty.
+type Times = Vec<FileTimes>;
+
+/// Figure 2 on each file system, its lines beside the model's.
+pub fn figure_2(context: &Context) -> Figure {
+    let model = figures::find("001-fig2").expect("a figure of the table").make(context.lab);
+    let mut figure = Figure { rows: Vec::new(), pictures: model.pictures };
+    for kind in KINDS {
+        for (suffix, options) in OPTIONS {
+            let name = format!("{}{suffix}", kind.name());
+            let times = measure(context, kind, options);
+            figure.rows.extend(rows(&name, &times));
+            if let (Ok(times), Some(Picture::Plot { title, series, .. })) =
+                (&times, figure.pictures.first_mut())
+            {
+                *title =
+                    "Fig 2: file management overhead, on the model and on file systems of today"
+                        .into();
+                series.extend(lines(&name, times));
+            }
+        }
+    }
+    figure
+}
+
+fn lines(name: &str, times: &Times) -> [Series; 2] {
+    let line = |what: &str, of: fn(&FileTimes) -> f64| Series {
+        name: format!("{what}, {name}"),
+        points: times.iter().map(|point| (point.kilobytes as f64, of(point))).collect(),
+    };
+    [line("create", |point| point.create), line("delete", |point| point.delete)]
+}
+
+fn rows(name: &str, times: &Result<Times, String>) -> Vec<FigureRow> {
+    let row = |what: &str, quoted: f64, of: fn(&Times) -> f64| {
+        let title = format!("{what}, {name}");
+        match times {
+            Ok(times) => row(NAME, &title, "ms", &[of(times)], 1.0).against(quoted, within(quoted)),
+            Err(why) => FigureRow::impossible(NAME, &title, "ms", Some(quoted), why),
+        }
+    };
+    vec![
+        row("create, empty file", 20.0, |times| times[0].create),
+        row("delete, empty file", 10.0, |times| times[0].delete),
+    ]
+}
+
+fn measure(context: &Context, kind: FileSystem, options: &str) -> Result<Times, String> {
+    if context.watch.stop.load(Relaxed) {
+        return Err("stopped".into());
+    }
+    let mount = LoopMount::new(&context.folder, kind, options, SIZE)
+        .map_err(|reason| reason.to_string())?;
+    let step = if context.lab.extent().scale < FULL { 5 } else { 1 };
+    let one = |kilobytes: usize| {
+        times_in(context, mount.folder(), kilobytes << 10).map(|(create, delete)| FileTimes {
+            kilobytes,
+            create,
+            delete,
+        })
+    };
+    (0..=10).step_by(step).map(one).collect()
+}
+
+fn times_in(context: &Context, mounted: &Path, size: usize) -> Result<(f64, f64), String> {
+    if context.watch.stop.load(Relaxed) {
+        return Err("stopped".into());
+    }
+    let folder = Temporary::new(mounted.join(size.to_string()));
+    let root = Root::open(folder.path()).map_err(|error| error.to_string())?;
+    let rounds = if context.lab.extent().scale < FULL { 1 } else { 4 };
+    let mut device = Blocking::new(&root, DirectIo::Off);
+    file_times(size, rounds, &mut device, &mut Real).map_err(|error| error.to_string())
+}

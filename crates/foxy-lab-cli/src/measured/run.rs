@@ -1,0 +1,175 @@
+//! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the
+//! disk; and what it left there read again, not from memory.
+
+use super::Missing;
+use crate::leftovers::PREFIX;
+use foxy_base::clock;
+use foxy_cli::disk_helper::{AUFS_THREADS, helper};
+use foxy_cli::temporary::Temporary;
+use foxy_device::{BlockingDevice, DeviceSettings, OpKind, Preference, Root, Traced, open_device};
+use foxy_lab::simulation::storage::operation::Operations;
+use foxy_lab::simulation::storage::pages::left_on_disk;
+use foxy_lab::simulation::storage::runs::{self, DeviceCounts, Place, SimulationPlan, Watch};
+use foxy_lab::simulation::storage::sizing::FewerBuffers;
+use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::{DeviceWish, SchemeName};
+use rustix::fs::Advice;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Squid's Q2: operations the helper may have before foxy waits for it.
+const HELPER_LIMIT: usize = 72;
+
+/// What a run came to.
+pub struct Measured {
+    /// URL-gets.
+    pub gets: u64,
+    /// URL-gets a second, until all is on the disk.
+    pub rate: f64,
+    /// Files created; a creation that failed for want of its directory, and was tried again, is
+    /// none.
+    pub creates: u64,
+    /// What the store asked of its device.
+    pub counts: DeviceCounts,
+    /// Syncs among that, those at opening included.
+    pub syncs: u64,
+    /// URL-reads that did not find what was written.
+    pub lost: u64,
+    /// The locality buffers, where the store has room for fewer than were asked for.
+    pub fewer_buffers: Option<FewerBuffers>,
+}
+
+/// What reading again came to.
+pub struct ReadAgain {
+    /// URL-reads a second.
+    pub rate: f64,
+    /// URL-reads that did not find what was written: at a small scale a large record makes a store
+    /// evict others.
+    pub lost: u64,
+}
+
+/// A scheme at 75 % utilization on the device it is meant for, in a new folder that is removed.
+pub struct Run<'a> {
+    folder: Temporary,
+    plan: SimulationPlan,
+    at_once: usize,
+    operations: &'a Operations,
+    watch: &'a Watch,
+}
+
+impl<'a> Run<'a> {
+    /// To be run in a folder in `base`.
+    pub fn new(
+        base: &Path,
+        scheme: SchemeName,
+        seed: u64,
+        operations: &'a Operations,
+        watch: &'a Watch,
+    ) -> Self {
+        let folder = Temporary::new(base.join(format!("{PREFIX}{}-{scheme}", std::process::id())));
+        let at_once = match scheme.row().device {
+            DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
+            DeviceWish::Any | DeviceWish::Blocking => 1,
+        };
+        let plan = SimulationPlan {
+            scheme,
+            utilization: 0.75,
+            prefetch: 0,
+            ufs_mapping: UfsMapping::default(),
+            seed,
+        };
+        Self { folder, plan, at_once, operations, watch }
+    }
+
+    /// The same with another mapping of ufs.
+    pub fn with_mapping(mut self, mapping: UfsMapping) -> Self {
+        self.plan.ufs_mapping = mapping;
+        self
+    }
+
+    /// Carries all operations out, until all is on the disk.
+    ///
+    /// # Errors
+    /// Why it came to nothing.
+    pub fn write(&self) -> Result<Measured, Missing> {
+        let root = self.root()?;
+        self.sync()?;
+        let traced =
+            Traced::new(device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?, 0);
+        let trace = traced.trace();
+        let place = Place::Real(Box::new(traced));
+        let result =
+            runs::run_at_once(&self.plan, self.at_once, self.operations, place, self.watch);
+        let result = result.map_err(Missing::from)?;
+        let written = clock::monotonic();
+        self.sync()?;
+        let took = result.took.unwrap_or_default() + clock::monotonic().since(written);
+        Ok(Measured {
+            gets: result.gets,
+            rate: result.gets as f64 / took.as_secs_f64().max(1e-9),
+            creates: result.counts.creates - trace.counts().of(OpKind::Create).failed,
+            counts: result.counts,
+            syncs: trace.counts().of(OpKind::Sync).finished,
+            lost: result.outcome.lost,
+            fewer_buffers: result.fewer_buffers,
+        })
+    }
+
+    /// Reads what was written and not deleted once more, when the system has forgotten the content
+    /// of the files.
+    ///
+    /// # Errors
+    /// Why it came to nothing.
+    pub fn read_again(&self) -> Result<ReadAgain, Missing> {
+        let root = self.root()?;
+        self.sync()?;
+        forget(self.folder.path()).map_err(|error| self.failed(&error))?;
+        let device = device(&root, self.plan.scheme).map_err(|error| self.failed(&error))?;
+        let reads = left_on_disk(self.operations, self.plan.seed);
+        let outcome =
+            runs::read_again(&self.plan, self.at_once, self.operations, &reads, device, self.watch);
+        let outcome = outcome.map_err(Missing::from)?;
+        let rate = outcome.operations as f64 / outcome.took.as_secs_f64().max(1e-9);
+        Ok(ReadAgain { rate, lost: outcome.lost })
+    }
+
+    fn root(&self) -> Result<Root, Missing> {
+        Root::open(self.folder.path()).map_err(Missing::impossible)
+    }
+
+    fn failed(&self, error: &io::Error) -> Missing {
+        Missing::impossible(format!("{}: {error}", self.folder.path().display()))
+    }
+
+    fn sync(&self) -> Result<(), Missing> {
+        let directory = File::open(self.folder.path()).map_err(|error| self.failed(&error))?;
+        rustix::fs::syncfs(&directory).map_err(|error| self.failed(&error.into()))
+    }
+}
+
+/// Asks the system to keep nothing of the content of all files in a folder. It keeps names and
+/// inodes.
+fn forget(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            forget(&entry.path())?;
+        } else {
+            rustix::fs::fadvise(File::open(entry.path())?, 0, None, Advice::DontNeed)?;
+        }
+    }
+    Ok(())
+}
+
+fn device(root: &Root, scheme: SchemeName) -> io::Result<Box<dyn BlockingDevice>> {
+    let preference = match scheme.row().device {
+        DeviceWish::Helper => return Ok(Box::new(helper(root, HELPER_LIMIT)?)),
+        DeviceWish::Any => Preference::Fastest,
+        DeviceWish::Threads => Preference::Threads,
+        DeviceWish::Blocking => Preference::Blocking,
+    };
+    let settings =
+        DeviceSettings { preference, threads: AUFS_THREADS, ..DeviceSettings::default() };
+    open_device(root, settings).map(|(device, _)| device)
+}

@@ -1,0 +1,209 @@
+//! Figures 18, 19 and 20 of seed 001: the load of its Table 3, at one rate after another, on foxy
+//! with several schemes and on Squid (R52–R55). What the values come to stands in
+//! `table_3/rows.rs`.
+
+mod rows;
+
+use super::Context;
+use crate::leftovers::PREFIX;
+use crate::peers::start::Start;
+use crate::peers::{Description, Holding, Peer, ready};
+use foxy_base::ByteSize;
+use foxy_cli::process::raise_open_files;
+use foxy_cli::temporary::Temporary;
+use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
+use foxy_lab::load::{self};
+use foxy_lab::simulation::figures::Figure;
+use foxy_lab::{LoadReport, Origin, OriginOptions, Tally};
+use foxy_schemes::SchemeName;
+use foxy_workload::{Model, Workload};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// From this scale on all rates are measured, each for [`TIME`]; below, those that the seed speaks
+/// of, each for a quarter of it.
+const FULL: f64 = 0.5;
+const TIME: Duration = Duration::from_secs(12);
+/// Requests a second; the seed's go to 350, and it speaks of 50, 90, 110 and 340.
+const RATES: [u32; 11] = [50, 90, 110, 200, 340, 500, 700, 1000, 1400, 2000, 2800];
+const SPOKEN_OF: [u32; 2] = [110, 340];
+/// What a proxy may keep, in memory and on disk.
+const MEMORY: ByteSize = ByteSize(32 << 20);
+const DISK: ByteSize = ByteSize(256 << 20);
+/// After how long an answer counts as missing.
+const TIME_LIMIT: Duration = Duration::from_secs(15);
+/// The share of the requests that began which a proxy must answer, and of the rate at which it
+/// must, to be good to that rate.
+const GOOD: f64 = 0.95;
+
+/// A proxy as it is measured.
+struct Subject {
+    name: &'static str,
+    peer: &'static str,
+    /// What foxy stores with.
+    scheme: Option<SchemeName>,
+    /// Whether it is measured in a quick run too.
+    quick: bool,
+}
+
+const SQUID: &str = "Squid";
+const FOXY: &str = "foxy, STREAM-PACKETIZER";
+
+const SUBJECTS: [Subject; 6] = [
+    Subject { name: SQUID, peer: "squid", scheme: None, quick: true },
+    Subject { name: FOXY, peer: "foxy", scheme: Some(SchemeName::Packetizer), quick: true },
+    Subject {
+        name: "foxy, LAZY-READS-LOC",
+        peer: "foxy",
+        scheme: Some(SchemeName::LazyReadsLoc),
+        quick: false,
+    },
+    Subject { name: "foxy, BUDDY", peer: "foxy", scheme: Some(SchemeName::Buddy), quick: false },
+    Subject {
+        name: "foxy, SQUID's files",
+        peer: "foxy",
+        scheme: Some(SchemeName::Ufs),
+        quick: false,
+    },
+    Subject { name: "foxy, webcosm", peer: "foxy", scheme: Some(SchemeName::Webcosm), quick: true },
+];
+
+/// One rate on one proxy.
+struct RatePoint {
+    /// Requests a second that were to begin.
+    rate: f64,
+    /// Answered a second, while requests began.
+    answered: f64,
+    /// Whether all that began were answered, and in time.
+    good: bool,
+    /// Mean response time in milliseconds.
+    response: f64,
+    /// Bytes that the origin sent for each that was asked for.
+    fetched: f64,
+    /// Hits that were offered and not given, as a share of those offered.
+    shed: f64,
+}
+
+/// What a proxy came to, run by run; each run has a seed of its own.
+struct MeasuredRates {
+    name: &'static str,
+    runs: Result<Vec<Vec<RatePoint>>, String>,
+}
+
+/// All rows and pictures.
+pub fn figures(context: &Context) -> Figure {
+    raise_open_files();
+    let full = context.lab.extent().scale >= FULL;
+    let measured: Vec<MeasuredRates> = SUBJECTS
+        .iter()
+        .filter(|subject| full || subject.quick)
+        .map(|subject| MeasuredRates { name: subject.name, runs: measure(context, subject, full) })
+        .collect();
+    Figure { rows: rows::rows(&measured), pictures: rows::pictures(&measured) }
+}
+
+fn measure(
+    context: &Context,
+    subject: &Subject,
+    full: bool,
+) -> Result<Vec<Vec<RatePoint>>, String> {
+    let peer = Peer::find(subject.peer).expect("a proxy of the table");
+    let program = peer.installed()?;
+    let (rates, time) = if full { (&RATES[..], TIME) } else { (&SPOKEN_OF[..], TIME / 4) };
+    let mut runs = Vec::new();
+    for &seed in &context.lab.extent().seeds {
+        let mut points: Vec<RatePoint> = Vec::new();
+        for &rate in rates {
+            if context.watch.stop.load(Relaxed) {
+                return Err("stopped".into());
+            }
+            points.push(point(context, (subject, &peer, &program), (f64::from(rate), time), seed)?);
+            // What lies beyond the first rate that it is not good to shows how it fails; beyond
+            // that there is nothing to learn.
+            if points.iter().filter(|point| !point.good).count() > 1 {
+                break;
+            }
+        }
+        runs.push(points);
+    }
+    Ok(runs)
+}
+
+/// One rate on a proxy that was just started, with an empty cache.
+fn point(
+    context: &Context,
+    (subject, peer, program): (&Subject, &Peer, &Path),
+    (rate, time): (f64, Duration),
+    seed: u64,
+) -> Result<RatePoint, String> {
+    let folder =
+        Temporary::new(context.folder.join(format!("{PREFIX}{}-table-3", std::process::id())));
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let origin = Origin::start(OriginOptions { listen, threads: 1 });
+    let origin = origin.map_err(|error| format!("an origin cannot be started: {error}"))?;
+    let mut description = Description {
+        folder: folder.path().join(peer.name),
+        beside: Vec::new(),
+        listen: ready::ANYWHERE,
+        origin: origin.address(),
+        papers: None,
+        disk: DISK,
+        memory: MEMORY,
+        holding: Holding::Disk,
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let plan = |description: &Description| {
+        let mut plan = (peer.plan)(description);
+        let scheme =
+            subject.scheme.map(|scheme| ["--scheme".to_owned(), scheme.row().text.to_owned()]);
+        plan.serve.extend(scheme.into_iter().flatten());
+        plan
+    };
+    let (name, host, interrupted) = (peer.name, origin.address(), &context.watch.stop);
+    let start = Start { peer, program, name, host, limit: None, interrupted };
+    let (mut running, _) = start.start(&mut description, plan)?;
+    let workload = Workload::find("table3").expect("a workload of ours");
+    let Model::Table3(knobs) = &workload.model else { unreachable!("table3 is of that model") };
+    let (clients, think) = (knobs.clients as usize, knobs.think_time);
+    let options = LoadOptions {
+        clients,
+        pace: Pace::Random { rate },
+        stop: Stop::After(time),
+        seed,
+        time_limit: TIME_LIMIT,
+        interrupted: Arc::clone(&context.watch.stop),
+        ..LoadOptions::new(
+            description.listen,
+            Mode::Reverse { host: origin.address().to_string() },
+            workload,
+        )
+    };
+    let sent = || Tally { requests: origin.requests(), bytes: origin.body_bytes() };
+    let before = sent();
+    let report = load::run(&options, &mut |_| {}).map_err(|error| format!("no load: {error}"))?;
+    match running.ended() {
+        Some(status) => Err(format!("it ended in the middle ({status}): {}", running.last_words())),
+        None => Ok(RatePoint::of(&report, sent().since(before), (rate, think))),
+    }
+}
+
+impl RatePoint {
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn of(report: &LoadReport, origin: Tally, (rate, think): (f64, Duration)) -> Self {
+        // The last request began so long before its answer ended, if the proxy kept up.
+        let sending = report.elapsed.saturating_sub(think).as_secs_f64();
+        let share = |part: u64, of: u64| part as f64 / of as f64;
+        let answered = report.answers as f64 / sending;
+        Self {
+            rate,
+            answered,
+            good: share(report.answers, report.asked()) >= GOOD && answered >= GOOD * rate,
+            response: report.latencies.mean() / 1000.0,
+            fetched: share(origin.bytes, report.bytes),
+            shed: 1.0 - share(report.hits.min(report.offered.requests), report.offered.requests),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A file system of a chosen kind and options in an image file, mounted through a loop device: made
+//! for a measurement, and unmounted and removed with it. The image loses its name as soon as it is
+//! mounted, so that no file can stay behind. What is written to the device goes past the page cache
+//! of the file system that holds the image.
+
+use crate::leftovers::PREFIX;
+use foxy_base::ByteSize;
+use foxy_cli::temporary::Temporary;
+use foxy_cli::terminal::{self, Level};
+use rustix::process::geteuid;
+use std::fmt;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A kind of file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileSystem {
+    /// Without a journal.
+    Ext2,
+    /// With one; today's kernel runs it with the code of ext4.
+    Ext3,
+    /// With extents.
+    Ext4,
+    /// XFS.
+    Xfs,
+    /// Copy on write.
+    Btrfs,
+}
+
+impl FileSystem {
+    /// As mkfs and mount call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext2 => "ext2",
+            Self::Ext3 => "ext3",
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// What keeps mkfs from asking and from talking.
+    const fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext2 | Self::Ext3 | Self::Ext4 => &["-q", "-F"],
+            Self::Xfs | Self::Btrfs => &["-q", "-f"],
+        }
+    }
+}
+
+/// Why a file system cannot be had here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MountReason {
+    /// Only root may mount.
+    NotRoot,
+    /// There is no such program.
+    NoTool(String),
+    /// The kernel does not know the file system.
+    NotInKernel(FileSystem),
+    /// The image's folder has so many bytes free, of so many needed.
+    NoSpace(u64, u64),
+    /// The image's folder cannot be written to.
+    Folder(PathBuf, String),
+    /// A program failed, with what it said.
+    Failed(String, String),
+}
+
+impl fmt::Display for MountReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRoot => f.write_str("mounting a file system needs root; run foxy as root"),
+            Self::NoTool(name) => {
+                write!(f, "there is no {name} here; install the package that has it")
+            }
+            Self::NotInKernel(kind) => write!(f, "this kernel has no {}", kind.name()),
+            Self::NoSpace(free, needed) => {
+                let (free, needed) = (ByteSize(*free), ByteSize(*needed));
+                write!(f, "the disk is full: {free} free of {needed} needed; name another --folder")
+            }
+            Self::Folder(path, words) => {
+                write!(f, "{} cannot be written to: {words}; name another --folder", path.display())
+            }
+            Self::Failed(name, words) => write!(f, "{name} failed: {words}"),
+        }
+    }
+}
+
+impl std::error::Error for MountReason {}
+
+/// Numbers the folders of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// A mounted file system. Dropping it unmounts it.
+pub struct LoopMount {
+    /// The mount point is in it; removed last.
+    _base: Temporary,
+    mounted: PathBuf,
+}
+
+impl LoopMount {
+    /// Makes and mounts a file system of `size` bytes with mount options, in a new folder in
+    /// `base`.
+    ///
+    /// # Errors
+    /// [`MountReason`]; nothing is left behind.
+    pub fn new(
+        base: &Path,
+        kind: FileSystem,
+        options: &str,
+        size: u64,
+    ) -> Result<Self, MountReason> {
+        if !geteuid().is_root() {
+            return Err(MountReason::NotRoot);
+        }
+        let unwritable =
+            |error: std::io::Error| MountReason::Folder(base.to_owned(), error.to_string());
+        let status = rustix::fs::statvfs(base).map_err(|error| unwritable(error.into()))?;
+        let free = status.f_bavail.saturating_mul(status.f_frsize);
+        if free < size {
+            return Err(MountReason::NoSpace(free, size));
+        }
+        let number = NEXT.fetch_add(1, Relaxed);
+        let own = Temporary::new(base.join(format!("{PREFIX}{}-{number}", std::process::id())));
+        let (image, mounted) = (own.path().join("image"), own.path().join("mounted"));
+        std::fs::create_dir_all(&mounted).map_err(unwritable)?;
+        File::create(&image).and_then(|file| file.set_len(size)).map_err(unwritable)?;
+        let make = format!("mkfs.{}", kind.name());
+        call(Command::new(&make).args(kind.flags()).arg(&image), &make)?;
+        let mut attach = Command::new("losetup");
+        let device =
+            call(attach.args(["--find", "--show", "--direct-io=on"]).arg(&image), "losetup")?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", kind.name(), "-o", options, &device]).arg(&mounted);
+        let tried = call(&mut mount, "mount");
+        // A device in use goes when it is unmounted, any other at once.
+        let detached = call(Command::new("losetup").args(["-d", &device]), "losetup");
+        tried.map_err(|reason| match reason {
+            MountReason::Failed(_, words) if words.contains("unknown filesystem type") => {
+                MountReason::NotInKernel(kind)
+            }
+            other => other,
+        })?;
+        let made = Self { _base: own, mounted };
+        detached?;
+        std::fs::remove_file(&image).map_err(unwritable)?;
+        Ok(made)
+    }
+
+    /// Its uppermost folder.
+    pub fn folder(&self) -> &Path {
+        &self.mounted
+    }
+}
+
+impl Drop for LoopMount {
+    fn drop(&mut self) {
+        if let Err(reason) = call(Command::new("umount").arg(&self.mounted), "umount") {
+            let text =
+                format!("{} cannot be unmounted: {reason}; unmount it", self.mounted.display());
+            terminal::report(Level::Warning, &text);
+        }
+    }
+}
+
+/// Runs a program of the system's; a signal meant for foxy does not reach it. Gives what it
+/// printed.
+#[expect(clippy::disallowed_methods, reason = "this binary looks where the system's programs are")]
+pub fn call(command: &mut Command, name: &str) -> Result<String, MountReason> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin")).env("LC_ALL", "C").process_group(0);
+    let Output { status, stdout, stderr } =
+        command.output().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => MountReason::NoTool(name.into()),
+            _ => MountReason::Failed(name.into(), error.to_string()),
+        })?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
+    }
+    let text = String::from_utf8_lossy(&stderr);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Err(MountReason::Failed(name.into(), if words.is_empty() { status.to_string() } else { words }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_is_mounted_and_gone_again_or_says_why_not() {
+        let base = tempfile::tempdir().expect("a temporary folder");
+        match LoopMount::new(base.path(), FileSystem::Ext2, "noatime", 16 << 20) {
+            Ok(mount) => {
+                let mounts = std::fs::read_to_string("/proc/mounts").expect("readable");
+                let folder = mount.folder().to_str().expect("UTF-8");
+                assert!(mounts.contains(&format!("{folder} ext2 ")), "{mounts}");
+            }
+            Err(reason) => assert!(!matches!(reason, MountReason::Folder(..)), "{reason}"),
+        }
+        assert_eq!(std::fs::read_dir(base.path()).expect("there").count(), 0);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let error =
+            call(&mut Command::new("foxy-no-such-program"), "mkfs.none").expect_err("not there");
+        assert_eq!(error, MountReason::NoTool("mkfs.none".into()));
+    }
+
+    #[test]
+    fn a_program_that_fails_is_quoted() {
+        let error =
+            call(Command::new("ls").arg("/no/such/folder"), "ls").expect_err("fails").to_string();
+        assert!(error.starts_with("ls failed: ls:") && error.contains("No such file"), "{error}");
+    }
+}

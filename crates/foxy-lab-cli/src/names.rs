@@ -1,0 +1,94 @@
+//! `--dns ADDRESS:PORT`: a name server for the names of the origin that is started here.
+
+use crate::arguments::option;
+use clap::{Arg, ArgMatches, value_parser};
+use foxy_cli::failure::Failure;
+use foxy_cli::units::parse_duration;
+use foxy_lab::Origin;
+use foxy_lab::load::name_server::{Asked, NameServer, NameServerError, NameServerOptions};
+use foxy_report::{Measure, Record};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The zone of all names, unless told otherwise. Names that end so are nobody's (RFC 6761).
+pub const ZONE: &str = "origin.test";
+const LIFETIME: Duration = Duration::from_secs(3600);
+
+/// The arguments.
+pub fn arguments() -> [Arg; 3] {
+    [
+        option(
+            "dns",
+            "ADDRESS:PORT",
+            "Be a name server there (UDP), which gives every name of the zone origin.test the origin's address",
+        )
+        .value_parser(value_parser!(SocketAddr)),
+        option(
+            "dns-cost",
+            "TIME",
+            "What asking it for a name costs in the mean, each name between half and one and a half times that (30ms)",
+        )
+        .value_parser(parse_duration)
+        .requires("dns"),
+        option("dns-lifetime", "TIME", "How long its answers may be kept (1h)")
+            .value_parser(parse_duration)
+            .requires("dns"),
+    ]
+}
+
+/// The name server that the arguments ask for, if they do.
+///
+/// # Errors
+/// An origin without an address of its own, or a place that cannot be listened on.
+pub fn start(matches: &ArgMatches, origin: Option<&Origin>) -> Result<Option<NameServer>, Failure> {
+    let Some((&listen, origin)) = matches.get_one::<SocketAddr>("dns").zip(origin) else {
+        return Ok(None);
+    };
+    let address = origin.address().ip();
+    if address.is_unspecified() {
+        let text = format!(
+            "--dns {listen}: names get the origin's address, and {address} is none; name one with --listen"
+        );
+        return Err(Failure::Unusable(text));
+    }
+    let time = |name, default| matches.get_one(name).copied().unwrap_or(default);
+    let options = NameServerOptions {
+        listen,
+        zone: ZONE.into(),
+        address,
+        cost: time("dns-cost", Duration::from_millis(30)),
+        lifetime: time("dns-lifetime", LIFETIME),
+    };
+    NameServer::start(&options).map(Some).map_err(|error| match error {
+        NameServerError::Zone(error) => Failure::Unusable(format!("--dns {listen}: {error}")),
+        NameServerError::Start(error) => Failure::Failed(format!(
+            "--dns {listen}: cannot be listened on: {error}; name another address and port"
+        )),
+    })
+}
+
+/// The names of these.
+pub const MEASURES: [&str; 4] = ["dns_addresses", "dns_nothing", "dns_refused", "dns_dropped"];
+
+/// What was asked, as run records.
+pub fn records(asked: Asked, subject: &str) -> [Record; 4] {
+    let measure = |name, count: u64| {
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+        let count = count as f64;
+        Record::Measure(Measure::once(name, subject, count, "questions"))
+    };
+    [
+        measure("dns_addresses", asked.addresses),
+        measure("dns_nothing", asked.nothing),
+        measure("dns_refused", asked.refused),
+        measure("dns_dropped", asked.dropped),
+    ]
+}
+
+/// The same in words.
+pub fn text(asked: Asked) -> String {
+    let Asked { addresses, nothing, refused, dropped } = asked;
+    format!(
+        "questions for addresses {addresses}, for other things {nothing}, refused {refused}, dropped {dropped}"
+    )
+}

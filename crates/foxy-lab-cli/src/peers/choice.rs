@@ -1,0 +1,109 @@
+//! The proxies that a command is to start, and the folder that they have their files in while they
+//! run.
+
+use super::{PEERS, Peer};
+use crate::arguments::path;
+use crate::leftovers::{self, COMPARE_PREFIX};
+use clap::{Arg, ArgMatches};
+use foxy_cli::failure::Failure;
+use foxy_cli::temporary::Temporary;
+use foxy_cli::terminal::{self, Level};
+use foxy_report::Record;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Proxies that were named.
+pub struct Named {
+    /// Those that are installed, with their programs.
+    pub installed: Vec<(Peer, PathBuf)>,
+    /// A record of each other one.
+    pub left_out: Vec<Record>,
+}
+
+/// Which of these names are able to do what is wanted of them, and installed. Those that are not
+/// are said.
+///
+/// # Errors
+/// A name that no proxy has, and when nothing is left.
+pub fn installed<'a>(
+    names: impl Iterator<Item = &'a str>,
+    able: impl Fn(&Peer) -> Result<(), String>,
+) -> Result<Named, Failure> {
+    let known = || PEERS.map(|peer| peer.name).join(", ");
+    let (mut installed, mut left_out) = (Vec::new(), Vec::new());
+    for name in names {
+        let peer = Peer::find(name).ok_or_else(|| {
+            Failure::Unusable(format!("{name}: no such proxy; there are {}", known()))
+        })?;
+        match able(&peer).and_then(|()| peer.installed()) {
+            Ok(program) => installed.push((peer, program)),
+            Err(reason) => {
+                terminal::report(Level::Warning, &format!("{name}: {reason}; going on without it"));
+                left_out.push(Record::LeftOut { subject: name.to_owned(), reason });
+            }
+        }
+    }
+    if installed.is_empty() {
+        return Err(Failure::Unusable(format!("no proxy to compare; name some of {}", known())));
+    }
+    Ok(Named { installed, left_out })
+}
+
+/// Where the folder of all is made.
+pub fn folder_argument() -> Arg {
+    path(
+        "folder",
+        "DIR",
+        "Where proxies keep their files while they run; the system's temporary folder",
+    )
+}
+
+/// A folder for all proxies, which others may read; what runs that were killed left beside it is
+/// removed.
+///
+/// # Errors
+/// When it cannot be made where the arguments say.
+pub fn folder(matches: &ArgMatches) -> Result<Temporary, Failure> {
+    let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
+    folder_in(&base)
+}
+
+/// The same where `--folder` can be given more than once: one in each.
+///
+/// # Errors
+/// When one cannot be made where the arguments say, or two are the same.
+pub fn folders(matches: &ArgMatches) -> Result<Vec<Temporary>, Failure> {
+    let bases: Option<Vec<PathBuf>> =
+        matches.get_many("folder").map(|folders| folders.cloned().collect());
+    let bases = bases.unwrap_or_else(|| vec![std::env::temp_dir()]);
+    let twice = |number: &usize| {
+        let real = |base: &PathBuf| base.canonicalize().unwrap_or_else(|_| base.clone());
+        bases[..*number].iter().any(|other| real(other) == real(&bases[*number]))
+    };
+    if let Some(number) = (0..bases.len()).find(twice) {
+        let text = format!(
+            "--folder {}: named twice; name a folder on each disk",
+            bases[number].display()
+        );
+        return Err(Failure::Unusable(text));
+    }
+    bases.iter().map(|base| folder_in(base)).collect()
+}
+
+fn folder_in(base: &Path) -> Result<Temporary, Failure> {
+    let unusable = |what: String| {
+        let base = base.display();
+        Failure::Unusable(format!(
+            "--folder {base}: {what}; name a folder on the disk to be measured"
+        ))
+    };
+    let base = base.canonicalize().map_err(|error| unusable(error.to_string()))?;
+    leftovers::remove(&base);
+    let folder = Temporary::new(base.join(format!("{COMPARE_PREFIX}{}-run", std::process::id())));
+    let made = std::fs::create_dir(folder.path());
+    let made =
+        made.and_then(|()| std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)));
+    made.map_err(|error| unusable(error.to_string()))?;
+    Ok(folder)
+}

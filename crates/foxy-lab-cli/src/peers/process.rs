@@ -1,0 +1,276 @@
+//! A proxy that runs: started as its plan says in a folder and a process group of its own, and
+//! ended with everything that it started. It never touches a process that it did not start.
+
+use super::control_group::ControlGroup;
+use super::secured::Papers;
+use super::usage::{self, Usage};
+use super::{Description, Peer, Plan, helper};
+use foxy_base::{Instant, clock};
+use foxy_cli::process_table::{Process, family, left_of_group};
+use foxy_cli::terminal::{self, Level};
+use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How long a proxy may take to end when it is asked to, before it is ended.
+const GRACE: Duration = Duration::from_secs(15);
+/// How long that may take before it is said what is being waited for.
+const SILENCE: Duration = Duration::from_secs(1);
+/// How often it is looked whether something has happened.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Whom the others run as when this program is root's: none of them wants to be root. foxy runs as
+/// whoever runs this, since its program may lie where nobody else can read it.
+#[derive(Clone, Copy, Debug)]
+struct User {
+    id: u32,
+    group: u32,
+}
+
+/// A proxy that was started; dropped, it is ended.
+pub struct Running {
+    name: &'static str,
+    child: Child,
+    /// Since when it has been asked to end.
+    asked_to_end: Option<Instant>,
+    messages: PathBuf,
+    /// What runs beside it.
+    helper: Option<Process>,
+    /// Its own processes, as seen last.
+    family: Vec<Process>,
+}
+
+impl Running {
+    /// Writes its files, lets it make its cache, and starts it. What it says goes to a file in its
+    /// folder.
+    ///
+    /// # Errors
+    /// What could not be done, in one line.
+    pub fn start(
+        peer: &Peer,
+        program: &Path,
+        description: &Description,
+        plan: &Plan,
+        limit: Option<&ControlGroup>,
+    ) -> Result<Self, String> {
+        let failed = |what: &str, error: io::Error| format!("{}: {what}: {error}", peer.name);
+        let user = if peer.is_foxy() { Ok(None) } else { unprivileged() };
+        let user = user.map_err(|error| failed("no user to run as", error))?;
+        lay_out(description, plan, user)
+            .map_err(|error| failed("its folder cannot be made", error))?;
+        let messages = description.folder.join("output");
+        let output =
+            File::create(&messages).map_err(|error| failed("its output cannot be kept", error))?;
+        let command = |program: &Path, arguments: &[String]| -> io::Result<Command> {
+            let mut command = Command::new(program);
+            command.args(arguments).current_dir(&description.folder).process_group(0);
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+            if let Some(user) = user {
+                command.uid(user.id).gid(user.group);
+            }
+            Ok(command)
+        };
+        if let Some(arguments) = &plan.prepare {
+            let status = command(program, arguments).and_then(|mut command| command.status());
+            let status = status.map_err(|error| failed("its cache cannot be made", error))?;
+            if !status.success() {
+                return Err(format!(
+                    "{}: its cache was not made: {}",
+                    peer.name,
+                    last_lines(&messages)
+                ));
+            }
+        }
+        let helper = plan.helper.as_ref().map(|helper| helper.start(command)).transpose();
+        let helper = helper.map_err(|why| format!("{}: {why}", peer.name))?;
+        let child = command(program, &plan.serve).and_then(|mut command| command.spawn());
+        let child = child.map_err(|error| {
+            helper.iter().for_each(helper::ask_to_end);
+            failed("it cannot be started", error)
+        })?;
+        let running = Self {
+            name: peer.name,
+            child,
+            asked_to_end: None,
+            messages,
+            helper,
+            family: Vec::new(),
+        };
+        if let Some(limit) = limit {
+            limit
+                .hold(running.child.id())
+                .map_err(|error| failed("its memory cannot be limited", error))?;
+        }
+        Ok(running)
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// The last that it said.
+    pub fn last_words(&self) -> String {
+        last_lines(&self.messages)
+    }
+
+    /// Its own process and those below it.
+    pub fn processes(&mut self) -> Vec<u32> {
+        self.family = self.all();
+        self.family.iter().filter(|process| !process.ended).map(|process| process.id).collect()
+    }
+
+    /// What it and those below it have used so far; none when it has ended.
+    pub fn usage(&mut self) -> Option<Usage> {
+        self.family = self.all();
+        usage::of(&self.family)
+    }
+
+    /// Its own processes and what runs beside it, itself first.
+    fn all(&self) -> Vec<Process> {
+        let mut found = family(self.child.id());
+        found.extend(
+            self.helper
+                .iter()
+                .filter(|helper| helper.still_runs())
+                .flat_map(|helper| family(helper.id)),
+        );
+        found
+    }
+
+    /// Asks it to end, once, and does not wait: so that others can be asked meanwhile.
+    pub fn ask_to_end(&mut self) {
+        if self.asked_to_end.is_some() || self.ended().is_some() {
+            return;
+        }
+        // Once it is gone, it is not known any more what it started.
+        let now = self.all();
+        let seen = std::mem::replace(&mut self.family, now);
+        self.family.extend(seen);
+        self.asked_to_end = Some(clock::monotonic());
+        if let Some(process) = self.group() {
+            let _gone_meanwhile = kill_process(process, Signal::TERM);
+        }
+    }
+
+    /// Its own process, which is the first of its group.
+    fn group(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Waits until it has ended, but not for longer than it may take.
+    fn wait_since(&mut self, asked: Instant) {
+        let mut is_said = false;
+        while self.ended().is_none() {
+            let waited = clock::monotonic().since(asked);
+            if waited >= GRACE {
+                return;
+            }
+            if waited >= SILENCE && !is_said {
+                let (name, most) = (self.name, GRACE.as_secs());
+                terminal::report(
+                    Level::Info,
+                    &format!("waiting for {name} to end, which may take it {most} s"),
+                );
+                is_said = true;
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+
+    /// Asks it to end where that has not been done, waits, and ends what is left of it.
+    pub fn stop(&mut self) {
+        self.helper.iter().for_each(helper::ask_to_end);
+        self.ask_to_end();
+        if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
+            self.wait_since(asked);
+            // A group keeps its number while it has members; without members there is nobody to
+            // end.
+            if let Some(group) = self.group() {
+                let _none_left = kill_process_group(group, Signal::KILL);
+            }
+            let _reaped = self.child.wait();
+        }
+        // Those that outlived it have another parent by now, and still its group.
+        self.family.extend(left_of_group(self.child.id()));
+        self.family.extend(self.helper);
+        for process in self.family.iter().filter(|process| process.still_runs()) {
+            if let Some(process) = i32::try_from(process.id).ok().and_then(Pid::from_raw) {
+                let _gone_meanwhile = kill_process(process, Signal::KILL);
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Makes folders and files below the proxy's own folder, for the user that it runs as.
+fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Result<()> {
+    std::fs::create_dir_all(&description.folder)?;
+    std::fs::set_permissions(&description.folder, Permissions::from_mode(0o755))?;
+    let give = |path: &Path| match user {
+        Some(user) => chown(path, Some(user.id), Some(user.group)),
+        None => Ok(()),
+    };
+    give(&description.folder)?;
+    let own = plan.folders.iter().map(|name| description.folder.join(name));
+    let beside =
+        description.beside.iter().flat_map(|folder| [folder.clone(), folder.join("cache")]);
+    for folder in own.chain(beside) {
+        std::fs::create_dir_all(&folder)?;
+        give(&folder)?;
+    }
+    let files = plan.files.iter().map(|(name, text)| (*name, text.as_str(), 0o644));
+    for (name, text, mode) in files.chain(description.papers.iter().flat_map(Papers::files)) {
+        let path = description.folder.join(name);
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&path)?;
+        file.write_all(text.as_bytes())?;
+        give(&path)?;
+    }
+    Ok(())
+}
+
+/// The user `nobody`, when this program is root's.
+fn unprivileged() -> io::Result<Option<User>> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = std::fs::read_to_string("/etc/passwd")?;
+    let found = users.lines().find_map(|line| {
+        let mut fields = line.strip_prefix("nobody:")?.split(':').skip(1);
+        Some(User { id: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
+    });
+    found
+        .map(Some)
+        .ok_or_else(|| io::Error::other("there is no user nobody; run as a user that is not root"))
+}
+
+/// The end of a file of messages, on one line.
+fn last_lines(file: &Path) -> String {
+    const KEPT: u64 = 400;
+    let read = || -> io::Result<String> {
+        let mut file = File::open(file)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(KEPT)))?;
+        let mut bytes = Vec::new();
+        file.take(KEPT).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    match read() {
+        Ok(text) if !text.is_empty() => text,
+        _ => "it said nothing".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

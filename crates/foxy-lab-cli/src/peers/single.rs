@@ -1,0 +1,159 @@
+//! One proxy that a command starts to put its load on: set up from the same neutral description as
+//! those of `foxy compare`, in front of an origin of this program, and ended with the command.
+
+use super::control_group::{ControlGroup, Limit};
+use super::spent::Moment;
+use super::up::Up;
+use super::{Description, Disks, Holding, Peer, choice, ready};
+use crate::arguments::option;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use foxy_base::ByteSize;
+use foxy_cli::failure::Failure;
+use foxy_cli::temporary::Temporary;
+use foxy_report::Record;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// The least and the most cores that a proxy can be held to.
+const LEAST_CORES: f64 = 0.01;
+const MOST_CORES: f64 = 1024.0;
+
+/// The arguments of a command that may start its proxy; `instead` are those that say where one is
+/// that runs already.
+pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
+    let names = super::PEERS.map(|peer| peer.name);
+    // Refused beside `instead` by itself: an argument that --start would be refused beside does not
+    // miss it.
+    let only = |argument: Arg| argument.requires("start").conflicts_with_all(instead);
+    [
+        option("start", "NAME", "Start this one here as a reverse proxy of an origin started here too")
+            .value_parser(names)
+            .conflicts_with_all(instead),
+        only(
+            option("memory", "SIZE", "With --start, memory for what it holds")
+                .value_parser(value_parser!(ByteSize))
+                .default_value("32MiB"),
+        ),
+        only(
+            option(
+                "cores",
+                "N",
+                "With --start, hold it to so many cores, such as 0.05, once it is up, so that who asks is not the limit; takes root",
+            )
+            .value_parser(cores),
+        ),
+        only(
+            choice::folder_argument()
+                .action(ArgAction::Append)
+                .help("Where it keeps its files while it runs, the system's temporary folder; several folders get a cache each"),
+        ),
+    ]
+}
+
+/// Holds a proxy to so many cores, and says so where it is said how it was set up.
+fn hold_to(cores: f64, up: &mut Up, set_up: &mut Record) -> Result<ControlGroup, String> {
+    let group = ControlGroup::new(Limit::Cores(cores))?;
+    up.hold_in(&group)?;
+    if let Record::Subject(subject) = set_up {
+        subject.notes.push(format!("held to {cores} cores by a control group"));
+    }
+    Ok(group)
+}
+
+/// A number of cores that a control group can give.
+fn cores(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (LEAST_CORES..=MOST_CORES).contains(number));
+    number.ok_or_else(|| {
+        format!("a number of cores from {LEAST_CORES} to {MOST_CORES} is needed, such as 0.05")
+    })
+}
+
+/// A proxy that runs; dropped, it is ended, and its folder removed.
+pub struct Single {
+    up: Up,
+    set_up: Record,
+    // Removed once the processes in it have ended.
+    _group: Option<ControlGroup>,
+    _folders: Vec<Temporary>,
+}
+
+impl Single {
+    /// Starts the one that the arguments name, in front of `origin`, with room for `disk` bytes on
+    /// all disks together; none when they name none.
+    ///
+    /// # Errors
+    /// One that is not installed, that cannot have so many disks, or that does not come up.
+    pub fn start(
+        matches: &ArgMatches,
+        origin: SocketAddr,
+        (disk, workload): (ByteSize, &str),
+        interrupted: &AtomicBool,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(name) = matches.get_one::<String>("start") else { return Ok(None) };
+        let peer = Peer::find(name).expect("clap knows the names");
+        let refuse = |why: String| format!("--start {name}: {why}");
+        let disks = matches.get_many::<PathBuf>("folder").map_or(1, |folders| folders.len());
+        if disks > 1 && peer.disks == Disks::One {
+            let why = format!(
+                "it can keep its cache in one folder only, not in {disks}; give one --folder"
+            );
+            return Err(Failure::Unusable(refuse(why)));
+        }
+        let program = peer.installed().map_err(|why| Failure::Unusable(refuse(why)))?;
+        let folders = choice::folders(matches)?;
+        let failed = |why: String| Failure::Failed(refuse(why));
+        let beside =
+            |(number, folder): (usize, &Temporary)| folder.path().join(format!("disk-{number}"));
+        let description = Description {
+            folder: folders[0].path().join(name),
+            beside: (2..).zip(&folders[1..]).map(beside).collect(),
+            listen: ready::ANYWHERE,
+            origin,
+            papers: None,
+            disk,
+            memory: *matches.get_one("memory").expect("has a default"),
+            holding: Holding::Disk,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let what = (origin, workload);
+        let started =
+            Up::start((&peer, &program, name), description, what, folders[0].path(), interrupted);
+        let (mut up, mut set_up) = started.map_err(failed)?;
+        let group = match matches.get_one("cores") {
+            Some(&cores) => Some(
+                hold_to(cores, &mut up, &mut set_up)
+                    .map_err(|why| failed(format!("--cores {cores}: {why}")))?,
+            ),
+            None => None,
+        };
+        up.begin();
+        Ok(Some(Self { up, set_up, _group: group, _folders: folders }))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.up.name
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.up.address
+    }
+
+    /// What it, and the devices below its cache, have done until now; none when it has ended.
+    pub fn moment(&mut self) -> Option<Moment> {
+        self.up.moment()
+    }
+
+    /// Ends it; how it was set up and what it used for so many requests, and why it came to
+    /// nothing, if it did.
+    pub fn end(mut self, requests: u64) -> (Vec<Record>, Option<String>) {
+        let mut found = vec![self.set_up];
+        match self.up.used() {
+            Ok(used) => found.extend(used.records(requests)),
+            Err(why) => return (found, Some(why)),
+        }
+        (found, None)
+    }
+}

@@ -1,0 +1,67 @@
+//! The start of a proxy at a free port, until it gives its first object. A port that another
+//! program took meanwhile is given up for another port.
+
+use super::control_group::ControlGroup;
+use super::process::Running;
+use super::ready::{self, NotReady};
+use super::{Description, Peer, Plan};
+use foxy_cli::terminal::{self, Level};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// At how many ports a proxy is tried.
+const ATTEMPTS: u32 = 5;
+
+/// A proxy that is to be started.
+pub struct Start<'a> {
+    pub peer: &'a Peer,
+    pub program: &'a Path,
+    /// What it is called.
+    pub name: &'a str,
+    /// The origin as requests name it.
+    pub host: SocketAddr,
+    /// What holds it from its start on.
+    pub limit: Option<&'a ControlGroup>,
+    pub interrupted: &'a AtomicBool,
+}
+
+impl Start<'_> {
+    /// Starts it as described, at a port that is then the description's, and as the plan says that
+    /// is made of it.
+    ///
+    /// # Errors
+    /// Why it does not come up, in one line.
+    pub fn start(
+        &self,
+        description: &mut Description,
+        plan: impl Fn(&Description) -> Plan,
+    ) -> Result<(Running, Plan), String> {
+        let name = self.name;
+        for attempt in 1..=ATTEMPTS {
+            description.listen = ready::free_place(name)?;
+            let plan = plan(description);
+            let mut running =
+                Running::start(self.peer, self.program, description, &plan, self.limit)?;
+            let what = (&*description, self.host);
+            match ready::wait_until_ready(&mut running, name, what, self.interrupted) {
+                Ok(()) => return Ok((running, plan)),
+                Err(NotReady::Failed(why)) => return Err(why),
+                Err(NotReady::PortTaken) if attempt < ATTEMPTS => {
+                    let listen = description.listen;
+                    let what = format!(
+                        "{name}: another program took {listen}; starting it at another port"
+                    );
+                    terminal::report(Level::Warning, &what);
+                }
+                Err(NotReady::PortTaken) => {}
+            }
+            running.stop();
+            // What it began there is another start's.
+            let _laid_out_anew = std::fs::remove_dir_all(&description.folder);
+        }
+        Err(format!(
+            "{name} did not come up: other programs took each of {ATTEMPTS} ports; try again"
+        ))
+    }
+}

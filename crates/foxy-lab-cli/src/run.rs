@@ -1,0 +1,94 @@
+//! Runs a load of any workload, with the fault that is to come in it, and says what is recorded of
+//! phases where the workload has them. How requests are sent stands in `foxy_lab::load` and
+//! `foxy_lab::load::robots`.
+
+use super::fault::Staged;
+use foxy_base::clock;
+use foxy_cli::progress::Progress;
+use foxy_lab::LoadReport;
+use foxy_lab::load::options::{LoadOptions, Stop};
+use foxy_lab::load::robots::{self, Robots};
+use foxy_lab::load::schedule::Schedule;
+use foxy_lab::load::{self};
+use foxy_report::{Measurable, Measure, Record, RequestClass};
+use foxy_workload::Model;
+use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
+use std::io;
+
+/// The names of what a load of this may be measured by.
+pub fn measurable(model: &Model, subject: &str) -> Measurable {
+    let all = LoadReport::measurable(subject);
+    let Model::PolyMix4(knobs) = model else { return all };
+    let schedule = Schedule::new(knobs);
+    all.and(&["{phase}_hit_ratio", "{phase}_latency_mean_us"]).choosing("phase", schedule.names())
+}
+
+/// The line that says how far it is.
+pub fn progress(label: &str, options: &LoadOptions) -> Progress {
+    match (&options.workload.model, options.stop) {
+        (Model::PolyMix4(_), _) => Progress::new(label, None),
+        (model, Stop::Requests(count)) => {
+            Progress::new(label, Some(count.min(model.requests().unwrap_or(u64::MAX))))
+        }
+        (_, Stop::After(time)) => Progress::lasting(label, time),
+    }
+}
+
+/// Runs it; gives what was counted, and records of each phase of a workload that has phases.
+/// `staged` comes and goes meanwhile; `progress` gets the number of requests begun.
+///
+/// # Errors
+/// When the run itself fails.
+pub fn run(
+    options: &LoadOptions,
+    subject: &str,
+    staged: Option<&Staged<'_>>,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<(LoadReport, Vec<Record>)> {
+    let mut progressed = |done| {
+        progress(done);
+        if let Some(staged) = staged {
+            staged.tick(clock::monotonic());
+        }
+    };
+    match &options.workload.model {
+        Model::PolyMix4(knobs) => phases(options, knobs, subject, &mut progressed),
+        Model::Objects(_) | Model::Table3(_) | Model::Trace(_) => {
+            load::run(options, &mut progressed).map(|report| (report, Vec::new()))
+        }
+    }
+}
+
+/// Runs all phases of PolyMix-4; gives everything together, and what is known of each phase in
+/// records.
+fn phases(
+    options: &LoadOptions,
+    knobs: &PolyMix4,
+    subject: &str,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<(LoadReport, Vec<Record>)> {
+    let mut schedule = Schedule::new(knobs);
+    let robots = Robots {
+        count: knobs.robots() as usize,
+        connections: ROBOT_CONNECTIONS,
+        starts: knobs.peak_rate / requests_per_start(),
+    };
+    let reports = robots::run(options, robots, &mut schedule, progress)?;
+    let mut all = LoadReport::default();
+    let mut records = Vec::new();
+    for (name, report) in schedule.names().zip(&reports) {
+        all.merge(report);
+        let measure = |what: &str, value, unit| {
+            Record::Measure(Measure::once(&format!("{name}_{what}"), subject, value, unit))
+        };
+        records.extend(report.hit_ratio().map(|hits| measure("hit_ratio", hits, "share")));
+        records.push(measure("latency_mean_us", report.latencies.mean(), "us"));
+        records.push(Record::RequestClass(RequestClass::new(
+            name,
+            subject,
+            report.bytes,
+            &report.latencies,
+        )));
+    }
+    Ok((all, records))
+}

@@ -1,0 +1,58 @@
+//! Whose certificates the lab trusts: a file that `--ca` names or the system's, and the origin that
+//! is started here.
+
+use super::arguments::path;
+use clap::{Arg, ArgMatches};
+use foxy_cli::authority_folder;
+use foxy_cli::failure::Failure;
+use foxy_lab::Origin;
+use foxy_lab::wire::tls::Trust;
+use std::path::{Path, PathBuf};
+
+/// The file.
+pub fn argument() -> Arg {
+    path(
+        "ca",
+        "FILE",
+        "Trust these authorities (PEM), not the system's; that of `foxy ca init` is DIR/ca.pem",
+    )
+}
+
+/// Whom clients trust; `None` when they speak no TLS.
+///
+/// # Errors
+/// As [`read`].
+pub fn of(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Option<Trust>, Failure> {
+    if matches.get_flag("tls") { read(matches, started_here).map(Some) } else { Ok(None) }
+}
+
+/// Whom to trust: the authority of `--ca-dir` too.
+///
+/// # Errors
+/// When the file cannot be read, or is none of certificates in PEM.
+pub fn read(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Trust, Failure> {
+    let mut trust = Trust::default();
+    if let Ok(Some(folder)) = matches.try_get_one::<PathBuf>("ca-dir") {
+        add(&mut trust, "--ca-dir", &authority_folder::certificate(folder))?;
+    }
+    match (matches.get_one::<PathBuf>("ca"), started_here) {
+        (Some(file), _) => add(&mut trust, "--ca", file)?,
+        (None, None) => trust.add_known(rustls_native_certs::load_native_certs().certs),
+        (None, Some(_)) => {}
+    }
+    if let Some(own) = started_here.and_then(Origin::authority) {
+        trust
+            .add_pem(own.as_bytes())
+            .map_err(|error| Failure::Failed(format!("no origin: {error}")))?;
+    }
+    Ok(trust)
+}
+
+fn add(trust: &mut Trust, option: &str, file: &Path) -> Result<(), Failure> {
+    let refuse = |what: String| {
+        let file = file.display();
+        Failure::Unusable(format!("{option} {file}: {what}; name a file of certificates in PEM"))
+    };
+    let pem = std::fs::read(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    trust.add_pem(&pem).map_err(|error| refuse(error.to_string()))
+}

@@ -1,0 +1,173 @@
+//! TLS to clients: which certificate answers which name, how the set is replaced while connections
+//! go on, and the handshake. It reads no file.
+
+use crate::core::crypto::provider;
+use crate::core::transport::Transport;
+use rustls::ServerConfig;
+use rustls::client::verify_server_name;
+use rustls::crypto::aws_lc_rs::Ticketer;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+/// Certificates with their keys, in the order of their preference.
+#[derive(Clone, Debug, Default)]
+pub struct ClientCertificates {
+    keys: Vec<Arc<CertifiedKey>>,
+}
+
+/// Why a certificate and a key cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertificateError {
+    /// The certificate's file is no PEM, or holds no certificate; what the parser says.
+    NoCertificate(String),
+    /// The key's file is no PEM, or holds no private key; what the parser says.
+    NoKey(String),
+    /// They do not belong together, or are of a kind TLS has no use for.
+    Unusable(String),
+}
+
+impl fmt::Display for CertificateError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCertificate(text) => write!(formatter, "no certificate can be read ({text})"),
+            Self::NoKey(text) => write!(formatter, "no private key can be read ({text})"),
+            Self::Unusable(text) => {
+                write!(formatter, "certificate and key cannot be used ({text})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CertificateError {}
+
+impl ClientCertificates {
+    /// Adds a chain in PEM, the server's own certificate first, and its key in PEM.
+    ///
+    /// # Errors
+    /// [`CertificateError`]; nothing is added.
+    pub fn add(&mut self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
+        let chain: Result<Vec<CertificateDer<'static>>, _> =
+            CertificateDer::pem_slice_iter(chain).collect();
+        let chain = chain.map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
+        let Some(own) = chain.first() else {
+            return Err(CertificateError::NoCertificate("there is none in the file".into()));
+        };
+        let unusable = |error: rustls::Error| CertificateError::Unusable(error.to_string());
+        ParsedCertificate::try_from(own).map_err(unusable)?;
+        let key = PrivateKeyDer::from_pem_slice(key);
+        let key = key.map_err(|error| CertificateError::NoKey(error.to_string()))?;
+        let certified = CertifiedKey::from_der(chain, key, &provider()).map_err(unusable)?;
+        self.keys.push(Arc::new(certified));
+        Ok(())
+    }
+
+    /// The first one that is for the name a client asks for and that the client can verify; the
+    /// first one of all for a client that asks for none, or for one nobody has (RFC 6066 §3 leaves
+    /// that to the server).
+    fn choose(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
+        let named = |key: &&Arc<CertifiedKey>| name.as_ref().is_some_and(|name| is_for(key, name));
+        let usable =
+            |key: &&Arc<CertifiedKey>| key.key.choose_scheme(hello.signature_schemes()).is_some();
+        let mut named_ones = self.keys.iter().filter(named);
+        let found = named_ones.find(usable).or_else(|| self.keys.iter().find(usable));
+        found.or(self.keys.first()).cloned()
+    }
+}
+
+fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
+    let own = key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
+    own.is_some_and(|own| verify_server_name(&own, name).is_ok())
+}
+
+/// The set in use.
+#[derive(Debug)]
+struct InUse(RwLock<Arc<ClientCertificates>>);
+
+impl ResolvesServerCert for InUse {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let certificates = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        certificates.choose(&hello)
+    }
+}
+
+/// How TLS is spoken with clients. Clones share the certificates.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    certificates: Arc<InUse>,
+    config: Arc<ServerConfig>,
+}
+
+impl ClientTls {
+    /// TLS 1.2 and 1.3 with these certificates. Sessions are resumed by tickets whose keys change
+    /// by themselves.
+    pub fn new(certificates: ClientCertificates) -> Self {
+        let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
+        let resolver = Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>;
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("the provider speaks TLS 1.2 and 1.3")
+            .with_no_client_auth()
+            .with_cert_resolver(resolver);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        if let Ok(ticketer) = Ticketer::new() {
+            config.ticketer = ticketer;
+        }
+        Self { certificates, config: Arc::new(config) }
+    }
+
+    /// Uses these from the next handshake on; connections that are open go on.
+    pub fn replace(&self, certificates: ClientCertificates) {
+        *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) =
+            Arc::new(certificates);
+    }
+
+    /// The handshake.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<Transport> {
+        TlsAcceptor::from(Arc::clone(&self.config)).accept(stream).await.map(Transport::tls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertifiedKey as Made, generate_simple_self_signed};
+
+    fn made(name: &str) -> (String, String) {
+        let Made { cert, signing_key } =
+            generate_simple_self_signed([name.to_owned()]).expect("made");
+        (cert.pem(), signing_key.serialize_pem())
+    }
+
+    #[test]
+    fn a_certificate_goes_with_its_own_key_only() {
+        let ((one, one_key), (_, two_key)) = (made("one.test"), made("two.test"));
+        let check = |chain: &str, key: &str, expected: fn(&CertificateError) -> bool| {
+            let error = ClientCertificates::default().add(chain.as_bytes(), key.as_bytes());
+            let error = error.expect_err("unusable");
+            assert!(expected(&error), "{error}");
+        };
+        check(&one, &two_key, |error| matches!(error, CertificateError::Unusable(_)));
+        check(&one_key, &one_key, |error| matches!(error, CertificateError::NoCertificate(_)));
+        check(&one, &one, |error| matches!(error, CertificateError::NoKey(_)));
+        assert_eq!(ClientCertificates::default().add(one.as_bytes(), one_key.as_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn names_and_wildcards_are_known() {
+        let (chain, key) = made("*.one.test");
+        let mut certificates = ClientCertificates::default();
+        certificates.add(chain.as_bytes(), key.as_bytes()).expect("usable");
+        for (name, expected) in [("a.one.test", true), ("one.test", false), ("a.b.one.test", false)]
+        {
+            let name = ServerName::try_from(name).expect("a name");
+            assert_eq!(is_for(&certificates.keys[0], &name), expected, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What came of a request, for the counters and the access log.
+
+use crate::core::counters::Counter;
+use crate::request::access::{AccessRecord, CutReason};
+use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
+use crate::request::cache_status::CacheStatus;
+use crate::request::mode::Mode;
+use crate::request::reason::ErrorReason;
+use crate::server::ended::Ended;
+use crate::upstream::Scheme;
+use crate::worker::Worker;
+use foxy_base::{Instant, clock};
+use foxy_http::{RequestHead, TargetForm};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// What was read of a request.
+pub(crate) enum ReadRequest {
+    /// Its head, and what it came over.
+    Head(RequestHead, Scheme),
+    /// No head that is accepted, but its first words.
+    Words { method: Vec<u8>, url: Vec<u8> },
+}
+
+impl ReadRequest {
+    /// Nothing.
+    pub(crate) const NOTHING: Self = Self::Words { method: Vec::new(), url: Vec::new() };
+
+    /// The first two words of a request line, within bounds.
+    pub(crate) fn words(read: &[u8]) -> Self {
+        const LONGEST_METHOD: usize = 32;
+        const LONGEST_URL: usize = 2048;
+        let line = read.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+        let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        let mut word = |longest: usize| {
+            let word = words.next().unwrap_or_default();
+            word[..word.len().min(longest)].to_vec()
+        };
+        Self::Words { method: word(LONGEST_METHOD), url: word(LONGEST_URL) }
+    }
+}
+
+/// What the log says of a request.
+#[derive(Default)]
+struct Line<'a> {
+    method: &'a [u8],
+    url: &'a [u8],
+    site: Option<(&'a str, &'a [u8])>,
+    version: &'a str,
+    referer: Option<&'a [u8]>,
+    user_agent: Option<&'a [u8]>,
+}
+
+impl<'a> Line<'a> {
+    fn of(read: &'a ReadRequest, mode: &Mode) -> Self {
+        let (head, over) = match read {
+            ReadRequest::Head(head, over) => (head, over),
+            ReadRequest::Words { method, url } => return Self { method, url, ..Self::default() },
+        };
+        let is_whole = !matches!(head.target.form(), TargetForm::Origin(_) | TargetForm::Asterisk);
+        let host = head.authority().filter(|_| !is_whole && *mode != Mode::Forward);
+        Self {
+            method: head.method.as_str().as_bytes(),
+            url: head.target.raw(),
+            site: host.map(|host| (over.as_str(), host)),
+            version: head.version.as_str(),
+            referer: head.headers.get("referer"),
+            user_agent: head.headers.get("user-agent"),
+        }
+    }
+}
+
+/// A request under way. It is counted and logged when it is over, and also when the proxy stops
+/// before.
+pub(crate) struct RequestLog<'a> {
+    worker: &'a Worker,
+    client: SocketAddr,
+    started: Instant,
+    /// What was read of it; whoever answers it may change the head.
+    pub(crate) read: ReadRequest,
+    progress: Rc<Progress>,
+    is_over: bool,
+}
+
+impl<'a> RequestLog<'a> {
+    pub(crate) fn begin(
+        worker: &'a Worker,
+        client: SocketAddr,
+        started: Instant,
+        read: ReadRequest,
+        progress: &Rc<Progress>,
+    ) -> Self {
+        progress.restart();
+        Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
+    }
+
+    /// Counts and logs it, and how many bytes went to its client. `left` says whether the client
+    /// was gone by then.
+    pub(crate) fn end(mut self, ended: &Ended, bytes: u64, left: bool) {
+        self.is_over = true;
+        self.worker.counters.add(Counter::BytesToClients, bytes);
+        match ended {
+            Ended::Answered(Answered { response: sent, .. })
+            | Ended::Tunnelled(sent)
+            | Ended::Intercepted(_, sent) => {
+                let waited_in_vain =
+                    matches!(sent.outcome, CacheStatus::Error(ErrorReason::Upstream(_)));
+                if left && waited_in_vain {
+                    self.worker.counters.add(Counter::ClientsLeft, 1);
+                    return self.log_cut(CutReason::ClientLeft, bytes);
+                }
+                self.log(sent, bytes, None);
+            }
+            Ended::Aborted(Aborted::Client) => {
+                self.worker.counters.add(Counter::ClientsLeft, 1);
+                self.log_cut(CutReason::ClientLeft, bytes);
+            }
+            Ended::Aborted(Aborted::Source) => self.log_cut(CutReason::BrokeOff, bytes),
+        }
+    }
+
+    fn log_cut(&self, cut: CutReason, bytes: u64) {
+        let unknown = (0, CacheStatus::Local { detail: cut.name() });
+        let (status, outcome) = self.progress.opened().unwrap_or(unknown);
+        let body_bytes = self.progress.body();
+        self.log(
+            &SentResponse { outcome, status, body_bytes, media_type: Default::default() },
+            bytes,
+            Some(cut),
+        );
+    }
+
+    fn log(&self, sent: &SentResponse, bytes: u64, cut: Option<CutReason>) {
+        let Some(sink) = self.worker.shared.sink.as_ref().filter(|sink| sink.wants(sent.outcome))
+        else {
+            return;
+        };
+        let line = Line::of(&self.read, &self.worker.settings().mode);
+        let Line { method, url, site, version, referer, user_agent } = line;
+        sink.record(&AccessRecord {
+            end: clock::wall(),
+            elapsed: clock::monotonic().since(self.started),
+            client: self.client,
+            outcome: sent.outcome,
+            cut,
+            status: sent.status,
+            bytes,
+            body_bytes: sent.body_bytes,
+            method,
+            site,
+            url,
+            version,
+            content_type: sent.media_type.as_bytes(),
+            referer,
+            user_agent,
+        });
+    }
+}
+
+impl Drop for RequestLog<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let bytes = self.progress.sent();
+            self.worker.counters.add(Counter::BytesToClients, bytes);
+            self.log_cut(CutReason::Stopped, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_refused_request_its_first_words_are_told_within_bounds() {
+        let long = [b"GET ".as_slice(), &[b'u'; 5000], b" HTTP/1.1"].concat();
+        let cases: [(&[u8], &[u8], &[u8]); 6] = [
+            (b"GET http://a.test/ HTTP/1.1\r\nbad line\r\n", b"GET", b"http://a.test/"),
+            (b"G@T /x", b"G@T", b"/x"),
+            (b"GET /a b HTTP/1.1\n", b"GET", b"/a"),
+            (b"GE", b"GE", b""),
+            (b"", b"", b""),
+            (&long, b"GET", &[b'u'; 2048]),
+        ];
+        for (read, method, url) in cases {
+            let words = ReadRequest::words(read);
+            let line = Line::of(&words, &Mode::Forward);
+            assert_eq!((line.method, line.url), (method, url), "{}", read.escape_ascii());
+        }
+    }
+}

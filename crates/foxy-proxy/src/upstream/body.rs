@@ -1,0 +1,251 @@
+//! The body of a request on its way to an origin: pieces from the client's side, bounded in number,
+//! framed for the wire of HTTP/1.1. It reads no client and writes no socket.
+
+use crate::upstream::error::UpstreamError;
+use bytes::{Buf, Bytes, BytesMut};
+use foxy_http::{BodyLength, Headers, encode};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use tokio::sync::mpsc;
+
+/// Pieces that may wait between a client and an origin.
+const PIECES: usize = 2;
+
+/// The most slices given to one write.
+const SLICES: usize = 8;
+
+/// A part of a request body, in the order Data*, End.
+#[derive(Debug)]
+pub enum BodyPiece {
+    /// Bytes of the body.
+    Data(Bytes),
+    /// The body is complete; its trailers, perhaps none.
+    End(Headers),
+}
+
+/// Where the client's side puts the pieces of a request body. It waits while the origin takes none,
+/// and fails once the origin wants no more. To drop it before [`BodyPiece::End`] is to say that the
+/// client left; but a body of known length is complete with its last byte, and needs no end.
+pub type BodySender = mpsc::Sender<BodyPiece>;
+
+/// The body of a request to an origin.
+#[derive(Debug)]
+pub struct RequestBody {
+    length: BodyLength,
+    left: BodyLeft,
+    pieces: Option<mpsc::Receiver<BodyPiece>>,
+}
+
+/// A piece that fits the body.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// Bytes; whether they are the last ones of a body of known length.
+    Data { data: Bytes, last: bool },
+    /// The end of a body of unknown length, with its trailers.
+    End(Headers),
+    /// The end of a body that was complete before.
+    Nothing,
+}
+
+/// What is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyLeft {
+    Bytes(u64),
+    Chunks,
+}
+
+impl RequestBody {
+    /// No body, and no header about one.
+    pub fn none() -> Self {
+        Self { length: BodyLength::None, left: BodyLeft::Bytes(0), pieces: None }
+    }
+
+    /// A body of this length whose pieces come through the sender. One of [`BodyLength::None`] or
+    /// no bytes is complete at once and takes no pieces.
+    pub fn channel(length: BodyLength) -> (BodySender, Self) {
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let left = match length {
+            BodyLength::Chunked => BodyLeft::Chunks,
+            BodyLength::Length(bytes) => BodyLeft::Bytes(bytes),
+            BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel => BodyLeft::Bytes(0),
+        };
+        let pieces = (left != BodyLeft::Bytes(0)).then_some(receiver);
+        (sender, Self { length, left, pieces })
+    }
+
+    /// How the body is delimited.
+    pub fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    /// Whether nothing more is to come. One that is so from the start can be sent a second time.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.pieces.is_none() || self.left == BodyLeft::Bytes(0)
+    }
+
+    /// Takes no more pieces; the sender learns it.
+    pub(crate) fn refuse(&mut self) {
+        self.pieces = None;
+    }
+
+    /// The next piece; waits for ever when the body is complete. Nothing is lost if the future is
+    /// dropped.
+    pub(crate) async fn next(&mut self) -> Option<BodyPiece> {
+        match &mut self.pieces {
+            Some(pieces) => pieces.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Judges a piece; `None` is a client that left.
+    pub(crate) fn accept(&mut self, piece: Option<BodyPiece>) -> Result<Accepted, UpstreamError> {
+        match (piece, self.left) {
+            (Some(BodyPiece::Data(data)), BodyLeft::Chunks) => {
+                Ok(Accepted::Data { data, last: false })
+            }
+            (Some(BodyPiece::End(trailers)), BodyLeft::Chunks) => {
+                self.pieces = None;
+                Ok(Accepted::End(trailers))
+            }
+            (Some(BodyPiece::Data(data)), BodyLeft::Bytes(left)) if data.len() as u64 <= left => {
+                let left = left - data.len() as u64;
+                self.left = BodyLeft::Bytes(left);
+                Ok(Accepted::Data { data, last: left == 0 })
+            }
+            (Some(BodyPiece::End(_)), BodyLeft::Bytes(0)) => Ok(Accepted::Nothing),
+            _ => Err(UpstreamError::RequestBodyBroken),
+        }
+    }
+
+    /// Puts a piece on the wire's queue as HTTP/1.1 frames it; `None` is a client that left.
+    pub(crate) fn frame(
+        &mut self,
+        piece: Option<BodyPiece>,
+        out: &mut OutgoingBody,
+    ) -> Result<(), UpstreamError> {
+        match self.accept(piece)? {
+            Accepted::Data { data, .. } if self.left != BodyLeft::Chunks => out.push(data),
+            Accepted::Data { data, .. } if data.is_empty() => {}
+            Accepted::Data { data, .. } => {
+                out.push(Bytes::copy_from_slice(encode::ChunkHeader::new(data.len()).as_bytes()));
+                out.push(data);
+                out.push(Bytes::from_static(encode::CRLF));
+            }
+            Accepted::End(trailers) => {
+                let mut end = BytesMut::new();
+                encode::last_chunk(&trailers, &mut end);
+                out.push(end.freeze());
+            }
+            Accepted::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+/// Bytes on their way to the wire.
+#[derive(Debug, Default)]
+pub(crate) struct OutgoingBody {
+    queue: VecDeque<Bytes>,
+}
+
+impl OutgoingBody {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.queue.push_back(bytes);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+    }
+
+    /// The front of the queue for one vectored write, and how many slices it has.
+    pub(crate) fn slices(&self) -> ([IoSlice<'_>; SLICES], usize) {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let mut count = 0;
+        for (slice, bytes) in slices.iter_mut().zip(&self.queue) {
+            *slice = IoSlice::new(bytes);
+            count += 1;
+        }
+        (slices, count)
+    }
+
+    /// Takes out what was written.
+    pub(crate) fn written(&mut self, mut count: usize) {
+        while let Some(front) = self.queue.front_mut() {
+            if count < front.len() {
+                front.advance(count);
+                return;
+            }
+            count -= front.len();
+            self.queue.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(length: BodyLength, pieces: Vec<Option<BodyPiece>>) -> Result<Vec<u8>, UpstreamError> {
+        let (_sender, mut body) = RequestBody::channel(length);
+        let mut out = OutgoingBody::default();
+        for piece in pieces {
+            body.frame(piece, &mut out)?;
+        }
+        Ok(out.queue.into_iter().flatten().collect())
+    }
+
+    fn data(bytes: &'static [u8]) -> Option<BodyPiece> {
+        Some(BodyPiece::Data(Bytes::from_static(bytes)))
+    }
+
+    fn end() -> Option<BodyPiece> {
+        Some(BodyPiece::End(Headers::new()))
+    }
+
+    #[test]
+    fn pieces_are_framed_as_the_head_said() {
+        let chunked = wire(BodyLength::Chunked, vec![data(b"hello"), data(b""), data(b"!"), end()]);
+        assert_eq!(chunked.expect("chunked"), b"5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
+        let counted = wire(BodyLength::Length(6), vec![data(b"hello"), data(b"!"), end()]);
+        assert_eq!(counted.expect("counted"), b"hello!");
+    }
+
+    #[test]
+    fn trailers_follow_the_last_chunk() {
+        let mut trailers = Headers::new();
+        trailers.append("X-Sum", "1");
+        let body = wire(BodyLength::Chunked, vec![Some(BodyPiece::End(trailers))]);
+        assert_eq!(body.expect("trailers"), b"0\r\nX-Sum: 1\r\n\r\n");
+    }
+
+    #[test]
+    fn a_body_that_breaks_its_length_is_not_sent_as_whole() {
+        let cases = [
+            (BodyLength::Length(6), vec![data(b"hello"), end()]),
+            (BodyLength::Length(4), vec![data(b"hello")]),
+            (BodyLength::Length(6), vec![data(b"hello"), None]),
+            (BodyLength::Chunked, vec![data(b"hello"), None]),
+        ];
+        for (length, pieces) in cases {
+            assert_eq!(wire(length, pieces), Err(UpstreamError::RequestBodyBroken), "{length:?}");
+        }
+    }
+
+    #[test]
+    fn partial_writes_leave_the_rest() {
+        let mut out = OutgoingBody::default();
+        out.push(Bytes::from_static(b"abc"));
+        out.push(Bytes::from_static(b"def"));
+        out.written(4);
+        let (slices, count) = out.slices();
+        assert_eq!((count, &slices[0][..]), (1, &b"ef"[..]));
+        out.written(2);
+        assert!(out.is_empty());
+    }
+}
