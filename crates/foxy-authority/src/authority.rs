@@ -1,5 +1,5 @@
-//! A certificate authority of our own: made, read from PEM and judged, and what it signs. It reads
-//! and writes no file.
+//! A certificate authority: made, read from PEM, checked, and used to sign. It reads and writes no
+//! file.
 
 use super::constraints::Constraints;
 use super::hosts::{HostName, HostPattern};
@@ -18,65 +18,65 @@ use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 
-/// How long before its making a certificate is valid: the client's clock may be behind.
+/// Backdates certificates, because a client's clock may be behind.
 const BACKDATED: Duration = Duration::from_secs(3600);
 
-/// How long a certificate for a host is valid.
+/// Validity of a host's certificate.
 pub(super) const LEAF_VALIDITY: Duration = Duration::from_secs(7 * 86_400);
 
-/// The longest common name (RFC 5280, ub-common-name).
+/// Longest common name (RFC 5280, ub-common-name).
 const COMMON_NAME: usize = 64;
 
-/// What a new authority is to be.
+/// Parameters of a new authority.
 #[derive(Clone, Debug)]
 pub struct NewAuthority<'a> {
-    /// Its common name; what is over 64 bytes is left off.
+    /// Common name, cut to 64 bytes.
     pub name: &'a str,
-    /// The hosts it may vouch for.
+    /// Hosts that the authority may vouch for.
     pub hosts: &'a [HostPattern],
-    /// From when; an hour before that is included.
+    /// Start of validity, less an hour.
     pub now: WallTime,
-    /// How long.
+    /// Length of validity.
     pub validity: Duration,
 }
 
-/// A new authority as files hold it.
+/// A new authority as its files hold it.
 pub struct MadeAuthority {
-    /// The certificate in PEM.
+    /// Certificate in PEM.
     pub certificate: String,
-    /// The private key in PEM (PKCS #8). A secret.
+    /// Private key in PEM (PKCS #8). A secret.
     pub key: String,
 }
 
-/// A certificate for a server as files hold it.
+/// A server's certificate as its files hold it.
 #[derive(Clone)]
 pub struct MadeCertificate {
-    /// The certificate in PEM.
+    /// Certificate in PEM.
     pub certificate: String,
-    /// Its private key in PEM (PKCS #8). A secret.
+    /// Private key in PEM (PKCS #8). A secret.
     pub key: String,
 }
 
 /// Why an authority cannot be made or used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorityError {
-    /// The certificate is no PEM, or cannot be read.
+    /// The certificate is not PEM, or cannot be read.
     NoCertificate,
-    /// The key is no PEM, or of a kind that cannot sign.
+    /// The key is not PEM, or cannot sign.
     NoKey,
-    /// The key is not the certificate's.
+    /// The key does not belong to the certificate.
     WrongKey,
-    /// The certificate is not an authority's (basicConstraints, keyUsage).
+    /// The certificate does not belong to an authority (basicConstraints, keyUsage).
     NoAuthority,
-    /// Its name constraints cannot be read.
+    /// The name constraints cannot be read.
     Constraints,
-    /// It is valid only later.
+    /// The validity begins later.
     NotYetValid,
-    /// It is no longer valid.
+    /// The validity is over.
     Expired,
-    /// It may not vouch for the host, or is no longer valid.
+    /// The authority may not vouch for the host, or its validity is over.
     NotPermitted,
-    /// It cannot sign; what the library says.
+    /// The authority cannot sign. The text comes from the library.
     Signing(String),
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for AuthorityError {
 
 impl std::error::Error for AuthorityError {}
 
-/// Makes an authority: ECDSA on P-256, for servers alone, with no authority below it, and
+/// Makes an authority: ECDSA on P-256, for servers only, without intermediate authorities, and
 /// constrained to its hosts.
 ///
 /// # Errors
@@ -118,28 +118,25 @@ pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
     Ok(MadeAuthority { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// A certificate of an authority, as far as it can be told without its key.
+/// An authority's certificate, without its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorityFacts {
-    /// The certificate.
+    /// DER of the certificate.
     pub certificate: CertificateDer<'static>,
-    /// Its subject.
+    /// Subject.
     pub subject: String,
-    /// What it may vouch for.
+    /// Name constraints.
     pub constraints: Constraints,
-    /// From when it is valid.
+    /// Start of validity.
     pub not_before: WallTime,
-    /// Until when.
+    /// End of validity.
     pub not_after: WallTime,
     /// SHA-256 of the certificate.
     pub fingerprint: [u8; 32],
 }
 
 impl AuthorityFacts {
-    /// Reads a certificate in PEM.
-    ///
-    /// # Errors
-    /// [`AuthorityError`], when it is not a certificate of an authority. Its time is not looked at.
+    /// Reads an authority's certificate in PEM. Does not check its validity.
     pub fn read(pem: &[u8]) -> Result<Self, AuthorityError> {
         let certificate =
             CertificateDer::from_pem_slice(pem).map_err(|_| AuthorityError::NoCertificate)?;
@@ -191,10 +188,7 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Reads certificate and key, both in PEM, to be used `now`.
-    ///
-    /// # Errors
-    /// [`AuthorityError`]: the first thing that makes it unusable.
+    /// Reads certificate and key in PEM, to be used `now`.
     pub fn read(certificate: &[u8], key: &str, now: WallTime) -> Result<Self, AuthorityError> {
         let facts = AuthorityFacts::read(certificate)?;
         let key = KeyPair::from_pem(key).map_err(|_| AuthorityError::NoKey)?;
@@ -213,17 +207,16 @@ impl Authority {
         Ok(Self { facts, issuer })
     }
 
-    /// What its certificate says.
+    /// Facts of its certificate.
     pub const fn facts(&self) -> &AuthorityFacts {
         &self.facts
     }
 
-    /// Whether it can vouch for this host `now`.
     pub(super) fn vouches_for(&self, host: HostName<'_>, now: WallTime) -> bool {
         now < self.facts.not_after && self.facts.constraints.permit(host)
     }
 
-    /// A certificate for a server of that host with that key, and until when it is valid.
+    /// Signs a certificate for `host` with `key`. Also returns the end of its validity.
     pub(super) fn sign(
         &self,
         host: HostName<'_>,
@@ -239,7 +232,7 @@ impl Authority {
             HostName::Address(address) => (SanType::IpAddress(address), address.to_string()),
         };
         parameters.subject_alt_names.push(name);
-        // OpenSSL holds a common name that could be a host's against the constraints on names.
+        // OpenSSL applies name constraints to a common name that could be a host.
         let is_name = matches!(host, HostName::Name(_));
         let common =
             if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
@@ -251,12 +244,12 @@ impl Authority {
     }
 }
 
-/// What all certificates have: a number nobody can foretell, servers as their use, and their time.
+/// Parameters of all certificates: a random serial number, server use, and validity until `end`.
 fn parameters(now: WallTime, end: u64) -> Result<CertificateParams, AuthorityError> {
     let mut serial = [0; 16];
     let random = provider().secure_random.fill(&mut serial);
     random.map_err(|_| AuthorityError::Signing("no randomness".into()))?;
-    // A positive number without a zero in front (RFC 5280 §4.1.2.2).
+    // A positive number without a leading zero (RFC 5280 §4.1.2.2).
     serial[0] = serial[0] & 0x7f | 0x40;
     let moment = |seconds: u64| {
         let timestamp = i64::try_from(seconds).unwrap_or(i64::MAX);

@@ -1,5 +1,5 @@
-//! The certificates of an authority, for every host that it may vouch for: what interception shows
-//! its clients, and the lab those that trust the same authority.
+//! The certificates of an authority for hosts, made on first use and kept in a bounded table. All
+//! share one key that lives as long as the process. Interception and the lab use them.
 
 use super::authority::{Authority, AuthorityError, MadeCertificate};
 use super::hosts::HostName;
@@ -8,7 +8,7 @@ use foxy_base::WallTime;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// An authority with a key for its certificates.
+/// An authority with its certificates for hosts.
 #[derive(Debug)]
 pub struct Certificates {
     authority: Authority,
@@ -16,7 +16,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Of this authority; none is made yet.
+    /// Makes the key; certificates follow on first use.
     ///
     /// # Errors
     /// [`AuthorityError::Signing`], when the system gives no randomness for a key.
@@ -29,18 +29,18 @@ impl Certificates {
         self.authority.vouches_for(host, now)
     }
 
-    /// How TLS is spoken with a client that means this host, HTTP/2 or HTTP/1.1 within.
+    /// TLS settings for clients of `host`, with HTTP/2 or HTTP/1.1 inside.
     ///
     /// # Errors
-    /// [`AuthorityError`]: the authority may not vouch for it, or cannot.
+    /// [`AuthorityError`]: the authority may not vouch for the host, or cannot sign.
     pub fn server(&self, host: &str, now: WallTime) -> Result<Arc<ServerConfig>, AuthorityError> {
         self.leaves.config(&self.authority, (self.permitted(host, now)?, host), now)
     }
 
-    /// The same for a server that is another program, as the files that it reads.
+    /// Certificate files for another program that serves `host`.
     ///
     /// # Errors
-    /// [`AuthorityError`]: the authority may not vouch for it, or cannot.
+    /// [`AuthorityError`]: the authority may not vouch for the host, or cannot sign.
     pub fn files(&self, host: &str, now: WallTime) -> Result<MadeCertificate, AuthorityError> {
         self.leaves.files(&self.authority, self.permitted(host, now)?, now)
     }

@@ -1,5 +1,5 @@
-//! Blocks of addresses as people write them (`10.0.0.0/8`, `::1`). It only reads and compares; what
-//! a block allows is for `destination` to say.
+//! Blocks of addresses (`10.0.0.0/8`, `::1`): reading, writing and comparing. `destination` gives
+//! them a meaning.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,20 +15,20 @@ pub struct Cidr {
 /// Why a text is not a block of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CidrError {
-    /// The part before the slash is no IP address.
+    /// No IP address stands before the slash.
     NoAddress(String),
-    /// The part after the slash is no number of bits the family has.
+    /// No valid number of bits stands after the slash.
     BadPrefix {
         /// The text.
         text: String,
-        /// The most bits a prefix of this family can have.
+        /// Longest prefix of the family, in bits.
         longest: u8,
     },
     /// Bits after the prefix are set, so the writer may have meant another block.
     HostBits {
         /// The text.
         text: String,
-        /// The block these bits belong to.
+        /// The block without these bits.
         meant: Cidr,
     },
 }
@@ -59,24 +59,23 @@ impl fmt::Display for CidrError {
 impl std::error::Error for CidrError {}
 
 impl Cidr {
-    /// The block `address` lies in that has `prefix` leading bits, or all bits if the family has
-    /// fewer.
+    /// The block of `prefix` bits that holds `address`. A longer prefix than the address is cut.
     pub fn new(address: IpAddr, prefix: u8) -> Self {
         let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
         Self { network: masked(address, prefix), prefix }
     }
 
-    /// Its first address.
+    /// First address.
     pub const fn network(&self) -> IpAddr {
         self.network
     }
 
-    /// How many leading bits its addresses share.
+    /// Leading bits that the addresses share.
     pub const fn prefix(&self) -> u8 {
         self.prefix
     }
 
-    /// Whether `address` lies in the block. Families are never mixed.
+    /// Whether `address` lies in the block. IPv4 and IPv6 never match each other.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.network, address) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
@@ -123,7 +122,7 @@ fn plain_number(digits: &str) -> Option<u8> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// The address with only its first `prefix` bits kept.
+/// Keeps the first `prefix` bits.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {

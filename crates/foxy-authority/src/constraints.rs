@@ -1,6 +1,5 @@
-//! The names a certificate authority may vouch for (RFC 5280 §4.2.1.10): as they stand in its
-//! certificate, as `rcgen` writes them, and what follows for a host. Only DNS names and addresses
-//! matter here.
+//! Name constraints of a certificate authority (RFC 5280 §4.2.1.10): read from its certificate,
+//! written for `rcgen`, and applied to hosts. Only DNS names and addresses matter here.
 
 use super::hosts::{HostName, HostPattern};
 use crate::cidr::Cidr;
@@ -8,19 +7,18 @@ use rcgen::CidrSubnet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use x509_parser::extensions::{GeneralName, GeneralSubtree, NameConstraints};
 
-/// What an authority may vouch for.
+/// Names that an authority may vouch for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
     permitted: Vec<HostPattern>,
     excluded: Vec<HostPattern>,
 }
 
-/// A block that holds every address of a family.
 const EVERY_ADDRESS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 impl Constraints {
-    /// These hosts and nothing else: kinds of names that none of them is are excluded as a whole.
+    /// Permits these hosts and nothing else. Excludes kinds of names that no host has.
     pub fn only(hosts: &[HostPattern]) -> Self {
         let mut excluded = Vec::new();
         if !hosts.iter().any(is_name) {
@@ -35,7 +33,7 @@ impl Constraints {
         Self { permitted: hosts.to_vec(), excluded }
     }
 
-    /// Reads them from a certificate; `None` if a part that matters cannot be read.
+    /// Reads constraints from a certificate. `None` if a relevant part cannot be read.
     pub(super) fn read(found: &NameConstraints<'_>) -> Option<Self> {
         let subtrees = |subtrees: &Option<Vec<GeneralSubtree<'_>>>| {
             subtrees.iter().flatten().filter_map(subtree).collect::<Option<Vec<_>>>()
@@ -46,7 +44,6 @@ impl Constraints {
         })
     }
 
-    /// As a certificate takes them.
     pub(super) fn to_write(&self) -> rcgen::NameConstraints {
         let all = |patterns: &[HostPattern]| patterns.iter().map(written).collect();
         rcgen::NameConstraints {
@@ -55,12 +52,12 @@ impl Constraints {
         }
     }
 
-    /// The hosts that are permitted; none if nothing is constrained.
+    /// The permitted hosts; empty if nothing is constrained.
     pub fn permitted(&self) -> &[HostPattern] {
         &self.permitted
     }
 
-    /// Whether it may vouch for this host.
+    /// Whether the authority may vouch for this host.
     pub fn permit(&self, host: HostName<'_>) -> bool {
         let same_kind =
             |pattern: &&HostPattern| is_name(pattern) == matches!(host, HostName::Name(_));
@@ -69,7 +66,7 @@ impl Constraints {
             && !self.excluded.iter().any(|pattern| pattern.matches(host))
     }
 
-    /// Whether it may vouch for every host that `pattern` means.
+    /// Whether the authority may vouch for every host that `pattern` matches.
     pub fn permit_all(&self, pattern: &HostPattern) -> bool {
         let same_kind = |other: &&HostPattern| is_name(other) == is_name(pattern);
         let mut permitted = self.permitted.iter().filter(same_kind).peekable();
@@ -83,8 +80,7 @@ fn is_name(pattern: &HostPattern) -> bool {
     !matches!(pattern, HostPattern::Addresses(_))
 }
 
-/// One subtree: nothing for a kind of name that does not matter, `Some(None)` for one that cannot
-/// be read.
+/// Reads one subtree. `None` is an irrelevant kind of name, `Some(None)` an unreadable name.
 #[expect(clippy::option_option, reason = "not for us, and not readable, are two things")]
 fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     match &subtree.base {
@@ -96,7 +92,7 @@ fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     }
 }
 
-/// An address and its mask, which must be a prefix.
+/// Reads an address and its mask, which must be a prefix.
 fn block(bytes: &[u8]) -> Option<Cidr> {
     let (address, mask) = bytes.split_at(bytes.len() / 2);
     let (address, bits, ones): (IpAddr, u128, u32) = match bytes.len() {

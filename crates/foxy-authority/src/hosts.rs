@@ -1,27 +1,25 @@
-//! Names of hosts as lists of them are written, and which hosts such a list means. It resolves
-//! nothing.
+//! Lists of hosts: their entries as written, and the hosts that they match. It resolves nothing.
 
 use crate::cidr::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-/// The longest name (RFC 1035 §2.3.4), and the longest label of one.
+/// Longest name (RFC 1035 §2.3.4) and longest label in bytes.
 const NAME: usize = 253;
 const LABEL: usize = 63;
 
-/// A host of an authority.
+/// The host of an authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostName<'a> {
-    /// A DNS name without the dot at its end.
+    /// A DNS name without its final dot.
     Name(&'a str),
     /// An address.
     Address(IpAddr),
 }
 
 impl<'a> HostName<'a> {
-    /// Reads the host of an authority, IPv6 with its brackets; `None` for what is neither name nor
-    /// address.
+    /// Reads the host of an authority, IPv6 in brackets. `None` for neither name nor address.
     pub fn parse(host: &'a str) -> Option<Self> {
         if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             return inner.parse::<Ipv6Addr>().ok().map(|address| Self::Address(address.into()));
@@ -34,8 +32,8 @@ impl<'a> HostName<'a> {
     }
 }
 
-/// Whether certificates can be for it: labels of letters, digits, `-` and `_`, and no number at the
-/// end.
+/// Whether a certificate can be for the name: labels of letters, digits, `-` and `_`, and no number
+/// at the end.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let bytes = label.bytes();
@@ -48,19 +46,19 @@ fn is_name(name: &str) -> bool {
         && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// One entry of a list of hosts. Names are in lower case.
+/// An entry of a list of hosts. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
-    /// `example.org`: this name and all below it, as a name constraint means it (RFC 5280
+    /// `example.org`: this name and all names below it, as in a name constraint (RFC 5280
     /// §4.2.1.10).
     Within(Box<str>),
-    /// `*.example.org` or `.example.org`: the names below this one.
+    /// `*.example.org` or `.example.org`: the names below this name.
     Below(Box<str>),
     /// `192.0.2.1` or `192.0.2.0/24`: addresses.
     Addresses(Cidr),
 }
 
-/// Why a text is no entry of a list of hosts.
+/// Error for a text that is no entry of a list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPatternError(String);
 
@@ -109,7 +107,7 @@ impl fmt::Display for HostPattern {
 }
 
 impl HostPattern {
-    /// Whether it means this host.
+    /// Whether the entry matches this host.
     pub fn matches(&self, host: HostName<'_>) -> bool {
         match (self, host) {
             (Self::Within(base), HostName::Name(name)) => is_within(name, base),
@@ -121,7 +119,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether it means every host that `other` means.
+    /// Whether the entry matches every host that `other` matches.
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Within(base), Self::Within(name) | Self::Below(name))
@@ -135,7 +133,7 @@ impl HostPattern {
     }
 }
 
-/// Whether a name is this one or lies below it, in any case of letters.
+/// Whether a name is `base` or lies below it, ignoring case.
 fn is_within(name: &str, base: &str) -> bool {
     let (name, base) = (name.as_bytes(), base.as_bytes());
     let Some(start) = name.len().checked_sub(base.len()) else { return false };

@@ -16,16 +16,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Hosts whose certificates are kept; the one that expires first goes for another.
+/// Certificates that are kept. The certificate that expires first makes room for another.
 const KEPT: usize = 1024;
 
-/// A kept certificate is used while it is valid for longer than this.
+/// A kept certificate is used while its validity lasts longer than this.
 const LEFT: Duration = Duration::from_secs(86_400);
 
-/// What is spoken inside the TLS of an intercepted client (RFC 7301), the best first.
+/// ALPN protocols inside the TLS of an intercepted client (RFC 7301), the best first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The table.
 pub(super) struct Leaves {
     key: KeyPair,
     ticketer: Option<Arc<dyn ProducesTickets>>,
@@ -50,7 +49,6 @@ impl Leaves {
         Ok(Self { key, ticketer: Ticketer::new().ok(), kept: Mutex::default() })
     }
 
-    /// How TLS is spoken with a client that means to speak with `host`, which is `text`.
     pub(super) fn config(
         &self,
         authority: &Authority,
@@ -58,7 +56,7 @@ impl Leaves {
         now: WallTime,
     ) -> Result<Arc<ServerConfig>, AuthorityError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // An authority near its end gives nothing that lasts longer.
+        // Near its end an authority signs nothing that lasts longer.
         let enough = (now.seconds() + LEFT.as_secs()).min(authority.facts().not_after.seconds());
         if let Some(leaf) = kept.get(text).filter(|leaf| leaf.until.seconds() >= enough) {
             return Ok(Arc::clone(&leaf.config));
@@ -78,7 +76,6 @@ impl Leaves {
         Ok(config)
     }
 
-    /// A certificate for a server of `host` that is another program, with the key of them all.
     pub(super) fn files(
         &self,
         authority: &Authority,

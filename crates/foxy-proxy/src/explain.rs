@@ -1,6 +1,6 @@
-//! What the cache holds for a request and what would become of the request now, rule by rule. It
-//! asks no origin and changes nothing; the rules it tells of are those that `exchange`, `purge` and
-//! foxy-rules carry out.
+//! Explains a request: what the cache holds for it and what would become of it now, rule by rule.
+//! It asks no origin and changes nothing. The rules are those of `exchange`, `purge` and
+//! foxy-rules.
 
 mod step;
 
@@ -9,8 +9,8 @@ pub use step::{Outcome, Step};
 use crate::cache::memory::Cached;
 use crate::cache::purge::{Stamp, Verdict};
 use crate::cache::stored::{CacheKey, Entry, Stored};
-use crate::core::fields::View;
-use crate::core::hit_source::HitSource;
+use crate::core::View;
+use crate::core::outcome::HitSource;
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
 use crate::server::purger::Purger;
@@ -23,31 +23,31 @@ use foxy_rules::explain::{Response, explain_reuse};
 use std::fmt;
 use std::sync::Arc;
 
-/// A stored response, as it is shown.
+/// A stored response as the explanation shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Where it is.
+    /// Tier that holds the response.
     pub source: HitSource,
     /// Status line and fields.
     pub head: Bytes,
-    /// When it was received.
+    /// Time of receipt.
     pub received: WallTime,
-    /// Its age in seconds.
+    /// Age in seconds.
     pub age: u64,
-    /// Its freshness lifetime in seconds, as purges leave it.
+    /// Freshness lifetime in seconds, after purges.
     pub lifetime: u64,
-    /// Its body's length in bytes.
+    /// Body length in bytes.
     pub length: u64,
-    /// When its fetch began, among the purges.
+    /// Number of the last purge before the fetch began.
     pub begun: Stamp,
 }
 
-/// The whole explanation.
+/// A stored response, if there is one, and the rules applied to the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// What is stored for the request, if anything is, purged or not.
+    /// The stored response for the request, purged or not.
     pub stored: Option<Shown>,
-    /// What each rule says, in order; the last is what follows.
+    /// Verdicts of the rules in order. The last step is the outcome.
     pub steps: Vec<Step>,
 }
 
@@ -60,8 +60,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Purger {
-    /// Explains a GET of `url` with further header lines. A request that cannot be read is
-    /// explained as that.
+    /// Explains a GET of `url` with these extra header lines. A request that cannot be read gets an
+    /// explanation too.
     pub async fn explain(&self, url: &str, fields: &[(String, String)]) -> Explanation {
         match read(url, fields) {
             Ok(head) => {
@@ -73,7 +73,6 @@ impl Purger {
         }
     }
 
-    /// Explains a request that came `over` this.
     pub(crate) async fn explain_request(
         &self,
         head: &RequestHead,
@@ -152,7 +151,6 @@ impl Purger {
     }
 }
 
-/// What is under a key.
 enum FoundUnderKey {
     Response(Arc<Stored>),
     Varies(crate::cache::stored::VaryList),
@@ -184,7 +182,7 @@ fn outcome(next: Next) -> Outcome {
     }
 }
 
-/// The request that would be sent to this proxy, as its own decoder reads it.
+/// Reads the request with the decoder of the proxy.
 fn read(url: &str, fields: &[(String, String)]) -> Result<RequestHead, ErrorReason> {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or(authority);

@@ -1,7 +1,6 @@
-//! How the proxy behaves: limits and waits as values. The binary fills them in from its table of
-//! settings.
+//! Limits and waits of the proxy as values. The binary fills them in from its table of settings.
 
-use crate::core::client_tls::ClientTls;
+use crate::core::tls::ClientTls;
 use crate::core::token::Token;
 use crate::intercept::Interception;
 use crate::request::mode::Mode;
@@ -13,80 +12,77 @@ use std::time::Duration;
 /// Everything the proxy needs to know before it starts.
 #[derive(Clone, Debug)]
 pub struct ProxySettings {
-    /// Where clients connect. Port 0 takes a free one.
+    /// Addresses for plain connections. Port 0 takes a free port.
     pub listen: Vec<SocketAddr>,
-    /// Where clients connect over TLS.
+    /// Addresses for TLS connections.
     pub listen_tls: Vec<SocketAddr>,
-    /// How TLS is spoken there; without it nobody listens there.
+    /// Certificates for `listen_tls`. Without them nothing listens there.
     pub client_tls: Option<ClientTls>,
-    /// For whom TLS inside CONNECT is ended here. A forward proxy only.
+    /// Hosts whose TLS inside CONNECT ends at the proxy. Forward proxies only.
     pub interception: Option<Interception>,
-    /// For a client to go through the TLS handshake.
+    /// Time for a client's TLS handshake.
     pub client_handshake: Duration,
-    /// Whose connections begin with a PROXY protocol header that says who the client is.
+    /// Balancers whose connections begin with a PROXY protocol header.
     pub proxy_protocol_from: Vec<Cidr>,
-    /// Whose X-Forwarded-For, Forwarded and X-Forwarded-Proto a reverse proxy believes.
+    /// Peers whose X-Forwarded-For, Forwarded and X-Forwarded-Proto a reverse proxy believes.
     pub forwarded_from: Vec<Cidr>,
     /// Forward or reverse.
     pub mode: Mode,
-    /// Threads that serve clients; at least one.
+    /// Threads that serve clients, at least one.
     pub workers: usize,
-    /// Bytes of responses, and of parts of large ones, kept in memory.
+    /// Bytes of memory for responses and for parts of large responses.
     pub memory: u64,
-    /// Bodies larger than this many bytes are not kept in memory, but for parts of them.
+    /// Largest body in bytes that memory keeps whole.
     pub memory_object_limit: u64,
-    /// Bodies larger than this many bytes are not stored on disk (LRU-TH, R49).
+    /// Largest body in bytes that the store keeps (LRU-TH, R49).
     pub object_limit: u64,
-    /// Seconds for which an answer that says there is nothing is fresh when it says nothing of
-    /// that; 0 for none.
+    /// Freshness in seconds of negative answers that name none. 0 disables it.
     pub negative_lifetime: u64,
-    /// From where the cache may be purged without a token.
+    /// Clients that may purge without a token.
     pub purge_from: Vec<Cidr>,
-    /// What lets anybody purge it, if anything does.
+    /// Token that lets any client purge.
     pub purge_token: Option<Token>,
-    /// Where connections may go.
+    /// Policy on addresses and ports that the proxy may connect to.
     pub destinations: DestinationPolicy,
     /// Waits and limits of the upstream side.
     pub upstream: UpstreamSettings,
-    /// For a client to send a head, from its first byte.
+    /// Time for a client to send a head, from its first byte.
     pub client_head: Duration,
-    /// For a client's connection between requests.
+    /// Time that a client's connection may stay without a request.
     pub client_idle: Duration,
-    /// Between two reads of a request's body.
+    /// Time between two reads of a request's body.
     pub client_read: Duration,
-    /// For a client to take more of a response.
+    /// Time for a client to take more of a response.
     pub client_write: Duration,
-    /// For a tunnel through which nothing passes.
+    /// Time that a tunnel may stay silent.
     pub tunnel_idle: Duration,
-    /// For the store to answer a get; after that it is a miss. An answer that has begun waits ten
-    /// times as long.
+    /// Time for the store to answer a get, after which the get is a miss. A response that has begun
+    /// waits ten times as long.
     pub store_patience: Duration,
-    /// Client connections at a time over all workers. For one more, the one that waits longest for
-    /// a request ends; where none waits, the one more is answered 503 and closed.
+    /// Client connections over all workers. At the limit a new connection replaces the connection
+    /// that waits longest for a request. If none waits, the new connection gets a 503 and closes.
     pub connections: usize,
-    /// The same for the connections of one client.
+    /// Connections of one client, with the same rule.
     pub connections_per_client: usize,
-    /// Client connections that the process has descriptors for. Where these are fewer, one more is
-    /// not refused: clients wait in the listen queue.
+    /// Client connections that the process has descriptors for. If this limit comes first, new
+    /// clients wait in the listen queue instead of getting a 503.
     pub descriptors_for_connections: usize,
-    /// What of a request's head, trailers and chunks is accepted.
+    /// Limits on a request's head, trailers and chunks.
     pub limits: foxy_http::Limits,
-    /// Bytes of a request body that are read and dropped, when the answer did not need it, to keep
-    /// the connection.
+    /// Bytes of an unneeded request body that are read and dropped to keep the connection.
     pub drain_limit: u64,
-    /// This proxy's name in Via. Unique to the process, so that a loop is seen.
+    /// Name of the proxy in Via. It must be unique to the process, so that loops are seen.
     pub via_name: String,
-    /// How long a graceful stop waits for requests in progress.
+    /// Time that a graceful stop waits for requests in progress.
     pub stop_after: Duration,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Gives memory that a worker has freed back to the system, and says after what time to do so
-    /// again.
+    /// Returns freed memory of a worker to the system. The result is the time until the next call.
     pub give_back: Option<fn() -> Duration>,
 }
 
 impl ProxySettings {
-    /// What the operator decides of caching.
+    /// Caching policy of the operator.
     pub const fn policy(&self) -> Policy {
         Policy { role: self.mode.role(), negative_lifetime: self.negative_lifetime }
     }

@@ -1,5 +1,5 @@
 //! What every request of a worker can reach: the shared cache and flights, the worker's own
-//! upstream client and counters. No request's life is decided here.
+//! upstream client and counters. It decides nothing.
 
 use crate::cache::Cache;
 use crate::cache::epoch::Epoch;
@@ -7,9 +7,9 @@ use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::stored::{CacheKey, Stored};
+use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{Counter, Counters};
 use crate::core::places::Places;
-use crate::core::waiting::Waiting;
 use crate::flight::Flight;
 use crate::flight::flights::{Boarding, Flights};
 use crate::request::access::AccessSink;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::sync::watch;
 
-/// What all workers share.
+/// State that all workers share.
 pub(crate) struct Shared {
     pub(crate) settings: ProxySettings,
     pub(crate) cache: Cache,
@@ -34,19 +34,18 @@ pub(crate) struct Shared {
     pub(crate) purges: Purges,
     pub(crate) refusals: Refusals,
     pub(crate) parts: SharedParts,
-    /// Bodies that wait for clients.
-    pub(crate) waiting: Waiting,
-    /// Requests that are worked on, beyond one with a small head for each connection.
-    pub(crate) requests: Waiting,
+    /// Bytes of bodies that wait for clients.
+    pub(crate) waiting: ByteBudget,
+    /// Bytes of requests in progress, beyond one request with a small head for each connection.
+    pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
-    /// Set once the proxy is to stop: no request follows the one in progress.
     pub(crate) stopping: AtomicBool,
     pub(crate) places: Arc<Places>,
 }
 
 impl Shared {
-    /// Joins the flight of a URL, or begins one, for a request that came in `epoch`. A flight is
-    /// joined only if it `fits`, and began after all newer responses of that `variant`.
+    /// Joins the flight of a URL, or begins a flight for a request of `epoch`. A request joins a
+    /// flight that `fits` and that began after all newer responses of the `variant`.
     pub(crate) fn board(
         &self,
         key: &CacheKey,
@@ -61,15 +60,13 @@ impl Shared {
     }
 }
 
-/// One worker.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) upstream: UpstreamClient,
     pub(crate) counters: Arc<Counters>,
-    /// Becomes true when the proxy is to stop.
     pub(crate) stop: watch::Receiver<bool>,
     date: RefCell<(u64, String)>,
-    /// What is put into Via after a message of HTTP/1.0, HTTP/1.1 and HTTP/2.
+    /// Via members for messages of HTTP/1.0, HTTP/1.1 and HTTP/2.
     via: [String; 3],
 }
 
@@ -96,7 +93,7 @@ impl Worker {
         &self.shared.settings
     }
 
-    /// The time as an HTTP date; written anew once a second.
+    /// Formats the time as an HTTP date, once a second.
     pub(crate) fn http_date(&self, now: WallTime) -> String {
         let mut date = self.date.borrow_mut();
         if date.0 != now.seconds() {
@@ -105,13 +102,12 @@ impl Worker {
         date.1.clone()
     }
 
-    /// Whether a client of this forward proxy claims to be a proxy in front of the origin: the
-    /// answer is for its claims.
+    /// Whether the client of this forward proxy claims to be a proxy in front of the origin. The
+    /// answer then depends on its claims.
     pub(crate) fn claims_to_be_forwarded(&self, request: &RequestHead) -> bool {
         self.settings().mode == Mode::Forward && forwarding_fields::are_in(&request.headers)
     }
 
-    /// Counts a response that came with `version` from an origin.
     pub(crate) fn count_response(&self, version: Version) {
         if version == Version::Http2 {
             self.counters.add(Counter::OriginHttp2Responses, 1);
@@ -130,7 +126,7 @@ impl Worker {
     }
 }
 
-/// A time as an HTTP date (RFC 9110 §5.6.7).
+/// Formats a time as an HTTP date (RFC 9110 §5.6.7).
 pub(crate) fn http_date(time: WallTime) -> String {
     String::from_utf8_lossy(&date::preferred(time)).into_owned()
 }

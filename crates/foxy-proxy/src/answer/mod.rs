@@ -6,7 +6,7 @@ pub(crate) mod stored_body;
 pub(crate) mod stream;
 pub(crate) mod transaction;
 
-use crate::client::sender::Sender;
+use crate::client::Sender;
 use crate::core::counters::Counter;
 use crate::request::access::MediaType;
 use crate::request::answered::{Aborted, AnswerOptions, Answered, Framing, Opening, SentResponse};

@@ -1,6 +1,6 @@
 //! Sends responses as they come: from a flight, or from an exchange that no other request shares.
 
-use crate::client::sender::Sender;
+use crate::client::Sender;
 use crate::core::counters::Counter;
 use crate::fill::tee::Tee;
 use crate::flight::{FlightHead, Piece, Reader};

@@ -5,8 +5,8 @@ use crate::answer::stored_body::{SMALL_BODY, StoredBodySource};
 use crate::cache::epoch::Epoch;
 use crate::cache::stored::{CacheKey, Stored, StoredBody};
 use crate::cache::watch::Watch;
-use crate::client::sender::Sender;
-use crate::core::fields::View;
+use crate::client::Sender;
+use crate::core::View;
 use crate::request::access::MediaType;
 use crate::request::answered::{
     Aborted, Answered, Framing, Opening, SendFailure, SentResponse, UnsentRest,

@@ -2,7 +2,7 @@
 //! parts are. Its form as a record's head is in `stored_form`.
 
 use crate::cache::purge::{Cleared, Stamp};
-use crate::core::fields::View;
+use crate::core::View;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::clock;
 use foxy_http::{Headers, ResponseHead};

@@ -1,6 +1,6 @@
-//! Answers as HTTP/1.1 text, in as few writes as the client takes them.
+//! Answers as HTTP/1.1 text, in as few writes as the client takes.
 
-use crate::client::sides::WriteSide;
+use crate::core::transport::WriteSide;
 use crate::request::answered::{
     AnswerOptions, ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
 };
@@ -11,18 +11,15 @@ use std::fmt::Write;
 use std::io::{self, IoSlice};
 use std::time::Duration;
 
-/// Slices given to one write.
 const SLICES: usize = 8;
 
-/// The writing half of a client's connection.
 pub(crate) struct Http1Sender<'a> {
     half: WriteSide<'a>,
     limit: Duration,
-    /// What goes out before anything else.
+    /// Bytes that go out first, such as a head.
     pending: Bytes,
     framing: Framing,
     pub(crate) progress: &'a Progress,
-    /// Bytes written.
     pub(crate) sent: u64,
 }
 
@@ -31,7 +28,6 @@ impl<'a> Http1Sender<'a> {
         Self { half, limit, pending: Bytes::new(), framing: Framing::Empty, progress, sent: 0 }
     }
 
-    /// Begins an answer. The head leaves with what is sent next.
     pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
         let mut out = if let Some(wire) = opening.wire {
             let mut out = BytesMut::with_capacity(wire.len() + 160);
@@ -50,13 +46,11 @@ impl<'a> Http1Sender<'a> {
         after
     }
 
-    /// Sends all there is to the body, framed by its length; nothing for an answer that has none.
     pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
         let pending = std::mem::take(&mut self.pending);
         self.write(&mut [pending, body]).await
     }
 
-    /// Sends more of the body; never nothing.
     pub(crate) async fn body(&mut self, data: Bytes) -> Result<(), WriteEnd> {
         let pending = std::mem::take(&mut self.pending);
         if self.framing == Framing::Chunked {
@@ -66,7 +60,6 @@ impl<'a> Http1Sender<'a> {
         self.write(&mut [pending, data]).await
     }
 
-    /// Ends the body; trailers go where the framing has a place for them.
     pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
         let pending = std::mem::take(&mut self.pending);
         let mut end = BytesMut::new();
@@ -76,13 +69,11 @@ impl<'a> Http1Sender<'a> {
         self.write(&mut [pending, end.freeze()]).await
     }
 
-    /// Sends what waits for more to go with.
     pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
         let pending = std::mem::take(&mut self.pending);
         self.write(&mut [pending]).await
     }
 
-    /// Begins `length` bytes of the body, more than none, that come in parts.
     pub(crate) fn announce(&mut self, length: usize) {
         if self.framing == Framing::Chunked {
             let header = ChunkHeader::new(length);
@@ -90,9 +81,6 @@ impl<'a> Http1Sender<'a> {
         }
     }
 
-    /// Sends a part of what was announced, or of a body framed by its length, until the client
-    /// takes nothing for as long as `patience` says when that begins; what is left of it stays in
-    /// `part`.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -113,7 +101,6 @@ impl<'a> Http1Sender<'a> {
         Ok(taken)
     }
 
-    /// Ends what was announced.
     pub(crate) async fn announced_is_sent(&mut self) -> Result<(), WriteEnd> {
         if self.framing == Framing::Chunked {
             return self.write(&mut [Bytes::from_static(encode::CRLF)]).await;
@@ -121,23 +108,20 @@ impl<'a> Http1Sender<'a> {
         Ok(())
     }
 
-    /// Sends a head that no body follows: an interim one, or one that opens a tunnel.
     pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
         let mut out = BytesMut::new();
         encode::response_head(head, &mut out);
         self.write(&mut [out.freeze()]).await
     }
 
-    /// The body breaks off here, and the client must not take that for its end.
     pub(crate) fn break_off(&self) {
         if self.framing == Framing::UntilClose {
-            // Should the system not make a reset of the coming close, the connection is closed as
-            // every other.
+            // If the system makes no reset of the coming close, the connection closes like every
+            // other.
             let _ = self.half.set_zero_linger();
         }
     }
 
-    /// Waits until the client takes more.
     pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
         match tokio::time::timeout(self.limit, self.half.writable()).await {
             Ok(Ok(())) => Ok(()),
@@ -146,7 +130,7 @@ impl<'a> Http1Sender<'a> {
         }
     }
 
-    /// Writes all of `pieces`, in as few calls as the client takes them.
+    /// Writes all of `pieces`, in as few calls as the client takes.
     async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
         while self.write_now(pieces)? == ClientTook::Partly {
             self.writable().await?;
@@ -154,7 +138,7 @@ impl<'a> Http1Sender<'a> {
         Ok(())
     }
 
-    /// Writes what the client takes without waiting.
+    /// Writes as much as the client takes without waiting.
     fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<ClientTook, WriteEnd> {
         let mut first = 0;
         loop {
@@ -185,8 +169,8 @@ impl<'a> Http1Sender<'a> {
     }
 }
 
-/// Puts the end of a head: Age, Cache-Status, framing and Connection. Without the formatting
-/// machinery where that is easy: it runs once an answer.
+/// Writes the end of a head: Age, Cache-Status, framing and Connection. It avoids the formatting
+/// machinery where that is easy, because every answer passes here.
 fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);
@@ -215,7 +199,6 @@ fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) ->
     if after { ConnectionFate::Keep } else { ConnectionFate::Close }
 }
 
-/// Puts a line with a number for a value.
 fn put_number(out: &mut BytesMut, name: &[u8], value: u64) {
     out.put_slice(name);
     out.put_slice(itoa::Buffer::new().format(value).as_bytes());

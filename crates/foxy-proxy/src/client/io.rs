@@ -1,42 +1,49 @@
-//! A client's connection, and what is read from it as HTTP/1.1. What is written to it is in
-//! `http1_sender`.
+//! A client's connection, and its HTTP/1.1 reading half. The writing half is in `http1_sender`.
 
-use crate::client::held_heads::{HELD_HEADS, SMALL_HEAD};
 use crate::client::http1_sender::Http1Sender;
-use crate::client::sides::{ReadSide, WriteSide};
-use crate::core::transport::Transport;
-use crate::core::waiting::{HeldBytes, Waiting};
+use crate::core::byte_budget::{ByteBudget, HeldBytes};
+use crate::core::transport::{ReadSide, Transport};
 use crate::intercept::Inside;
 use crate::request::answered::Progress;
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
-use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-/// Bytes a read has room for.
+/// Bytes that a read has room for.
 const READ: usize = 16 << 10;
+
+/// Heads of up to this many bytes take nothing from the budget of requests.
+pub(crate) const SMALL_HEAD: usize = 8 << 10;
+
+/// Copies of a head in memory: as read, as the request that is worked on, and as sent on.
+pub(crate) const COPIES_OF_HEAD: usize = 3;
+
+/// How long a closing connection may still send, so that a reset does not destroy the last answer.
+pub(crate) const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes that are read and dropped while a connection closes.
+const LINGER_BYTES: usize = 256 << 10;
 
 /// Why nothing more comes from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadEnd {
-    /// It closed between requests.
+    /// Closed between requests.
     Closed,
-    /// It closed or reset within a request, or gave up its stream.
+    /// Closed or reset within a request, or gave up the stream.
     Broken,
-    /// It took too long.
     Timeout,
-    /// Its head is large, and other large heads take all the room there is for them.
+    /// The head is large, and other large heads take all the room.
     NoRoom,
-    /// What it sent is no request.
     Malformed(DecodeError),
 }
 
-/// A timer that is armed anew only when it fires: re-arming for each read would cost more than the
-/// read's parsing.
+/// A timer that is armed anew only when it fires. Arming it for each read would cost more than
+/// parsing the read.
 pub(crate) struct ReadTimer {
     sleep: Pin<Box<Sleep>>,
 }
@@ -46,7 +53,6 @@ impl ReadTimer {
         Self { sleep: Box::pin(sleep_until(Instant::now() + Duration::from_secs(1))) }
     }
 
-    /// Waits until `deadline`.
     pub(crate) async fn until(&mut self, deadline: Instant) {
         loop {
             if self.sleep.deadline() > deadline {
@@ -62,22 +68,19 @@ impl ReadTimer {
     }
 }
 
-/// A connection.
 pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
-    /// Which CONNECT it is inside of, once that was intercepted.
+    /// The intercepted CONNECT that the connection is inside of.
     pub(crate) inside: Option<Inside>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
-    /// The room that a large head takes.
+    /// Budget that a large head takes.
     room: Option<HeldBytes>,
     limits: Limits,
     patience: ReadTimer,
-    /// How far the answer in progress has come.
     pub(crate) progress: Rc<Progress>,
 }
 
-/// Its reading half.
 pub(crate) struct Http1Receiver<'a> {
     half: ReadSide<'a>,
     decoder: &'a mut RequestDecoder,
@@ -94,7 +97,7 @@ impl ClientConnection {
         Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
     }
 
-    /// Gives back what only a large head needed, if nothing of a request is here.
+    /// Frees what only a large head needed, between requests.
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {
             self.room = None;
@@ -105,23 +108,13 @@ impl ClientConnection {
     }
 
     pub(crate) fn split(&mut self, write_limit: Duration) -> (Http1Receiver<'_>, Http1Sender<'_>) {
-        let (read, write) = match &mut self.stream {
-            Transport::Plain(stream) => {
-                let (read, write) = stream.split();
-                (ReadSide::Plain(read), WriteSide::Plain(write))
-            }
-            Transport::Tls(stream) => {
-                let stream: &RefCell<_> = stream;
-                (ReadSide::Tls(stream), WriteSide::Tls(stream))
-            }
-        };
-        let Self { decoder, buffer, room, limits, patience, progress, .. } = self;
-        let receiver =
-            Http1Receiver { half: read, decoder, buffer, room, limits: *limits, patience };
+        let Self { stream, decoder, buffer, room, limits, patience, progress, .. } = self;
+        let (half, write) = stream.split();
+        let receiver = Http1Receiver { half, decoder, buffer, room, limits: *limits, patience };
         (receiver, Http1Sender::new(write, write_limit, progress))
     }
 
-    /// Whether the client has closed its side, or the whole connection.
+    /// Whether the client has closed its side or the whole connection.
     pub(crate) fn has_been_left(&self) -> bool {
         let end = self.stream.with_socket(|socket| {
             let mut byte = [MaybeUninit::uninit()];
@@ -132,39 +125,57 @@ impl ClientConnection {
             Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
         }
     }
+
+    /// Closes the connection without losing the answer: drops what the client still sends for a
+    /// while.
+    pub(crate) async fn linger(&mut self) {
+        let drop_rest = async {
+            if self.stream.shutdown().await.is_err() {
+                return;
+            }
+            let mut scratch = vec![0; 4096];
+            let mut read = 0;
+            while read < LINGER_BYTES {
+                match self.stream.read(&mut scratch).await {
+                    Ok(0) | Err(_) => return,
+                    Ok(count) => read += count,
+                }
+            }
+        };
+        let _patience_over = timeout(LINGER, drop_rest).await;
+    }
 }
 
 impl Http1Receiver<'_> {
-    /// What was read and makes no part of a request.
+    /// Bytes that were read and make no part of a request.
     pub(crate) fn unread(&self) -> &[u8] {
         let refused = self.decoder.refused();
         if refused.is_empty() { self.buffer } else { refused }
     }
 
-    /// The next part of a request that is already here.
+    /// Next part of a request among the bytes already read.
     pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
         self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)
     }
 
-    /// Whether bytes of a request are here that make no part yet.
+    /// Whether bytes of an incomplete part are here.
     pub(crate) fn has_begun(&self) -> bool {
         !self.buffer.is_empty()
     }
 
-    /// Reads more of a head, until `deadline`. A large one must have room among `requests`.
+    /// Reads more of a head until `deadline`. A large head must have room among `requests`.
     pub(crate) async fn read_head(
         &mut self,
         deadline: Instant,
-        requests: &Waiting,
+        requests: &ByteBudget,
     ) -> Result<(), ReadEnd> {
         if self.buffer.len() > SMALL_HEAD && self.room.is_none() {
-            let room = requests.take_share(0, HELD_HEADS * self.limits.head);
+            let room = requests.take_share(0, COPIES_OF_HEAD * self.limits.head);
             *self.room = Some(room.ok_or(ReadEnd::NoRoom)?);
         }
         self.read(deadline).await
     }
 
-    /// Reads more, until `deadline`.
     pub(crate) async fn read(&mut self, deadline: Instant) -> Result<(), ReadEnd> {
         if self.buffer.capacity() - self.buffer.len() < READ / 4 {
             self.buffer.reserve(READ);
@@ -181,7 +192,7 @@ impl Http1Receiver<'_> {
         }
     }
 
-    /// The next part of a request; each read may take `limit`.
+    /// Next part of a request. Each read may take `limit`.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         loop {
             if let Some(event) = self.ready()? {

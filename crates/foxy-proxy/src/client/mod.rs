@@ -1,34 +1,25 @@
-//! A client's connection, whatever HTTP it speaks: where a request's body comes from, and the
-//! sender that the answer goes to.
+//! A client's connection, whatever HTTP it speaks: the receiver of a request's body, and the sender
+//! of the answer.
 
-pub(crate) mod held_heads;
 pub(crate) mod http1_sender;
 pub(crate) mod http2;
 pub(crate) mod io;
-pub(crate) mod linger;
-pub(crate) mod sender;
-pub(crate) mod sides;
 
-use crate::client::http2::body::Http2Body;
-use crate::client::http2::stream::Http2Stream;
+use crate::client::http1_sender::Http1Sender;
+use crate::client::http2::sender::Http2Sender;
+use crate::client::http2::stream::{Http2Body, Http2Stream};
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
-use crate::client::sender::Sender;
+use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
+use crate::request::cache_status::CacheStatus;
 use crate::upstream::Scheme;
-use foxy_http::RequestEvent;
+use bytes::Bytes;
+use foxy_http::{Headers, RequestEvent, ResponseHead};
 use std::time::Duration;
 
 /// A client for the time of one request.
 pub(crate) enum Client<'a> {
-    /// A whole connection, of which the next request comes after this one.
     Http1(&'a mut ClientConnection),
-    /// One stream of many.
     Http2(Http2Stream<'a>),
-}
-
-/// Where a request's body comes from.
-pub(crate) enum Receiver<'a> {
-    Http1(Http1Receiver<'a>),
-    Http2(&'a mut Http2Body),
 }
 
 impl Client<'_> {
@@ -45,7 +36,6 @@ impl Client<'_> {
         }
     }
 
-    /// What the request came over.
     pub(crate) fn scheme(&self) -> Scheme {
         match self {
             Self::Http1(connection) => connection.stream.scheme(),
@@ -54,12 +44,135 @@ impl Client<'_> {
     }
 }
 
+pub(crate) enum Receiver<'a> {
+    Http1(Http1Receiver<'a>),
+    Http2(&'a mut Http2Body),
+}
+
 impl Receiver<'_> {
-    /// The next part of a request; each read may take `limit`.
+    /// Next part of a request. Each read may take `limit`.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         match self {
             Self::Http1(receiver) => receiver.next(limit).await,
             Self::Http2(body) => body.next(limit).await,
+        }
+    }
+}
+
+/// Sends an answer as a head, bytes of a body and an end. The senders of the protocols turn these
+/// into HTTP/1.1 text or HTTP/2 frames.
+pub(crate) enum Sender<'a> {
+    Http1(Http1Sender<'a>),
+    Http2(Http2Sender<'a>),
+}
+
+impl Sender<'_> {
+    /// Begins an answer. The head leaves with the first bytes of the body.
+    pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
+        match self {
+            Self::Http1(sender) => sender.begin(options, opening),
+            Self::Http2(sender) => sender.begin(opening),
+        }
+    }
+
+    /// Sends the whole body, framed by its length. An answer without a body takes no bytes.
+    pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.finish(body).await,
+            Self::Http2(sender) => sender.finish(body).await,
+        }
+    }
+
+    /// Sends more of the body. `data` must not be empty.
+    pub(crate) async fn body(&mut self, data: Bytes) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.body(data).await,
+            Self::Http2(sender) => sender.body(data).await,
+        }
+    }
+
+    /// Ends the body. Trailers are dropped where the framing has no place for them.
+    pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.end(trailers).await,
+            Self::Http2(sender) => sender.end(trailers).await,
+        }
+    }
+
+    /// Sends a head that still waits for the body.
+    pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.flush().await,
+            Self::Http2(sender) => sender.flush().await,
+        }
+    }
+
+    /// Announces `length` bytes of the body, which then come in parts. `length` must not be 0.
+    pub(crate) fn announce(&mut self, length: usize) {
+        if let Self::Http1(sender) = self {
+            sender.announce(length);
+        }
+    }
+
+    /// Sends a part of the announced bytes, or of a body framed by its length. Stops when the
+    /// client takes nothing for `patience`, which is asked for at the start of each wait. The
+    /// unsent rest stays in `part`.
+    pub(crate) async fn part(
+        &mut self,
+        part: &mut Bytes,
+        patience: impl Fn() -> Duration,
+    ) -> Result<ClientTook, WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.part(part, patience).await,
+            Self::Http2(sender) => sender.part(part, patience).await,
+        }
+    }
+
+    /// Ends the announced bytes.
+    pub(crate) async fn announced_is_sent(&mut self) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.announced_is_sent().await,
+            Self::Http2(_) => Ok(()),
+        }
+    }
+
+    /// Sends a head without a body: an interim response, or the opening of a tunnel.
+    pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.head(head).await,
+            Self::Http2(sender) => sender.head(head).await,
+        }
+    }
+
+    /// Records status and outcome of the head that opens a tunnel.
+    pub(crate) fn opens(&self, status: u16, outcome: CacheStatus) {
+        match self {
+            Self::Http1(sender) => sender.progress.open(status, outcome, 0),
+            Self::Http2(sender) => sender.opens(status, outcome),
+        }
+    }
+
+    /// Breaks the body off in a way that the client cannot take for its end. In HTTP/2 the reset of
+    /// the stream says so.
+    pub(crate) fn break_off(&self) {
+        if let Self::Http1(sender) = self {
+            sender.break_off();
+        }
+    }
+
+    /// Waits until the client takes more.
+    pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
+        match self {
+            Self::Http1(sender) => sender.writable().await,
+            Self::Http2(sender) => sender.writable().await,
+        }
+    }
+
+    /// Bytes sent so far. HTTP/2 counts heads before compression and no frame headers.
+    pub(crate) fn sent(&self) -> u64 {
+        match self {
+            Self::Http1(sender) => sender.sent,
+            Self::Http2(sender) => sender.sent(),
         }
     }
 }

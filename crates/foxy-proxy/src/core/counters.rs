@@ -1,11 +1,11 @@
-//! What the proxy counts: one table. Each worker adds to cells of its own; readers sum them.
+//! Counters of the proxy in one table. Each worker adds to cells of its own; readers sum them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[doc = $help:literal])+ $variant:ident = $name:literal,)+) => {
-        /// A thing that is counted.
+        /// A counted event or amount.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Counter {
             $($(#[doc = $help])+ $variant,)+
@@ -15,12 +15,12 @@ macro_rules! counters {
             /// Every counter, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Its name for Prometheus, without prefix and suffix.
+            /// Name for Prometheus, without prefix and suffix.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it counts, in a sentence.
+            /// Help text.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($help,)+),)+ }
             }
@@ -112,7 +112,7 @@ counters! {
     Purges = "purges",
 }
 
-/// One worker's cells.
+/// The cells of one worker.
 #[derive(Debug)]
 pub struct Counters {
     cells: Vec<AtomicU64>,
@@ -130,13 +130,13 @@ impl Counters {
         self.cells[counter as usize].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// The value now.
+    /// Current value.
     pub fn get(&self, counter: Counter) -> u64 {
         self.cells[counter as usize].load(Ordering::Relaxed)
     }
 }
 
-/// The sum over all workers.
+/// Sums a counter over all workers.
 pub fn total(workers: &[Arc<Counters>], counter: Counter) -> u64 {
     workers.iter().map(|cells| cells.get(counter)).sum()
 }

@@ -1,15 +1,23 @@
-//! Values and budgets that every part of the proxy shares: addresses, counters, HTTP/2 frames,
-//! places of connections, TLS with clients.
+//! Values and budgets that every part of the proxy shares: counters, HTTP/2 frames, places of
+//! connections, TLS with clients.
 
-pub(crate) mod client_block;
-pub mod client_tls;
+pub(crate) mod byte_budget;
 pub mod counters;
-pub(crate) mod crypto;
-pub(crate) mod fields;
-pub mod forward_reason;
 pub(crate) mod frames;
-pub mod hit_source;
+pub mod outcome;
 pub(crate) mod places;
+pub mod tls;
 pub mod token;
 pub(crate) mod transport;
-pub(crate) mod waiting;
+
+use foxy_http::Headers;
+use foxy_rules::Fields;
+
+/// The codec's header list as `foxy_rules` reads it.
+pub(crate) struct View<'a>(pub(crate) &'a Headers);
+
+impl Fields for View<'_> {
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.0.get_all(name)
+    }
+}

@@ -1,11 +1,11 @@
-//! Places for the connections of clients: how many there are, how many a client may take, and which
+//! Places for client connections: how many there are, how many a client may take, and which
 //! connection gives up its place when none is left. All workers share the places. A connection
-//! takes the lock when it opens and when it closes. A request only changes an atomic number, unless
-//! its connection was found at work when places were short.
+//! takes the lock when it opens and closes. A request changes one atomic number, unless its
+//! connection was found at work when places were short.
 
-use crate::core::client_block::ClientBlock;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,50 +14,63 @@ use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// A request of the connection is at work.
+/// State of a connection with a request at work. Smaller states are the time since when it waits.
 const AT_WORK: u64 = u64::MAX;
-/// The same, and the queues do not hold the connection any more.
+/// At work, and removed from the queues.
 const UNQUEUED: u64 = u64::MAX - 1;
 /// The connection gave up its place.
 const ENDING: u64 = u64::MAX - 2;
 
-/// For how long a connection waits before it ends for another client's.
+/// How long a connection waits before it ends for the connection of another client.
 const GRACE: Duration = Duration::from_millis(20);
 
-/// A client that has more than this part of all places gets no such delay for another client's
-/// connection. Its own new connections wait: a burst of requests must not end itself.
+/// A client with more than this part of all places gets no such delay for another client's
+/// connection. Its own new connections wait, so that a burst of requests does not end itself.
 const GREEDY: usize = 4;
 
-/// Why there is no place.
+/// Why no place is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// All places are taken, and a request is at work on each.
+    /// All places are taken, with a request at work on each.
     All,
-    /// The client has its share, and a request is at work on each.
+    /// The client has its share, with a request at work on each.
     Client,
-    /// A connection waits, but not for long enough to end for another client's: its request may be
-    /// on the way.
+    /// A connection waits, but its next request may be on the way: it ends for another client's
+    /// connection only after `GRACE`.
     Soon,
-    /// There are places, but no descriptors for more connections, and a request is at work on each.
+    /// Places are free, but descriptors are not, and a request is at work on each connection.
     Descriptors,
 }
 
-/// All places.
+/// One client: an IPv4 address, or the /64 of an IPv6 address, the least that a site gets (RFC
+/// 6177).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientBlock(u128);
+
+impl From<IpAddr> for ClientBlock {
+    fn from(address: IpAddr) -> Self {
+        const HOSTS_OF_A_SITE: u32 = 64;
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(address.to_ipv6_mapped().to_bits()),
+            IpAddr::V6(address) => Self(address.to_bits() >> HOSTS_OF_A_SITE << HOSTS_OF_A_SITE),
+        }
+    }
+}
+
 pub(crate) struct Places {
     limit: usize,
     share: usize,
-    /// Connections that there are descriptors for.
+    /// Connections that descriptors suffice for.
     descriptors: usize,
-    /// For how long a connection waits before it ends for another client's.
     grace: Option<Duration>,
     began: Instant,
     table: Mutex<Table>,
-    /// Connections that are told that there is no place.
+    /// Connections that are being told that no place is free.
     refusals: AtomicUsize,
     freed: Notify,
 }
 
-/// A place in a queue: since when its connection waits at the earliest, and its number.
+/// A queue entry: the earliest time since when the connection waits, and the connection's number.
 type Ticket = (u64, u64);
 
 #[derive(Default)]
@@ -68,24 +81,23 @@ struct Table {
     clients: HashMap<ClientBlock, Share>,
 }
 
-/// What a client has.
 #[derive(Default)]
 struct Share {
     taken: usize,
     waiting: BTreeSet<Ticket>,
 }
 
-/// A place that is taken.
 struct Taken {
     state: Arc<AtomicU64>,
     client: Option<ClientBlock>,
-    /// Its time in the queues, while it is there.
+    /// Time in the queue entries, while there are any.
     queued: Option<u64>,
     task: Option<AbortHandle>,
 }
 
 impl Places {
-    /// So many places; a client may take `share` of them, and there are descriptors for some.
+    /// Makes `limit` places. A client may take `share` places. Descriptors suffice for
+    /// `descriptors` connections.
     pub(crate) fn new(limit: usize, share: usize, descriptors: usize) -> Arc<Self> {
         let (table, refusals, freed) = (Mutex::default(), AtomicUsize::new(0), Notify::new());
         Arc::new(Self {
@@ -100,13 +112,12 @@ impl Places {
         })
     }
 
-    /// Places that are taken.
     pub(crate) fn taken(&self) -> usize {
         self.table().taken.len()
     }
 
-    /// A place for a connection, and whether another gave its place up. Without a client only the
-    /// limit counts.
+    /// Takes a place. The flag says whether another connection gave its place up. Without a client
+    /// only the limit counts.
     pub(crate) fn take(
         self: &Arc<Self>,
         client: Option<ClientBlock>,
@@ -125,7 +136,7 @@ impl Places {
         Ok((Place { activity: Activity { places: Arc::clone(self), number, state } }, yielded))
     }
 
-    /// Ends the connection that waits longest, as the system has no descriptors left.
+    /// Ends the connection that waits longest, because the system has no descriptors left.
     pub(crate) fn free_one(&self) -> bool {
         let ended = self.table().end_longest_waiting(None, u64::MAX);
         end(ended.ok())
@@ -136,7 +147,7 @@ impl Places {
         self.freed.notified()
     }
 
-    /// Leave to tell a connection that there is no place; `None` when many are being told already.
+    /// Permits telling a connection that no place is free, unless many are being told already.
     pub(crate) fn refuse(self: &Arc<Self>) -> Option<Refusal> {
         const AT_A_TIME: usize = 256;
         let refusal = Refusal(Arc::clone(self));
@@ -156,7 +167,6 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(0)
 }
 
-/// A connection that is told that there is no place, until dropped.
 pub(crate) struct Refusal(Arc<Places>);
 
 impl Drop for Refusal {
@@ -175,8 +185,8 @@ impl Place {
         &self.activity
     }
 
-    /// Counts the connection to a client that was not known when it came, and says whether another
-    /// gave its place up.
+    /// Counts the connection to its client once the client is known. The flag says whether another
+    /// connection gave its place up.
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, Full> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
@@ -187,7 +197,6 @@ impl Place {
     }
 }
 
-/// Ends the connection that gave its place up, if there is one.
 fn end(ended: Option<Taken>) -> bool {
     if let Some(task) = ended.as_ref().and_then(|taken| taken.task.as_ref()) {
         task.abort();
@@ -212,7 +221,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Says which task ends when the connection gives up its place.
+    /// Sets the task to abort when the connection gives up its place.
     pub(crate) fn ends(&self, task: AbortHandle) {
         match self.places.table().taken.get_mut(&self.number) {
             Some(taken) => taken.task = Some(task),
@@ -220,7 +229,7 @@ impl Activity {
         }
     }
 
-    /// No request is at work since now; a connection that waited already goes on waiting.
+    /// No request is at work since `now`. A connection that already waits keeps its time.
     pub(crate) fn waits(&self, now: Instant) {
         let since = self.places.since(now);
         let began =
@@ -231,7 +240,7 @@ impl Activity {
         }
     }
 
-    /// A request is at work; false if the connection gave up its place.
+    /// A request is at work. Returns false if the connection gave up its place.
     pub(crate) fn works(&self) -> bool {
         let mut state = self.state.load(Ordering::Acquire);
         loop {
@@ -249,7 +258,7 @@ impl Activity {
 }
 
 impl Table {
-    /// Makes room for a connection; gives the place that another gave up.
+    /// Makes room for a connection. Returns the place that another connection gave up.
     fn make_room(
         &mut self,
         client: Option<ClientBlock>,
@@ -271,20 +280,20 @@ impl Table {
         }
     }
 
-    /// The client whose connection waits longest, if it has so many places that its connections end
-    /// without delay.
+    /// The client of the connection that waits longest, if it has so many places that its
+    /// connections end without delay.
     fn greedy(&self, limit: usize) -> Option<ClientBlock> {
         let &(_, number) = self.waiting.first()?;
         let client = self.taken.get(&number)?.client?;
         (self.clients.get(&client)?.taken > limit / GREEDY).then_some(client)
     }
 
-    /// Takes the place of the connection that waits longest, of that client or of all, if it began
-    /// to wait before that time.
+    /// Takes the place of the connection of `of`, or of all, that waits longest, if it waits since
+    /// before `before`.
     ///
-    /// A queue knows of each connection a time before which it did not wait. A connection that
-    /// worked since is put back with its right time; a connection that is at work leaves the
-    /// queues, and comes back when it waits.
+    /// A queue entry holds a time before which the connection did not wait. A connection that
+    /// worked since is queued again with its right time. A connection at work leaves the queues
+    /// until it waits.
     fn end_longest_waiting(&mut self, of: Option<ClientBlock>, before: u64) -> Result<Taken, Full> {
         loop {
             let queue = match of {

@@ -1,7 +1,6 @@
 //! Which connection gives its place up, and who is refused.
 
 use super::*;
-use std::net::IpAddr;
 
 /// Places of which connections end at once.
 fn places(limit: usize, share: usize, descriptors: usize) -> Arc<Places> {
@@ -162,4 +161,19 @@ fn refusals_at_a_time_are_bounded() {
     assert_eq!(told.len(), 256);
     drop(told);
     assert!(places.refuse().is_some());
+}
+
+#[test]
+fn one_client_is_an_ipv4_address_or_the_64_of_an_ipv6_address() {
+    let block = |text: &str| ClientBlock::from(text.parse::<IpAddr>().expect("an address"));
+    for (one, other, same) in [
+        ("192.0.2.1", "192.0.2.1", true),
+        ("192.0.2.1", "192.0.2.2", false),
+        ("192.0.2.1", "::ffff:192.0.2.1", true),
+        ("2001:db8::1", "2001:db8::ffff:1", true),
+        ("2001:db8::1", "2001:db8:0:1::1", false),
+        ("::ffff:0:0", "::1", false),
+    ] {
+        assert_eq!(block(one) == block(other), same, "{one} {other}");
+    }
 }

@@ -1,13 +1,13 @@
-//! The secret that lets a client purge: what it is, and whether a request carries it. Where it is
-//! kept is not here.
+//! The secret that lets a client purge, and the check whether a request carries it. It reads no
+//! file.
 
 use foxy_http::Headers;
 use std::fmt;
 
-/// Fewest bytes a token has.
+/// Shortest token in bytes.
 pub const TOKEN_LEAST: usize = 16;
 
-/// A token. It is never shown.
+/// A purge token. `Debug` never shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Vec<u8>);
 
@@ -18,26 +18,26 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A token of visible ASCII without blanks, of at least [`TOKEN_LEAST`] bytes; `None` for
-    /// anything else.
+    /// Accepts visible ASCII without blanks of at least [`TOKEN_LEAST`] bytes.
     pub fn new(text: &str) -> Option<Self> {
         let sound = text.len() >= TOKEN_LEAST && text.bytes().all(|byte| byte.is_ascii_graphic());
         sound.then(|| Self(text.as_bytes().to_vec()))
     }
 
-    /// Whether `given` is this token. How long it takes says nothing of where they differ.
+    /// Compares in constant time.
     pub fn is(&self, given: &[u8]) -> bool {
         let differences = self.0.iter().zip(given).fold(0, |all, (one, other)| all | (one ^ other));
         std::hint::black_box(differences) == 0 && self.0.len() == given.len()
     }
 
-    /// Whether a field's value is this token as `Bearer TOKEN` (RFC 6750 §2.1).
+    /// Whether a field value is `Bearer` and this token (RFC 6750 §2.1).
     pub fn is_borne_by(&self, value: &[u8]) -> bool {
         let Some((scheme, given)) = value.split_at_checked(7) else { return false };
         scheme.eq_ignore_ascii_case(b"bearer ") && self.is(given.trim_ascii())
     }
 
-    /// Whether a request to the proxy carries it, in `Proxy-Authorization` or `Authorization`.
+    /// Whether a request to the proxy carries the token, in `Proxy-Authorization` or
+    /// `Authorization`.
     pub(crate) fn is_in(&self, headers: &Headers) -> bool {
         let fields = headers.get_all("proxy-authorization").chain(headers.get_all("authorization"));
         fields.fold(false, |found, value| found | self.is_borne_by(value))

@@ -1,10 +1,9 @@
-//! One line of an explanation: what a rule says of a request, where the rule is written, and its
-//! name.
+//! Steps of an explanation: the verdict of a rule, the section that defines the rule, and its name.
 
 use crate::cache::purge::Verdict;
 use crate::cache::refusals::Refused;
-use crate::core::forward_reason::ForwardReason;
-use crate::core::hit_source::HitSource;
+use crate::core::outcome::ForwardReason;
+use crate::core::outcome::HitSource;
 use crate::request::reason::ErrorReason;
 use crate::worker::http_date;
 use bytes::Bytes;
@@ -13,55 +12,55 @@ use foxy_rules::Permit;
 use foxy_rules::explain::Step as RuleStep;
 use std::fmt;
 
-/// What one rule says of a request.
+/// The verdict of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The proxy would answer with an error of its own.
     Refused(ErrorReason),
     /// The cache is not asked.
     NotAsked(ForwardReason),
-    /// The request is one that foxy answers without cache and origin.
+    /// The proxy would answer without cache and origin.
     AnsweredHere,
-    /// The cache is asked under this key.
+    /// The key that the cache is asked for.
     Key(Bytes),
-    /// Several responses are stored for the URL, chosen by these request fields.
+    /// Request fields that choose among the stored responses of the URL.
     Varies(Vec<String>),
-    /// Nothing that fits is stored.
+    /// No stored response fits.
     NotStored,
-    /// The last answer to the URL was not kept.
+    /// The last answer to the URL was not stored.
     LastNotKept(Refused),
-    /// A response that fits is stored there.
+    /// A stored response fits.
     Found(HitSource),
-    /// What purges make of it.
+    /// Verdict of the purges on the stored response.
     Purged(Verdict),
-    /// What a rule of reuse says of it.
+    /// Verdict of a reuse rule on the stored response.
     Rule(RuleStep),
-    /// What follows.
+    /// The outcome.
     Therefore(Outcome),
 }
 
-/// What a request would come to.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// An answer from the cache, with the seconds of freshness left, negative when stale.
+    /// An answer from the cache.
     Hit {
-        /// Freshness left.
+        /// Seconds of freshness left. Negative when stale.
         ttl: i64,
-        /// What allows it to answer stale.
+        /// Permission to answer stale.
         permit: Option<Permit>,
     },
-    /// The origin would be asked whether the stored response is still good.
+    /// The origin would be asked to validate the stored response.
     Validate(ForwardReason),
-    /// The origin would be asked for it.
+    /// The origin would be asked for a response.
     Fetch(ForwardReason),
     /// The request would be refused.
     Refuse(ErrorReason),
-    /// foxy would answer by itself.
+    /// The proxy would answer by itself.
     AnswerHere,
 }
 
 impl Outcome {
-    /// A stable name.
+    /// Stable name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hit { .. } => "hit",
@@ -100,7 +99,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Step {
-    /// Where the rule is written.
+    /// Document and section that define the rule.
     pub fn section(&self) -> &'static str {
         match self {
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
@@ -118,7 +117,7 @@ impl Step {
         }
     }
 
-    /// A stable name.
+    /// Stable name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Refused(reason) => reason.name(),

@@ -12,9 +12,9 @@ pub(crate) mod tee;
 use crate::cache::refusals::{NotKept, Refused};
 use crate::cache::stored::{CacheKey, Placement, Stored, StoredBody, strip};
 use crate::cache::watch::Watch;
+use crate::core::View;
 use crate::core::counters::Counter;
-use crate::core::fields::View;
-use crate::core::forward_reason::ForwardReason;
+use crate::core::outcome::ForwardReason;
 use crate::fill::body::IncomingBody;
 use crate::fill::body_writer::BodyWriter;
 use crate::fill::request::{

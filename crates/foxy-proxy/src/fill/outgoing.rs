@@ -1,7 +1,7 @@
 //! Builds requests to origins from client requests.
 
 use crate::cache::stored::Stored;
-use crate::core::fields::View;
+use crate::core::View;
 use crate::upstream::{Origin, RequestBody, UpstreamRequest};
 use crate::worker::Worker;
 use bytes::Bytes;

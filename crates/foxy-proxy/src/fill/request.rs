@@ -4,7 +4,7 @@
 use crate::cache::Cache;
 use crate::cache::stored::{CacheKey, Placement, VaryList};
 use crate::cache::watch::Watch;
-use crate::core::fields::View;
+use crate::core::View;
 use crate::fill::stale::Stale;
 use crate::flight::Flight;
 use crate::flight::keeping::Keeping;

@@ -4,9 +4,9 @@
 use crate::cache::Found;
 use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList};
 use crate::cache::watch::Watch;
-use crate::core::fields::View;
-use crate::core::forward_reason::ForwardReason;
-use crate::core::waiting::{HeldBytes, Waiting};
+use crate::core::View;
+use crate::core::byte_budget::{ByteBudget, HeldBytes};
+use crate::core::outcome::ForwardReason;
 use crate::fill::request::{Times, why_not_storable};
 use crate::flight::event::FlightOutcome;
 use crate::request::cache_status::Hit;
@@ -35,7 +35,7 @@ impl Stale {
     /// Holds a stored response while the origin is asked. Without room in `waiting` the body is
     /// dropped: the response is then neither validated nor served, but replaced like any other.
     pub(crate) fn hold(
-        waiting: &Waiting,
+        waiting: &ByteBudget,
         stored: Arc<Stored>,
         key: CacheKey,
         validate: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Miss {
 impl Miss {
     /// `validate`: the origin is to confirm the response that was found.
     pub(crate) fn new(
-        waiting: &Waiting,
+        waiting: &ByteBudget,
         base: &CacheKey,
         found: Found,
         reason: ForwardReason,

@@ -3,7 +3,7 @@
 use crate::cache::memory::Cached;
 use crate::cache::refusals::NotKept;
 use crate::cache::stored::{CacheKey, Placement, Stored};
-use crate::core::fields::View;
+use crate::core::View;
 use crate::fill::request::FillRequest;
 use crate::request::exchange::{Next, decide};
 use crate::worker::Worker;

@@ -5,7 +5,7 @@
 use crate::cache::storage::PART;
 use crate::cache::stored::{CacheKey, Placement, Stored, StoredBody, strip};
 use crate::cache::watch::Watch;
-use crate::core::fields::View;
+use crate::core::View;
 use crate::fill::body_writer::{BodyWriter, Kept};
 use crate::fill::request::{OriginHead, placed, why_not_storable};
 use crate::flight::keeping::Needed;

@@ -1,7 +1,7 @@
 //! What of the body of a response in flight can be read back.
 
 use crate::cache::stored::Stored;
-use crate::core::waiting::HeldBytes;
+use crate::core::byte_budget::HeldBytes;
 use std::sync::Arc;
 
 /// What of a flight's body can be read back.

@@ -1,23 +1,22 @@
-//! What belongs inside an intercepted CONNECT: requests to the authority that it named and to no
-//! other. Each becomes the request in absolute form that a client would have sent without CONNECT,
-//! so that everything after this treats both alike.
+//! Requests inside an intercepted CONNECT. They must be for the authority of the CONNECT. Each
+//! becomes the request in absolute form that a client would have sent without CONNECT, so that
+//! later code treats both alike.
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
 use bytes::Bytes;
 use foxy_http::{Authority, RequestHead, Target, TargetForm};
 
-/// Where a client that was intercepted means to be.
+/// The inside of an intercepted CONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inside {
     /// The origin of the CONNECT, over TLS.
     origin: Origin,
-    /// As it stands in URLs: without the port that `https` has anyway.
+    /// The authority as URLs write it, without port 443.
     authority: String,
 }
 
 impl Inside {
-    /// Inside the tunnel to `origin`.
     pub(crate) fn new(origin: &Origin) -> Self {
         let origin = Origin { scheme: Scheme::Https, ..origin.clone() };
         let authority = if origin.port == Scheme::Https.default_port() {
@@ -28,12 +27,11 @@ impl Inside {
         Self { origin, authority }
     }
 
-    /// The host of the CONNECT.
     pub(crate) fn host(&self) -> &str {
         &self.origin.host
     }
 
-    /// Puts a request that belongs here into absolute form; says why another one does not.
+    /// Puts a request into absolute form, or returns the reason to refuse it.
     pub(crate) fn judge(&self, head: RequestHead) -> (RequestHead, Option<ErrorReason>) {
         match self.absolute(&head) {
             Ok(target) => (RequestHead { target, ..head }, None),
@@ -64,8 +62,8 @@ impl Inside {
         Target::parse(&head.method, Bytes::from(url)).map_err(ErrorReason::Malformed)
     }
 
-    /// Whether this is the authority of the CONNECT, by RFC 9110 §4.2.3: in any case, and with or
-    /// without the usual port.
+    /// Whether this is the authority of the CONNECT (RFC 9110 §4.2.3): ignoring case, with or
+    /// without the default port.
     fn is(&self, authority: &[u8]) -> bool {
         Authority::parse(authority).is_some_and(|authority| {
             authority.host.eq_ignore_ascii_case(&self.origin.host)

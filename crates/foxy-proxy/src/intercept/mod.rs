@@ -1,6 +1,6 @@
 //! Interception: for hosts that the operator lists, the proxy ends the TLS inside a CONNECT itself,
-//! with certificates of an authority of its own, so that what passes can be cached. Whatever is not
-//! listed is carried unseen.
+//! with certificates of its own authority, so that responses can be cached. Other hosts' tunnels
+//! stay opaque.
 //!
 //! Crate `foxy-authority` signs the certificates; `inside` says which requests belong to an
 //! intercepted CONNECT. No file is read here.
@@ -17,7 +17,7 @@ use foxy_base::WallTime;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// For whom TLS is ended here, and with whose certificates. Clones share them.
+/// Hosts whose TLS ends here, and their certificates. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Interception {
     shared: Arc<InterceptCore>,
@@ -48,7 +48,6 @@ impl Interception {
         })
     }
 
-    /// How TLS is spoken with a client that means to speak with this host.
     pub(crate) fn config(
         &self,
         host: &str,
@@ -74,7 +73,7 @@ mod tests {
             Authority::read(made.certificate.as_bytes(), &made.key, now).expect("usable");
         let certificates = Certificates::new(authority).expect("a key");
         let files = certificates.files("127.0.0.1", now).expect("made");
-        let mut shown = crate::core::client_tls::ClientCertificates::default();
+        let mut shown = crate::core::tls::ClientCertificates::default();
         assert_eq!(shown.add(files.certificate.as_bytes(), files.key.as_bytes()), Ok(()));
         assert_eq!(certificates.files("localhost", now).err(), Some(AuthorityError::NotPermitted));
     }

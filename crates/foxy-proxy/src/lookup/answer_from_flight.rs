@@ -5,7 +5,7 @@ use crate::answer::rest;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
 use crate::cache::refusals::NotKept;
-use crate::core::fields::View;
+use crate::core::View;
 use crate::fill::stale::Miss;
 use crate::flight::{FlightEvent, FlightHead, FlightOutcome, Piece, Reader};
 use crate::lookup::serve_stored::serve_or_make_up;

@@ -10,7 +10,7 @@ pub(crate) mod serve_stored;
 use crate::answer::transaction::Transaction;
 use crate::cache::stored::{CacheKey, Stored};
 use crate::cache::{Found, InMemory};
-use crate::core::hit_source::HitSource;
+use crate::core::outcome::HitSource;
 use crate::fill::stale::Miss;
 use crate::lookup::serve_stored::{LostBody, Served, serve_stored};
 use crate::request::answered::{Aborted, Answered};

@@ -15,9 +15,9 @@
 
 use crate::cache::Found;
 use crate::cache::stored::{CacheKey, Stored};
-use crate::core::client_block::ClientBlock;
-use crate::core::fields::View;
-use crate::core::forward_reason::ForwardReason;
+use crate::core::View;
+use crate::core::outcome::ForwardReason;
+use crate::core::places::ClientBlock;
 use crate::request::answered::AnswerOptions;
 use crate::request::cache_status::signed;
 use crate::request::mode::Mode;

@@ -1,10 +1,10 @@
-//! A worker's clients: accepting them, counting them, and letting them end when the proxy stops.
+//! A worker's clients: accepts them, counts them, and lets them end when the proxy stops.
 
-use crate::core::client_block::ClientBlock;
-use crate::core::client_tls::ClientTls;
 use crate::core::counters::{Counter, Counters};
+use crate::core::places::ClientBlock;
 use crate::core::places::{Full, Place};
-use crate::core::transport::Transport;
+use crate::core::tls::{ClientTls, HANDSHAKE};
+use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
 use crate::server::connection::{self, Doing};
@@ -21,22 +21,18 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Between attempts to accept when the system has no descriptors left.
+/// Pause between attempts to accept while the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Bytes that the system takes for a client before it has sent what it took before.
+/// Unsent bytes of a client that the system buffers at most.
 const NOT_SENT: u32 = 128 << 10;
 
-/// Between looks whether a connection has waited for long enough to end.
+/// Pause between looks whether a connection has waited long enough to end.
 const SOON: Duration = Duration::from_millis(5);
 
-/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
-const HANDSHAKE: u8 = 22;
-
-/// Where a worker's clients come in.
+/// A listener of a worker.
 pub(crate) struct Door {
     pub(crate) listener: TcpListener,
-    /// How TLS is spoken there, if it is.
     pub(crate) tls: Option<ClientTls>,
 }
 
@@ -57,8 +53,7 @@ pub(crate) async fn work(
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
         tokio::task::spawn_local(accept(worker, door, clients, stop.clone()));
     }
-    // The sender lives as long as the proxy; an error means that it is gone, which is a stop as
-    // well.
+    // An error means that the proxy, which owns the sender, is gone: that is a stop too.
     let _ = stop.wait_for(|stopping| *stopping).await;
     clients.end_idle();
     let end = Instant::now() + worker.settings().stop_after;
@@ -68,7 +63,7 @@ pub(crate) async fn work(
     }
 }
 
-/// Gives memory that this thread has freed back to the system every few seconds.
+/// Returns freed memory of this thread to the system every few seconds.
 async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Duration>) {
     let Some(give_back) = give_back else { return };
     loop {
@@ -79,8 +74,8 @@ async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Durati
 
 type Client = (Rc<Cell<bool>>, tokio::task::JoinHandle<()>);
 
-/// The connections of a worker: whether each is idle, and the handle that ends it. The handle keeps
-/// the task's memory, some 10 KB, also after the connection has ended.
+/// The connections of a worker. A task handle keeps the task's memory, about 10 KB, even after the
+/// connection has ended.
 #[derive(Default)]
 struct Clients {
     table: RefCell<Vec<Client>>,
@@ -138,9 +133,9 @@ async fn accept(
                 continue;
             }
         };
-        // Without it answers are only slower.
+        // Failure only makes answers slower.
         let _ = stream.set_nodelay(true);
-        // Without it the system holds more of what a client does not take.
+        // Failure only makes the system buffer more for slow clients.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
@@ -186,9 +181,8 @@ async fn accept(
     }
 }
 
-/// A place for a client. It is waited for where one will be free in a moment, and where descriptors
-/// are short: further clients wait in the listen queue meanwhile. `None` when the proxy stops
-/// meanwhile.
+/// Takes a place for a client. Waits where a place is free in a moment, and where descriptors are
+/// short: further clients then stay in the listen queue. Returns `None` when the proxy stops.
 async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
@@ -211,13 +205,7 @@ async fn place(
     }
 }
 
-/// EMFILE and ENFILE, which the standard library has no kind for.
-fn is_out_of_descriptors(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(23 | 24))
-}
-
-/// Tells a client that there is no place for it, if the client can read that and not too many are
-/// being told already.
+/// Tells a client that no place is free, if the client can read that and few others are being told.
 fn refuse(worker: &Rc<Worker>, (stream, peer): (TcpStream, SocketAddr), is_tls: bool, full: Full) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
@@ -228,7 +216,7 @@ fn refuse(worker: &Rc<Worker>, (stream, peer): (TcpStream, SocketAddr), is_tls: 
     });
 }
 
-/// What comes before the first request: the word of a balancer about who the client is, and TLS.
+/// Does what comes before the first request: reads a balancer's PROXY header, and ends TLS.
 async fn prepared(
     worker: &Rc<Worker>,
     tls: Option<ClientTls>,
@@ -263,7 +251,7 @@ async fn prepared(
     Some((transport, peer))
 }
 
-/// The handshake with a client, within its time. A client that speaks plain HTTP is told so.
+/// Completes the client's handshake within its time. A client that speaks plain HTTP gets an error.
 async fn secured(
     worker: &Rc<Worker>,
     tls: &ClientTls,

@@ -1,13 +1,13 @@
-//! One client connection: what it speaks, and for HTTP/1.1 requests in, answers out, until either
-//! side wants no more. How an answer comes about is in `dispatch`.
+//! One client connection: detects the protocol, and for HTTP/1.1 answers requests until either side
+//! wants no more. `dispatch` makes the answers.
 
 use crate::answer;
 use crate::client::Client;
-use crate::client::held_heads::PREFACE;
+use crate::client::Sender;
+use crate::client::io::LINGER;
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
-use crate::client::linger::{LINGER, linger};
-use crate::client::sender::Sender;
 use crate::core::counters::Counter;
+use crate::core::frames::PREFACE;
 use crate::core::places::Activity;
 use crate::core::transport::Transport;
 use crate::intercept::Inside;
@@ -15,8 +15,7 @@ use crate::request::answered::{AnswerOptions, ConnectionFate};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
-use crate::server::ended::Ended;
-use crate::server::log_request::{ReadRequest, RequestLog};
+use crate::server::request_log::{Ended, ReadRequest, RequestLog};
 use crate::server::{http2, intercepting};
 use crate::worker::Worker;
 use foxy_base::clock;
@@ -28,22 +27,18 @@ use std::sync::atomic::Ordering;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// What follows a request on its connection.
 enum Then {
     Ask,
     Close,
     Enter(Inside),
 }
 
-/// What a connection is doing.
 pub(crate) struct Doing {
-    /// Whether nothing of a request has come.
+    /// Whether no byte of a request has come.
     pub(crate) idle: Rc<Cell<bool>>,
-    /// Whether it may have to give up its place.
     pub(crate) activity: Activity,
 }
 
-/// Serves a client until the connection ends.
 pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAddr, doing: Doing) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
     loop {
@@ -65,8 +60,8 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAdd
     }
 }
 
-/// Answers requests of HTTP/1.1 until none follows. Where what follows is inside of a CONNECT, it
-/// gives that.
+/// Answers requests of HTTP/1.1 until none follows. Returns the CONNECT to go on inside of, if that
+/// was intercepted.
 async fn requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -91,16 +86,14 @@ async fn requests(
     }
 }
 
-/// What a client begins to speak.
 enum ClientProtocol {
     Http1,
     Http2,
-    /// It closed, or kept silent for too long.
+    /// The client closed, or kept silent for too long.
     Nothing,
 }
 
-/// Whether a client speaks HTTP/2: as agreed on with TLS, else by its first bytes (RFC 9113 §3.3,
-/// §3.4).
+/// Detects HTTP/2 as agreed in TLS, else by the first bytes (RFC 9113 §3.3, §3.4).
 async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
     match connection.stream.agreed_protocol().as_deref() {
         Some(b"h2") => return ClientProtocol::Http2,
@@ -127,8 +120,7 @@ async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> ClientPro
     }
 }
 
-/// Answers a client that is not served: one too many, or one that speaks plain HTTP where TLS is
-/// spoken.
+/// Answers a client that is not served: no place is free, or it speaks plain HTTP on a TLS port.
 pub(crate) async fn turn_away(
     worker: Rc<Worker>,
     stream: TcpStream,
@@ -141,12 +133,12 @@ pub(crate) async fn turn_away(
     let mut sender = Sender::Http1(sender);
     let log = RequestLog::begin(&worker, peer, clock::monotonic(), ReadRequest::NOTHING, &progress);
     let result = answer::error(&worker, &mut sender, CLOSING, reason).await;
-    let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
+    let ended = Ended::from(result);
     log.end(&ended, sender.sent(), false);
-    linger(&mut connection).await;
+    connection.linger().await;
 }
 
-/// How a request that cannot be read is answered.
+/// Options of the answer to a request that cannot be read.
 const CLOSING: AnswerOptions =
     AnswerOptions { head_only: false, version: Version::Http11, keep: false, trailers: false };
 
@@ -162,8 +154,8 @@ async fn one(
     doing.idle.set(!receiver.has_begun());
     let (mut head, body) = match read_head(worker, &mut receiver, doing).await {
         Ok(found) => found,
-        // Who speaks another protocol cannot read an answer of ours (RFC 9113 §3.4 asks for the
-        // close alone).
+        // A client of another protocol cannot read our answer (RFC 9113 §3.4 asks for the close
+        // alone).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
             return Then::Close;
         }
@@ -178,10 +170,10 @@ async fn one(
             let read = ReadRequest::words(receiver.unread());
             let log = RequestLog::begin(worker, peer, started, read, &progress);
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
-            let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
+            let ended = Ended::from(result);
             log.end(&ended, sender.sent(), false);
             doing.activity.waits(Instant::now());
-            linger(connection).await;
+            connection.linger().await;
             return Then::Close;
         }
     };
@@ -204,14 +196,13 @@ async fn one(
         Ended::Intercepted(inside, _) => return Then::Enter(inside),
         Ended::Answered(_) | Ended::Tunnelled(_) => {
             doing.activity.waits(Instant::now());
-            linger(connection).await;
+            connection.linger().await;
         }
         Ended::Aborted(_) => {}
     }
     Then::Close
 }
 
-/// Whether an answer is an error of the proxy's own.
 const fn is_error(ended: &Ended) -> bool {
     let Ended::Answered(answered) = ended else { return false };
     matches!(answered.response.outcome, CacheStatus::Error(_))

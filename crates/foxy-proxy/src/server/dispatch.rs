@@ -1,11 +1,11 @@
-//! From a request's head to its answer, the same for every HTTP a client speaks.
+//! From a request's head to its answer, for every HTTP version of a client.
 
 use crate::answer;
 use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
-use crate::client::sender::Sender;
+use crate::client::Sender;
 use crate::client::{Client, Receiver};
-use crate::core::client_block::ClientBlock;
+use crate::core::places::ClientBlock;
 use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
 use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
@@ -14,8 +14,8 @@ use crate::request::exchange::{Plan, Wanted, plan};
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::server::ended::Ended;
 use crate::server::purger;
+use crate::server::request_log::Ended;
 use crate::server::tunnelling::{switched, tunnel};
 use crate::settings::ProxySettings;
 use crate::worker::Worker;
@@ -27,7 +27,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-/// Answers one request; also says how many bytes were sent.
+/// Answers one request.
 pub(crate) async fn request(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
@@ -61,7 +61,7 @@ pub(crate) async fn request(
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
-            // A client that takes a CONNECT for granted sends the tunnel's bytes next: these are no
+            // A client that takes a CONNECT for granted sends the tunnel's bytes next, which are no
             // requests.
             let options =
                 AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
@@ -106,7 +106,6 @@ pub(crate) async fn request(
     }
 }
 
-/// The form of answer that the request's head allows.
 fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {
     AnswerOptions {
         head_only: head.method == Method::Head,
@@ -117,7 +116,7 @@ fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {
     }
 }
 
-/// Answers OPTIONS itself: what may be asked here.
+/// Answers OPTIONS with the methods that the proxy accepts.
 async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answered, Aborted> {
     let mut answer = ResponseHead::new(200);
     answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
@@ -125,8 +124,8 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
-/// Reads what is left of a request whose answer did not need it, within limits, or gives the
-/// connection up. The rest of a stream of HTTP/2 is in nobody's way.
+/// Drops the rest of a request whose answer did not need it, within limits, or gives up the
+/// connection. The rest of an HTTP/2 stream is in nobody's way.
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,

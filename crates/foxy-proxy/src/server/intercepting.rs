@@ -1,17 +1,18 @@
-//! From CONNECT to the TLS inside it: the answer, the client's hello, the handshake. What the
-//! client asks then is for `connection`.
+//! From CONNECT to the TLS inside it: the answer, the client's hello and the handshake.
+//! `connection` then reads the requests.
 
 use crate::answer;
+use crate::client::Sender;
 use crate::client::io::ClientConnection;
-use crate::client::sender::Sender;
-use crate::core::client_block::ClientBlock;
 use crate::core::counters::Counter;
+use crate::core::places::ClientBlock;
+use crate::core::tls::HANDSHAKE;
 use crate::core::transport::Transport;
 use crate::intercept::{Inside, Interception};
 use crate::request::answered::{Aborted, AnswerOptions, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::server::ended::Ended;
+use crate::server::request_log::Ended;
 use crate::upstream::{ConnectError, Origin};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -26,19 +27,16 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
-/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
-const HANDSHAKE: u8 = 22;
-
-/// Why the TLS inside a CONNECT did not come about.
+/// Why the TLS inside a CONNECT failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NotEntered {
-    /// What the client sent is no TLS handshake.
+    /// The client sent no TLS handshake.
     NotTls,
-    /// Its hello is for another host than its CONNECT.
+    /// The hello is for another host than the CONNECT.
     WrongName,
-    /// It does not trust the certificate.
+    /// The client does not trust the certificate.
     Distrusted,
-    /// It left, took too long, or speaks another TLS.
+    /// The client left, took too long, or speaks another TLS.
     Failed,
 }
 
@@ -53,7 +51,8 @@ impl NotEntered {
     }
 }
 
-/// Answers a CONNECT that is to be intercepted; `None` for any other, of which nothing was done.
+/// Answers a CONNECT that is to be intercepted. Returns `None` for other CONNECTs, without doing
+/// anything.
 pub(crate) async fn opened(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -65,8 +64,8 @@ pub(crate) async fn opened(
     if !plain || !interception.wants(&origin.host, clock::wall()) {
         return None;
     }
-    // What is stored may be served while names cannot be resolved; what is forbidden is not served
-    // at all.
+    // Stored responses may be served while names cannot be resolved, but not from forbidden
+    // destinations.
     let refusal = match worker.upstream.may_connect(origin, asks).await {
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
@@ -78,10 +77,10 @@ pub(crate) async fn opened(
         let result =
             answer::error(worker, &mut sender, AnswerOptions { keep: false, ..options }, reason)
                 .await;
-        let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
+        let ended = Ended::from(result);
         return Some((ended, sender.sent()));
     }
-    // The request ends with its head: what is in the buffer after it belongs to the tunnel.
+    // The request ends with its head: bytes after it belong to the tunnel.
     if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
         return Some((Ended::Aborted(Aborted::Client), 0));
     }
@@ -104,8 +103,7 @@ pub(crate) async fn opened(
     Some((ended, sender.sent()))
 }
 
-/// Goes through the handshake with the client, within its time. Gives the connection inside, if
-/// there is one.
+/// Completes the handshake with the client within its time. Returns the connection inside.
 pub(crate) async fn enter(
     worker: &Worker,
     connection: ClientConnection,
@@ -160,13 +158,12 @@ async fn handshake(
     start.into_stream(config).await.map(Transport::tls).map_err(|error| reason(&error))
 }
 
-/// How much of a hello has been met.
 enum Met {
     Whole(Box<Accepted>),
     Part(Box<Acceptor>),
 }
 
-/// Reads a hello as far as it is here.
+/// Parses the part of a hello that is here.
 fn hello(mut bytes: &[u8]) -> Result<Met, NotEntered> {
     let mut acceptor = Acceptor::default();
     loop {
@@ -176,15 +173,15 @@ fn hello(mut bytes: &[u8]) -> Result<Met, NotEntered> {
         acceptor.read_tls(&mut bytes).map_err(|_| NotEntered::Failed)?;
         match acceptor.accept() {
             Ok(None) => {}
-            // A client has nothing to send after its hello before it is answered.
+            // A client has nothing to send after its hello until it is answered.
             Ok(Some(accepted)) if bytes.is_empty() => return Ok(Met::Whole(Box::new(accepted))),
             Ok(Some(_)) | Err(_) => return Err(NotEntered::Failed),
         }
     }
 }
 
-/// Whether a name in a hello is the host of the CONNECT. The hello's has no dot at its end (RFC
-/// 6066 §3).
+/// Whether a name in a hello is the host of the CONNECT. A hello's name has no final dot (RFC 6066
+/// §3).
 fn is_same(name: &str, host: &str) -> bool {
     name.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host))
 }

@@ -1,15 +1,13 @@
-//! The running proxy: a worker a thread, each with its own listener on the shared address; start,
-//! stop, numbers.
+//! The running proxy: one worker per thread, each with its own listener on the shared address.
 
 pub(crate) mod accept;
 pub(crate) mod connection;
 pub(crate) mod dispatch;
-pub(crate) mod ended;
 pub(crate) mod http2;
 pub(crate) mod intercepting;
-pub(crate) mod log_request;
 pub(crate) mod proxy_header;
 pub mod purger;
+pub(crate) mod request_log;
 pub(crate) mod tunnelling;
 
 use crate::cache::Cache;
@@ -18,9 +16,9 @@ use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::storage::{ObjectStore, Storage};
+use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{self, Counter, Counters};
 use crate::core::places::Places;
-use crate::core::waiting::Waiting;
 use crate::flight::flights::Flights;
 use crate::request::access::AccessSink;
 use crate::server::accept::{Door, work};
@@ -44,7 +42,7 @@ const BACKLOG: i32 = 4096;
 /// Why the proxy did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// It cannot listen there.
+    /// The proxy cannot listen on the address.
     Listen(SocketAddr, io::Error),
     /// A thread or its event loop could not be made.
     Worker(io::Error),
@@ -74,7 +72,7 @@ impl std::error::Error for StartError {}
 /// Makes a worker's resolver, on the worker's thread.
 pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
-/// A resolver that asks these servers or, where none is given, those of the system's settings.
+/// A resolver that asks these servers. Without servers it asks those of the system's settings.
 pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     Arc::new(move || match NameResolver::new(&servers) {
         Ok(resolver) => Ok(Rc::new(resolver)),
@@ -82,33 +80,33 @@ pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     })
 }
 
-/// What a proxy is made of besides its settings.
+/// Parts of a proxy besides its settings.
 pub struct Parts {
-    /// The disk store, if there is one.
+    /// The disk store.
     pub store: Option<Arc<dyn ObjectStore>>,
-    /// Who keeps the access log, if anybody.
+    /// The access log.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// What has been purged, and who keeps that.
+    /// Past purges and their keeper.
     pub purges: Purges,
-    /// How names are resolved.
+    /// Resolver of names.
     pub resolver: MakeResolver,
 }
 
-/// A running proxy. Dropping it stops it at once; [`Proxy::stop`] does it gracefully.
+/// A running proxy. Dropping it stops it at once; [`Proxy::stop`] does so gracefully.
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    /// The first are for what is asked for from outside, then each worker's.
+    /// The first counters are for calls from outside, the others for the workers.
     counters: Vec<Arc<Counters>>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Bytes of stored bodies that are read or sent in parts, at most: enough parts to keep disks busy.
+/// Most bytes of stored bodies that are read or sent in parts, enough to keep disks busy.
 const PARTS_BUDGET: usize = 64 << 20;
 
-/// Bytes that all responses under way may hold together, and again as many that are collected for
-/// the cache: half of what responses kept in memory may take.
+/// Bytes that all responses under way may hold, and again as many that are collected for the cache:
+/// half of the memory tier.
 fn flight_budget(memory: u64) -> usize {
     const LEAST: u64 = 8 << 20;
     usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
@@ -116,9 +114,6 @@ fn flight_budget(memory: u64) -> usize {
 
 impl Proxy {
     /// Listens and starts the workers.
-    ///
-    /// # Errors
-    /// [`StartError`], naming the address or what else was missing.
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
         let workers = settings.workers.max(1);
         let mut doors: Vec<Vec<Door>> = (0..workers).map(|_| Vec::new()).collect();
@@ -128,7 +123,7 @@ impl Proxy {
         let secure = secure
             .flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
         for (wanted, tls) in plain.chain(secure) {
-            // The workers' listeners share the port; with a stranger it must not be shared unseen.
+            // The workers' listeners share the port. A listener of another program must be noticed.
             let free =
                 TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
             let mut address =
@@ -159,8 +154,8 @@ impl Proxy {
             purges: parts.purges,
             refusals: Refusals::default(),
             parts: SharedParts::new(budget.min(PARTS_BUDGET)),
-            waiting: Waiting::new(budget),
-            requests: Waiting::new(budget),
+            waiting: ByteBudget::new(budget),
+            requests: ByteBudget::new(budget),
             sink: parts.sink,
             stopping: AtomicBool::new(false),
             places: Places::new(
@@ -194,27 +189,27 @@ impl Proxy {
         Ok(())
     }
 
-    /// Where it listens: first without TLS, then with it, each in the order of the settings.
+    /// Addresses without TLS, then those with TLS, each in the order of the settings.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The sum of a counter over all workers.
+    /// Sums a counter over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
-    /// What numbers can be read from while it runs, from any thread.
+    /// Numbers that any thread can read while the proxy runs.
     pub fn gauges(&self) -> Gauges {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
     }
 
-    /// What purges the cache while it runs.
+    /// Purges the cache while the proxy runs.
     pub fn purger(&self) -> Purger {
         Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
 
-    /// Accepts no more, lets requests in progress end within the time the settings give, and ends.
+    /// Accepts no more requests, lets requests in progress end within `stop_after`, and stops.
     pub fn stop(mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.stop.send_replace(true);
@@ -245,7 +240,7 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// The sum of a counter over all workers.
+    /// Sums a counter over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
@@ -255,13 +250,13 @@ impl Gauges {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Client connections open now.
+    /// Open client connections.
     pub fn connections(&self) -> usize {
         self.shared.places.taken()
     }
 }
 
-/// A listener that shares its address with those of the other workers.
+/// Opens a listener that shares its address with those of the other workers.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

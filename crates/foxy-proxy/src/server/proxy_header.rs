@@ -1,30 +1,27 @@
-//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): who the client is, said
-//! by a balancer in front of us before anything else. It reads not one byte more than the header,
-//! and trusts nobody: who may say it is for `accept` to judge.
+//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): a balancer names its
+//! client before anything else. This reads not one byte more than the header. `accept` decides
+//! which peers may name clients.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What version 2 begins with.
+/// First bytes of version 2.
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
-/// The longest line of version 1, CRLF included (§2.1).
+/// Longest line of version 1 with CRLF (§2.1).
 const LONGEST_LINE: usize = 107;
 
-/// The most bytes of addresses and extensions that are read of version 2.
+/// Most bytes of addresses and extensions in version 2.
 const LONGEST_REST: usize = 4096;
 
-/// Who a connection is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// From this client.
     Client(SocketAddr),
-    /// From the balancer itself, or from somebody it does not name.
+    /// The balancer itself, or a client that it does not name.
     Unknown,
 }
 
-/// Reads the header; `None` if there is none or it is not well formed, after which the connection
-/// is of no use.
+/// Reads the header. After `None`, for a missing or malformed header, the connection is of no use.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> {
     let mut first = [0; SIGNATURE.len()];
     stream.read_exact(&mut first).await.ok()?;

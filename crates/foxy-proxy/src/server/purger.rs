@@ -1,11 +1,11 @@
-//! Purging a running proxy's cache and asking what it would do: for the admin server and for
-//! requests of those who may. What purges mean is in `purge`, how it is explained in `explain`.
+//! Purges and explanations for a running proxy, from the admin server and from clients with
+//! permission. `purge` defines purges; `explain` makes explanations.
 
 use crate::answer;
 use crate::cache::purge::{NotPurged, Order, Scope, Strength};
 use crate::cache::storage::Storage;
 use crate::cache::stored::CacheKey;
-use crate::client::sender::Sender;
+use crate::client::Sender;
 use crate::core::counters::{Counter, Counters};
 use crate::request::answered::{Aborted, AnswerOptions, Answered};
 use crate::request::cache_status::CacheStatus;
@@ -21,10 +21,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// For a purge to be durable; less than clients of the admin server wait.
+/// Time for a purge to become durable. Clients of the admin server wait longer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Purges a running proxy's cache and explains it, from any thread.
+/// Purges and explains a running proxy's cache, from any thread.
 #[derive(Clone)]
 pub struct Purger {
     pub(crate) shared: Arc<Shared>,
@@ -32,21 +32,21 @@ pub struct Purger {
 }
 
 impl Purger {
-    /// Purges all of these, and waits until that survives a crash. Gives the number of the last
-    /// purge.
+    /// Purges all of `scopes` and waits until that survives a crash. Returns the number of the last
+    /// purge. Must run within a tokio runtime.
     ///
     /// # Errors
-    /// [`NotPurged`]: why it is not, or not known to be. Must run where tokio's timers do.
+    /// [`NotPurged`]: the purge failed, or its outcome is unknown.
     pub async fn purge(&self, scopes: &[Scope], strength: Strength) -> Result<u64, NotPurged> {
         purge(&self.shared, &self.counters, scopes, strength).await
     }
 
-    /// Purges what the stores have not confirmed to have forgotten, so that no later process
-    /// believes it, and waits until that survives a crash. Gives for how many URLs; for the end of
-    /// a process, when the stores have ended and nobody else may wait.
+    /// Purges the URLs whose removal the stores have not confirmed, so that no later process serves
+    /// them. Waits until that survives a crash. Returns the number of URLs. For the end of a
+    /// process, after the stores have ended.
     ///
     /// # Errors
-    /// [`NotPurged`]: what was replaced or invalidated may come back.
+    /// [`NotPurged`]: replaced or invalidated responses may come back.
     pub fn purge_what_is_in_doubt(&self) -> Result<usize, NotPurged> {
         let in_doubt = self.shared.cache.storage().map(Storage::in_doubt).unwrap_or_default();
         if in_doubt.is_empty() {
@@ -56,7 +56,7 @@ impl Purger {
             |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::steady() };
         let (sender, receiver) = mpsc::channel();
         let reply = move |answer| {
-            // Whoever asked may have given up.
+            // The caller may have given up.
             let _ = sender.send(answer);
         };
         self.shared.purges.keeper.purge(in_doubt.iter().map(order).collect(), Box::new(reply));
@@ -78,7 +78,7 @@ async fn purge(
     let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
     let (sender, receiver) = oneshot::channel();
     let reply = move |answer| {
-        // Whoever asked may have left; what is purged stays purged.
+        // The caller may have left. The purge stays.
         let _ = sender.send(answer);
     };
     shared.purges.keeper.purge(orders, Box::new(reply));
@@ -95,7 +95,7 @@ async fn purge(
     Ok(number)
 }
 
-/// Answers a PURGE: softly, or with `Foxy-Purge: hard` for good.
+/// Answers a PURGE: softly, or hard with `Foxy-Purge: hard`.
 pub(crate) async fn answer(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -118,7 +118,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers a request with `Foxy-Explain` by what would have become of it, for those who may purge.
+/// Answers a request with `Foxy-Explain` by its explanation.
 pub(crate) async fn explain(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -131,7 +131,7 @@ pub(crate) async fn explain(
     said(worker, sender, options, "explained", text).await
 }
 
-/// Sends a text of our own.
+/// Sends a text.
 async fn said(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -146,7 +146,7 @@ async fn said(
     answer::local(sender, options, head, CacheStatus::Local { detail }, text.into()).await
 }
 
-/// Whether a request asks for an explanation, of those who may have one.
+/// Whether a request asks for an explanation and may have one.
 pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
     head.headers.contains("foxy-explain") && may_purge(worker, head, client)
 }

@@ -1,17 +1,17 @@
-//! Requests that become tunnels: CONNECT, and upgrades the origin agreed to.
+//! Requests that become tunnels: CONNECT, and upgrades that the origin agreed to.
 
 use crate::answer;
 use crate::client::Client;
-use crate::core::client_block::ClientBlock;
 use crate::core::counters::Counter;
-use crate::core::forward_reason::ForwardReason;
+use crate::core::outcome::ForwardReason;
+use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::request::access::MediaType;
 use crate::request::answered::{Aborted, AnswerOptions, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
-use crate::server::ended::Ended;
 use crate::server::intercepting;
+use crate::server::request_log::Ended;
 use crate::upstream::{Origin, Tunnel};
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -43,11 +43,11 @@ pub(crate) async fn tunnel(
                 reason,
             )
             .await;
-            let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
+            let ended = Ended::from(result);
             return (ended, sender.sent());
         }
     };
-    // The request ends with its head: what is in the buffer after it belongs to the tunnel.
+    // The request ends with its head: bytes after it belong to the tunnel.
     if let Client::Http1(connection) = client {
         let (mut receiver, _) = connection.split(worker.settings().client_write);
         if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {

@@ -6,8 +6,8 @@ use crate::cache::refusals::{NotKept, Refused};
 use crate::cache::storage::{PART, part_key};
 use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
 use crate::cache::watch::Watch;
+use crate::core::View;
 use crate::core::counters::Counter;
-use crate::core::fields::View;
 use crate::fill;
 use crate::fill::request::{
     Ending, FillRequest, OriginHead, final_head, prepare, why_not_storable,

@@ -1,15 +1,15 @@
-//! What a worker asks for exchanges and connections: one dialler, one pool. It begins exchanges;
-//! `exchange` drives them.
+//! The upstream client of a worker: one dialler, its connections, and its counts. `exchange` drives
+//! the exchanges that it begins.
 
-use crate::core::client_block::ClientBlock;
+use crate::core::places::ClientBlock;
 use crate::upstream::address::destination::DestinationPolicy;
 use crate::upstream::address::resolve::{LookupLimits, Lookups, Resolve};
-use crate::upstream::body::RequestBody;
 use crate::upstream::dial::{DialedProtocol, Dialer, Dialled, Origin};
 use crate::upstream::error::ConnectError;
 use crate::upstream::exchange::UpstreamExchange;
-use crate::upstream::http2::{Lines, OriginConnections};
+use crate::upstream::http2::{Http2Pool, OriginConnections};
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
+use crate::upstream::sending::RequestBody;
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{Headers, Method};
@@ -19,41 +19,39 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// A request to an origin. Hop-by-hop headers of the client are already removed; the framing
-/// headers are set from the body's length by the exchange.
+/// A request to an origin, without the hop-by-hop headers of the client. The exchange sets the
+/// framing headers from the body's length.
 #[derive(Debug)]
 pub struct UpstreamRequest {
-    /// Where to.
+    /// Destination.
     pub origin: Origin,
-    /// The method.
+    /// Method.
     pub method: Method,
-    /// The target as it is written on the wire, such as `/path?query`.
+    /// Target as written on the wire, such as `/path?query`.
     pub target: Bytes,
-    /// The headers, Host among them. `Connection` and `Upgrade` are there only if an upgrade is
-    /// asked for.
+    /// Headers with Host. `Connection` and `Upgrade` only ask for an upgrade.
     pub headers: Headers,
-    /// The body.
+    /// Body.
     pub body: RequestBody,
 }
 
-/// What happened on the upstream side since the start.
+/// Counts of the upstream side since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamCounts {
-    /// Connections opened, those of tunnels included.
+    /// Connections opened, with those of tunnels.
     pub opened: u64,
-    /// Attempts to connect that failed.
+    /// Failed attempts to connect.
     pub connect_failures: u64,
-    /// Requests sent on a connection used before.
+    /// Requests sent on a connection that served another request before.
     pub reused: u64,
-    /// Requests sent again because a kept connection had died, or because the origin did nothing of
+    /// Requests sent again, because a kept connection had died or the origin had done nothing of
     /// them.
     pub retried: u64,
     /// Requests sent over HTTP/2.
     pub http2: u64,
 }
 
-/// Begins exchanges with origins. Clones share everything; it belongs to one current-thread
-/// runtime.
+/// Begins exchanges with origins. Clones share everything and belong to one current-thread runtime.
 #[derive(Clone)]
 pub struct UpstreamClient {
     shared: Rc<UpstreamCore>,
@@ -63,13 +61,13 @@ pub(crate) struct UpstreamCore {
     pub(crate) settings: UpstreamSettings,
     dialer: Dialer,
     pool: RefCell<Pool>,
-    lines: RefCell<Lines>,
+    http2_pool: RefCell<Http2Pool>,
     counts: Cell<UpstreamCounts>,
 }
 
 impl UpstreamClient {
-    /// A client with nothing connected. Must be called within a `LocalSet`: a task closes
-    /// connections that waited too long, and ends with the last clone.
+    /// A client without connections. Must be called within a `LocalSet`: a task closes connections
+    /// that waited too long, and ends with the last clone.
     pub fn new(
         settings: UpstreamSettings,
         resolver: Rc<dyn Resolve>,
@@ -89,7 +87,7 @@ impl UpstreamClient {
         let shared = Rc::new(UpstreamCore {
             dialer: Dialer::new(lookups, policy, settings.tls.clone(), settings.connect_timeout),
             pool: RefCell::new(Pool::new(limits)),
-            lines: RefCell::default(),
+            http2_pool: RefCell::default(),
             counts: Cell::default(),
             settings,
         });
@@ -97,15 +95,15 @@ impl UpstreamClient {
         Self { shared }
     }
 
-    /// An exchange that has done nothing yet; [`UpstreamExchange::head`] starts it.
+    /// An exchange that has done nothing yet. [`UpstreamExchange::head`] starts it.
     pub fn exchange(&self, request: UpstreamRequest) -> UpstreamExchange {
         UpstreamExchange::new(Rc::clone(&self.shared), request)
     }
 
-    /// A connection for a CONNECT of that client.
+    /// A connection for a CONNECT of `client`.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; else why
     /// connecting failed.
     pub async fn connect(
         &self,
@@ -118,12 +116,12 @@ impl UpstreamClient {
             .map(|(stream, _)| stream)
     }
 
-    /// Whether a CONNECT may go there at all, by its port and by the addresses the name has now.
-    /// Connects to nothing.
+    /// Whether a CONNECT may go there, by its port and the current addresses of the name. Connects
+    /// to nothing.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; or why the name
-    /// has none.
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; else why the
+    /// name has no address.
     pub async fn may_connect(
         &self,
         origin: &Origin,
@@ -133,19 +131,19 @@ impl UpstreamClient {
         self.shared.dialer.addresses(origin, Some(client)).await.map(drop)
     }
 
-    /// What happened so far.
+    /// Counts so far.
     pub fn counts(&self) -> UpstreamCounts {
         self.shared.counts.get()
     }
 
     /// Connections kept for their next request.
     pub fn idle_connections(&self) -> usize {
-        self.shared.pool.borrow().len() + self.shared.lines.borrow().idle()
+        self.shared.pool.borrow().len() + self.shared.http2_pool.borrow().idle()
     }
 }
 
 impl UpstreamCore {
-    /// A new connection. What that takes lies apart, so that exchanges on kept ones do not carry
+    /// A new connection. Dialling lies in a box, so that exchanges on kept connections carry no
     /// room for it.
     pub(crate) async fn dial(
         &self,
@@ -156,9 +154,8 @@ impl UpstreamCore {
         self.counted(Box::pin(self.dialer.dial(origin, offered, client)).await)
     }
 
-    /// What is known of the HTTP/2 connections to `origin`.
-    pub(crate) fn line(&self, origin: &Origin) -> Rc<OriginConnections> {
-        self.lines.borrow_mut().line(origin)
+    pub(crate) fn http2_connections(&self, origin: &Origin) -> Rc<OriginConnections> {
+        self.http2_pool.borrow_mut().connections_to(origin)
     }
 
     fn counted<T>(&self, dialled: Result<T, ConnectError>) -> Result<T, ConnectError> {
@@ -176,7 +173,6 @@ impl UpstreamCore {
         Some(connection)
     }
 
-    /// Keeps a connection whose exchange ended cleanly.
     pub(crate) fn keep(&self, origin: &Origin, connection: Connection) {
         self.pool.borrow_mut().put(origin, connection, Instant::now());
     }
@@ -195,6 +191,6 @@ async fn sweep(shared: Weak<UpstreamCore>, limits: PoolLimits) {
         tokio::time::sleep(pause).await;
         let Some(shared) = shared.upgrade() else { return };
         shared.pool.borrow_mut().sweep(Instant::now());
-        shared.lines.borrow_mut().sweep(Instant::now(), limits.idle, limits.total);
+        shared.http2_pool.borrow_mut().sweep(Instant::now(), limits.idle, limits.total);
     }
 }

@@ -1,17 +1,15 @@
 //! Connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the
-//! addresses the policy allows, then TLS where it is asked for. It speaks no HTTP and keeps no
-//! connection.
+//! addresses that the policy allows, then TLS. It speaks no HTTP and keeps no connection.
 
-use crate::core::client_block::ClientBlock;
+use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
-use crate::upstream::address::own_machine::is_own;
 use crate::upstream::address::resolve::Lookups;
-use crate::upstream::connect_error::connect_failure;
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
 use crate::upstream::tls::OriginTls;
 use foxy_http::Scheme;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -19,46 +17,44 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// The head start of one address over the next (RFC 8305 §5).
+/// Head start of one address over the next (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Addresses tried of one name.
+/// Most addresses tried of one name.
 const ADDRESSES: usize = 16;
 
-/// A place that answers requests. Two are the same if all of this is.
+/// A server, scheme and chooser of the destination. Two origins are the same if all fields are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// What is spoken with it.
+    /// `http` or `https`.
     pub scheme: Scheme,
-    /// A name or an address, IPv6 with or without brackets. Names are in lower case.
+    /// A name in lower case, or an address, IPv6 with or without brackets.
     pub host: Rc<str>,
-    /// The port.
+    /// Port.
     pub port: u16,
-    /// Who named it.
+    /// Chooser of the origin.
     pub chosen: ChosenBy,
 }
 
 impl Origin {
-    /// An origin; puts the host in lower case.
+    /// Puts the host into lower case.
     pub fn new(scheme: Scheme, host: &str, port: u16, chosen: ChosenBy) -> Self {
         Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen }
     }
 }
 
-/// Which HTTP goes over a connection, or may go over one.
+/// HTTP version that goes over a connection, or is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialedProtocol {
     Http1,
     Http2,
 }
 
-/// A new connection, and what is spoken on it.
 pub(crate) struct Dialled {
     pub(crate) stream: Transport,
     pub(crate) spoken: DialedProtocol,
 }
 
-/// Connects to origins.
 pub(crate) struct Dialer {
     lookups: Lookups,
     policy: Rc<DestinationPolicy>,
@@ -81,8 +77,8 @@ impl Dialer {
         &self.policy
     }
 
-    /// A new connection to `origin` that a request can be sent on. TCP and TLS share one time
-    /// limit. Without TLS what is offered is what is spoken.
+    /// A new connection to `origin`. TCP and TLS share one time limit. Without TLS the offered
+    /// protocol is spoken.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -100,8 +96,7 @@ impl Dialer {
         }
     }
 
-    /// A new TCP connection to `origin`, without Nagle's delay, and until when it is to be ready
-    /// for use.
+    /// A new TCP connection to `origin`, without Nagle's delay, and the deadline for its use.
     pub(crate) async fn dial_tcp(
         &self,
         origin: &Origin,
@@ -114,13 +109,13 @@ impl Dialer {
         let (local, peer) = stream
             .local_addr()
             .and_then(|local| Ok((local, stream.peer_addr()?)))
-            .map_err(|error| connect_failure(&error))?;
+            .map_err(|error| ConnectError::from(&error))?;
         self.policy.check_connection(local, peer, origin.chosen)?;
-        stream.set_nodelay(true).map_err(|error| connect_failure(&error))?;
+        stream.set_nodelay(true).map_err(|error| ConnectError::from(&error))?;
         Ok((stream, deadline))
     }
 
-    /// The addresses of `origin` that may be dialled, in the order to try them.
+    /// Addresses of `origin` that may be dialled, in the order to try them.
     pub(crate) async fn addresses(
         &self,
         origin: &Origin,
@@ -130,7 +125,6 @@ impl Dialer {
         self.allowed(&found, origin)
     }
 
-    /// Those of the addresses found that may be dialled.
     fn allowed(&self, found: &[IpAddr], origin: &Origin) -> Result<Vec<SocketAddr>, ConnectError> {
         let mut refusal = None;
         let mut allowed = Vec::with_capacity(found.len().min(ADDRESSES));
@@ -151,7 +145,7 @@ impl Dialer {
         }
     }
 
-    /// Whether the policy lets an address be dialled; an error where nobody can tell.
+    /// Whether the policy lets an address be dialled. The outer error means that this is unknown.
     fn may_dial(
         &self,
         address: SocketAddr,
@@ -168,11 +162,11 @@ impl Dialer {
         let checked = self.policy.check_address(address, chosen);
         let checked =
             checked.and_then(|()| self.policy.check_machine(address.ip(), chosen, is_own));
-        failure.map_or(Ok(checked), |error| Err(connect_failure(&error)))
+        failure.map_or(Ok(checked), |error| Err(ConnectError::from(&error)))
     }
 }
 
-/// Addresses of both families in turn, IPv6 first (RFC 8305 §4).
+/// Takes addresses of both families in turn, IPv6 first (RFC 8305 §4).
 fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
     let mut six = found.iter().filter(|address| address.is_ipv6());
     let mut four = found.iter().filter(|address| address.is_ipv4());
@@ -184,8 +178,8 @@ fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
     order
 }
 
-/// The first connection to succeed; a new address is tried when [`STAGGER`] has passed or one
-/// failed. If none succeeds, the first failure.
+/// The first connection to succeed. Tries a new address when [`STAGGER`] has passed or one failed.
+/// If none succeeds, returns the first failure.
 async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -196,7 +190,7 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
             biased;
             Some(attempt) = attempts.next() => match attempt {
                 Ok(stream) => return Ok(stream),
-                Err(error) => failure = failure.or(Some(connect_failure(&error))),
+                Err(error) => failure = failure.or(Some(ConnectError::from(&error))),
             },
             () = tokio::time::sleep(STAGGER), if waiting.len() > 0 => {}
             else => {}
@@ -205,6 +199,20 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
             return Err(failure.unwrap_or(ConnectError::Failed));
         }
     }
+}
+
+/// Whether packets to `address` stay on this machine. The kernel sends packets to an address of the
+/// machine from that same address, so a connected datagram socket tells. Interfaces come and go,
+/// hence the question at the moment of use. Nothing is sent.
+fn is_own(address: IpAddr) -> io::Result<bool> {
+    // Connecting needs a port, and reaches none.
+    const DISCARD: u16 = 9;
+    let there = SocketAddr::new(address, DISCARD);
+    let socket = Socket::new(Domain::for_address(there), Type::DGRAM, Some(Protocol::UDP))?;
+    // Without a route the address is elsewhere.
+    let Ok(()) = socket.connect(&there.into()) else { return Ok(false) };
+    let from = socket.local_addr()?.as_socket();
+    Ok(from.is_some_and(|from| from.ip().to_canonical() == address.to_canonical()))
 }
 
 #[cfg(test)]

@@ -146,3 +146,10 @@ async fn a_proxy_that_listens_everywhere_does_not_dial_itself() {
     let expected = Err(ConnectError::Forbidden(DestinationRefusal::OwnAddress));
     assert_eq!(dialer.dial(&origin, DialedProtocol::Http1, None).await.map(drop), expected);
 }
+
+#[test]
+fn the_loopback_is_the_machines_own_and_a_documentation_address_is_not() {
+    for (address, own) in [("127.0.0.1", true), ("192.0.2.1", false), ("2001:db8::1", false)] {
+        assert_eq!(is_own(address.parse().expect(address)).expect("a socket"), own, "{address}");
+    }
+}

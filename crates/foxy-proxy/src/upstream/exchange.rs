@@ -1,42 +1,42 @@
-//! One request to an origin and its response, over a kept or a new connection of either version.
-//! Sending and reading go on at the same time, so an early answer is seen. It caches nothing, and
-//! never takes an incomplete response for a whole one.
+//! One request to an origin and its response, over a kept or new connection of either HTTP version.
+//! Sending and reading go on at the same time, so that an early answer is seen. An incomplete
+//! response is never taken for a whole one.
 
-use crate::core::client_block::ClientBlock;
+use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::client::{UpstreamCore, UpstreamRequest};
 use crate::upstream::dial::Origin;
-use crate::upstream::error::UpstreamError;
+use crate::upstream::error::{Http2Error, UpstreamError};
 use crate::upstream::http1::Http1Link;
-use crate::upstream::http2::{self, Http2Error, Http2Exchange};
+use crate::upstream::http2::{self, Http2Exchange};
 use crate::upstream::reach::{ReachOptions, Reached};
 use crate::upstream::sending::{Again, Sending, Stage, WaitEnd};
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 
-/// How often a request is sent again over HTTP/2 before its failure is told.
+/// How often a request is sent again over HTTP/2 before it fails.
 const REPEATS: usize = 3;
 
-/// What comes before the body of a response.
+/// Events before the body of a response.
 #[derive(Debug)]
 pub enum HeadEvent {
     /// The client, which sent `Expect: 100-continue`, is to be told to go on: the origin said so or
-    /// took too long to. It comes at most once.
+    /// took too long. Comes at most once.
     Continue,
     /// Another 1xx, to be forwarded.
     Interim(ResponseHead),
-    /// The final head, and how the body was delimited. With [`BodyLength::Tunnel`] go on with
-    /// [`UpstreamExchange::into_tunnel`], else with [`UpstreamExchange::next`].
+    /// The final head with the framing of the body. After [`BodyLength::Tunnel`] call
+    /// [`UpstreamExchange::into_tunnel`], else [`UpstreamExchange::next`].
     Final(ResponseHead, BodyLength),
 }
 
 /// A part of a response body, in the order Data*, Trailers?, End.
 #[derive(Debug)]
 pub enum BodyEvent {
-    /// Bytes of the body; never none.
+    /// At least one byte of the body.
     Data(Bytes),
-    /// Trailers after a body of unknown length; never none.
+    /// At least one trailer, after a body of unknown length.
     Trailers(Headers),
     /// The response is complete, exactly as the origin announced it.
     End,
@@ -55,7 +55,6 @@ pub struct UpstreamExchange {
     repeats: usize,
 }
 
-/// What the exchange goes over.
 enum Link {
     Http1(Box<Http1Link>),
     Http2(Box<Http2Exchange>),
@@ -86,16 +85,16 @@ impl UpstreamExchange {
         }
     }
 
-    /// The same for that client, whose share a look-up of the origin's name then is of.
+    /// Counts lookups of the origin's name to `client`.
     pub fn asked_by(self, client: ClientBlock) -> Self {
         Self { client: Some(client), ..self }
     }
 
-    /// The next of the heads. To be called until it gives [`HeadEvent::Final`]. It may be dropped
+    /// Next event before the body. Call it until it returns [`HeadEvent::Final`]. It may be dropped
     /// while it waits, and called again.
     ///
     /// # Errors
-    /// Why there is no response; the exchange is over.
+    /// Why there is no response. The exchange is over.
     pub async fn head(&mut self) -> Result<HeadEvent, UpstreamError> {
         assert!(self.stage == Stage::Head, "the final head was given already");
         loop {
@@ -124,13 +123,12 @@ impl UpstreamExchange {
         }
     }
 
-    /// The next part of the body; more of the request is sent meanwhile. It reads no faster than it
-    /// is called. It may be dropped while it waits, and called again. After [`BodyEvent::End`] the
-    /// connection is kept if it can be.
+    /// Next part of the body. More of the request is sent meanwhile. It reads no faster than it is
+    /// called. It may be dropped while it waits, and called again. After [`BodyEvent::End`] the
+    /// connection is kept if possible.
     ///
     /// # Errors
-    /// Why the response is incomplete; the exchange is over, and what was received is not the whole
-    /// response.
+    /// Why the response is incomplete. The exchange is over.
     pub async fn next(&mut self) -> Result<BodyEvent, UpstreamError> {
         assert!(self.stage != Stage::Head, "the final head comes first");
         if self.stage == Stage::Done {
@@ -163,11 +161,10 @@ impl UpstreamExchange {
         }
     }
 
-    /// Makes sure that there is a connection and that the request's head is on its way.
+    /// Gets a connection and puts the request's head on its way.
     ///
-    /// Over HTTP/1.1 only a request that may be sent twice is given a kept connection: such a one
-    /// can turn out dead, and a request that cannot be repeated would then be lost (RFC 9112
-    /// §9.3.1).
+    /// Over HTTP/1.1 only a repeatable request gets a kept connection: the connection may turn out
+    /// dead, and the request would be lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             let Sending { method, target, headers, body, .. } = &self.request;
@@ -205,7 +202,7 @@ impl UpstreamExchange {
         }
     }
 
-    /// Makes ready to send the request again, if it may be.
+    /// Prepares to send the request again, if that is allowed.
     fn again(&mut self, why: Again) -> Result<(), UpstreamError> {
         let link = self.link.take();
         let request = &self.request;
@@ -230,7 +227,7 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Counts another attempt over HTTP/2; after too many it is the error.
+    /// Counts another attempt over HTTP/2. After too many returns the error.
     fn repeat(&mut self, error: impl Into<UpstreamError>) -> Result<(), UpstreamError> {
         self.repeats += 1;
         if self.repeats > REPEATS { Err(error.into()) } else { Ok(()) }

@@ -1,11 +1,10 @@
-//! One exchange over HTTP/1.1: a connection of its own for as long as it lasts. Sending and reading
-//! go on at the same time. It opens no connection and keeps none.
+//! One exchange over HTTP/1.1, which has a connection of its own. Sending and reading go on at the
+//! same time. It opens no connection and keeps none.
 
 use crate::core::transport::Transport;
-use crate::upstream::body::OutgoingBody;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::pool::Connection;
-use crate::upstream::sending::{Again, Sending, Stage, WaitEnd, at};
+use crate::upstream::sending::{Again, OutgoingBody, Sending, Stage, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{encode, framing};
@@ -17,39 +16,35 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::Instant;
 
-/// Bytes a read has room for.
+/// Bytes that a read has room for.
 const READ: usize = 32 << 10;
 
-/// Bytes of a request's head besides its method, its target and its header lines.
+/// Bytes of a request line besides its method and target, with the end of the head.
 const REST_OF_LINE: usize = "  HTTP/1.1\r\n\r\n".len();
 
-/// A connection in use.
 pub(crate) struct Http1Link {
     connection: Connection,
     out: OutgoingBody,
-    /// Whether it served another request before.
+    /// Whether the connection served another request before.
     kept: bool,
     /// Whether any byte of a response arrived.
     answered: bool,
-    /// Whether writing failed: an answer may still be there to read.
+    /// Whether writing failed. An answer may still be there to read.
     deaf: bool,
-    /// Whether nothing that was written waits within TLS.
+    /// Whether TLS holds back no written bytes.
     flushed: bool,
-    /// When the origin last took a byte, or last sent one in a body.
+    /// When the origin last took a byte, or sent a byte of a body.
     active: Instant,
 }
 
-/// What a connection did.
 enum Http1Progress {
-    /// It gave so many bytes.
     Read(io::Result<usize>),
-    /// It took some of what is to be sent.
     Wrote(io::Result<()>),
 }
 
 impl Http1Link {
-    /// Puts the head of a request on its way. `kept` says that the connection served another one
-    /// before.
+    /// Puts the head of a request on its way. `kept` says that the connection served another
+    /// request.
     pub(crate) fn open(mut connection: Connection, kept: bool, request: &Sending) -> Self {
         if request.upgrade {
             connection.decoder.expect_upgrade(&request.method);
@@ -76,12 +71,12 @@ impl Http1Link {
         }
     }
 
-    /// The reader asks for more; the origin's time begins.
+    /// Restarts the origin's time, because the reader asks for more.
     pub(crate) fn touch(&mut self) {
         self.active = Instant::now();
     }
 
-    /// Sends and reads until something is to be told.
+    /// Sends and reads until there is something to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut Sending,
@@ -120,15 +115,14 @@ impl Http1Link {
         }
     }
 
-    /// The connection, if request and response both came to their end on it, so that it can serve
-    /// another.
+    /// The connection for another request, if request and response both came to their end on it.
     pub(crate) fn finish(self, body_is_complete: bool) -> Option<Connection> {
         let sent = self.out.is_empty() && body_is_complete && self.flushed && !self.deaf;
         let Connection { decoder, buffer, .. } = &self.connection;
         (sent && decoder.reusable(buffer).is_ok()).then_some(self.connection)
     }
 
-    /// The connection, and what was read from it and not yet understood.
+    /// The connection, and its bytes that were read and not understood.
     pub(crate) fn into_tunnel(self) -> (Transport, Bytes) {
         (self.connection.stream, self.connection.buffer.freeze())
     }
@@ -145,7 +139,7 @@ impl Http1Link {
         if sending { self.poll_write(context).map(Http1Progress::Wrote) } else { Poll::Pending }
     }
 
-    /// Writes what fits, and sends what TLS holds once all is written.
+    /// Writes what fits. Once all is written, sends what TLS holds back.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut stream = Pin::new(&mut self.connection.stream);
         if !self.out.is_empty() {
@@ -165,7 +159,7 @@ impl Http1Link {
         Poll::Ready(Ok(()))
     }
 
-    /// Judges what a read gave. `None` if the decoder should look again.
+    /// Judges a read. `None` means that the decoder should look again.
     fn read(
         &mut self,
         read: io::Result<usize>,

@@ -1,11 +1,9 @@
-//! The upstream side: finding an origin, connecting to it, and one exchange with it. It caches
-//! nothing and knows no client. Start at [`UpstreamClient`]; `address::destination` decides where
-//! connections may go.
+//! The upstream side: resolves and connects to origins, and drives one exchange at a time. It
+//! caches nothing and knows no client. Start at [`UpstreamClient`]. `address::destination` decides
+//! where connections may go.
 
 mod address;
-mod body;
 mod client;
-mod connect_error;
 mod dial;
 mod error;
 mod exchange;
@@ -21,14 +19,13 @@ mod tunnel;
 pub use address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 pub use address::name_resolver::{NameResolver, ResolverUnusable};
 pub use address::resolve::{Addresses, Resolve};
-pub use body::{BodyPiece, BodySender, RequestBody};
 pub use client::{UpstreamClient, UpstreamCounts, UpstreamRequest};
 pub use dial::Origin;
-pub use error::{ConnectError, ResolveError, TlsError, UpstreamError};
+pub use error::{ConnectError, Http2Error, ResolveError, TlsError, UpstreamError};
 pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};
 pub use foxy_authority::{Cidr, CidrError};
 pub use foxy_http::Scheme;
-pub use http2::{Http2Error, OriginHttp2};
-pub use settings::UpstreamSettings;
+pub use sending::{BodyPiece, BodySender, RequestBody};
+pub use settings::{OriginHttp2, UpstreamSettings};
 pub use tls::{Authorities, AuthoritiesError, OriginTls};
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

@@ -1,5 +1,5 @@
-//! Connections to origins that wait for their next request. The last one put back is the first one
-//! taken, so the rest can grow old and close. It dials nothing and knows no request.
+//! Idle HTTP/1.1 connections to origins. The last connection put back is taken first, so that the
+//! rest grow old and close. It dials nothing.
 
 use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A connection to an origin with what was read from it and not yet understood.
+/// A connection to an origin, with bytes that were read and not understood.
 pub(crate) struct Connection {
     pub(crate) stream: Transport,
     pub(crate) decoder: ResponseDecoder,
@@ -21,8 +21,7 @@ impl Connection {
         Self { stream, decoder: ResponseDecoder::new(limits), buffer: BytesMut::new() }
     }
 
-    /// Whether nothing arrived since the last response: neither bytes nobody asked for, nor the
-    /// end.
+    /// Whether nothing arrived since the last response: neither unrequested bytes nor the end.
     fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
@@ -33,7 +32,6 @@ struct Idle {
     since: Instant,
 }
 
-/// What a pool keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolLimits {
     pub(crate) per_origin: usize,
@@ -41,7 +39,7 @@ pub(crate) struct PoolLimits {
     pub(crate) idle: Duration,
 }
 
-/// Idle connections by origin. An origin's key says who chose it, so that a client is never given a
+/// Idle connections by origin. An origin's key says who chose it, so that a client never gets a
 /// connection to an address that only the operator may name.
 pub(crate) struct Pool {
     limits: PoolLimits,
@@ -54,12 +52,11 @@ impl Pool {
         Self { limits, idle: HashMap::new(), total: 0 }
     }
 
-    /// Connections kept now.
     pub(crate) fn len(&self) -> usize {
         self.total
     }
 
-    /// The youngest connection to `origin` that still looks alive. Ones that do not are closed.
+    /// Takes the youngest connection to `origin` that looks alive. Closes those that do not.
     pub(crate) fn take(&mut self, origin: &Origin, now: Instant) -> Option<Connection> {
         let waiting = self.idle.get_mut(origin)?;
         let mut found = None;
@@ -76,7 +73,7 @@ impl Pool {
         found
     }
 
-    /// Keeps a connection whose last exchange ended cleanly. Beyond a limit the oldest is closed.
+    /// Keeps a connection whose last exchange ended cleanly. Beyond a limit closes the oldest.
     pub(crate) fn put(&mut self, origin: &Origin, mut connection: Connection, now: Instant) {
         if self.limits.per_origin == 0 || self.limits.total == 0 {
             return;
@@ -94,8 +91,8 @@ impl Pool {
         }
     }
 
-    /// Closes what has waited too long, what the origin closed, and what has bytes nobody asked
-    /// for.
+    /// Closes connections that waited too long, that the origin closed, or that have unrequested
+    /// bytes.
     pub(crate) fn sweep(&mut self, now: Instant) {
         let limit = self.limits.idle;
         self.idle.retain(|_, waiting| {

@@ -1,50 +1,44 @@
-//! Which connection an exchange gets: one it shares, one that was kept, or a new one; and the wait
-//! for it. What goes over the connection is not decided here.
+//! Finds a connection for an exchange, shared, kept or new, and waits for it.
 
-use crate::core::client_block::ClientBlock;
+use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::Scheme;
 use crate::upstream::client::UpstreamCore;
 use crate::upstream::dial::{DialedProtocol, Dialled, Origin};
-use crate::upstream::error::{ConnectError, UpstreamError};
-use crate::upstream::http2::{
-    self, DialOutcome, Http2Error, Lease, OriginConnections, OriginHttp2,
-};
+use crate::upstream::error::{ConnectError, Http2Error, UpstreamError};
+use crate::upstream::http2::{self, DialOutcome, Lease, OriginConnections};
 use crate::upstream::pool::Connection;
+use crate::upstream::settings::OriginHttp2;
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The least time that an HTTP/2 connection is kept without a request, even where none is to be
-/// kept: requests that come at once share one all the same.
+/// Least time that an HTTP/2 connection is kept without a request, even if none is to be kept:
+/// simultaneous requests still share it.
 const HARDLY_KEPT: Duration = Duration::from_millis(100);
 
-/// What an exchange can use.
+/// Connections that an exchange can use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReachOptions {
-    /// Whether it can go over HTTP/2, and may.
+    /// HTTP/2 is possible and allowed.
     pub(crate) http2: bool,
-    /// Whether a kept connection of HTTP/1.1 will do.
+    /// A kept HTTP/1.1 connection is allowed.
     pub(crate) kept: bool,
-    /// Whose share a look-up of the origin's name is of; none for nobody's.
+    /// The client that a lookup of the origin's name counts to.
     pub(crate) client: Option<ClientBlock>,
 }
 
-/// What it gets.
 pub(crate) enum Reached {
-    /// A connection of its own, and whether it was kept.
+    /// A connection of its own.
     Http1(Box<Connection>, bool),
-    /// Room on a shared one.
+    /// Room on a shared connection.
     Http2(Lease),
 }
 
 impl UpstreamCore {
-    /// A connection to `origin`.
-    ///
-    /// # Errors
-    /// There is none, or no room on those there are within the time for a head.
+    /// Gets a connection to `origin`. Fails if no connection has room within the time for a head.
     pub(crate) async fn reach(
         self: &Rc<Self>,
         origin: &Origin,
@@ -57,27 +51,27 @@ impl UpstreamCore {
             return Ok(self
                 .unshared(self.dial(origin, DialedProtocol::Http1, wanted.client).await?.stream));
         }
-        let line = self.line(origin);
+        let connections = self.http2_connections(origin);
         let mut limit = None;
         loop {
-            if let Some(lease) = self.leased(&line) {
+            if let Some(lease) = self.leased(&connections) {
                 return Ok(lease);
             }
             if let Some(connection) = self.kept(origin, wanted) {
                 return Ok(connection);
             }
-            if line.chose_http1() {
+            if connections.chose_http1() {
                 let Dialled { stream, spoken } =
                     self.dial(origin, DialedProtocol::Http2, wanted.client).await?;
                 match spoken {
                     DialedProtocol::Http1 => return Ok(self.unshared(stream)),
-                    DialedProtocol::Http2 => Box::pin(self.share(&line, stream)).await?,
+                    DialedProtocol::Http2 => Box::pin(self.share(&connections, stream)).await?,
                 }
             } else {
                 let limit =
                     *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
                 if let Some(connection) =
-                    Box::pin(self.wait((origin, wanted.client), &line, limit)).await?
+                    Box::pin(self.wait((origin, wanted.client), &connections, limit)).await?
                 {
                     return Ok(connection);
                 }
@@ -85,7 +79,7 @@ impl UpstreamCore {
         }
     }
 
-    /// Whether requests to it may share a connection of HTTP/2.
+    /// Whether requests to the origin may share an HTTP/2 connection.
     pub(crate) fn may_share(&self, origin: &Origin) -> bool {
         match self.settings.http2 {
             OriginHttp2::Off => false,
@@ -99,8 +93,8 @@ impl UpstreamCore {
         Some(Reached::Http1(Box::new(connection), true))
     }
 
-    fn leased(&self, line: &OriginConnections) -> Option<Reached> {
-        let lease = line.lease()?;
+    fn leased(&self, connections: &OriginConnections) -> Option<Reached> {
+        let lease = connections.lease()?;
         self.count(|counts| {
             counts.reused += u64::from(lease.kept());
             counts.http2 += 1;
@@ -112,45 +106,44 @@ impl UpstreamCore {
         Reached::Http1(Box::new(Connection::new(stream, self.settings.limits)), false)
     }
 
-    /// Waits until there may be room, or for an attempt to connect, which is begun if none is under
-    /// way: those who come at once share one connection, and what the origin chooses is learnt from
-    /// one.
+    /// Waits for room or for an attempt to connect, which it begins if none is under way.
+    /// Simultaneous requests share one connection, and one attempt learns what the origin chooses.
     async fn wait(
         self: &Rc<Self>,
         (origin, client): (&Origin, Option<ClientBlock>),
-        line: &Rc<OriginConnections>,
+        connections: &Rc<OriginConnections>,
         limit: Instant,
     ) -> Result<Option<Reached>, UpstreamError> {
-        let attempt = line.attempt().or_else(|| {
-            let attempt = line.begin()?;
+        let attempt = connections.attempt().or_else(|| {
+            let attempt = connections.begin()?;
             tokio::task::spawn_local(try_once(Attempting {
                 shared: Rc::downgrade(self),
                 origin: origin.clone(),
                 client,
-                line: Rc::clone(line),
+                connections: Rc::clone(connections),
                 attempt: Rc::clone(&attempt),
             }));
             Some(attempt)
         });
-        let _place = line.wait().ok_or(Http2Error::Crowded)?;
+        let _place = connections.wait().ok_or(Http2Error::Crowded)?;
         if limit <= Instant::now() {
             return Err(UpstreamError::HeadTimeout);
         }
         loop {
-            let mut changed = pin!(line.changed().notified());
+            let mut changed = pin!(connections.changed().notified());
             changed.as_mut().enable();
-            if let Some(lease) = self.leased(line) {
+            if let Some(lease) = self.leased(connections) {
                 return Ok(Some(lease));
             }
             match attempt.as_ref().map(|attempt| attempt.outcome()) {
                 Some(None) => changed.await,
-                None if line.has_room_for_another() => return Ok(None),
+                None if connections.has_room_for_another() => return Ok(None),
                 None => timeout_at(limit, changed).await.map_err(|_| UpstreamError::HeadTimeout)?,
                 Some(Some(outcome)) => match &*outcome {
                     DialOutcome::Http1(stream) => {
                         return Ok(stream.take().map(|stream| self.unshared(stream)));
                     }
-                    DialOutcome::Failed(error) if !line.is_connected() => {
+                    DialOutcome::Failed(error) if !connections.is_connected() => {
                         return Err((*error).into());
                     }
                     DialOutcome::Joined | DialOutcome::Failed(_) => return Ok(None),
@@ -159,49 +152,50 @@ impl UpstreamCore {
         }
     }
 
-    /// Begins HTTP/2 on a new connection and puts it among the others of its origin.
+    /// Begins HTTP/2 on a new connection and shares it.
     async fn share(
         self: &Rc<Self>,
-        line: &Rc<OriginConnections>,
+        connections: &Rc<OriginConnections>,
         stream: Transport,
     ) -> Result<(), ConnectError> {
         let settings = &self.settings;
         let keeps = settings.idle_per_origin > 0 && settings.idle_total > 0;
         let idle = if keeps { settings.idle_timeout.max(HARDLY_KEPT) } else { HARDLY_KEPT };
-        let own = Rc::downgrade(line);
+        let own = Rc::downgrade(connections);
         let ended = move || {
-            if let Some(line) = Weak::upgrade(&own) {
-                line.prune();
+            if let Some(connections) = Weak::upgrade(&own) {
+                connections.prune();
             }
         };
-        let begun = http2::begin(stream, &settings.limits, idle, Rc::clone(line.changed()), ended);
+        let begun =
+            http2::begin(stream, &settings.limits, idle, Rc::clone(connections.changed()), ended);
         let limit = Instant::now() + settings.connect_timeout;
         let begun = timeout_at(limit, begun).await.map_err(|_| ConnectError::TimedOut)?;
-        line.join(begun.map_err(|_| ConnectError::Failed)?);
+        connections.join(begun.map_err(|_| ConnectError::Failed)?);
         Ok(())
     }
 }
 
-/// An attempt to connect. However it ends, those who wait for it learn it.
+/// An attempt to connect. However it ends, its waiters learn it.
 struct Attempting {
     shared: Weak<UpstreamCore>,
     origin: Origin,
     client: Option<ClientBlock>,
-    line: Rc<OriginConnections>,
+    connections: Rc<OriginConnections>,
     attempt: Rc<http2::Attempt>,
 }
 
 impl Drop for Attempting {
     fn drop(&mut self) {
         if self.attempt.outcome().is_none() {
-            self.line.end(&self.attempt, DialOutcome::Failed(ConnectError::Failed));
+            self.connections.end(&self.attempt, DialOutcome::Failed(ConnectError::Failed));
         }
     }
 }
 
 async fn try_once(attempting: Attempting) {
     let Some(shared) = attempting.shared.upgrade() else { return };
-    let line = &attempting.line;
+    let connections = &attempting.connections;
     let outcome =
         match shared.dial(&attempting.origin, DialedProtocol::Http2, attempting.client).await {
             Err(error) => DialOutcome::Failed(error),
@@ -209,11 +203,11 @@ async fn try_once(attempting: Attempting) {
                 DialOutcome::Http1(Cell::new(Some(stream)))
             }
             Ok(Dialled { stream, spoken: DialedProtocol::Http2 }) => {
-                match shared.share(line, stream).await {
+                match shared.share(connections, stream).await {
                     Ok(()) => DialOutcome::Joined,
                     Err(error) => DialOutcome::Failed(error),
                 }
             }
         };
-    line.end(&attempting.attempt, outcome);
+    connections.end(&attempting.attempt, outcome);
 }

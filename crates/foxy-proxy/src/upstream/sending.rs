@@ -1,15 +1,194 @@
-//! What both versions of HTTP know of an exchange: the request that is being sent, how long the
-//! origin may take, and what can come of waiting for it. It reads and writes nothing.
+//! A request to an origin while it is sent: the body's pieces from the client's side, bounded in
+//! number, framed for HTTP/1.1; how long the origin may take; and what can come of waiting for it.
+//! It reads and writes no connection.
 
-use crate::upstream::body::RequestBody;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::settings::UpstreamSettings;
-use bytes::Bytes;
-use foxy_http::{Headers, Method, ResponseEvent};
+use bytes::{Buf, Bytes, BytesMut};
+use foxy_http::{BodyLength, Headers, Method, ResponseEvent, encode};
+use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// The request, and what of its body was not yet sent.
+/// Pieces that may wait between a client and an origin.
+const PIECES: usize = 2;
+
+/// Slices of one write.
+const SLICES: usize = 8;
+
+/// A part of a request body, in the order Data*, End.
+#[derive(Debug)]
+pub enum BodyPiece {
+    /// Bytes of the body.
+    Data(Bytes),
+    /// The end of the body, with its trailers.
+    End(Headers),
+}
+
+/// Takes the pieces of a request body from the client's side. It waits while the origin takes none,
+/// and fails once the origin wants no more. Dropping it before [`BodyPiece::End`] says that the
+/// client left. A body of known length is complete with its last byte and needs no end.
+pub type BodySender = mpsc::Sender<BodyPiece>;
+
+/// The body of a request to an origin.
+#[derive(Debug)]
+pub struct RequestBody {
+    length: BodyLength,
+    left: BodyLeft,
+    pieces: Option<mpsc::Receiver<BodyPiece>>,
+}
+
+/// A piece that fits the body.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// `last` marks the last bytes of a body of known length.
+    Data { data: Bytes, last: bool },
+    /// The end of a body of unknown length, with its trailers.
+    End(Headers),
+    /// The end of a body that was already complete.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyLeft {
+    Bytes(u64),
+    Chunks,
+}
+
+impl RequestBody {
+    /// No body, and no header about a body.
+    pub fn none() -> Self {
+        Self { length: BodyLength::None, left: BodyLeft::Bytes(0), pieces: None }
+    }
+
+    /// A body of this length whose pieces come through the sender. An empty body is complete at
+    /// once and takes no pieces.
+    pub fn channel(length: BodyLength) -> (BodySender, Self) {
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let left = match length {
+            BodyLength::Chunked => BodyLeft::Chunks,
+            BodyLength::Length(bytes) => BodyLeft::Bytes(bytes),
+            BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel => BodyLeft::Bytes(0),
+        };
+        let pieces = (left != BodyLeft::Bytes(0)).then_some(receiver);
+        (sender, Self { length, left, pieces })
+    }
+
+    /// Framing of the body.
+    pub fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    /// Whether nothing more is to come. A body complete from the start can be sent a second time.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.pieces.is_none() || self.left == BodyLeft::Bytes(0)
+    }
+
+    /// Takes no more pieces, so that sending fails.
+    pub(crate) fn refuse(&mut self) {
+        self.pieces = None;
+    }
+
+    /// Next piece. Waits for ever when the body is complete. Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Option<BodyPiece> {
+        match &mut self.pieces {
+            Some(pieces) => pieces.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Checks a piece. `None` means that the client left.
+    pub(crate) fn accept(&mut self, piece: Option<BodyPiece>) -> Result<Accepted, UpstreamError> {
+        match (piece, self.left) {
+            (Some(BodyPiece::Data(data)), BodyLeft::Chunks) => {
+                Ok(Accepted::Data { data, last: false })
+            }
+            (Some(BodyPiece::End(trailers)), BodyLeft::Chunks) => {
+                self.pieces = None;
+                Ok(Accepted::End(trailers))
+            }
+            (Some(BodyPiece::Data(data)), BodyLeft::Bytes(left)) if data.len() as u64 <= left => {
+                let left = left - data.len() as u64;
+                self.left = BodyLeft::Bytes(left);
+                Ok(Accepted::Data { data, last: left == 0 })
+            }
+            (Some(BodyPiece::End(_)), BodyLeft::Bytes(0)) => Ok(Accepted::Nothing),
+            _ => Err(UpstreamError::RequestBodyBroken),
+        }
+    }
+
+    /// Queues a piece as HTTP/1.1 frames it. `None` means that the client left.
+    pub(crate) fn frame(
+        &mut self,
+        piece: Option<BodyPiece>,
+        out: &mut OutgoingBody,
+    ) -> Result<(), UpstreamError> {
+        match self.accept(piece)? {
+            Accepted::Data { data, .. } if self.left != BodyLeft::Chunks => out.push(data),
+            Accepted::Data { data, .. } if data.is_empty() => {}
+            Accepted::Data { data, .. } => {
+                out.push(Bytes::copy_from_slice(encode::ChunkHeader::new(data.len()).as_bytes()));
+                out.push(data);
+                out.push(Bytes::from_static(encode::CRLF));
+            }
+            Accepted::End(trailers) => {
+                let mut end = BytesMut::new();
+                encode::last_chunk(&trailers, &mut end);
+                out.push(end.freeze());
+            }
+            Accepted::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct OutgoingBody {
+    queue: VecDeque<Bytes>,
+}
+
+impl OutgoingBody {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.queue.push_back(bytes);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+    }
+
+    /// Front of the queue for one vectored write. The number counts the slices in use.
+    pub(crate) fn slices(&self) -> ([IoSlice<'_>; SLICES], usize) {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let mut count = 0;
+        for (slice, bytes) in slices.iter_mut().zip(&self.queue) {
+            *slice = IoSlice::new(bytes);
+            count += 1;
+        }
+        (slices, count)
+    }
+
+    /// Drops `count` written bytes.
+    pub(crate) fn written(&mut self, mut count: usize) {
+        while let Some(front) = self.queue.front_mut() {
+            if count < front.len() {
+                front.advance(count);
+                return;
+            }
+            count -= front.len();
+            self.queue.pop_front();
+        }
+    }
+}
+
+/// The request, with the rest of its body.
 pub(crate) struct Sending {
     pub(crate) method: Method,
     pub(crate) target: Bytes,
@@ -17,11 +196,10 @@ pub(crate) struct Sending {
     pub(crate) body: RequestBody,
     pub(crate) upgrade: bool,
     pub(crate) waits_for_continue: bool,
-    /// Whether a piece of the body was taken, so that it cannot be sent from its start again.
+    /// Whether a piece of the body was taken, so that the body cannot be sent again.
     pub(crate) taken: bool,
 }
 
-/// How far the response has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Head,
@@ -29,7 +207,7 @@ pub(crate) enum Stage {
     Done,
 }
 
-/// What ended a wait for the origin.
+/// Result of a wait for the origin.
 pub(crate) enum WaitEnd {
     Event(ResponseEvent),
     ContinueTimeout,
@@ -40,21 +218,21 @@ pub(crate) enum WaitEnd {
 /// Why a request may perhaps be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// A connection that served others before turned out dead before it gave any answer.
+    /// A connection that had served others was dead before it gave any answer.
     Lost,
-    /// The origin says that it did nothing of it (RFC 9113 §8.7).
+    /// The origin says that it did not process the request (RFC 9113 §8.7).
     Refused,
-    /// The origin wants it over HTTP/1.1 (RFC 9113 §9.2.3).
+    /// The origin wants the request over HTTP/1.1 (RFC 9113 §9.2.3).
     OverHttp1,
 }
 
 impl Sending {
-    /// Whether the next piece of the body is to be sent once there is room.
+    /// Whether to send the next piece of the body once there is room.
     pub(crate) fn wants_piece(&self) -> bool {
         !self.waits_for_continue && !self.body.is_complete()
     }
 
-    /// How long the origin may do nothing; `None` while it is the client's turn.
+    /// How long the origin may do nothing. `None` while it is the client's turn.
     pub(crate) fn wait(
         &self,
         stage: Stage,
@@ -69,8 +247,7 @@ impl Sending {
         }
     }
 
-    /// What it means that the origin did nothing for so long. `sent` says that nothing is left to
-    /// be sent for now.
+    /// What the origin's silence means. `sent` says that nothing is left to send for now.
     pub(crate) fn timed_out(&self, stage: Stage, sent: bool) -> Result<WaitEnd, UpstreamError> {
         match stage {
             Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),
@@ -80,10 +257,73 @@ impl Sending {
     }
 }
 
-/// Waits until then, or for ever.
+/// Waits until `deadline`, or for ever.
 pub(crate) async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(length: BodyLength, pieces: Vec<Option<BodyPiece>>) -> Result<Vec<u8>, UpstreamError> {
+        let (_sender, mut body) = RequestBody::channel(length);
+        let mut out = OutgoingBody::default();
+        for piece in pieces {
+            body.frame(piece, &mut out)?;
+        }
+        Ok(out.queue.into_iter().flatten().collect())
+    }
+
+    fn data(bytes: &'static [u8]) -> Option<BodyPiece> {
+        Some(BodyPiece::Data(Bytes::from_static(bytes)))
+    }
+
+    fn end() -> Option<BodyPiece> {
+        Some(BodyPiece::End(Headers::new()))
+    }
+
+    #[test]
+    fn pieces_are_framed_as_the_head_said() {
+        let chunked = wire(BodyLength::Chunked, vec![data(b"hello"), data(b""), data(b"!"), end()]);
+        assert_eq!(chunked.expect("chunked"), b"5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
+        let counted = wire(BodyLength::Length(6), vec![data(b"hello"), data(b"!"), end()]);
+        assert_eq!(counted.expect("counted"), b"hello!");
+    }
+
+    #[test]
+    fn trailers_follow_the_last_chunk() {
+        let mut trailers = Headers::new();
+        trailers.append("X-Sum", "1");
+        let body = wire(BodyLength::Chunked, vec![Some(BodyPiece::End(trailers))]);
+        assert_eq!(body.expect("trailers"), b"0\r\nX-Sum: 1\r\n\r\n");
+    }
+
+    #[test]
+    fn a_body_that_breaks_its_length_is_not_sent_as_whole() {
+        let cases = [
+            (BodyLength::Length(6), vec![data(b"hello"), end()]),
+            (BodyLength::Length(4), vec![data(b"hello")]),
+            (BodyLength::Length(6), vec![data(b"hello"), None]),
+            (BodyLength::Chunked, vec![data(b"hello"), None]),
+        ];
+        for (length, pieces) in cases {
+            assert_eq!(wire(length, pieces), Err(UpstreamError::RequestBodyBroken), "{length:?}");
+        }
+    }
+
+    #[test]
+    fn partial_writes_leave_the_rest() {
+        let mut out = OutgoingBody::default();
+        out.push(Bytes::from_static(b"abc"));
+        out.push(Bytes::from_static(b"def"));
+        out.written(4);
+        let (slices, count) = out.slices();
+        assert_eq!((count, &slices[0][..]), (1, &b"ef"[..]));
+        out.written(2);
+        assert!(out.is_empty());
     }
 }

@@ -1,40 +1,37 @@
-//! How long the upstream side waits and how much it keeps. Values only: the binary reads them from
-//! its settings.
+//! Waits and limits of the upstream side as values. The binary fills them in from its settings.
 
-use crate::upstream::http2::OriginHttp2;
 use crate::upstream::tls::OriginTls;
 use std::time::Duration;
 
-/// Limits and waits of the upstream side of one worker.
+/// Limits and waits of one worker's upstream side.
 #[derive(Clone, Debug)]
 pub struct UpstreamSettings {
-    /// The longest wait for DNS, all retries of the lookup included.
+    /// Wait for DNS with all retries.
     pub resolve_timeout: Duration,
-    /// How TLS is spoken, and whose certificates are trusted.
+    /// TLS settings and trusted authorities.
     pub tls: OriginTls,
-    /// With whom HTTP/2 is spoken.
+    /// Use of HTTP/2.
     pub http2: OriginHttp2,
-    /// The longest wait for a connection, all addresses of the origin and TLS included.
+    /// Wait for a connection, over all addresses of the origin, with TLS.
     pub connect_timeout: Duration,
-    /// The longest wait for a final response head after the last byte of the request went out, and
-    /// for the origin to take more of the request.
+    /// Wait for a final response head after the last byte of the request, and for the origin to
+    /// take more of the request.
     pub head_timeout: Duration,
-    /// The longest silence within a response body.
+    /// Silence within a response body.
     pub body_timeout: Duration,
-    /// How long an origin may take to answer `Expect: 100-continue` before the body is sent anyway.
+    /// Wait for the answer to `Expect: 100-continue`, after which the body is sent anyway.
     pub continue_timeout: Duration,
-    /// How long a connection is kept for the next request.
+    /// How long an idle connection is kept.
     pub idle_timeout: Duration,
-    /// Connections of HTTP/1.1 kept to one origin.
+    /// Idle HTTP/1.1 connections per origin.
     pub idle_per_origin: usize,
-    /// Connections kept to all origins together; those of HTTP/2 are counted apart.
+    /// Idle connections over all origins. HTTP/2 connections count apart.
     pub idle_total: usize,
-    /// Names that are looked up at the same time. For one more, the look-up that began first is
-    /// given up.
+    /// Lookups at a time. For one more, the oldest lookup is given up.
     pub lookups: usize,
-    /// Names that are looked up at the same time for one client; more are refused.
+    /// Lookups at a time for one client. More are refused.
     pub lookups_per_client: usize,
-    /// What of a response's head, trailers and interim responses is accepted.
+    /// Limits on a response's head, trailers and interim responses.
     pub limits: foxy_http::Limits,
 }
 
@@ -56,4 +53,16 @@ impl Default for UpstreamSettings {
             limits: foxy_http::Limits::default(),
         }
     }
+}
+
+/// Use of HTTP/2 with origins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OriginHttp2 {
+    /// With origins behind TLS that choose it (ALPN, RFC 7301).
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// Like `Auto`, and with origins without TLS at once (RFC 9113 §3.3).
+    PriorKnowledge,
 }

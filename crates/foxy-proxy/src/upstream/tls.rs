@@ -1,7 +1,7 @@
-//! TLS to origins: whose certificates are trusted, the handshake, and what its failures are called.
-//! It opens no connection and reads no file.
+//! TLS to origins: trusted authorities, the handshake, and names of its failures. It opens no
+//! connection and reads no file.
 
-use crate::core::crypto::provider;
+use crate::core::tls::provider;
 use crate::core::transport::Transport;
 use crate::upstream::dial::{DialedProtocol, Dialled};
 use crate::upstream::error::TlsError;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// As ALPN names them.
+/// Names in ALPN.
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
@@ -24,14 +24,14 @@ pub struct Authorities {
     roots: RootCertStore,
 }
 
-/// Why a file gives no authorities.
+/// Why a file gives no authorities. The text comes from the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthoritiesError {
-    /// It is no PEM; what the parser says.
+    /// The file is not PEM.
     NotPem(String),
-    /// It holds no certificate.
+    /// The file holds no certificate.
     Empty,
-    /// A certificate in it cannot be read; what the parser says.
+    /// A certificate cannot be read.
     BadCertificate(String),
 }
 
@@ -50,13 +50,13 @@ impl fmt::Display for AuthoritiesError {
 impl std::error::Error for AuthoritiesError {}
 
 impl Authorities {
-    /// None: no origin is trusted.
+    /// Trusts no origin.
     pub fn none() -> Self {
         Self { roots: RootCertStore::empty() }
     }
 
-    /// Adds those of the system; what cannot be read among them is left out. Says how many were
-    /// taken.
+    /// Adds the system's authorities and skips those that cannot be read. Returns how many were
+    /// added.
     pub fn add(&mut self, certificates: Vec<CertificateDer<'_>>) -> usize {
         self.roots.add_parsable_certificates(certificates).0
     }
@@ -64,7 +64,7 @@ impl Authorities {
     /// Adds every certificate of a PEM file.
     ///
     /// # Errors
-    /// [`AuthoritiesError`], if the file is not what it should be in any part.
+    /// [`AuthoritiesError`], if any part of the file is unusable.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), AuthoritiesError> {
         let mut found = false;
         for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -78,7 +78,7 @@ impl Authorities {
     }
 }
 
-/// How TLS is spoken to origins. Clones share what is known of earlier sessions.
+/// TLS settings for origins. Clones share the memory of earlier sessions.
 #[derive(Clone, Debug)]
 pub struct OriginTls {
     /// Offers HTTP/1.1 alone.
@@ -94,7 +94,8 @@ impl Default for OriginTls {
 }
 
 impl OriginTls {
-    /// TLS 1.2 and 1.3 to origins whose certificate one of these authorities signed for their name.
+    /// Offers TLS 1.2 and 1.3, and trusts certificates that these authorities signed for the
+    /// origin's name.
     pub fn trusting(authorities: Authorities) -> Self {
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -107,9 +108,9 @@ impl OriginTls {
         Self { http1: Arc::new(config), both: Arc::new(both) }
     }
 
-    /// The handshake. The name is sent (SNI, RFC 6066 §3) unless it is an address, and must stand
-    /// in the certificate. HTTP/1.1 is always offered; the origin chooses, and one that does not
-    /// choose gets that (ALPN, RFC 7301).
+    /// Completes the handshake. Sends the name (SNI, RFC 6066 §3) unless it is an address, and
+    /// requires it in the certificate. The origin chooses among the offered protocols; its default
+    /// is HTTP/1.1 (ALPN, RFC 7301).
     pub(crate) async fn connect(
         &self,
         host: &str,

@@ -1,5 +1,5 @@
-//! Bytes both ways between a client and an origin, after CONNECT or an upgrade. What passes is
-//! nobody's business here; only its amount and its silence are.
+//! Carries bytes both ways between a client and an origin, after CONNECT or an upgrade. It looks
+//! only at their number and at silence.
 
 use bytes::{Buf, Bytes};
 use std::cell::Cell;
@@ -11,19 +11,19 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// The most bytes read at a time. Bytes are kept for a direction only while they are on their way.
+/// Most bytes of one read. A direction has a buffer only while bytes are under way.
 const BUFFER: usize = 16 << 10;
 
-/// The two ends of a tunnel, and what was read too far before it opened.
+/// The two ends of a tunnel, and bytes read before it opened.
 #[derive(Debug)]
 pub struct Tunnel<'a, C, O> {
     /// The client's connection.
     pub client: &'a mut C,
-    /// What the client sent after its request.
+    /// Bytes that the client sent after its request.
     pub from_client: Bytes,
     /// The origin's connection.
     pub origin: O,
-    /// What the origin sent after its response head.
+    /// Bytes that the origin sent after its response head.
     pub from_origin: Bytes,
 }
 
@@ -38,18 +38,18 @@ pub enum TunnelEnd {
     Reset,
 }
 
-/// What passed through a tunnel.
+/// Amounts that passed through a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelReport {
     /// Bytes from the client to the origin.
     pub to_origin: u64,
     /// Bytes from the origin to the client.
     pub to_client: u64,
-    /// How it ended.
+    /// How the tunnel ended.
     pub end: TunnelEnd,
 }
 
-/// What both directions know of each other.
+/// Shared by both directions.
 struct TunnelActivity {
     last: Cell<Instant>,
 }
@@ -60,7 +60,7 @@ where
     O: AsyncRead + AsyncWrite + Unpin,
 {
     /// Carries bytes until both sides have closed, one was reset, or nothing passed for `idle`. A
-    /// side that closes its sending half has that passed on, and may still receive.
+    /// side that closes its sending half may still receive.
     pub async fn run(self, idle: Duration) -> TunnelReport {
         let Self { client, from_client, mut origin, from_origin } = self;
         let activity = TunnelActivity { last: Cell::new(Instant::now()) };
@@ -94,16 +94,14 @@ impl TunnelActivity {
     }
 }
 
-/// How far one direction has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelayStage {
     Open,
-    /// The sender has closed; the receiver is to learn it.
+    /// The sender has closed. The receiver does not know yet.
     Closing,
     Closed,
 }
 
-/// One direction, to the end of what its sender sends.
 struct Direction<'a> {
     pending: Bytes,
     flushed: bool,
@@ -117,7 +115,7 @@ impl<'a> Direction<'a> {
         Self { pending: first, flushed: true, stage: RelayStage::Open, activity, count: 0 }
     }
 
-    /// Carries on; ready once the end was passed on.
+    /// Carries on. Ready once the end was passed on.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -142,8 +140,7 @@ impl<'a> Direction<'a> {
         }
     }
 
-    /// Reads, and writes at once what can be written. Before it waits for more, everything is on
-    /// the wire.
+    /// Reads, and writes at once as much as possible. Flushes before it waits for more.
     fn poll_more(
         &mut self,
         context: &mut Context<'_>,
@@ -174,7 +171,6 @@ impl<'a> Direction<'a> {
         Poll::Ready(Ok(()))
     }
 
-    /// Bytes that are taken are a sign of life.
     fn wrote(&mut self, written: usize) -> io::Result<()> {
         if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());

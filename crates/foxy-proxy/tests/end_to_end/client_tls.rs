@@ -4,8 +4,8 @@
 use crate::bench::{Client, TestOrigin, TestProxy, header, ok, proxy_with};
 use crate::certificates::{TestAuthority, TestCertificate};
 use foxy_base::clock;
-use foxy_proxy::core::client_tls::{ClientCertificates, ClientTls};
 use foxy_proxy::core::counters::Counter;
+use foxy_proxy::core::tls::{ClientCertificates, ClientTls};
 use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::Scheme;

@@ -95,7 +95,7 @@ fn a_request_with_foxy_explain_is_answered_by_its_explanation_for_those_who_may(
     assert!(
         text.ends_with(&format!(
             "{}\n",
-            Outcome::Fetch(foxy_proxy::core::forward_reason::ForwardReason::UriMiss)
+            Outcome::Fetch(foxy_proxy::core::outcome::ForwardReason::UriMiss)
         )),
         "{text}"
     );

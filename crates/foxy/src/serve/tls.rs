@@ -7,7 +7,7 @@ use crate::secret_file::{self, SecretError};
 use crate::settings::Settings;
 use crate::terminal::{self, Level};
 use foxy_base::{CivilTime, WallTime};
-use foxy_proxy::core::client_tls::{ClientCertificates, ClientTls};
+use foxy_proxy::core::tls::{ClientCertificates, ClientTls};
 use foxy_proxy::intercept::{Authority, HostPattern, Interception};
 use foxy_proxy::upstream::{Authorities, OriginTls};
 use std::path::{Path, PathBuf};

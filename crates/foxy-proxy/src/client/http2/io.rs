@@ -1,6 +1,6 @@
-//! A client's connection as the HTTP/2 library reads and writes it: first what was read before it
-//! was known to be HTTP/2. The [`Wire`] sees all that passes; and whoever holds the watch sees
-//! since when the client takes nothing.
+//! A client's connection as the HTTP/2 library reads and writes it. The bytes that were read before
+//! HTTP/2 was known come first. The [`Wire`] sees all bytes, and a shared cell tells since when the
+//! client takes nothing.
 
 use crate::client::http2::wire::Wire;
 use crate::core::transport::Transport;
@@ -13,10 +13,9 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Since when the client takes nothing of what is to be written; `None` while it takes it.
+/// Since when the client takes nothing of the pending output.
 pub(crate) type Stalled = Rc<Cell<Option<Instant>>>;
 
-/// The connection.
 pub(crate) struct WatchedIo<'a> {
     stream: &'a mut Transport,
     read_before: &'a mut BytesMut,
@@ -43,7 +42,7 @@ impl<'a> WatchedIo<'a> {
 }
 
 impl AsyncRead for WatchedIo<'_> {
-    /// Nothing more comes from a client that is to be sent away; the wire has told that.
+    /// Reads nothing more from a client that is to be sent away; the wire has said so.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

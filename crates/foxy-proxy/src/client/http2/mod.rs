@@ -1,10 +1,6 @@
-//! The streams of HTTP/2 with a client: the body of a request, the frames of an answer, and the
-//! bytes that pass.
+//! HTTP/2 with a client: its streams, the frames of answers, and the bytes that pass.
 
-pub(crate) mod body;
-pub(crate) mod fields;
 pub(crate) mod io;
 pub(crate) mod sender;
 pub(crate) mod stream;
-pub(crate) mod tunnel;
 pub(crate) mod wire;

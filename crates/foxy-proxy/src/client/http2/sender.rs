@@ -1,7 +1,6 @@
-//! Answers as HTTP/2 frames. Nothing is handed over that the client has not made room for, and
-//! never more than [`SEND_BUFFER`] bytes that the connection has not taken.
+//! Answers as HTTP/2 frames. The library gets only bytes that the client has made room for, and at
+//! most [`SEND_BUFFER`] bytes that the connection has not taken.
 
-use crate::client::http2::fields::fields_of;
 use crate::client::http2::wire::Wire;
 use crate::request::answered::{
     ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
@@ -11,7 +10,7 @@ use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -19,21 +18,21 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Bytes of an answer that may wait here for the connection to take them, for one stream.
+/// Bytes of one stream's answer that may wait for the connection.
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
-/// The most bytes that are copied at a time for a client that may take none of them.
+/// Bytes that are copied at a time, for a client that may take none of them.
 const PIECE: usize = 16 << 10;
 
-/// The sending direction of a stream. It is borrowed only within a poll: who watches for a reset
-/// shares it.
+/// The sending direction of a stream. It is borrowed only within a poll, because the watch for a
+/// reset shares it.
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,
     wire: Rc<Wire>,
     stream: u32,
     ended: bool,
-    /// Bytes sent: bodies, and heads before their compression.
+    /// Bytes sent: bodies, and heads before compression.
     pub(crate) sent: u64,
     pub(crate) progress: Rc<Progress>,
 }
@@ -44,8 +43,8 @@ impl Out {
         Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
     }
 
-    /// Ready once the client has given up the stream or the connection; never after the end of the
-    /// answer.
+    /// Ready once the client has given up the stream or the connection. Pending for ever after the
+    /// end of the answer.
     pub(crate) fn poll_given_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let reset = match &mut self.body {
             _ if self.ended => return Poll::Pending,
@@ -55,7 +54,7 @@ impl Out {
         reset.map(|_| ())
     }
 
-    /// Ends the stream, whatever was sent, unless the answer is whole.
+    /// Resets the stream, unless the answer is whole.
     pub(crate) fn reset(&mut self, reason: Reason) {
         if self.ended {
             return;
@@ -77,12 +76,12 @@ impl Out {
         Ok(())
     }
 
-    /// Waits until the connection's socket has taken most of what it was given.
+    /// Waits until the connection's socket has taken most of its bytes.
     fn poll_wire(&self, context: &Context<'_>) -> Poll<usize> {
         self.wire.poll_room(context)
     }
 
-    /// Room for some of `wanted` bytes, more than none.
+    /// Room for at least one and at most `wanted` bytes.
     pub(crate) fn poll_room(
         &mut self,
         context: &mut Context<'_>,
@@ -103,7 +102,7 @@ impl Out {
         }
     }
 
-    /// Sends what there is room for.
+    /// Sends data that [`Self::poll_room`] made room for.
     pub(crate) fn data(&mut self, data: Bytes, end: bool) -> Result<(), WriteEnd> {
         let length = data.len() as u64;
         let Some(body) = &mut self.body else { return Err(WriteEnd::Gone) };
@@ -119,7 +118,7 @@ impl Out {
         self.progress.send(bytes);
     }
 
-    /// Gives back room that was asked for and not used.
+    /// Gives back room that was not used.
     fn want_nothing(&mut self) {
         if let Some(body) = &mut self.body {
             body.reserve_capacity(0);
@@ -131,10 +130,8 @@ impl Out {
 pub(crate) struct Http2Sender<'a> {
     out: &'a RefCell<Out>,
     limit: Duration,
-    /// The head, until it leaves.
     pending: Option<Response<()>>,
     framing: Framing,
-    /// Bytes of the body sent.
     body_sent: u64,
 }
 
@@ -200,7 +197,7 @@ impl<'a> Http2Sender<'a> {
         self.open(self.framing == Framing::Empty).await
     }
 
-    /// Sends copies, so that what the connection has not taken keeps no whole part in memory.
+    /// Sends copies, so that bytes waiting for the connection keep no whole part in memory.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -238,8 +235,7 @@ impl<'a> Http2Sender<'a> {
         timeout(self.limit, self.room(1)).await.unwrap_or(Err(WriteEnd::Timeout)).map(|_| ())
     }
 
-    /// Sends the head, if it waits, once the connection's socket has taken most of what it was
-    /// given.
+    /// Sends a pending head, once the connection's socket has taken most of its bytes.
     async fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
         if self.pending.is_none() {
             return Ok(());
@@ -271,7 +267,7 @@ impl<'a> Http2Sender<'a> {
     }
 }
 
-/// A head of fields that are end to end, and known to be fit for the wire.
+/// Makes a head of end-to-end fields that are fit for the wire.
 fn head_of(status: u16, fields: &Headers) -> Response<()> {
     let mut head = Response::new(());
     *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -279,7 +275,25 @@ fn head_of(status: u16, fields: &Headers) -> Response<()> {
     head
 }
 
-/// What fields take as HTTP/1.1 would write them.
+/// Bytes of the fields as HTTP/1.1 would write them.
 fn weight(fields: &HeaderMap) -> u64 {
     fields.iter().map(|(name, value)| (name.as_str().len() + value.len() + 4) as u64).sum()
+}
+
+/// Converts fields for the library, without those that HTTP/2 does not have (RFC 9113 §8.2.2).
+pub(crate) fn fields_of(headers: &Headers) -> HeaderMap {
+    const OF_A_CONNECTION: [&str; 6] =
+        ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
+    let mut map = HeaderMap::with_capacity(headers.len() + 3);
+    for (name, value) in headers.iter() {
+        let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
+        else {
+            continue;
+        };
+        if !OF_A_CONNECTION.contains(&name.as_str()) {
+            map.append(name, value);
+        }
+    }
+    map
 }

@@ -1,8 +1,7 @@
-//! What passes a client's HTTP/2 connection, as its bytes show it: frames that carry nothing of a
-//! message, of which a client may send so many; trailers that begin with a pseudo-field; and
-//! answers that the socket has not taken yet.
+//! Watches the bytes of a client's HTTP/2 connection: frames without message content, whose number
+//! is limited; trailers that begin with a pseudo-field; and answers that the socket has not taken.
 
-use crate::client::held_heads::PREFACE;
+use crate::core::frames::PREFACE;
 use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
 };
@@ -15,22 +14,20 @@ use tokio::time::Instant;
 /// Bytes of answers that may wait for a connection's socket, besides a head.
 const ANSWERS: usize = 64 << 10;
 
-/// What SETTINGS cost in frames: one may change the windows of all streams.
+/// Price of SETTINGS in frames, because one may change the windows of all streams.
 const SETTINGS_COST: u64 = 16;
 
-/// Streams with malformed trailers that nobody has read yet. No honest client has any.
+/// Unread streams with malformed trailers. An honest client has none.
 const MALFORMED: usize = 256;
 
-/// A connection.
 #[derive(Debug)]
 pub(crate) struct Wire {
     incoming: RefCell<Incoming>,
     outgoing: RefCell<Outgoing>,
-    /// Told when the client is to be sent away.
+    /// Notified when the client is to be sent away.
     pub(crate) calm: Notify,
 }
 
-/// What comes from the client.
 #[derive(Debug)]
 struct Incoming {
     reader: FrameReader,
@@ -39,13 +36,12 @@ struct Incoming {
     trailers: Option<(u32, bool)>,
     in_block: bool,
     allowance: Allowance,
-    /// The highest number of a stream.
+    /// Highest stream number.
     newest: u32,
     malformed: HashSet<u32>,
     flooded: bool,
 }
 
-/// What goes to the client.
 #[derive(Debug)]
 struct Outgoing {
     reader: FrameReader,
@@ -54,7 +50,7 @@ struct Outgoing {
     wakers: Vec<Waker>,
 }
 
-/// What of a stream's answer the library has and the socket has not.
+/// Bytes of a stream's answer that the library has and the socket has not.
 #[derive(Debug, Default)]
 struct Unsent {
     head: usize,
@@ -86,12 +82,10 @@ impl Wire {
         }
     }
 
-    /// Whether the client has sent more than it may.
     pub(crate) fn is_flooded(&self) -> bool {
         self.incoming.borrow().flooded
     }
 
-    /// Bytes came.
     pub(crate) fn received(&self, bytes: &[u8], now: Instant) {
         let mut incoming = self.incoming.borrow_mut();
         let reset = |stream| self.outgoing.borrow_mut().forget(stream);
@@ -101,7 +95,7 @@ impl Wire {
         }
     }
 
-    /// The socket took bytes.
+    /// Notes bytes that the socket took.
     pub(crate) fn sent(&self, bytes: &[u8]) {
         self.incoming.borrow_mut().allowance.sent(bytes.len());
         self.outgoing.borrow_mut().sent(bytes);
@@ -112,12 +106,12 @@ impl Wire {
         self.incoming.borrow().malformed.contains(&stream)
     }
 
-    /// A stream's request is over.
+    /// Notes that a stream's request is over.
     pub(crate) fn is_over(&self, stream: u32) {
         self.incoming.borrow_mut().malformed.remove(&stream);
     }
 
-    /// Bytes of answers that may be handed to the library now, more than none.
+    /// Bytes of answers that the library may get now, at least one.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
         let mut outgoing = self.outgoing.borrow_mut();
         if outgoing.total < ANSWERS {
@@ -129,27 +123,25 @@ impl Wire {
         Poll::Pending
     }
 
-    /// The library got a head of about so many bytes, to be sent through a stream.
+    /// Notes that the library got a head of about `bytes` bytes for a stream.
     pub(crate) fn handed_head(&self, stream: u32, bytes: usize) {
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.total += bytes;
         outgoing.waiting.entry(stream).or_default().head += bytes;
     }
 
-    /// The library got so many bytes of a body.
     pub(crate) fn handed_data(&self, stream: u32, bytes: usize) {
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.total += bytes;
         outgoing.waiting.entry(stream).or_default().data += bytes;
     }
 
-    /// The stream was reset: the library has dropped what it had.
+    /// Notes a reset, with which the library dropped the stream's bytes.
     pub(crate) fn reset(&self, stream: u32) {
         self.outgoing.borrow_mut().forget(stream);
     }
 }
 
-/// The client sent more than it may.
 struct Flooded;
 
 impl Incoming {
@@ -170,7 +162,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Notes a frame; says what it costs.
+    /// Notes a frame. Returns its price in frames.
     fn frame(&mut self, frame: Frame, reset: impl Fn(u32)) -> u64 {
         let is_last = frame.has(flag::END_HEADERS);
         match frame.kind {
@@ -196,7 +188,7 @@ impl Incoming {
                 1
             }
             kind::SETTINGS if !frame.has(flag::ACK) => SETTINGS_COST,
-            // What has no byte for anybody is under no flow control, or only seems to be.
+            // Flow control does not limit frames without data, nor padding.
             kind::DATA if frame.length == 0 && !frame.has(flag::END_STREAM) => 1,
             kind::DATA if frame.has(flag::PADDED) => 1,
             kind::DATA => 0,
@@ -204,7 +196,6 @@ impl Incoming {
         }
     }
 
-    /// A frame has come whole.
     fn ended(&mut self) -> Result<(), Flooded> {
         if !std::mem::take(&mut self.in_block) {
             return Ok(());

@@ -1,35 +1,32 @@
-//! Whether a block of fields begins with a pseudo-field. In trailers that is malformed (RFC 9113
-//! §8.1), but the library drops such fields without a word. Pseudo-fields come first, or the
-//! library refuses the block; so the first field tells.
+//! Whether a field block begins with a pseudo-field. Such trailers are malformed (RFC 9113 §8.1),
+//! but the library drops the field silently. Pseudo-fields come first, or the library refuses the
+//! block, so the first field tells.
 //!
-//! Of HPACK (RFC 7541) this needs to know only which entries of the dynamic table are
-//! pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter: an
-//! index that is no longer valid ends the connection.
+//! Of HPACK (RFC 7541) this tracks only which entries of the dynamic table are pseudo-fields. An
+//! index counts from the newest entry, so sizes and evictions do not matter: an invalid index ends
+//! the connection.
 
 use crate::core::frames::{Frame, flag};
 use std::collections::VecDeque;
 
-/// The last entry of the static table that is a pseudo-field, and the last one at all (RFC 7541,
-/// appendix A).
+/// The last pseudo-field and the last entry of the static table (RFC 7541, appendix A).
 const LAST_PSEUDO: usize = 14;
 const LAST_STATIC: usize = 61;
 
-/// Entries that a dynamic table of the usual 4,096 bytes has room for (RFC 7541 §4.1).
+/// Entries of a dynamic table of the usual 4,096 bytes (RFC 7541 §4.1).
 const ENTRIES: usize = 4096 / 32;
 
-/// `:` as Huffman coding writes it (RFC 7541, appendix B), without the bit that follows.
+/// `:` in Huffman coding (RFC 7541, appendix B), without the bit that follows.
 const HUFFMAN_COLON: u8 = 0b101_1100;
 
-/// What the first field of a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StartsWith {
-    /// A pseudo-field.
     Pseudo,
-    /// A regular field, or there is none.
+    /// A regular field, or no field at all.
     Regular,
 }
 
-/// How a field is written (RFC 7541 §6).
+/// Representation of a field (RFC 7541 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Indexed,
@@ -38,21 +35,18 @@ enum Form {
     NewSize,
 }
 
-/// A string of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Text {
     Name,
     Value,
 }
 
-/// A number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     Index,
     Length(Text),
 }
 
-/// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockStep {
     Field,
@@ -61,21 +55,21 @@ enum BlockStep {
     Text(Text),
 }
 
-/// The blocks of one direction of a connection.
+/// Field blocks of one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FieldBlocks {
-    /// Which entries of the dynamic table are pseudo-fields, the newest first.
+    /// Whether each entry of the dynamic table is a pseudo-field, newest first.
     recent: VecDeque<bool>,
     step: BlockStep,
     form: Form,
-    /// The number that is read, or what is left of a string.
+    /// The number in progress, or the bytes left of a string.
     number: usize,
     shift: u32,
     huffman: bool,
     begun: bool,
     pseudo: bool,
     first: Option<bool>,
-    /// Bytes of the present frame before the block's, and all of the block's.
+    /// Bytes of the current frame: priority before the block, and the block itself.
     skip: usize,
     fragment: usize,
     padded: bool,
@@ -99,7 +93,7 @@ impl FieldBlocks {
         }
     }
 
-    /// A frame of HEADERS or CONTINUATION begins.
+    /// Begins a HEADERS or CONTINUATION frame.
     pub(crate) fn frame(&mut self, frame: Frame, is_continued: bool) {
         if is_continued {
             (self.padded, self.skip) = (false, 0);
@@ -111,7 +105,6 @@ impl FieldBlocks {
         self.fragment = frame.length;
     }
 
-    /// Takes some of the frame's payload.
     pub(crate) fn payload(&mut self, mut bytes: &[u8]) {
         if self.padded
             && let [padding, rest @ ..] = bytes
@@ -129,7 +122,7 @@ impl FieldBlocks {
         self.block(&bytes[..taken]);
     }
 
-    /// What the block began with, once all of it has passed.
+    /// Kind of the first field, once the whole block has passed.
     pub(crate) fn first(&self) -> StartsWith {
         if self.first == Some(true) { StartsWith::Pseudo } else { StartsWith::Regular }
     }
@@ -167,7 +160,7 @@ impl FieldBlocks {
                     self.begin_number(byte, 7, Number::Length(text));
                 }
                 BlockStep::More(number) => {
-                    // What has more digits than the library takes ends the connection.
+                    // The library ends the connection at numbers with more digits.
                     if self.shift < 28 {
                         self.number += usize::from(byte & 0x7f) << self.shift;
                     }
@@ -193,7 +186,6 @@ impl FieldBlocks {
         }
     }
 
-    /// A number has been read.
     fn has(&mut self, number: Number) {
         match (number, self.form) {
             (Number::Index, Form::NewSize) => self.step = BlockStep::Field,
@@ -219,7 +211,6 @@ impl FieldBlocks {
         }
     }
 
-    /// A string has been read.
     fn ends(&mut self, text: Text) {
         match text {
             Text::Name => self.step = BlockStep::Length(Text::Value),
@@ -233,7 +224,6 @@ impl FieldBlocks {
         }
     }
 
-    /// A field has been read.
     fn field(&mut self) {
         self.first.get_or_insert(self.pseudo);
         self.step = BlockStep::Field;

@@ -1,17 +1,21 @@
-//! HTTP/2 frames as their bytes pass a connection: where each begins (RFC 9113 §4.1), what may come
-//! of them, and whether trailers begin as trailers may. The library decodes the frames; nothing
-//! here changes a byte.
+//! HTTP/2 frames as their bytes pass a connection: frame borders (RFC 9113 §4.1), how many frames a
+//! peer may send, and the first field of trailers. The library decodes the frames; nothing here
+//! changes a byte.
 
-mod allowance;
 mod field_blocks;
 
-pub(crate) use allowance::{Allowance, FRAMES_A_REQUEST};
 pub(crate) use field_blocks::{FieldBlocks, StartsWith};
 
-/// The length of a frame's header.
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What an HTTP/2 client sends first (RFC 9113 §3.4).
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Length of a frame header.
 pub(crate) const HEADER: usize = 9;
 
-/// Types of frames (RFC 9113 §6).
+/// Frame types (RFC 9113 §6).
 pub(crate) mod kind {
     pub(crate) const DATA: u8 = 0;
     pub(crate) const HEADERS: u8 = 1;
@@ -21,7 +25,6 @@ pub(crate) mod kind {
     pub(crate) const CONTINUATION: u8 = 9;
 }
 
-/// Flags of frames.
 pub(crate) mod flag {
     pub(crate) const ACK: u8 = 1;
     pub(crate) const END_STREAM: u8 = 1;
@@ -30,13 +33,12 @@ pub(crate) mod flag {
     pub(crate) const PRIORITY: u8 = 32;
 }
 
-/// What a frame's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: u8,
     pub(crate) flags: u8,
     pub(crate) stream: u32,
-    /// Bytes of its payload.
+    /// Payload bytes.
     pub(crate) length: usize,
 }
 
@@ -47,37 +49,34 @@ impl Frame {
         Self { kind, flags, stream: u32::from_be_bytes(stream) & (u32::MAX >> 1), length }
     }
 
-    /// Whether it has a flag.
     pub(crate) const fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 }
 
-/// What passes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Passing<'a> {
-    /// The header of a frame.
     Header(Frame),
-    /// Some of the payload of the last frame, more than nothing.
+    /// Payload of the last frame, at least one byte.
     Payload(&'a [u8]),
 }
 
-/// Where in a frame the bytes of one direction are.
+/// Tracks the frame borders in one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     header: [u8; HEADER],
     filled: usize,
-    /// Bytes of the present frame's payload that are still to come.
+    /// Payload bytes of the current frame still to come.
     payload: usize,
 }
 
 impl FrameReader {
-    /// Frames begin after so many bytes.
+    /// Frames begin after `preface` bytes.
     pub(crate) const fn after(preface: usize) -> Self {
         Self { header: [0; HEADER], filled: 0, payload: preface }
     }
 
-    /// Takes what passes next from `bytes`; `None` once all were taken.
+    /// Takes the next event from `bytes`. Returns `None` once it took all bytes.
     pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Passing<'a>> {
         if self.payload > 0 && !bytes.is_empty() {
             let (payload, rest) = bytes.split_at(self.payload.min(bytes.len()));
@@ -100,6 +99,59 @@ impl FrameReader {
     /// Whether the last frame has passed whole.
     pub(crate) const fn is_between(&self) -> bool {
         self.payload == 0
+    }
+}
+
+/// Price of one frame, in bytes sent to the peer. It exceeds the answer to a PING or SETTINGS, so
+/// that no frame pays for itself.
+const FRAME: u64 = 64;
+
+pub(crate) const FRAMES_AT_ONCE: u64 = 1000;
+pub(crate) const FRAMES_A_SECOND: u64 = 100;
+
+/// Frames that each request pays for: its reset and a few window updates.
+pub(crate) const FRAMES_A_REQUEST: u64 = 4;
+
+/// Frames without message content that a peer may still send. The allowance grows with time and
+/// with bytes sent to the peer, which needs window updates for them.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    left: u64,
+    counted: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooMany;
+
+impl Allowance {
+    pub(crate) const fn new(now: Instant) -> Self {
+        Self { left: FRAMES_AT_ONCE * FRAME, counted: now }
+    }
+
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        self.earn(bytes as u64);
+    }
+
+    /// Credits `frames` frames, for a request.
+    pub(crate) fn pays_for(&mut self, frames: u64) {
+        self.earn(frames * FRAME);
+    }
+
+    /// Charges `frames` frames.
+    pub(crate) fn take(&mut self, frames: u64, now: Instant) -> Result<(), TooMany> {
+        let since = now
+            .saturating_duration_since(self.counted)
+            .min(Duration::from_secs(FRAMES_AT_ONCE / FRAMES_A_SECOND));
+        self.counted = now;
+        self.earn(
+            u64::try_from(since.as_micros()).unwrap_or(0) * FRAMES_A_SECOND * FRAME / 1_000_000,
+        );
+        self.left = self.left.checked_sub(frames * FRAME).ok_or(TooMany)?;
+        Ok(())
+    }
+
+    fn earn(&mut self, amount: u64) {
+        self.left = (self.left + amount).min(FRAMES_AT_ONCE * FRAME);
     }
 }
 
@@ -129,5 +181,34 @@ mod tests {
             assert_eq!(payload, b"preface\x07\x08", "pieces of {size}");
             assert!(reader.is_between());
         }
+    }
+
+    #[test]
+    fn frames_are_too_many_once_they_are_for_the_time() {
+        let now = Instant::now();
+        let mut allowance = Allowance::new(now);
+        for _ in 0..FRAMES_AT_ONCE {
+            allowance.take(1, now).expect("not yet too many");
+        }
+        let later = now + Duration::from_secs(1);
+        for _ in 0..FRAMES_A_SECOND {
+            allowance.take(1, later).expect("time has passed");
+        }
+        assert_eq!(allowance.take(1, later), Err(TooMany));
+    }
+
+    #[test]
+    fn a_frame_is_not_paid_for_by_its_answer_but_by_what_windows_are_for() {
+        let run = |sent: usize| {
+            let now = Instant::now();
+            let mut allowance = Allowance::new(now);
+            let mut frames = (0..100 * FRAMES_AT_ONCE).map(|_| {
+                allowance.sent(sent);
+                allowance.take(1, now)
+            });
+            frames.all(|taken| taken.is_ok())
+        };
+        assert!(!run(17), "the answer to a ping");
+        assert!(run(1024));
     }
 }

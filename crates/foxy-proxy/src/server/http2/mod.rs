@@ -1,22 +1,19 @@
-//! HTTP/2 with clients (RFC 9113): a connection, its streams, and what a client may ask of both.
-//! Each stream is a task of its own that answers one request as a connection of HTTP/1.1 would.
-//! Frames, HPACK and flow control are the library's; what it does not bound is bounded here.
+//! HTTP/2 with clients (RFC 9113): a connection and its streams. Each stream is a task that answers
+//! one request as a connection of HTTP/1.1 would. The library does frames, HPACK and flow control;
+//! this module bounds what the library does not.
 
-pub(crate) mod resets;
 pub(crate) mod stream;
 
-use crate::client::held_heads::{HELD_HEADS, SMALL_HEAD};
+use crate::client::io::{COPIES_OF_HEAD, SMALL_HEAD};
 
-use crate::client::http2::fields::fields;
 use crate::client::http2::io::{Stalled, WatchedIo};
 use crate::client::http2::sender::SEND_BUFFER;
+use crate::client::http2::stream::fields;
 use crate::client::http2::wire::Wire;
 use crate::client::io::{ClientConnection, ReadTimer};
-use crate::client::linger::linger;
+use crate::core::byte_budget::{ByteBudget, HeldBytes};
 use crate::core::counters::Counter;
 use crate::core::places::Activity;
-use crate::core::waiting::{HeldBytes, Waiting};
-use crate::server::http2::resets::{ResetVerdict, Resets};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::Limits;
@@ -28,67 +25,65 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Streams a client may have open on a connection.
+/// Streams that a client may have open on a connection.
 const STREAMS: u32 = 100;
 
-/// Requests of one connection that may be worked on. Those whose client gave them up may not be
-/// over yet.
+/// Requests of one connection in progress. A request that the client gave up may still be in
+/// progress.
 const WORKED_ON: u32 = 2 * STREAMS;
 
-/// Bytes of the heads of requests that are worked on, for one connection: compressed to a few
-/// bytes, a head may be as large as one of HTTP/1.1. The first is taken whatever it has.
+/// Bytes of the heads of requests in progress, for one connection. Compressed to a few bytes, a
+/// head may be as large as one of HTTP/1.1. The first request is accepted whatever its head has.
 const HEADS: usize = 256 << 10;
 
-/// Bytes that a stream takes of the budget of requests, besides its head. A connection's first
-/// stream takes none.
+/// Bytes that a stream takes of the budget of requests, besides its head. The first stream of a
+/// connection takes none.
 const STREAM: usize = 16 << 10;
 
-/// Bytes of a request's body that may be under way or wait here, for one stream.
+/// Bytes of a stream's request body that may be under way or wait here.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// The same for all streams of a connection that sends bodies and has room among the requests;
-/// others have what HTTP/2 gives each (RFC 9113 §6.9.2).
+/// The same for a connection that sends bodies and has room in the budget of requests. Other
+/// connections have the window of RFC 9113 §6.9.2.
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
-/// Streams given up by the client that may wait to be looked at; one more ends the connection
-/// (CVE-2023-44487).
+/// Resets by the client that may wait to be read. One more ends the connection (CVE-2023-44487).
 const RESETS_WAITING: usize = 20;
 
-/// Streams a client may make us reset by breaking rules, in the life of a connection; one more ends
-/// it.
+/// Streams of a connection that may be reset because the client broke rules. One more ends the
+/// connection.
 const BROKEN_STREAMS: usize = 100;
 
-/// How long a connection stays when it was said to be over.
+/// Time that a connection stays open after the announcement of its end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How a connection ended.
 enum ConnectionEnd {
     /// Both sides know.
     Closed,
-    /// The client broke a rule, and was told so.
+    /// The client broke a rule and was told so.
     Broken,
     /// The client took nothing for too long.
     Stalled,
 }
 
-/// The streams of a connection, as their tasks share them.
+/// The streams of a connection, shared by their tasks.
 struct Streams {
     activity: Activity,
     open: Cell<u32>,
-    /// Bytes of their heads.
+    /// Bytes of heads.
     heads: Cell<usize>,
-    /// Since when as many are open.
+    /// When the number of open streams last changed.
     since: Cell<Instant>,
-    /// Bytes of the budget.
+    /// Bytes taken of the budget of requests.
     held: Cell<usize>,
-    requests: Waiting,
+    requests: ByteBudget,
     resets: RefCell<Resets>,
     wire: Rc<Wire>,
 }
 
 impl Streams {
-    fn new(now: Instant, activity: Activity, requests: Waiting, wire: Rc<Wire>) -> Self {
+    fn new(now: Instant, activity: Activity, requests: ByteBudget, wire: Rc<Wire>) -> Self {
         Self {
             activity,
             open: Cell::new(0),
@@ -101,13 +96,13 @@ impl Streams {
         }
     }
 
-    /// Takes another request with a head of so many bytes, if it may be worked on.
+    /// Begins a request with a head of `head` bytes, if it may be worked on.
     fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<Open> {
         let (open, heads) = (self.open.get(), self.heads.get());
         if open >= WORKED_ON || (open > 0 && heads + head > HEADS) {
             return None;
         }
-        let for_head = if head > SMALL_HEAD { HELD_HEADS * head } else { 0 };
+        let for_head = if head > SMALL_HEAD { COPIES_OF_HEAD * head } else { 0 };
         let bytes = if open == 0 { for_head } else { STREAM + for_head };
         let held =
             self.requests.take_share(self.held.get(), bytes).filter(|_| self.activity.works())?;
@@ -118,7 +113,7 @@ impl Streams {
     }
 }
 
-/// A stream that is worked on, until dropped.
+/// A stream in progress, until dropped.
 pub(crate) struct Open {
     streams: Rc<Streams>,
     stream: u32,
@@ -127,14 +122,13 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// What passes its connection.
     fn wire(&self) -> &Rc<Wire> {
         &self.streams.wire
     }
 
-    /// Notes that the client gave it up.
+    /// Notes that the client gave up the stream.
     pub(crate) fn given_up(&self) {
-        if self.streams.resets.borrow_mut().one(Instant::now()) == ResetVerdict::TooMany {
+        if !self.streams.resets.borrow_mut().may_reset(Instant::now()) {
             self.wire().calm.notify_one();
         }
     }
@@ -189,10 +183,10 @@ pub(crate) async fn serve(
     };
     match end {
         ConnectionEnd::Closed => {}
-        ConnectionEnd::Broken => linger(connection).await,
+        ConnectionEnd::Broken => connection.linger().await,
         ConnectionEnd::Stalled => {
-            // Should the system not make a reset of the coming close, what the client does not take
-            // is sent for a while.
+            // Without the reset, the system would go on sending bytes that the client does not
+            // take.
             let _ = connection.stream.with_socket(tokio::net::TcpStream::set_zero_linger);
         }
     }
@@ -212,7 +206,7 @@ fn builder(limits: &Limits) -> Builder {
 
 type Respond = h2::server::SendResponse<Bytes>;
 
-/// Carries frames until the connection ends; each new stream is given to `start`.
+/// Carries frames until the connection ends. Gives each new stream to `start`.
 async fn drive(
     worker: &Worker,
     mut frames: Connection<WatchedIo<'_>, Bytes>,
@@ -240,7 +234,7 @@ async fn drive(
             }
             _ => {}
         }
-        // What begins from here on is over in no less than the shortest of these.
+        // Whatever begins from now on ends no sooner than the shortest of these waits.
         let shortest = now + idle.min(write).min(FAREWELL);
         let known = [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
         let look_again = known.fold(shortest, Instant::min);
@@ -260,8 +254,7 @@ async fn drive(
                     }
                 }
                 Some(Err(_)) => return ConnectionEnd::Broken,
-                // What the client has sent beyond would reset the connection, and the farewell with
-                // it.
+                // Unread bytes of the client would reset the connection and destroy the farewell.
                 None if calmed => return ConnectionEnd::Broken,
                 None => return ConnectionEnd::Closed,
             },
@@ -279,13 +272,48 @@ async fn drive(
     }
 }
 
-/// Bytes of a head, its target among them, with as much for each field as HPACK counts (RFC 7541
-/// §4.1).
+/// Bytes of a head with its target. Each field counts as in HPACK (RFC 7541 §4.1).
 fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     let sizes = fields(request.headers()).map(|(name, value)| name.len() + value.len() + 32);
     authority + path + sizes.sum::<usize>()
+}
+
+/// Resets that may come at once: a browser that leaves a page resets all its streams.
+const RESETS_AT_ONCE: u32 = 200;
+
+/// Time until one more reset is allowed.
+const TIME_OF_RESET: Duration = Duration::from_millis(50);
+
+/// How many streams a client may still reset. Each may have cost a store lookup or a request to an
+/// origin, and limits on open streams no longer count it (CVE-2023-44487).
+#[derive(Debug)]
+struct Resets {
+    left: u32,
+    /// Time up to which `left` was replenished.
+    at: Instant,
+}
+
+impl Resets {
+    fn new(now: Instant) -> Self {
+        Self { left: RESETS_AT_ONCE, at: now }
+    }
+
+    fn may_reset(&mut self, now: Instant) -> bool {
+        let regained =
+            now.saturating_duration_since(self.at).as_millis() / TIME_OF_RESET.as_millis();
+        let regained = u32::try_from(regained).unwrap_or(u32::MAX);
+        if regained >= RESETS_AT_ONCE - self.left {
+            *self = Self::new(now);
+        } else {
+            self.left += regained;
+            self.at += TIME_OF_RESET * regained;
+        }
+        let left = self.left.checked_sub(1);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
 }
 
 #[cfg(test)]
@@ -295,7 +323,7 @@ mod tests {
 
     #[test]
     fn heads_of_one_connection_are_bounded_together() {
-        let streams = streams_within(Waiting::new(1 << 30));
+        let streams = streams_within(ByteBudget::new(1 << 30));
         assert!(streams.take(1, HEADS + 1).is_some(), "the first is taken whatever it has");
         let first = streams.take(1, HEADS - 10);
         assert!(streams.take(3, 10).is_some() && streams.take(3, 11).is_none());
@@ -306,7 +334,7 @@ mod tests {
     #[test]
     fn streams_beyond_the_first_are_bounded_over_all_connections() {
         let budget = 100 * STREAM;
-        let requests = Waiting::new(budget);
+        let requests = ByteBudget::new(budget);
         let connections: Vec<_> = (0..15).map(|_| streams_within(requests.clone())).collect();
         let take = |streams: &Rc<Streams>| {
             (0..200).filter_map(|_| streams.take(1, 100)).collect::<Vec<_>>()
@@ -323,9 +351,23 @@ mod tests {
         assert_eq!(requests.free(), budget);
     }
 
-    fn streams_within(requests: Waiting) -> Rc<Streams> {
+    fn streams_within(requests: ByteBudget) -> Rc<Streams> {
         let Ok((place, _)) = Places::new(1, 1, 1).take(None) else { panic!("a place is free") };
         let (now, activity) = (Instant::now(), place.activity().clone());
         Rc::new(Streams::new(now, activity, requests, Rc::new(Wire::new(now))))
+    }
+
+    #[test]
+    fn a_page_left_is_fine_and_a_flood_is_not() {
+        let start = Instant::now();
+        let mut resets = Resets::new(start);
+        let mut taken =
+            |count: u32, at: Instant| (0..count).filter(|_| resets.may_reset(at)).count();
+        assert_eq!(taken(RESETS_AT_ONCE + 10, start), RESETS_AT_ONCE as usize);
+        assert_eq!(taken(10, start + TIME_OF_RESET * 3), 3);
+        assert_eq!(
+            taken(RESETS_AT_ONCE + 10, start + TIME_OF_RESET * (RESETS_AT_ONCE + 3)),
+            RESETS_AT_ONCE as usize
+        );
     }
 }

@@ -1,23 +1,22 @@
-//! One stream: one request and its answer. It ends early when the client gives up a request that
-//! changes nothing at its origin; what may change something goes on until the answer is known, as
-//! what is stored may have to go.
+//! One stream: one request and its answer. It ends early when the client gives up a safe request.
+//! An unsafe request goes on until its answer is known, because it may invalidate stored responses.
 
 use crate::answer;
 use crate::client::Client;
-use crate::client::http2::body::Http2Body;
-use crate::client::http2::fields::fields;
+use crate::client::Sender;
 use crate::client::http2::sender::{Http2Sender, Out};
+use crate::client::http2::stream::Http2Body;
 use crate::client::http2::stream::Http2Stream;
+use crate::client::http2::stream::fields;
 use crate::client::io::ReadEnd;
-use crate::client::sender::Sender;
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
 use crate::request::answered::{Aborted, AnswerOptions};
 use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
-use crate::server::ended::Ended;
 use crate::server::http2::Open;
-use crate::server::log_request::{ReadRequest, RequestLog};
+use crate::server::request_log::Ended;
+use crate::server::request_log::{ReadRequest, RequestLog};
 use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -33,7 +32,7 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-/// Answers a stream's request that came from a client over that scheme, and inside of what.
+/// Answers the request of a stream.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     (peer, scheme, inside): (SocketAddr, Scheme, Option<Rc<Inside>>),
@@ -90,7 +89,7 @@ pub(crate) async fn serve(
             let mut sender = Sender::Http2(Http2Sender::new(&out, worker.settings().client_write));
             let reason = ErrorReason::Malformed(*error);
             let result = answer::error(&worker, &mut sender, options, reason).await;
-            let ended = result.map_or_else(Ended::Aborted, Ended::Answered);
+            let ended = Ended::from(result);
             (ended, sender.sent())
         }
     };
@@ -99,8 +98,8 @@ pub(crate) async fn serve(
         worker.counters.add(Counter::Http2Resets, 1);
         open.given_up();
     }
-    // An answer that is whole needs none; what is left of its request is refused as not needed (RFC
-    // 9113 §8.1).
+    // A whole answer needs no reset. The rest of its request is refused as not needed (RFC 9113
+    // §8.1).
     out.reset(match ended {
         Ended::Aborted(Aborted::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
@@ -111,8 +110,8 @@ pub(crate) async fn serve(
     log.end(&ended, bytes, false);
 }
 
-/// Waits for the end of a body that is said to be empty: a body whose length lies reaches no origin
-/// (RFC 9113 §8.1.1).
+/// Waits for the end of a body of length 0. A body whose length lies reaches no origin (RFC 9113
+/// §8.1.1).
 async fn emptied(body: &mut Http2Body, limit: Duration) -> Result<(), DecodeError> {
     match body.next(limit).await {
         Ok(RequestEvent::End | RequestEvent::Trailers(_)) => Ok(()),

@@ -1,12 +1,11 @@
-//! Where the proxy may connect to: a pure policy on the address dialled, never on the name asked
-//! for, so that no name, spelling or change of DNS gets around it. It resolves nothing and connects
-//! to nothing.
+//! Policy on where the proxy may connect to. It judges the dialled address, never the name, so that
+//! no name, spelling or change of DNS gets around it. It is pure.
 
 use crate::upstream::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Who chose an origin. An address the operator configured is not held against the address policy.
+/// Who chose an origin. The address policy does not apply to the operator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChosenBy {
     /// A client named it in a request.
@@ -15,8 +14,8 @@ pub enum ChosenBy {
     Operator,
 }
 
-/// Why an address or port is not connected to. Addresses are refused when IANA's special-purpose
-/// registries (RFC 6890 and its updates) do not call them globally reachable.
+/// Why an address or port is refused. IANA's special-purpose registries (RFC 6890 and updates) name
+/// the addresses that are not globally reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DestinationRefusal {
     /// `127.0.0.0/8`, `::1`: the machine itself.
@@ -35,22 +34,21 @@ pub enum DestinationRefusal {
     Multicast,
     /// `255.255.255.255`.
     Broadcast,
-    /// Anything else that is not globally reachable: `240.0.0.0/4`, benchmarking, protocol
+    /// Other addresses that are not globally reachable: `240.0.0.0/4`, benchmarking, protocol
     /// assignments, and IPv6 outside `2000::/3`.
     Reserved,
-    /// A public address that this machine has itself: what listens there may be meant for the
-    /// machine alone.
+    /// A public address of this machine, whose services may be meant for the machine alone.
     OwnMachine,
-    /// The proxy's own listening address: it would talk to itself.
+    /// The proxy's own listening address, where it would talk to itself.
     OwnAddress,
-    /// CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
+    /// CONNECT to a port outside [`DestinationPolicy::connect_ports`].
     ConnectPort,
     /// Port 0, which nothing listens on.
     PortZero,
 }
 
 impl DestinationRefusal {
-    /// One line for people: what was refused.
+    /// Sentence for people.
     pub fn description(self) -> &'static str {
         match self {
             Self::Loopback => "the host resolves to a loopback address",
@@ -69,7 +67,7 @@ impl DestinationRefusal {
         }
     }
 
-    /// What the operator can set to allow it; `None` where nothing can.
+    /// Setting that allows it, if there is one.
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::OwnAddress | Self::PortZero => None,
@@ -82,7 +80,7 @@ impl DestinationRefusal {
         }
     }
 
-    /// The reason phrase of the answer: many programs show nothing else of it.
+    /// Reason phrase of the answer. Many programs show nothing else.
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Loopback => "Loopback address: see --allow-destination",
@@ -110,14 +108,14 @@ impl fmt::Display for DestinationRefusal {
 
 impl std::error::Error for DestinationRefusal {}
 
-/// What may be connected to.
+/// Allowed destinations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationPolicy {
-    /// Blocks allowed although they are not globally reachable.
+    /// Blocks that are allowed although not globally reachable.
     pub allowed: Vec<Cidr>,
-    /// Ports CONNECT may ask for.
+    /// Ports that CONNECT may ask for.
     pub connect_ports: Vec<u16>,
-    /// The addresses this proxy listens on; an unspecified one stands for every address of the
+    /// Listening addresses of this proxy. An unspecified address stands for every address of the
     /// machine.
     pub own: Vec<SocketAddr>,
 }
@@ -129,10 +127,7 @@ impl Default for DestinationPolicy {
 }
 
 impl DestinationPolicy {
-    /// Whether an address may be dialled. To be asked of every address, right before dialling it.
-    ///
-    /// # Errors
-    /// The reason it may not.
+    /// Whether an address may be dialled. Call it for every address right before dialling.
     pub fn check_address(
         &self,
         address: SocketAddr,
@@ -158,11 +153,8 @@ impl DestinationPolicy {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Whether an address that [`Self::check_address`] lets through may be dialled although it may
-    /// be one of this machine. `is_own` says whether it is; it is asked only where that matters.
-    ///
-    /// # Errors
-    /// [`DestinationRefusal::OwnMachine`].
+    /// Whether an address that [`Self::check_address`] allows may be dialled although it may belong
+    /// to this machine. Calls `is_own` only where that matters.
     pub fn check_machine(
         &self,
         ip: IpAddr,
@@ -183,12 +175,9 @@ impl DestinationPolicy {
         self.allowed.iter().any(|block| block.contains(ip))
     }
 
-    /// Whether an established connection may be used: one whose two ends are the same machine and
-    /// that ends at a port this proxy listens on for every address leads to the proxy itself, any
-    /// other to another service of the machine.
-    ///
-    /// # Errors
-    /// [`DestinationRefusal::OwnAddress`] or [`DestinationRefusal::OwnMachine`].
+    /// Whether an established connection may be used. If both ends are this machine, the peer is
+    /// the proxy itself (a port that it listens on for every address) or another service of the
+    /// machine.
     pub fn check_connection(
         &self,
         local: SocketAddr,
@@ -204,9 +193,6 @@ impl DestinationPolicy {
     }
 
     /// Whether CONNECT may ask for a port.
-    ///
-    /// # Errors
-    /// [`DestinationRefusal::ConnectPort`].
     pub fn check_connect_port(&self, port: u16) -> Result<(), DestinationRefusal> {
         if self.connect_ports.contains(&port) {
             Ok(())
@@ -226,7 +212,7 @@ impl DestinationPolicy {
     }
 }
 
-/// Why an address is refused by default, looking only at its own block.
+/// Refusal by the address's own block.
 fn refusal_of(address: IpAddr) -> Option<DestinationRefusal> {
     match address {
         IpAddr::V4(address) => refusal_of_v4(address),
@@ -272,8 +258,9 @@ fn refusal_of_v6(address: Ipv6Addr) -> Option<DestinationRefusal> {
     })
 }
 
-/// The IPv4 addresses an IPv6 address leads to: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's server
-/// and client (RFC 4380), IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped ones are IPv4 already.
+/// IPv4 addresses that an IPv6 address leads to: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's server
+/// and client (RFC 4380), IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped addresses are IPv4
+/// already.
 fn embedded_in(address: IpAddr) -> [Option<Ipv4Addr>; 2] {
     let IpAddr::V6(address) = address else { return [None, None] };
     let bits = address.to_bits();

@@ -1,8 +1,7 @@
-//! The resolver of DNS: hickory-resolver with `/etc/hosts` and the servers of `/etc/resolv.conf`,
-//! or others, bounded answers and waits. It caches; `resolve` shares lookups. Why not the C
-//! library's: `docs/decisions/`.
+//! DNS by hickory-resolver with `/etc/hosts` and the servers of `/etc/resolv.conf`, or others,
+//! within bounds. It caches; `resolve` shares lookups. `docs/decisions/` says why it is not the C
+//! library's.
 
-use crate::upstream::address::known_names::KnownNames;
 use crate::upstream::address::resolve::{Addresses, Resolve};
 use crate::upstream::error::ResolveError;
 use futures_util::StreamExt;
@@ -11,23 +10,27 @@ use futures_util::stream::FuturesUnordered;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::proto::rr::Name;
+use hickory_resolver::proto::op::Query;
+use hickory_resolver::proto::rr::{Name, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use hickory_resolver::{Hosts, Resolver, TokioResolver};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Answers kept, each at most this long; an answer that a name does not exist is kept shorter.
-const ANSWERS: u64 = 4096;
+/// Most answers kept, and their longest lifetimes.
+const ANSWERS: usize = 4096;
 const LONGEST: Duration = Duration::from_secs(3600);
 const LONGEST_NEGATIVE: Duration = Duration::from_secs(60);
 
-/// Names resolved by DNS.
+/// Resolves names by DNS.
 pub struct NameResolver {
-    /// One for each server, since a resolver of several takes the failure of one for that of all.
+    /// One per server, because a resolver of several servers takes one server's failure for that of
+    /// all.
     resolvers: Vec<TokioResolver>,
     known: Rc<KnownNames>,
 }
@@ -49,12 +52,9 @@ impl fmt::Display for ResolverUnusable {
 impl std::error::Error for ResolverUnusable {}
 
 impl NameResolver {
-    /// Asks these servers, or without any those that the system's configuration names; where that
-    /// names none, `/etc/hosts` and literals still work and every other lookup fails by
+    /// Asks these servers, or without any those of the system's configuration. If that names none,
+    /// `/etc/hosts` and literals still work, and every other lookup fails with
     /// [`ResolveError::ServerFailed`].
-    ///
-    /// # Errors
-    /// [`ResolverUnusable`] if the resolver cannot be set up as configured.
     pub fn new(servers: &[SocketAddr]) -> Result<Self, ResolverUnusable> {
         let (configuration, mut options) = match servers {
             [] => read_system_conf().unwrap_or_default(),
@@ -93,9 +93,8 @@ fn asked_at(server: SocketAddr) -> NameServerConfig {
     asked
 }
 
-/// Puts the system's options within our bounds.
 fn bound(options: &mut ResolverOpts) {
-    options.cache_size = ANSWERS;
+    options.cache_size = ANSWERS as u64;
     options.positive_max_ttl = Some(LONGEST);
     options.negative_max_ttl = Some(LONGEST_NEGATIVE);
     options.ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
@@ -136,7 +135,6 @@ impl Resolve for NameResolver {
     }
 }
 
-/// Why there is no answer to a question that can be asked.
 fn reason(error: &NetError) -> ResolveError {
     match error {
         NetError::Timeout => ResolveError::TimedOut,
@@ -145,6 +143,68 @@ fn reason(error: &NetError) -> ResolveError {
         _ if error.is_nx_domain() || error.is_no_records_found() => ResolveError::NoSuchHost,
         _ => ResolveError::ServerFailed,
     }
+}
+
+/// Names whose addresses are known without a question to a server: those of `/etc/hosts`, and fresh
+/// answers. The resolver's own cache cannot be read without such a question.
+pub(crate) struct KnownNames {
+    hosts: Arc<Hosts>,
+    answers: RefCell<HashMap<Box<str>, Answer>>,
+}
+
+struct Answer {
+    addresses: Rc<[IpAddr]>,
+    until: Instant,
+}
+
+impl KnownNames {
+    pub(crate) fn new(hosts: Arc<Hosts>) -> Self {
+        Self { hosts, answers: RefCell::default() }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Rc<[IpAddr]>> {
+        self.answered(name, now()).or_else(|| self.in_hosts(name))
+    }
+
+    pub(crate) fn learn(&self, name: Box<str>, addresses: &Rc<[IpAddr]>, until: Instant) {
+        let (mut answers, now) = (self.answers.borrow_mut(), now());
+        if answers.len() >= ANSWERS {
+            answers.retain(|_, answer| now < answer.until);
+        }
+        if answers.len() >= ANSWERS {
+            answers.clear();
+        }
+        answers.insert(name, Answer { addresses: Rc::clone(addresses), until });
+    }
+
+    fn answered(&self, name: &str, now: Instant) -> Option<Rc<[IpAddr]>> {
+        let answers = self.answers.borrow();
+        answers
+            .get(name)
+            .filter(|answer| now < answer.until)
+            .map(|answer| Rc::clone(&answer.addresses))
+    }
+
+    fn in_hosts(&self, name: &str) -> Option<Rc<[IpAddr]>> {
+        let name = Name::from_utf8(name).ok()?;
+        let found = [RecordType::AAAA, RecordType::A].map(|kind| {
+            let found = self.hosts.lookup_static_host(&Query::query(name.clone(), kind));
+            found.map(|found| {
+                found
+                    .answers()
+                    .iter()
+                    .filter_map(|record| record.data.ip_addr())
+                    .collect::<Vec<_>>()
+            })
+        });
+        let addresses: Rc<[IpAddr]> = found.into_iter().flatten().flatten().collect();
+        (!addresses.is_empty()).then_some(addresses)
+    }
+}
+
+/// The clock of the resolver's answers.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 #[cfg(test)]
@@ -233,5 +293,30 @@ mod tests {
         for name in ["a..test", &"a".repeat(64), &"a.".repeat(128)] {
             assert_eq!(resolver.resolve(name).await, Err(ResolveError::NoSuchHost), "{name}");
         }
+    }
+
+    #[test]
+    fn an_answer_is_known_as_long_as_it_is_good_and_a_host_of_the_machine_for_ever() {
+        let mut hosts = Hosts::default();
+        hosts.read_hosts_conf(&b"192.0.2.1 here.test\n2001:db8::1 here.test\n"[..]).expect("sound");
+        let names = KnownNames::new(Arc::new(hosts));
+        let address: Rc<[IpAddr]> = Rc::from([IpAddr::from([192, 0, 2, 7])]);
+        let now = now();
+        names.learn("a.test".into(), &address, now + Duration::from_secs(60));
+        assert_eq!(names.answered("a.test", now + Duration::from_secs(59)), Some(address));
+        assert_eq!(names.answered("a.test", now + Duration::from_secs(60)), None);
+        assert_eq!(names.get("here.test").expect("in the file").len(), 2);
+        assert_eq!(names.get("there.test"), None);
+    }
+
+    #[test]
+    fn answers_are_bounded() {
+        let names = KnownNames::new(Arc::default());
+        let address: Rc<[IpAddr]> = Rc::from([IpAddr::from([192, 0, 2, 7])]);
+        for number in 0..=ANSWERS {
+            names.learn(format!("{number}.test").into(), &address, now() + Duration::from_secs(60));
+        }
+        assert!(names.answers.borrow().len() <= ANSWERS);
+        assert!(names.get(&format!("{ANSWERS}.test")).is_some());
     }
 }

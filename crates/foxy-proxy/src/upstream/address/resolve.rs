@@ -1,8 +1,8 @@
 //! From host names to addresses: literals and known names at once, other names through a resolver.
-//! Several questions for one name are asked once, and each client has its share of the questions.
-//! It judges no address; `destination` does, right before dialling.
+//! Requests for one name share a lookup, and each client has a share of the lookups. `destination`
+//! judges the addresses right before dialling.
 
-use crate::core::client_block::ClientBlock;
+use crate::core::places::ClientBlock;
 use crate::upstream::error::ResolveError;
 use futures_util::future::{FutureExt, LocalBoxFuture, Shared, WeakShared};
 use std::cell::{Cell, RefCell};
@@ -13,15 +13,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The addresses of a name, in the order to try them within a family.
+/// Addresses of a name, in the order to try them within a family.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 
-/// Looks up names. The one of DNS is [`crate::upstream::NameResolver`]; tests have their own.
+/// Looks up names. [`crate::upstream::NameResolver`] uses DNS; tests have their own.
 pub trait Resolve {
-    /// The addresses of `name`, which is no IP literal. The future does not borrow the resolver.
+    /// Addresses of `name`, which is no IP literal. The future does not borrow the resolver.
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses>;
 
-    /// The same, if that is known without asking anybody.
+    /// Addresses of `name`, if they are known without asking a server.
     fn known(&self, _name: &str) -> Option<Rc<[IpAddr]>> {
         None
     }
@@ -29,38 +29,34 @@ pub trait Resolve {
 
 type Lookup = LocalBoxFuture<'static, Addresses>;
 
-/// How many look-ups there may be, and how long each may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LookupLimits {
-    /// For one name.
+    /// Per name.
     pub(crate) timeout: Duration,
-    /// At a time; for one more, the look-up that began first is given up.
+    /// Lookups at a time. For one more, the oldest lookup is given up.
     pub(crate) most: usize,
-    /// At a time for one client; more are refused.
+    /// Lookups at a time for one client. More are refused.
     pub(crate) of_client: usize,
 }
 
-/// For how long a name is not looked up again after no name server answered in time (RFC 9520
-/// §3.2).
+/// How long a name is not looked up again after no name server answered in time (RFC 9520 §3.2).
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Names that are remembered so.
 const SILENT_NAMES: usize = 1024;
 
-/// What a worker asks for addresses.
+/// Lookups of a worker.
 pub(crate) struct Lookups {
     resolver: Rc<dyn Resolve>,
     limits: LookupLimits,
     in_flight: RefCell<HashMap<Box<str>, InFlight>>,
     begun: Cell<u64>,
-    /// Names of which no name server told the addresses in time, and until when that is believed.
+    /// Names that no server answered for in time, and until when that is remembered.
     silent: RefCell<HashMap<Box<str>, Instant>>,
 }
 
-/// A look-up under way.
 struct InFlight {
     lookup: WeakShared<Lookup>,
-    /// Look-ups that began before have lower numbers.
+    /// Rises with each lookup.
     number: u64,
     client: Option<ClientBlock>,
     give_up: Rc<Notify>,
@@ -79,8 +75,8 @@ impl Lookups {
         Self { resolver, limits, in_flight, begun, silent }
     }
 
-    /// The addresses of `host`, an address, IPv6 with or without brackets, or a name, for that
-    /// client.
+    /// Addresses of `host` for `client`. The host is a name or an address, IPv6 with or without
+    /// brackets.
     pub(crate) async fn find(&self, host: &str, client: Option<ClientBlock>) -> Addresses {
         let name = match read_host(host) {
             Host::Address(address) => return Ok(Rc::from([address])),
@@ -101,7 +97,7 @@ impl Lookups {
         found
     }
 
-    /// The lookup of `name` that is under way, or a new one of that client.
+    /// Joins the lookup of `name` in flight, or begins one.
     fn join(
         &self,
         name: &str,
@@ -158,13 +154,12 @@ impl Lookups {
     }
 }
 
-/// What a host of an authority is.
 #[derive(Debug, PartialEq, Eq)]
 enum Host<'a> {
     Address(IpAddr),
     Name(&'a str),
-    /// It ends in a number, as no DNS name does (WHATWG URL, "ends in a number"), is empty, or is
-    /// half an address.
+    /// A number at the end, which no DNS name has (WHATWG URL, "ends in a number"), an empty name,
+    /// or half an address.
     Impossible,
 }
 

@@ -1,10 +1,9 @@
 //! One HTTP/2 connection to an origin: its beginning, the task that carries it, and the requests
-//! that share it. It knows no exchange and no other connection.
+//! that share it.
 
 use crate::core::frames::StartsWith;
 use crate::core::transport::Transport;
-use crate::upstream::http2::meter::{Flood, Meter};
-use crate::upstream::http2::metered::Metered;
+use crate::upstream::http2::meter::{Flood, Meter, Metered};
 use bytes::Bytes;
 use foxy_http::Limits;
 use h2::SendStream;
@@ -17,30 +16,27 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Requests on one connection at a time, whatever the origin allows.
+/// Requests on one connection at a time, even if the origin allows more.
 const STREAMS: u32 = 64;
 
 /// Bytes of a response that may wait to be read.
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// The same for a whole connection: what all its streams may have, so that no stalled one takes the
-/// room of another.
+/// The windows of all streams, so that no stalled stream takes the room of another.
 const CONNECTION_WINDOW: u32 = STREAMS * STREAM_WINDOW;
 
 /// Bytes of a request's body that may wait within the library.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// Streams that were reset are remembered so long, and so many, so that what comes late for them is
-/// no error.
+/// How long and how many reset streams are remembered, so that their late frames are no error.
 const RESET_MEMORY: Duration = Duration::from_secs(5);
 const RESETS_REMEMBERED: usize = 256;
 
-/// How long the end of a connection may take.
+/// Time for the end of a connection.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// A connection that exchanges share.
 pub(crate) struct Http2Connection {
-    /// Taken once no further request is to go out.
+    /// `None` once no further request is to go out.
     requests: RefCell<Option<SendRequest<Bytes>>>,
     meter: Rc<RefCell<Meter>>,
     open: Cell<usize>,
@@ -49,19 +45,16 @@ pub(crate) struct Http2Connection {
     changed: Rc<Notify>,
 }
 
-/// A request on a connection, until it is dropped.
+/// A request on a connection, until dropped.
 pub(crate) struct Lease {
     connection: Rc<Http2Connection>,
     kept: bool,
     stream: Option<u32>,
 }
 
-/// Begins HTTP/2 on a connection and starts the task that carries it. `changed` learns whenever
-/// there may be room for another request; `ended` is called when there will be none any more.
-/// `idle` is how long it is kept without a request.
-///
-/// # Errors
-/// The connection broke.
+/// Begins HTTP/2 on a connection and starts the task that carries it. `changed` is notified when
+/// there may be room for another request. `ended` is called when no further request can go out.
+/// `idle` is how long the connection is kept without a request.
 pub(crate) async fn begin(
     stream: Transport,
     limits: &Limits,
@@ -101,12 +94,12 @@ fn builder(limits: &Limits) -> Builder {
         .max_send_buffer_size(SEND_BUFFER)
         .reset_stream_duration(RESET_MEMORY)
         .max_concurrent_reset_streams(RESETS_REMEMBERED)
-        // Until the origin has said how many it allows, the library holds all but the first back.
+        // Until the origin has told its limit, the library holds back all streams but the first.
         .initial_max_send_streams(1);
     builder
 }
 
-/// Carries a connection to its end: that of the origin, or ours once it was idle for too long.
+/// Carries a connection until the origin ends it, or we do after `idle` without requests.
 async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection, idle: Duration) {
     let mut carried = pin!(carried);
     let mut look = Instant::now() + idle;
@@ -136,7 +129,7 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// What of a connection those who wait for room on it were told.
+/// Room on a connection, as its waiters were told.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,
@@ -145,7 +138,7 @@ struct Room {
 }
 
 impl Http2Connection {
-    /// Room for one request, if there is any.
+    /// Room for one request.
     pub(crate) fn lease(self: &Rc<Self>) -> Option<Lease> {
         let most = {
             let (requests, meter) = (self.requests.borrow(), self.meter.borrow());
@@ -160,27 +153,26 @@ impl Http2Connection {
         Some(Lease { connection: Rc::clone(self), kept: self.served.replace(true), stream: None })
     }
 
-    /// Takes no further request. It ends with the last one that is under way.
+    /// Takes no further request. The connection ends with its last request.
     pub(crate) fn retire(&self) {
         drop(self.requests.take());
     }
 
-    /// Whether it takes no further request.
     pub(crate) fn is_retired(&self) -> bool {
         self.requests.borrow().is_none()
     }
 
-    /// Whether it takes further requests, perhaps once others have ended.
+    /// Whether the connection takes further requests, perhaps once others have ended.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_retired() && !self.meter.borrow().leaving()
     }
 
-    /// Since when no request is under way, if none is.
+    /// Since when no request is under way.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.open.get() == 0 && !self.is_retired()).then(|| self.idle_since.get())
     }
 
-    /// Wakes those who wait when there is other room than they know of.
+    /// Wakes the waiters when the room differs from what they know.
     fn announce(&self, known: &mut Room, most: usize) {
         let room = {
             let meter = self.meter.borrow();
@@ -199,10 +191,8 @@ impl Lease {
         self.kept
     }
 
-    /// Sends a request's head; `ended` says that nothing follows it.
-    ///
-    /// # Errors
-    /// The connection takes no further request.
+    /// Sends a request's head. `ended` says that nothing follows it. Fails when the connection
+    /// takes no further request.
     pub(crate) fn send(
         &mut self,
         request: http::Request<()>,
@@ -223,26 +213,25 @@ impl Lease {
         sent
     }
 
-    /// A head was read.
     pub(crate) fn read_head(&self) {
         if let Some(stream) = self.stream {
             self.connection.meter.borrow_mut().read_head(stream);
         }
     }
 
-    /// What the last block of fields of the stream began with.
+    /// First field of the stream's last field block.
     pub(crate) fn last_block(&self) -> StartsWith {
         let meter = self.connection.meter.borrow();
         self.stream.map_or(StartsWith::Regular, |stream| meter.last_block(stream))
     }
 
-    /// What the origin sent too much of, if that ended the connection.
+    /// The flood that ended the connection.
     pub(crate) fn flood(&self) -> Option<Flood> {
         self.connection.meter.borrow().flood()
     }
 
-    /// Nothing came in time. If nothing at all has come since `asked`, no further request goes the
-    /// same way: the origin may be gone without a word.
+    /// Nothing came in time. If nothing has come on the connection since `asked`, it takes no
+    /// further request: the origin may be gone silently.
     pub(crate) fn timed_out(&self, asked: Instant) {
         if self.connection.meter.borrow().heard() <= asked {
             self.connection.retire();

@@ -10,8 +10,8 @@ use foxy_http::{
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 
-/// What HTTP/2 says otherwise (RFC 9113 §8.2.2, §8.3.1), or not at all. Of TE only `trailers` is
-/// left.
+/// Fields that HTTP/2 does not have or expresses otherwise (RFC 9113 §8.2.2, §8.3.1). Of TE only
+/// `trailers` is left.
 const OF_HTTP1: [&str; 8] = [
     "connection",
     "host",
@@ -23,8 +23,8 @@ const OF_HTTP1: [&str; 8] = [
     "upgrade",
 ];
 
-/// A request's head; `None` if the library has no value for a part of it: an authority or a target
-/// with bytes that RFC 3986 does not allow there. HTTP/1.1 carries such a request as it is.
+/// Makes a request's head. `None` if the library has no value for a part of it: an authority or
+/// target with bytes that RFC 3986 does not allow. HTTP/1.1 carries such a request as it is.
 pub(crate) fn request(
     origin: &Origin,
     method: &Method,
@@ -64,10 +64,7 @@ pub(crate) fn request(
     Some(request)
 }
 
-/// The head of an interim response.
-///
-/// # Errors
-/// It is larger than allowed, or a 101, which HTTP/2 does not have (RFC 9113 §8.6).
+/// The head of an interim response. Refuses 101, which HTTP/2 does not have (RFC 9113 §8.6).
 pub(crate) fn interim(
     response: &Response<()>,
     limits: &Limits,
@@ -78,11 +75,8 @@ pub(crate) fn interim(
     }
 }
 
-/// The final head of a response to a request with this method, and how its body is delimited.
-/// `ended` says that no body follows.
-///
-/// # Errors
-/// What the HTTP/1.1 decoder would refuse.
+/// The final head of a response to `method`, and the framing of its body. `ended` says that no body
+/// follows. Refuses what the HTTP/1.1 decoder would refuse.
 pub(crate) fn response<B>(
     method: &Method,
     response: &Response<B>,
@@ -98,10 +92,7 @@ pub(crate) fn response<B>(
     Ok((head, length))
 }
 
-/// Trailers, without the fields trailers must not have.
-///
-/// # Errors
-/// They are larger than allowed.
+/// Trailers, without the fields that trailers must not have.
 pub(crate) fn trailers(fields: &HeaderMap, limits: &Limits) -> Result<Headers, DecodeError> {
     let mut trailers = headers(fields, limits)?;
     if trailers.wire_length() > limits.trailers {
@@ -111,7 +102,7 @@ pub(crate) fn trailers(fields: &HeaderMap, limits: &Limits) -> Result<Headers, D
     Ok(trailers)
 }
 
-/// Trailers of a request for the library; those it has no value for are left out.
+/// Trailers of a request for the library. Drops those that it has no value for.
 pub(crate) fn request_trailers(trailers: &Headers) -> HeaderMap {
     let parsed = trailers.iter().filter_map(|(name, value)| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_bytes(value).ok()?))

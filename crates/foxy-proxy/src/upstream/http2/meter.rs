@@ -1,48 +1,51 @@
-//! What an origin may send over HTTP/2 besides messages: counted as the frames come in. It reads
-//! frame headers (RFC 9113 §4.1) and nothing else; what frames mean is the business of the library
-//! that decodes them.
+//! What an origin may send over HTTP/2 besides messages: a meter counts frames as they come in, by
+//! their headers (RFC 9113 §4.1). The library decodes the frames.
 
 use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
 };
+use crate::core::transport::Transport;
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Response heads of one stream that may wait to be read. Nothing else bounds them: they are under
-/// no flow control.
+/// Response heads of one stream that may wait to be read. No flow control bounds them.
 const UNREAD_HEADS: u32 = 12;
 
-/// What was more than an origin may send.
+/// What an origin sent too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
-    /// Frames that carry nothing of a message: pings, settings, resets, priorities, unknown ones.
+    /// Frames without message content: pings, settings, resets, priorities, unknown frames.
     Frames,
     /// Response heads that come faster than they are read.
     Heads,
 }
 
-/// The blocks of fields of one stream.
 #[derive(Debug)]
 struct Heads {
     unread: u32,
     last: StartsWith,
 }
 
-/// How far the origin's settings have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Awaited,
-    /// Their frame has begun.
+    /// The frame has begun.
     Coming,
     Known,
 }
 
-/// What is known of a connection from the frames that came in.
+/// Knowledge of a connection from its incoming frames.
 #[derive(Debug)]
 pub(crate) struct Meter {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose block of fields passes, and whether its last frame has begun.
+    /// The stream whose field block passes, and whether its last frame has begun.
     block: Option<(u32, bool)>,
     allowance: Allowance,
     heads: HashMap<u32, Heads>,
@@ -67,12 +70,12 @@ impl Meter {
         }
     }
 
-    /// Whether the origin's settings have come, so that the number of streams it allows is known.
+    /// Whether the origin's settings have come, so that its limit of streams is known.
     pub(crate) fn settled(&self) -> bool {
         self.settings == Settings::Known
     }
 
-    /// Whether the origin has said that it takes no further requests (GOAWAY).
+    /// Whether the origin takes no further requests (GOAWAY).
     pub(crate) const fn leaving(&self) -> bool {
         self.leaving
     }
@@ -82,43 +85,35 @@ impl Meter {
         self.heard
     }
 
-    /// What was too much, once it was.
     pub(crate) const fn flood(&self) -> Option<Flood> {
         self.flood
     }
 
-    /// A request was sent on this stream.
     pub(crate) fn opened(&mut self, stream: u32) {
         self.heads.insert(stream, Heads { unread: 0, last: StartsWith::Regular });
         self.allowance.pays_for(FRAMES_A_REQUEST);
     }
 
-    /// A head of this stream was read.
     pub(crate) fn read_head(&mut self, stream: u32) {
         if let Some(heads) = self.heads.get_mut(&stream) {
             heads.unread = heads.unread.saturating_sub(1);
         }
     }
 
-    /// What the last block of fields of this stream began with.
+    /// First field of the stream's last field block.
     pub(crate) fn last_block(&self, stream: u32) -> StartsWith {
         self.heads.get(&stream).map_or(StartsWith::Regular, |heads| heads.last)
     }
 
-    /// Nobody reads this stream any more.
     pub(crate) fn closed(&mut self, stream: u32) {
         self.heads.remove(&stream);
     }
 
-    /// Bytes went to the origin.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.allowance.sent(bytes);
     }
 
-    /// Bytes came from the origin.
-    ///
-    /// # Errors
-    /// They are more than it may send; the connection is to be closed.
+    /// Notes bytes from the origin. After an error the connection must be closed.
     pub(crate) fn received(&mut self, mut bytes: &[u8], now: Instant) -> Result<(), Flood> {
         self.heard = now;
         while let Some(passing) = self.reader.next(&mut bytes) {
@@ -162,7 +157,7 @@ impl Meter {
         self.allowance.take(1, now).map_err(|_| Flood::Frames)
     }
 
-    /// A frame has come whole.
+    /// Notes that a frame has come whole.
     fn ended(&mut self) {
         if self.settings == Settings::Coming {
             self.settings = Settings::Known;
@@ -172,6 +167,71 @@ impl Meter {
         {
             heads.last = self.blocks.first();
         }
+    }
+}
+
+/// A connection to an origin whose bytes pass the meter.
+pub(crate) struct Metered {
+    stream: Transport,
+    meter: Rc<RefCell<Meter>>,
+}
+
+impl Metered {
+    pub(crate) fn new(stream: Transport, meter: Rc<RefCell<Meter>>) -> Self {
+        Self { stream, meter }
+    }
+
+    fn count(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.meter.borrow_mut().sent(bytes);
+        }
+        written
+    }
+}
+
+impl AsyncRead for Metered {
+    /// Fails once the origin has sent more than it may. The meter then says what.
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let judged = self.meter.borrow_mut().received(&buffer.filled()[before..], Instant::now());
+        Poll::Ready(judged.map_err(|_| io::ErrorKind::InvalidData.into()))
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.count(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.count(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

@@ -2,12 +2,10 @@
 //! time. Dropping it before its end resets the stream with CANCEL; the connection goes on.
 
 use crate::core::frames::StartsWith;
-use crate::upstream::body::Accepted;
-use crate::upstream::error::UpstreamError;
+use crate::upstream::error::{Http2Error, UpstreamError};
 use crate::upstream::http2::connection::Lease;
-use crate::upstream::http2::error::Http2Error;
 use crate::upstream::http2::message;
-use crate::upstream::sending::{Again, Sending, Stage, WaitEnd, at};
+use crate::upstream::sending::{Accepted, Again, Sending, Stage, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseEvent};
@@ -20,27 +18,25 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
 
-/// A body of this length is read whole before its head is told: one whose length lies is then no
-/// answer at all.
+/// A body of up to this length is read whole before its head is reported, so that a body whose
+/// length lies is no answer at all.
 const READ_WHOLE: u64 = 16 << 10;
 
-/// A request and its response.
 pub(crate) struct Http2Exchange {
-    // Dropped before the lease, so that the connection knows of the end before anyone is told that
-    // there is room.
+    // Dropped before the lease, so that the connection knows of the end before anyone learns of the
+    // room.
     reading: Reading,
     sender: SendStream<Bytes>,
     lease: Lease,
     out: Bytes,
     end: RequestEnd,
     interim: usize,
-    /// A head and what came of its body, until that is whole.
     held: Holding,
     answered: bool,
     active: Instant,
 }
 
-/// What of the response comes next.
+/// The part of the response that comes next.
 enum Reading {
     Heads(ResponseFuture),
     Body { body: RecvStream, allowed: bool },
@@ -48,11 +44,11 @@ enum Reading {
     Done,
 }
 
-/// What of the response waits to be told.
+/// A head and the parts of its body so far, until the body is whole.
 #[derive(Default)]
 struct Holding {
     events: VecDeque<ResponseEvent>,
-    /// Whether more of them is to come.
+    /// Whether more is to come before the events are reported.
     more: bool,
 }
 
@@ -60,28 +56,25 @@ struct Holding {
 enum RequestEnd {
     /// More is to come from the client.
     Open,
-    /// With the last byte of what is on its way.
+    /// With the last byte under way.
     Data,
-    /// With these.
     Trailers(HeaderMap),
-    /// It has, or the origin takes no more.
+    /// The request has ended, or the origin takes no more.
     Sent,
 }
 
-/// What moved.
 enum Http2Progress {
     Read(Result<ResponseEvent, Failure>),
     Sent(Result<(), h2::Error>),
 }
 
-/// Why reading failed.
 enum Failure {
     Library(h2::Error),
     Ours(UpstreamError),
 }
 
 impl Http2Exchange {
-    /// Sends the head of a request; `None` if the connection takes no further one.
+    /// Sends the head of a request. `None` if the connection takes no further request.
     pub(crate) fn open(
         mut lease: Lease,
         head: http::Request<()>,
@@ -101,12 +94,12 @@ impl Http2Exchange {
         })
     }
 
-    /// The reader asks for more; the origin's time begins.
+    /// Restarts the origin's time, because the reader asks for more.
     pub(crate) fn touch(&mut self) {
         self.active = Instant::now();
     }
 
-    /// Sends and reads until something is to be told.
+    /// Sends and reads until there is something to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut Sending,
@@ -238,8 +231,8 @@ impl Http2Exchange {
                             return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
                         }
                         Some(data) => {
-                            // The window opens again only as the body is read: what waits is never
-                            // more than a window.
+                            // The window opens only as the body is read, so at most a window of
+                            // bytes waits.
                             body.flow_control().release_capacity(data.len())?;
                             return Poll::Ready(Ok(ResponseEvent::Body(data)));
                         }
@@ -271,7 +264,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Hands over what the window has room for.
+    /// Hands over the bytes that the window has room for.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         if !self.out.is_empty() {
             self.sender.reserve_capacity(self.out.len());
@@ -298,8 +291,8 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
-    /// What a failure means for the exchange. A stream that GOAWAY ends, and one that was refused,
-    /// was not processed (RFC 9113 §8.7).
+    /// Decides what a failure means for the exchange. An origin did not process a stream that it
+    /// refused or ended by GOAWAY (RFC 9113 §8.7).
     fn failed(&self, failure: Failure) -> Result<WaitEnd, UpstreamError> {
         let error = match failure {
             Failure::Ours(error) => return Err(error),

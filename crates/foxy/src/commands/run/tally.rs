@@ -68,8 +68,8 @@ impl Tally {
 mod tests {
     use super::*;
     use foxy_base::WallTime;
-    use foxy_proxy::core::forward_reason::ForwardReason;
-    use foxy_proxy::core::hit_source::HitSource;
+    use foxy_proxy::core::outcome::ForwardReason;
+    use foxy_proxy::core::outcome::HitSource;
     use std::time::Duration;
 
     #[test]

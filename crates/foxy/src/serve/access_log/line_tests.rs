@@ -2,8 +2,8 @@
 
 use super::*;
 use foxy_base::WallTime;
-use foxy_proxy::core::forward_reason::ForwardReason;
-use foxy_proxy::core::hit_source::HitSource;
+use foxy_proxy::core::outcome::ForwardReason;
+use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::request::cache_status::CacheStatus;
 use std::time::Duration;
 

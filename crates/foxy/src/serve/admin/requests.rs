@@ -2,7 +2,7 @@
 //! as JSON. `access` decides who may send them.
 
 use foxy_proxy::cache::purge::{Named, Scope, Strength};
-use foxy_proxy::core::hit_source::HitSource;
+use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::explain::{Explanation, Shown};
 use serde_json::{Value, json};
 

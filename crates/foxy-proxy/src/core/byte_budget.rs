@@ -1,16 +1,16 @@
-//! The memory that waits for clients, over all workers: one budget. What does not fit is dropped
-//! and read again, or refused; it is never waited for.
+//! A budget of bytes that many holders share, over all workers. A holder that does not fit drops
+//! its bytes and reads them again, or refuses them. It never waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A holder may have this part of the free bytes. A few greedy holders then leave a third to all
+/// A holder may have this part of the free bytes, so that a few greedy holders leave a third to all
 /// others.
 const SHARE: usize = 8;
 
-/// The budget. Clones share it.
+/// Clones share the budget.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting(Arc<Budget>);
+pub(crate) struct ByteBudget(Arc<Budget>);
 
 #[derive(Debug)]
 struct Budget {
@@ -18,15 +18,14 @@ struct Budget {
     taken: AtomicUsize,
 }
 
-/// Bytes taken from the budget; dropping gives them back.
+/// Bytes taken from the budget, until dropped.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl Waiting {
-    /// A budget of `limit` bytes.
+impl ByteBudget {
     pub(crate) fn new(limit: usize) -> Self {
         Self(Arc::new(Budget { limit, taken: AtomicUsize::new(0) }))
     }
@@ -38,25 +37,22 @@ impl Waiting {
         Some(HeldBytes { budget: Arc::clone(&self.0), bytes })
     }
 
-    /// Takes `bytes` for a holder that has `own` bytes already, if they are within its share of
-    /// what is free.
+    /// Takes `bytes` for a holder of `own` bytes, if the sum is within its share of the free bytes.
     pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<HeldBytes> {
         (own + bytes <= self.free() / SHARE).then(|| self.take(bytes)).flatten()
     }
 
-    /// Bytes that nobody holds.
     pub(crate) fn free(&self) -> usize {
         self.0.limit.saturating_sub(self.0.taken.load(Relaxed))
     }
 
-    /// Whether more than half is held.
+    /// Whether more than half is taken.
     pub(crate) fn is_scarce(&self) -> bool {
         self.free() < self.0.limit / 2
     }
 }
 
 impl HeldBytes {
-    /// Bytes held.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -74,7 +70,7 @@ mod tests {
 
     #[test]
     fn no_more_than_the_limit_is_held_and_what_is_dropped_is_free_again() {
-        let waiting = Waiting::new(100);
+        let waiting = ByteBudget::new(100);
         let first = waiting.take(60).expect("free");
         assert!(waiting.take(41).is_none() && waiting.is_scarce());
         let second = waiting.take(40).expect("free");
@@ -88,7 +84,7 @@ mod tests {
 
     #[test]
     fn greedy_holders_leave_a_share_to_a_modest_one() {
-        let waiting = Waiting::new(1 << 20);
+        let waiting = ByteBudget::new(1 << 20);
         let mut greedy: Vec<Vec<HeldBytes>> = (0..15).map(|_| Vec::new()).collect();
         for _ in 0..1000 {
             for holder in &mut greedy {

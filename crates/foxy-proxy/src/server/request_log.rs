@@ -1,12 +1,12 @@
-//! What came of a request, for the counters and the access log.
+//! The end of a request: how it ended, its counters, and its line in the access log.
 
 use crate::core::counters::Counter;
+use crate::intercept::Inside;
 use crate::request::access::{AccessRecord, CutReason};
 use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::server::ended::Ended;
 use crate::upstream::Scheme;
 use crate::worker::Worker;
 use foxy_base::{Instant, clock};
@@ -14,19 +14,31 @@ use foxy_http::{RequestHead, TargetForm};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// What was read of a request.
+/// How a request ended.
+pub(crate) enum Ended {
+    Answered(Answered),
+    Aborted(Aborted),
+    Tunnelled(SentResponse),
+    Intercepted(Inside, SentResponse),
+}
+
+impl From<Result<Answered, Aborted>> for Ended {
+    fn from(result: Result<Answered, Aborted>) -> Self {
+        result.map_or_else(Self::Aborted, Self::Answered)
+    }
+}
+
 pub(crate) enum ReadRequest {
-    /// Its head, and what it came over.
+    /// The head, and the scheme of the connection.
     Head(RequestHead, Scheme),
-    /// No head that is accepted, but its first words.
+    /// First words of a request whose head is not accepted.
     Words { method: Vec<u8>, url: Vec<u8> },
 }
 
 impl ReadRequest {
-    /// Nothing.
     pub(crate) const NOTHING: Self = Self::Words { method: Vec::new(), url: Vec::new() };
 
-    /// The first two words of a request line, within bounds.
+    /// The first two words of a request line, cut to their limits.
     pub(crate) fn words(read: &[u8]) -> Self {
         const LONGEST_METHOD: usize = 32;
         const LONGEST_URL: usize = 2048;
@@ -40,7 +52,6 @@ impl ReadRequest {
     }
 }
 
-/// What the log says of a request.
 #[derive(Default)]
 struct Line<'a> {
     method: &'a [u8],
@@ -70,13 +81,12 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A request under way. It is counted and logged when it is over, and also when the proxy stops
-/// before.
+/// A request under way. It is counted and logged at its end, or when the proxy stops before.
 pub(crate) struct RequestLog<'a> {
     worker: &'a Worker,
     client: SocketAddr,
     started: Instant,
-    /// What was read of it; whoever answers it may change the head.
+    /// The request. Its answer may change the head.
     pub(crate) read: ReadRequest,
     progress: Rc<Progress>,
     is_over: bool,
@@ -94,7 +104,7 @@ impl<'a> RequestLog<'a> {
         Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
     }
 
-    /// Counts and logs it, and how many bytes went to its client. `left` says whether the client
+    /// Counts and logs the request with the bytes sent to its client. `left` says that the client
     /// was gone by then.
     pub(crate) fn end(mut self, ended: &Ended, bytes: u64, left: bool) {
         self.is_over = true;

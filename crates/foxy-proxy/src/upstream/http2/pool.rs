@@ -1,6 +1,5 @@
-//! The HTTP/2 connections of a worker by origin, and what is known of origins without any. An
-//! origin's key says who chose it; nothing is shared between two keys, whatever names their
-//! certificates hold. It dials nothing itself.
+//! The HTTP/2 connections of a worker by origin. An origin's key says who chose it. Nothing is
+//! shared between two keys, whatever names their certificates hold. It dials nothing itself.
 
 use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
@@ -13,33 +12,31 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// HTTP/2 connections to one origin. Another is opened only when the others have no room.
+/// Connections to one origin. Another is opened only when the others have no room.
 const CONNECTIONS: usize = 8;
 
-/// Exchanges that wait for room on the connections of one origin.
+/// Exchanges that may wait for room on the connections of one origin.
 const WAITING: usize = 8192;
 
-/// Origins of which something is remembered; what is known of those without a connection is dropped
-/// beyond.
+/// Remembered origins. Beyond that, origins without a connection are dropped.
 const ORIGINS: usize = 4096;
 
-/// How an attempt to connect ended, for all who waited for it.
+/// How an attempt to connect ended, for all its waiters.
 pub(crate) enum DialOutcome {
     /// There is one more HTTP/2 connection.
     Joined,
-    /// The origin chose HTTP/1.1; the connection is for whoever takes it first.
+    /// The origin chose HTTP/1.1. The first waiter takes the connection.
     Http1(Cell<Option<Transport>>),
-    /// There is no connection.
     Failed(ConnectError),
 }
 
-/// An attempt to connect that may be waited for.
+/// An attempt to connect that others may wait for.
 #[derive(Default)]
 pub(crate) struct Attempt {
     outcome: RefCell<Option<Rc<DialOutcome>>>,
 }
 
-/// What is known of one origin.
+/// The HTTP/2 connections of one origin.
 pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,
@@ -79,34 +76,32 @@ impl OriginConnections {
         }
     }
 
-    /// What tells when there may be room, or an attempt ended.
+    /// Notified when there may be room, or an attempt ended.
     pub(crate) fn changed(&self) -> &Rc<Notify> {
         &self.changed
     }
 
-    /// Room for a request on one of the connections. The first one with room is taken, so that the
-    /// others grow idle.
+    /// Room for a request. Prefers the first connection with room, so that the others become idle.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.used.set(Instant::now());
         self.connections.borrow().iter().find_map(Http2Connection::lease)
     }
 
-    /// Whether the origin chose HTTP/1.1 when it was last asked.
+    /// Whether the origin chose HTTP/1.1 last time.
     pub(crate) fn chose_http1(&self) -> bool {
         self.chose_http1.get()
     }
 
-    /// The attempt that is under way.
+    /// The attempt under way.
     pub(crate) fn attempt(&self) -> Option<Rc<Attempt>> {
         self.attempt.borrow().clone()
     }
 
-    /// Whether another connection may be attempted.
     pub(crate) fn has_room_for_another(&self) -> bool {
         self.usable() < self.most.get()
     }
 
-    /// Begins an attempt, if there are not connections enough.
+    /// Begins an attempt, if another connection is allowed.
     pub(crate) fn begin(&self) -> Option<Rc<Attempt>> {
         if !self.has_room_for_another() {
             return None;
@@ -116,8 +111,8 @@ impl OriginConnections {
         Some(attempt)
     }
 
-    /// Ends it. An origin that has connections and refuses another is not asked for more until the
-    /// next sweep.
+    /// Ends an attempt. If an origin with connections refuses another, it is asked for no more
+    /// until the next sweep.
     pub(crate) fn end(&self, attempt: &Attempt, outcome: DialOutcome) {
         match &outcome {
             DialOutcome::Joined => self.chose_http1.set(false),
@@ -138,7 +133,6 @@ impl OriginConnections {
         Some(WaitingForRoom(self))
     }
 
-    /// Whether there is any connection that takes further requests.
     pub(crate) fn is_connected(&self) -> bool {
         self.usable() > 0
     }
@@ -174,46 +168,45 @@ impl Drop for OriginConnections {
     }
 }
 
-/// All of a worker's lines.
+/// The HTTP/2 connections of a worker.
 #[derive(Default)]
-pub(crate) struct Lines {
-    lines: HashMap<Origin, Rc<OriginConnections>>,
+pub(crate) struct Http2Pool {
+    origins: HashMap<Origin, Rc<OriginConnections>>,
 }
 
-impl Lines {
-    /// The line of an origin.
-    pub(crate) fn line(&mut self, origin: &Origin) -> Rc<OriginConnections> {
-        if let Some(line) = self.lines.get(origin) {
-            return Rc::clone(line);
+impl Http2Pool {
+    pub(crate) fn connections_to(&mut self, origin: &Origin) -> Rc<OriginConnections> {
+        if let Some(known) = self.origins.get(origin) {
+            return Rc::clone(known);
         }
-        if self.lines.len() >= ORIGINS {
-            self.lines.retain(|_, line| Rc::strong_count(line) > 1 || line.is_connected());
+        if self.origins.len() >= ORIGINS {
+            self.origins.retain(|_, known| Rc::strong_count(known) > 1 || known.is_connected());
         }
-        let line = Rc::new(OriginConnections::new());
-        self.lines.insert(origin.clone(), Rc::clone(&line));
-        line
+        let known = Rc::new(OriginConnections::new());
+        self.origins.insert(origin.clone(), Rc::clone(&known));
+        known
     }
 
-    /// Connections that carry no request.
+    /// Connections without requests.
     pub(crate) fn idle(&self) -> usize {
-        self.connections().filter(|connection| connection.idle_since().is_some()).count()
+        self.all().filter(|connection| connection.idle_since().is_some()).count()
     }
 
-    /// Drops what was not used for so long, and closes the idle connections that are more than
-    /// `most`, those first that have been idle longest.
+    /// Drops origins that were not used for `idle`. Closes idle connections beyond `most`, the
+    /// longest idle first.
     pub(crate) fn sweep(&mut self, now: Instant, idle: Duration, most: usize) {
-        self.lines.retain(|_, line| {
-            line.prune();
-            Rc::strong_count(line) > 1 || line.is_of_use(now, idle)
+        self.origins.retain(|_, known| {
+            known.prune();
+            Rc::strong_count(known) > 1 || known.is_of_use(now, idle)
         });
         let idle = |connection: Rc<Http2Connection>| Some((connection.idle_since()?, connection));
-        let mut waiting: Vec<_> = self.connections().filter_map(idle).collect();
+        let mut waiting: Vec<_> = self.all().filter_map(idle).collect();
         waiting.sort_by_key(|(since, _)| *since);
         let spare = waiting.len().saturating_sub(most);
         waiting.iter().take(spare).for_each(|(_, connection)| connection.retire());
     }
 
-    fn connections(&self) -> impl Iterator<Item = Rc<Http2Connection>> {
-        self.lines.values().flat_map(|line| line.connections.borrow().clone())
+    fn all(&self) -> impl Iterator<Item = Rc<Http2Connection>> {
+        self.origins.values().flat_map(|origin| origin.connections.borrow().clone())
     }
 }

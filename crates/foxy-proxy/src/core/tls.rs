@@ -1,11 +1,11 @@
 //! TLS to clients: which certificate answers which name, how the set is replaced while connections
 //! go on, and the handshake. It reads no file.
 
-use crate::core::crypto::provider;
 use crate::core::transport::Transport;
 use rustls::ServerConfig;
 use rustls::client::verify_server_name;
-use rustls::crypto::aws_lc_rs::Ticketer;
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, Ticketer};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
@@ -15,20 +15,27 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-/// Certificates with their keys, in the order of their preference.
+/// First byte of a handshake record (RFC 8446 §5.1).
+pub(crate) const HANDSHAKE: u8 = 22;
+
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// Certificates with their keys, in order of preference.
 #[derive(Clone, Debug, Default)]
 pub struct ClientCertificates {
     keys: Vec<Arc<CertifiedKey>>,
 }
 
-/// Why a certificate and a key cannot be used.
+/// Why a certificate and its key cannot be used. The text comes from the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateError {
-    /// The certificate's file is no PEM, or holds no certificate; what the parser says.
+    /// The certificate file is not PEM, or holds no certificate.
     NoCertificate(String),
-    /// The key's file is no PEM, or holds no private key; what the parser says.
+    /// The key file is not PEM, or holds no private key.
     NoKey(String),
-    /// They do not belong together, or are of a kind TLS has no use for.
+    /// Certificate and key do not belong together, or TLS cannot use them.
     Unusable(String),
 }
 
@@ -47,10 +54,8 @@ impl fmt::Display for CertificateError {
 impl std::error::Error for CertificateError {}
 
 impl ClientCertificates {
-    /// Adds a chain in PEM, the server's own certificate first, and its key in PEM.
-    ///
-    /// # Errors
-    /// [`CertificateError`]; nothing is added.
+    /// Adds a PEM chain, the server's own certificate first, and its PEM key. Adds nothing on
+    /// error.
     pub fn add(&mut self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
         let chain: Result<Vec<CertificateDer<'static>>, _> =
             CertificateDer::pem_slice_iter(chain).collect();
@@ -67,9 +72,9 @@ impl ClientCertificates {
         Ok(())
     }
 
-    /// The first one that is for the name a client asks for and that the client can verify; the
-    /// first one of all for a client that asks for none, or for one nobody has (RFC 6066 §3 leaves
-    /// that to the server).
+    /// Chooses the first certificate for the name in the hello that the client can verify. Falls
+    /// back to the first certificate that the client can verify (RFC 6066 §3 leaves that to the
+    /// server).
     fn choose(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
         let named = |key: &&Arc<CertifiedKey>| name.as_ref().is_some_and(|name| is_for(key, name));
@@ -86,7 +91,6 @@ fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
     own.is_some_and(|own| verify_server_name(&own, name).is_ok())
 }
 
-/// The set in use.
 #[derive(Debug)]
 struct InUse(RwLock<Arc<ClientCertificates>>);
 
@@ -97,7 +101,7 @@ impl ResolvesServerCert for InUse {
     }
 }
 
-/// How TLS is spoken with clients. Clones share the certificates.
+/// TLS settings for clients. Clones share the certificates.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     certificates: Arc<InUse>,
@@ -105,8 +109,7 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// TLS 1.2 and 1.3 with these certificates. Sessions are resumed by tickets whose keys change
-    /// by themselves.
+    /// Offers TLS 1.2 and 1.3. Sessions resume by tickets with rotating keys.
     pub fn new(certificates: ClientCertificates) -> Self {
         let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
         let resolver = Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>;
@@ -122,13 +125,12 @@ impl ClientTls {
         Self { certificates, config: Arc::new(config) }
     }
 
-    /// Uses these from the next handshake on; connections that are open go on.
+    /// Uses these certificates from the next handshake on. Open connections go on.
     pub fn replace(&self, certificates: ClientCertificates) {
         *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(certificates);
     }
 
-    /// The handshake.
     pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<Transport> {
         TlsAcceptor::from(Arc::clone(&self.config)).accept(stream).await.map(Transport::tls)
     }
