@@ -1,6 +1,6 @@
 //! Files that hold a secret: the token of the admin server, and private keys of certificates. A
-//! file that every user of the machine may read holds no secret, and one that another user may
-//! change says what that user likes.
+//! file is refused if every user may read it, if other users may change it, or if they may replace
+//! it.
 
 use std::fmt;
 use std::fs::File;
@@ -8,36 +8,30 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bits of a mode: who may read or write, and that only owners remove what is in a folder.
+/// Bits of a file mode.
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_OR_GROUP_WRITE: u32 = 0o022;
 const OTHERS_WRITE: u32 = 0o002;
+/// Only owners may remove files from the folder.
 const STICKY: u32 = 0o1000;
 
-/// Why such a file is not used.
+/// Why a file is refused.
 #[derive(Debug)]
 pub enum SecretError {
-    /// It cannot be read.
     Unreadable(io::Error),
     /// Every user may read it.
     Public {
-        /// Its mode.
         mode: u32,
-        /// How to mend that.
         path: PathBuf,
     },
     /// Users other than its owner may change it.
     Changeable {
-        /// Its mode.
         mode: u32,
-        /// How to mend that.
         path: PathBuf,
     },
-    /// Every user may put another file in its place.
+    /// Every user may put another file in its place; `mode` is its folder's.
     Replaceable {
-        /// The mode of its folder.
         mode: u32,
-        /// The folder.
         folder: PathBuf,
     },
 }
@@ -70,15 +64,12 @@ impl fmt::Display for SecretError {
     }
 }
 
-/// Reads such a file. The open file is judged, and of a link what it leads to.
-///
-/// # Errors
-/// [`SecretError`].
+/// Reads a secret. Judges the open file, so a link is judged by its target.
 pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     let mut file = File::open(path).map_err(SecretError::Unreadable)?;
     let metadata = file.metadata().map_err(SecretError::Unreadable)?;
     let mode = metadata.permissions().mode() & 0o7777;
-    // A pipe keeps no content.
+    // The mode of a pipe does not matter: it keeps no content.
     if metadata.is_file() {
         if mode & OTHERS_READ != 0 {
             return Err(SecretError::Public { mode, path: path.to_owned() });
@@ -86,21 +77,21 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
         if mode & OTHERS_OR_GROUP_WRITE != 0 {
             return Err(SecretError::Changeable { mode, path: path.to_owned() });
         }
-        replaceable(path, metadata.uid())?;
+        refuse_if_replaceable(path, metadata.uid())?;
     }
     let mut content = Vec::new();
     file.read_to_end(&mut content).map_err(SecretError::Unreadable)?;
     Ok(content)
 }
 
-/// In a folder such as `/tmp` only the owner of a file replaces it, but anybody may have put it
-/// there.
-fn replaceable(path: &Path, owner: u32) -> Result<(), SecretError> {
+/// In a sticky folder such as `/tmp` only the owner of a file replaces it, but anybody may have put
+/// it there.
+fn refuse_if_replaceable(path: &Path, owner: u32) -> Result<(), SecretError> {
     let place = std::fs::canonicalize(path).map_err(SecretError::Unreadable)?;
     let Some(folder) = place.parent() else { return Ok(()) };
     let mode = folder.metadata().map_err(SecretError::Unreadable)?.permissions().mode() & 0o7777;
-    let kept = mode & STICKY != 0 && [0, rustix::process::geteuid().as_raw()].contains(&owner);
-    if mode & OTHERS_WRITE != 0 && !kept {
+    let is_kept = mode & STICKY != 0 && [0, rustix::process::geteuid().as_raw()].contains(&owner);
+    if mode & OTHERS_WRITE != 0 && !is_kept {
         return Err(SecretError::Replaceable { mode, folder: folder.to_owned() });
     }
     Ok(())
@@ -111,7 +102,7 @@ mod tests {
     use super::*;
     use std::fs::{Permissions, set_permissions};
 
-    /// What a secret in a file and a folder of these modes comes to.
+    /// Reads a secret in a file and a folder of these modes.
     fn of(file: u32, folder: u32) -> Result<Vec<u8>, String> {
         let place = tempfile::tempdir().expect("a folder");
         let path = place.path().join("secret");
@@ -122,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_read_where_only_its_owner_and_group_may_read_it() {
+    fn a_secret_that_only_owner_and_group_may_read_is_read() {
         for (file, folder) in [(0o600, 0o700), (0o640, 0o755), (0o400, 0o770), (0o600, 0o1777)] {
             assert_eq!(of(file, folder).as_deref(), Ok(&b"x"[..]), "{file:o} in {folder:o}");
         }
     }
 
     #[test]
-    fn a_file_that_is_no_secret_or_anothers_to_change_is_refused_with_its_mode() {
+    fn a_file_open_to_other_users_is_refused_with_its_mode() {
         let cases = [
             (0o644, 0o700, "read by every user of this machine (mode 644); run `chmod 600 "),
             (0o604, 0o700, "(mode 604)"),

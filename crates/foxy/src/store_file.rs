@@ -1,6 +1,5 @@
-//! The files of stores at a path that a user names, opened to be read only: which scheme each
-//! belongs to, and what its superblocks say. Nothing is made, written or locked against others that
-//! only read.
+//! Store files at a path that a user names, opened read-only: their scheme, their superblocks,
+//! their check. Other readers are not locked out.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -18,21 +17,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The file of a store.
 pub struct StoreFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// Its name, as its scheme gives it.
+    /// The file name that its scheme gives it.
     pub name: &'static str,
     medium: Medium,
     file: ReadOnlyFile,
     _folder: Rc<ReadOnlyFolder>,
 }
 
-/// Opens the files of all stores in a folder, or the one that is named.
-///
-/// # Errors
-/// There is none, it is in use, or it cannot be read.
+/// Opens the files of all stores in a folder, or the named file.
 pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     let unusable = |text: String| Failure::Unusable(format!("store {}: {text}", path.display()));
     let kind = path
@@ -53,8 +47,8 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         (folder.unwrap_or(Path::new(".")), Some(wanted.ok_or_else(wrong)?))
     };
-    let in_use = |error: &RootError| matches!(error, RootError::InUse(_));
-    let opened = patiently(in_use, || ReadOnlyFolder::open(folder));
+    let is_in_use = |error: &RootError| matches!(error, RootError::InUse(_));
+    let opened = patiently(is_in_use, || ReadOnlyFolder::open(folder));
     let opened = opened.map_err(|error| match error {
         RootError::InUse(_) => unusable("in use by a running foxy; stop that one first".into()),
         RootError::Denied(_) => {
@@ -66,16 +60,15 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     let mut files = Vec::new();
     for name in names().filter(|name| wanted.is_none_or(|wanted| wanted == *name)) {
         let at = folder.join(name);
-        let in_use = |error: &IoError| *error == IoError::InUse;
-        match patiently(in_use, || look_at(&opened, name)) {
+        let is_in_use = |error: &IoError| *error == IoError::InUse;
+        match patiently(is_in_use, || open_file(&opened, name)) {
             Ok((medium, file)) => {
                 files.push(StoreFile { path: at, name, medium, file, _folder: Rc::clone(&opened) });
             }
             Err(IoError::NotFound) => {}
             Err(IoError::InUse) => {
-                let text = "in use by a running foxy, by this or another name of the file, or, if \
-                it leads to a device, by \
-                            whoever has mounted that; stop that one first";
+                let text = "in use by a running foxy, by this or another name of the file, or, if it \
+                            leads to a device, by whoever has mounted that; stop that one first";
                 return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
             }
             Err(IoError::NoMedium) => {
@@ -97,8 +90,8 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     Ok(files)
 }
 
-/// The file of that name, or the block device in its place where its scheme takes one.
-fn look_at(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFile), IoError> {
+/// Opens the file `name`, or the block device in its place where its scheme takes one.
+fn open_file(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFile), IoError> {
     let path = StorePath::new(name);
     match folder.file(&path) {
         Err(IoError::WrongKind) if name == webcosm::FILE_NAME => match folder.block_device(&path) {
@@ -109,7 +102,7 @@ fn look_at(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFile)
     }
 }
 
-/// The names that stores' files have.
+/// The names of store files.
 fn names() -> impl Iterator<Item = &'static str> {
     let mut known: Vec<&'static str> = Vec::new();
     for name in SCHEMES.iter().filter_map(|row| row.control) {
@@ -121,7 +114,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl StoreFile {
-    /// Whether all of it can be looked over.
+    /// Whether all of the store can be checked.
     pub fn is_webcosm(&self) -> bool {
         self.name == webcosm::FILE_NAME
     }
@@ -131,15 +124,11 @@ impl StoreFile {
         SCHEMES.iter().filter(|row| row.control == Some(self.name)).map(|row| row.name).collect()
     }
 
-    /// Its bytes.
     pub const fn size(&self) -> u64 {
         self.file.size()
     }
 
-    /// Looks a store of webcosm over; `progress` is told how many bytes have been read.
-    ///
-    /// # Errors
-    /// When there is no store in it to be looked over.
+    /// Checks a webcosm store. `progress` gets the number of bytes read so far.
     pub fn check(&self, extent: Extent, progress: &mut dyn FnMut(u64)) -> Result<Report, Refused> {
         let mut done = 0;
         let found =
@@ -152,17 +141,13 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// A store of which nothing but zeros is left was begun all the same where the list of purges
-    /// lies beside it.
+    /// A store of nothing but zeros has lost its content if a list of purges lies beside it.
     fn judged_by_folder(&self, refused: Refused) -> Refused {
         let begun = || self.path.with_file_name(list::NAME).is_file();
         if refused == Refused::Blank && begun() { Refused::ContentLost } else { refused }
     }
 
-    /// The two copies of its superblock, and the one that counts.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be read.
+    /// The two copies of the superblock, and the copy in force.
     pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
         let size = self.file.size();
         let found = superblocks(self.medium, size, &mut |offset, buffer: &mut [u8]| {
@@ -172,8 +157,7 @@ impl StoreFile {
             Ok((_, superblock)) if self.name == stream_packetizer::FILE_NAME => {
                 judge_size(&superblock, size).map_err(Refused::Unusable)?;
             }
-            // The files of the other schemes are not made larger than the superblocks before those
-            // are written.
+            // Files of other schemes grow beyond the superblocks only after these are written.
             Err(Refused::Blank) if !self.is_preallocated() && size > 2 * PAGE as u64 => {
                 return Err(Refused::Unusable(OpenStoreError::Foreign));
             }
@@ -182,13 +166,13 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// Whether the file is made as large as its superblock says.
+    /// Whether the file has its full size from the start.
     pub fn is_preallocated(&self) -> bool {
         self.is_webcosm() || self.name == stream_packetizer::FILE_NAME
     }
 }
 
-/// The failure that a store that cannot be looked over makes of a command.
+/// The failure of a command on a store that cannot be checked.
 pub fn refusal(path: &Path, refused: Refused) -> Failure {
     let text = format!("store {}: {refused}", path.display());
     match refused {

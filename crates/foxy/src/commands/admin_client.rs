@@ -1,4 +1,4 @@
-//! Asks a running foxy's admin server: where it is, with which token, and one request.
+//! A client of a running foxy's admin server: finds its address and token, and sends one request.
 
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token_word;
@@ -10,47 +10,28 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// For the whole answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Adds the flags that say which foxy is meant.
+/// Adds the flags that name the running foxy.
 pub fn add_to(command: Command) -> Command {
     let flag =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
+    let config = "Configuration file of the running foxy [default: as for foxy serve]";
+    let admin = "Address of its admin server [default: as configured]";
+    let token = "File with the admin server's token [default: as configured]";
     command
-        .arg(
-            flag(
-                "config",
-                "FILE",
-                "The configuration file of the running foxy [default: as for foxy serve]",
-            )
-            .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(
-            flag("admin", "ADDRESS", "Where its admin server listens [default: as configured]")
-                .value_parser(value_parser!(SocketAddr)),
-        )
-        .arg(
-            flag(
-                "admin-token-file",
-                "FILE",
-                "A file with the token it asks for [default: as configured]",
-            )
-            .value_parser(value_parser!(PathBuf)),
-        )
+        .arg(flag("config", "FILE", config).value_parser(value_parser!(PathBuf)))
+        .arg(flag("admin", "ADDRESS", admin).value_parser(value_parser!(SocketAddr)))
+        .arg(flag("admin-token-file", "FILE", token).value_parser(value_parser!(PathBuf)))
 }
 
-/// A running foxy's admin server.
 pub struct AdminClient {
     address: SocketAddr,
     authorization: String,
 }
 
 impl AdminClient {
-    /// The one the flags and the configuration name.
-    ///
-    /// # Errors
-    /// The configuration is unsound, there is no admin server, or its token cannot be read.
+    /// The admin server that the flags, else the configuration, name.
     pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
         let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
         let loaded = settings::load(file, None, &Machine::look())
@@ -73,10 +54,7 @@ impl AdminClient {
         Ok(Self { address, authorization })
     }
 
-    /// Sends a request and gives the body of the answer.
-    ///
-    /// # Errors
-    /// Nothing answers there, or the answer is a refusal: its text is the message.
+    /// Sends a request and returns the body of the answer. The text of a refusal is the error.
     pub fn ask(&self, method: &str, target: &str, body: &str) -> Result<String, Failure> {
         let Self { address, authorization } = self;
         let unreachable = |error: std::io::Error| {
@@ -86,8 +64,9 @@ impl AdminClient {
             );
             Failure::Failed(text)
         };
-        let mut stream = TcpStream::connect_timeout(address, PATIENCE).map_err(unreachable)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
+        let mut stream =
+            TcpStream::connect_timeout(address, ANSWER_TIMEOUT).map_err(unreachable)?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(unreachable)?;
         let length = body.len();
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Length: \
@@ -99,23 +78,24 @@ impl AdminClient {
             .map_err(unreachable)?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).map_err(unreachable)?;
-        judged(&answer).map_err(|text| Failure::Failed(format!("{address}: {text}")))
+        body_of(&answer).map_err(|text| Failure::Failed(format!("{address}: {text}")))
     }
 }
 
-/// The body of an answer that is no refusal.
-fn judged(answer: &[u8]) -> Result<String, String> {
+/// The body of an answer, unless it is a refusal.
+fn body_of(answer: &[u8]) -> Result<String, String> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut fields);
     let parsed = response.parse(answer);
     let (Ok(httparse::Status::Complete(length)), Some(status)) = (parsed, response.code) else {
-        return Err("what answers there is no foxy; name its admin server with --admin".into());
+        return Err("the answer is not from a foxy; name its admin server with --admin".into());
     };
     let body = String::from_utf8_lossy(&answer[length..]).into_owned();
     match status {
         200 => Ok(body),
         404 | 405 => {
-            Err("this foxy does not know how; is it another version, or the proxy's own address?"
+            Err("this foxy does not know the request; is it another version, or the proxy's own \
+            address?"
                 .into())
         }
         _ => Err(format!("{} ({status})", body.trim_end())),
@@ -133,11 +113,11 @@ mod tests {
             ("HTTP/1.1 403 Forbidden\r\nA: b\r\n\r\nnot you\n", Err("not you (403)".to_owned())),
         ];
         for (answer, expected) in cases {
-            assert_eq!(judged(answer.as_bytes()), expected);
+            assert_eq!(body_of(answer.as_bytes()), expected);
         }
-        assert!(judged(b"SSH-2.0-x\r\n").expect_err("no HTTP").contains("no foxy"));
+        assert!(body_of(b"SSH-2.0-x\r\n").expect_err("no HTTP").contains("not from a foxy"));
         assert!(
-            judged(b"HTTP/1.1 404 Not Found\r\n\r\n")
+            body_of(b"HTTP/1.1 404 Not Found\r\n\r\n")
                 .expect_err("not there")
                 .contains("another version")
         );

@@ -1,5 +1,5 @@
-//! `foxy explain URL`: what a running foxy has stored for it, and what a GET now would come to,
-//! rule by rule.
+//! `foxy explain URL`: shows what a running foxy has stored for the URL, and what a GET now would
+//! come to, rule by rule.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
@@ -9,32 +9,18 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Its arguments.
 pub fn command() -> Command {
+    let url = Arg::new("url").value_name("URL").required(true);
+    let field = Arg::new("field").long("field").value_name("LINE").action(ArgAction::Append);
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("explain")
-        .about(
-            "Say what a running foxy has stored for a URL, and what a GET now would come to, \
-        and why",
-        )
-        .arg(Arg::new("url").value_name("URL").required(true).help(
-            "The URL, as a client would \
-        ask for it",
-        ))
-        .arg(
-            Arg::new("field")
-                .long("field")
-                .value_name("LINE")
-                .action(ArgAction::Append)
-                .help("A header line of that GET, as \"Accept-Language: de\"; can be repeated"),
-        )
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help(
-            "Print one JSON object \
-        instead",
-        ));
+        .about("Explain what a running foxy has stored for a URL, and what a GET would come to")
+        .arg(url.help("URL, as a client would ask for it"))
+        .arg(field.help("Header line of the GET, as \"Accept-Language: de\"; can be repeated"))
+        .arg(json.help("Print one JSON object instead"));
     admin_client::add_to(command)
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let url = matches.get_one::<String>("url").expect("clap requires it");
     let mut target = format!("/explain?url={}", encode(url));
@@ -54,7 +40,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The explanation for people.
 fn text(explanation: &Value) -> String {
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
     let mut out = format!("{}\n\n", plain(&explanation["url"]));
@@ -84,7 +69,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_explanation_is_a_page_for_people() {
+    fn an_explanation_lists_the_stored_head_and_the_steps() {
         let explanation = json!({
             "url": "http://a.test/",
             "stored": {"where": "memory", "length": 9, "age": 5, "lifetime": 60, "head": ["HTTP/1.1 200 OK"]},

@@ -1,5 +1,5 @@
-//! `foxy fsck PATH`: whether every checksum in a store that is not in use holds, and what is lost
-//! where one does not.
+//! `foxy fsck PATH`: verifies every checksum of a store that is not in use, and reports what is
+//! lost.
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -14,22 +14,21 @@ use foxy_store::webcosm::check::{Extent, Finding, Findings, Level, Refused, Repo
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("fsck")
         .about("Verify every checksum of a store that is not in use, and say what is lost")
         .long_about(
-            "Verifies every checksum of a store that is not in use, and says what is lost. \
-             Nothing is written. What is left \
-             when foxy is killed or the power fails is told from damage: the next start deals \
-             with it.\n\nExit codes: 0 no \
-             damage, 1 damage, 2 no store that can be looked at, 3 the disk could not be read.",
+            "Verifies every checksum of a store that is not in use, and says what is lost. Nothing \
+             is written. What a kill or a power failure leaves is not damage: the next start deals \
+             with it.
+
+Exit codes: 0 no damage, 1 damage, 2 no store that can be checked, 3 the \
+             disk could not be read.",
         )
         .arg(path())
         .arg(json_argument())
 }
 
-/// A store's folder, or its file.
 pub fn path() -> Arg {
     Arg::new("path")
         .value_name("PATH")
@@ -38,12 +37,10 @@ pub fn path() -> Arg {
         .help("The store's folder, or the file in it")
 }
 
-/// Whether the answer is for a program.
 pub fn json_argument() -> Arg {
     Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object instead")
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let files = store_file::open(matches.get_one::<PathBuf>("path").expect("required"))?;
     let as_json = matches.get_flag("json");
@@ -68,21 +65,16 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     failures.into_iter().max_by_key(worst).map_or(Ok(()), Err)
 }
 
-/// What was found out about a store.
 enum Verdict {
-    /// All of it was looked over.
     Whole(Box<Report>),
-    /// It is of another scheme, of which only the superblock has checksums that can be verified by
-    /// themselves.
+    /// A store of another scheme: only its superblock has checksums that can be verified alone.
     Beginning {
-        /// The copies of the superblock that are damaged.
+        /// Numbers of the damaged copies of the superblock.
         damaged: Vec<usize>,
-        /// Bytes of the store.
         size: u64,
-        /// Bytes of it that are not there any more.
+        /// Bytes that the file lacks.
         missing: u64,
     },
-    /// It could not be looked over.
     Refused(Refused),
 }
 
@@ -159,8 +151,7 @@ impl Verdict {
                 let size = ByteSize(*size);
                 format!(
                     "{about}, {size}, format version {FORMAT_VERSION}\n{state}; the records of \
-                     this scheme are verified \
-                     only when they are read"
+                     this scheme are verified only when they are read"
                 )
             }
             Self::Refused(refused) => format!("{about}\n{refused}"),
@@ -169,7 +160,8 @@ impl Verdict {
 
     fn json(&self, file: &StoreFile) -> Value {
         let schemes: Vec<_> = file.schemes().iter().map(ToString::to_string).collect();
-        let mut value = json!({ "file": file.path.display().to_string(), "schemes": schemes, "size": file.size() });
+        let path = file.path.display().to_string();
+        let mut value = json!({ "file": path, "schemes": schemes, "size": file.size() });
         let more = match self {
             Self::Whole(report) => json!({
                 "looked_over": "all",
@@ -196,7 +188,7 @@ impl Verdict {
     }
 }
 
-/// The copies that are neither whole nor, as a second one may be, not yet written.
+/// The damaged copies. The second copy may be blank, when it is not yet written.
 fn damaged(copies: [CopyState; 2]) -> Vec<usize> {
     let is_well = |number, copy| match copy {
         CopyState::Sound(_) => true,
@@ -219,7 +211,6 @@ const fn word(level: Level) -> &'static str {
     }
 }
 
-/// One finding for programs.
 pub fn finding(finding: &Finding) -> Value {
     json!({
         "at": finding.at,
@@ -233,7 +224,6 @@ pub fn finding(finding: &Finding) -> Value {
     })
 }
 
-/// The findings as a table for people.
 pub fn table(findings: &Findings) -> String {
     let mut table = Table::new(&["byte", "bytes", "segment", "", "what it is", "what it means"]);
     for Finding { at, length, slot, reason, level, misses } in &findings.kept {
@@ -255,7 +245,6 @@ pub fn table(findings: &Findings) -> String {
     text
 }
 
-/// How much damage was found.
 fn damage(report: &Report) -> String {
     match report.findings.count(Level::Damage) {
         0 => "no damage".into(),

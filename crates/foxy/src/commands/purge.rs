@@ -1,4 +1,4 @@
-//! `foxy purge`: makes a running foxy forget what it has stored.
+//! `foxy purge`: makes a running foxy forget stored responses.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
@@ -6,51 +6,35 @@ use crate::terminal;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command};
 use serde_json::{Map, Value};
 
-/// Its arguments.
 pub fn command() -> Command {
+    let flag = |name: &'static str, help| Arg::new(name).long(name).help(help);
     let many = |name: &'static str, value, help| {
-        Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
+        flag(name, help).value_name(value).action(ArgAction::Append)
     };
+    let url = Arg::new("url").value_name("URL").action(ArgAction::Append);
+    let tag = "Responses with that word in Surrogate-Key or Cache-Tag; can be repeated";
+    let site = "Everything of a host, as example.com or http://example.com:8080";
+    let names = ArgGroup::new("what").args(["url", "tag", "prefix", "site", "all"]);
     let command = Command::new("purge")
         .about("Make a running foxy forget what it has stored")
         .long_about(
-            "Make a running foxy forget what it has stored. What is purged is stale from then on \
-             and validated before it \
-             answers again; with --hard it is gone. When this command ends, a crash cannot bring \
-             it back.",
+            "Make a running foxy forget what it has stored. A purged response is stale, and foxy \
+             validates it before it answers again; with --hard it is gone. When this command ends, \
+             no crash can undo the purge.",
         )
-        .arg(Arg::new("url").value_name("URL").action(ArgAction::Append).help(
-            "A URL, with all its \
-            variants",
-        ))
-        .arg(many(
-            "tag",
-            "TAG",
-            "Responses with that word in Surrogate-Key or Cache-Tag; can be \
-        repeated",
-        ))
+        .arg(url.help("A URL, with all its variants"))
+        .arg(many("tag", "TAG", tag))
         .arg(many("prefix", "URL", "URLs that begin so; can be repeated"))
-        .arg(many(
-            "site",
-            "HOST",
-            "Everything of a host, as example.com or \
-        http://example.com:8080",
-        ))
-        .arg(Arg::new("all").long("all").action(ArgAction::SetTrue).help("Everything"))
-        .arg(Arg::new("hard").long("hard").action(ArgAction::SetTrue).help(
-            "For good, not only \
-        stale",
-        ))
-        .group(
-            ArgGroup::new("what")
-                .args(["url", "tag", "prefix", "site", "all"])
-                .multiple(true)
-                .required(true),
-        );
+        .arg(many("site", "HOST", site))
+        .arg(flag("all", "Everything").action(ArgAction::SetTrue))
+        .arg(
+            flag("hard", "Remove the responses, instead of making them stale")
+                .action(ArgAction::SetTrue),
+        )
+        .group(names.multiple(true).required(true));
     admin_client::add_to(command)
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut wanted = Map::new();
     for name in ["url", "tag", "prefix", "site"] {

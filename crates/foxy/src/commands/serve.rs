@@ -1,4 +1,4 @@
-//! `foxy serve`: opens everything, says where it is, serves until a signal, and closes everything.
+//! `foxy serve`: runs the caching proxy.
 
 use crate::failure::Failure;
 use crate::serve;
@@ -8,14 +8,13 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_cli::machine::Machine;
 use std::path::PathBuf;
 
-/// Its arguments: the settings, and the file they may also stand in.
 pub fn command() -> Command {
     let command = Command::new("serve")
         .about("Run the caching proxy")
         .long_about(
-            "Run the caching proxy. Every flag can also stand in a TOML file; `foxy check` tells \
-             what is in force, and \
-             docs/configuration.md explains every setting.",
+            "Run the caching proxy. Every flag can also stand in a TOML file. `foxy check` prints \
+             the \
+             settings in force, and docs/configuration.md explains every setting.",
         )
         .arg(
             Arg::new("config")
@@ -23,14 +22,13 @@ pub fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
                 .help(
-                    "The configuration file [default: ~/.config/foxy/foxy.toml or \
-                /etc/foxy/foxy.toml, if there]",
+                    "Configuration file [default: ~/.config/foxy/foxy.toml or \
+                     /etc/foxy/foxy.toml, if there]",
                 ),
         );
     flags::add_to(command)
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
     let loaded = settings::load(file, Some(matches), &Machine::look())

@@ -1,5 +1,5 @@
-//! `foxy serve` around the proxy: opens listeners, log and stores, reports where everything is, serves
-//! until a signal, and closes everything in order.
+//! `foxy serve` around the proxy: opens listeners, log and stores, reports where everything is,
+//! serves until a signal, and closes everything in order.
 
 mod access_log;
 pub mod admin;

@@ -1,5 +1,5 @@
-//! Opens everything that serving needs, in order, and closes it in order: the log, certificates, the
-//! stores, the proxy.
+//! Opens everything that serving needs, in order, and closes it in order: the log, certificates,
+//! the stores, the proxy.
 
 use crate::failure::Failure;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;

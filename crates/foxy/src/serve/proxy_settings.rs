@@ -1,4 +1,5 @@
-//! From foxy's settings to the proxy's.
+//! The proxy's settings, made from foxy's. A new setting of the proxy is copied here and nowhere
+//! else.
 
 use crate::settings::Settings;
 use crate::settings::values::OriginUrl;
@@ -9,88 +10,78 @@ use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;
 
-/// Settings for the proxy. `tls` is how origins are spoken with; `own` are further addresses of
-/// this process, which nobody may be relayed to.
+/// `own` are further addresses of this process, to which nothing may be relayed.
 pub fn proxy_settings(
     settings: &Settings,
     tls: OriginTls,
     own: Vec<SocketAddr>,
     seed: u64,
 ) -> ProxySettings {
-    let (waits, limits) = (&settings.timeouts, limits(settings));
+    let Settings { network, access, disk, memory, timeouts, limits, operation } = settings;
     ProxySettings {
-        listen: vec![settings.network.listen],
-        listen_tls: settings.network.listen_tls.into_iter().collect(),
-        proxy_protocol_from: settings.network.proxy_protocol_from.clone(),
-        forwarded_from: settings.network.forwarded_from.clone(),
-        client_handshake: waits.tls_handshake,
-        mode: match &settings.network.origin {
+        listen: vec![network.listen],
+        listen_tls: network.listen_tls.into_iter().collect(),
+        proxy_protocol_from: network.proxy_protocol_from.clone(),
+        forwarded_from: network.forwarded_from.clone(),
+        mode: match network.origin.clone() {
             None => Mode::Forward,
-            Some(origin) => {
-                let OriginUrl { scheme, host, port } = origin.clone();
+            Some(OriginUrl { scheme, host, port }) => {
                 Mode::Reverse { origin: ReverseOrigin { scheme, host, port } }
             }
         },
-        workers: settings.network.workers,
-        memory: settings.memory.size.0,
-        memory_object_limit: settings.memory.object_limit.0,
-        negative_lifetime: settings.disk.negative_lifetime.as_secs(),
-        purge_from: settings.access.purge_from.clone(),
+        workers: network.workers,
+        purge_from: access.purge_from.clone(),
         destinations: DestinationPolicy {
-            allowed: settings.access.allow_destination.clone(),
-            connect_ports: settings.access.connect_ports.clone(),
+            allowed: access.allow_destination.clone(),
+            connect_ports: access.connect_ports.clone(),
             own,
         },
-        upstream: UpstreamSettings { tls, ..upstream_settings(settings, limits) },
-        client_head: waits.client_head,
-        client_idle: waits.client_idle,
-        client_read: waits.client_read,
-        client_write: waits.client_write,
-        tunnel_idle: waits.tunnel_idle,
-        store_patience: waits.store,
-        connections: settings.limits.connections,
-        connections_per_client: settings.limits.connections_per_client,
-        limits,
+        negative_lifetime: disk.negative_lifetime.as_secs(),
+        memory: memory.size.0,
+        memory_object_limit: memory.object_limit.0,
+        client_handshake: timeouts.tls_handshake,
+        client_head: timeouts.client_head,
+        client_idle: timeouts.client_idle,
+        client_read: timeouts.client_read,
+        client_write: timeouts.client_write,
+        tunnel_idle: timeouts.tunnel_idle,
+        store_patience: timeouts.store,
+        connections: limits.connections,
+        connections_per_client: limits.connections_per_client,
+        limits: message_limits(settings),
+        upstream: UpstreamSettings { tls, ..upstream_settings(settings) },
+        stop_after: operation.stop_after,
         via_name: format!("foxy-{seed:016x}"),
-        stop_after: settings.operation.stop_after,
         seed,
         give_back: Some(release_freed_memory),
         ..ProxySettings::default()
     }
 }
 
-fn upstream_settings(settings: &Settings, limits: Limits) -> UpstreamSettings {
-    let waits = &settings.timeouts;
+fn upstream_settings(settings: &Settings) -> UpstreamSettings {
+    let Settings { network, timeouts, limits, .. } = settings;
     UpstreamSettings {
-        resolve_timeout: waits.resolve,
-        connect_timeout: waits.connect,
-        head_timeout: waits.origin_head,
-        body_timeout: waits.origin_read,
-        continue_timeout: waits.origin_continue,
-        idle_timeout: waits.origin_idle,
-        idle_per_origin: settings.limits.idle_connections_per_origin,
-        idle_total: settings.limits.idle_connections,
-        http2: origin_http2(settings.network.origin_http2),
-        limits,
+        resolve_timeout: timeouts.resolve,
+        connect_timeout: timeouts.connect,
+        head_timeout: timeouts.origin_head,
+        body_timeout: timeouts.origin_read,
+        continue_timeout: timeouts.origin_continue,
+        idle_timeout: timeouts.origin_idle,
+        idle_per_origin: limits.idle_connections_per_origin,
+        idle_total: limits.idle_connections,
+        http2: match network.origin_http2 {
+            "off" => OriginHttp2::Off,
+            "prior-knowledge" => OriginHttp2::PriorKnowledge,
+            _ => OriginHttp2::Auto,
+        },
+        limits: message_limits(settings),
         ..UpstreamSettings::default()
     }
 }
 
-fn origin_http2(word: &str) -> OriginHttp2 {
-    match word {
-        "off" => OriginHttp2::Off,
-        "prior-knowledge" => OriginHttp2::PriorKnowledge,
-        _ => OriginHttp2::Auto,
-    }
-}
-
-fn limits(settings: &Settings) -> Limits {
+fn message_limits(settings: &Settings) -> Limits {
     let head = usize::try_from(settings.limits.head_size.0).unwrap_or(usize::MAX);
     let base = Limits::default();
-    Limits {
-        head,
-        request_line: base.request_line.min(head),
-        headers: settings.limits.headers,
-        ..base
-    }
+    let request_line = base.request_line.min(head);
+    Limits { head, request_line, headers: settings.limits.headers, ..base }
 }

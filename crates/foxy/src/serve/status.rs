@@ -1,5 +1,5 @@
-//! Status of the running proxy: the troubles of its stores, its metrics, and the stores that it takes
-//! out of use. The admin server answers from it.
+//! Status of the running proxy: the troubles of its stores, its metrics, and the stores that it
+//! takes out of use. The admin server answers from it.
 
 use crate::serve::access_log::queue::LogQueue;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};

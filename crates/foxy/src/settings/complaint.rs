@@ -1,16 +1,14 @@
-//! What is wrong with a configuration, and where: one line that says it all, then the place in the
+//! Mistakes in a configuration: one line with the mistake and the remedy, then the place in the
 //! file.
 
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Where a setting was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// On the command line, as this flag (without the dashes).
+    /// The flag without the dashes.
     Flag(&'static str),
-    /// In the configuration file.
     File(LinePlace),
 }
 
@@ -34,8 +32,7 @@ pub struct LinePlace {
 }
 
 impl LinePlace {
-    /// The place of the bytes `span` of `content`; a span over several lines counts to the end of
-    /// its first.
+    /// The place of the bytes `span` of `content`, up to the end of the first line.
     pub fn new(path: &Path, content: &str, span: Range<usize>) -> Self {
         let start = floor_boundary(content, span.start);
         let end = floor_boundary(content, span.end).max(start);
@@ -62,12 +59,11 @@ impl fmt::Display for LinePlace {
     }
 }
 
-/// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// What is wrong and what would be right.
+    /// Names the mistake and what would be right.
     pub message: String,
-    /// Where; nowhere for what follows from several settings together.
+    /// `None` for a mistake that several settings make together.
     pub source: Option<Source>,
 }
 
@@ -90,7 +86,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Everything that is wrong, in the order found; never empty.
+/// All mistakes in the order found; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaints(pub Vec<Complaint>);
 

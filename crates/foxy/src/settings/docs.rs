@@ -121,7 +121,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_committed_document_is_the_one_made_from_the_table() {
+    fn the_committed_document_is_made_from_the_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
         let committed = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_named_once_and_documented_in_sentences() {
+    fn keys_and_flags_are_unique_and_documents_are_sentences() {
         let keys: BTreeSet<_> = rows::all().map(|setting| setting.key).collect();
         let flags: BTreeSet<_> = rows::all().filter_map(|setting| setting.flag).collect();
         assert_eq!(keys.len(), rows::all().count());

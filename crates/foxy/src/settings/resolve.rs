@@ -1,5 +1,5 @@
-//! Settings in force, from settings as written: fills in defaults, and finds settings that contradict
-//! each other. Pure: facts about the machine come in as [`Machine`].
+//! Settings in force, from settings as written: fills in defaults, and finds settings that
+//! contradict each other. Pure: facts about the machine come in as [`Machine`].
 
 use super::complaint::{Complaint, Complaints};
 use super::kind::Preset;

@@ -1,4 +1,4 @@
-//! Tests of defaults, what is worked out from the machine, and contradictions.
+//! Tests of defaults, also those that depend on the machine, and of contradictions.
 
 use super::*;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn nothing_written_gives_safe_defaults() {
 }
 
 #[test]
-fn a_client_may_take_three_quarters_of_the_connections_unless_it_is_given_another_share() {
+fn a_client_may_take_three_quarters_of_the_connections() {
     for (file, share) in [
         ("", 6144),
         ("[limits]\nconnections = 16", 12),
@@ -66,7 +66,7 @@ fn a_new_store_takes_a_tenth_of_the_free_disk_up_to_ten_gibibytes() {
 }
 
 #[test]
-fn a_policy_is_taken_where_a_store_asks_it() {
+fn a_policy_is_accepted_where_a_store_uses_it() {
     for file in [
         "policy = \"gdsf\"\nscheme = \"stream-packetizer\"",
         "policy = \"gdsf\"\nscheme = \"squidl\"",
@@ -78,7 +78,7 @@ fn a_policy_is_taken_where_a_store_asks_it() {
 }
 
 #[test]
-fn contradictions_are_refused_where_they_were_written() {
+fn contradictions_are_refused_with_their_place() {
     let cases = [
         ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),
         ("store = [\"/a\", \"/b\", \"/a\"]", "f:1:1: /a is named twice"),

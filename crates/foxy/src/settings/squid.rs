@@ -1,21 +1,19 @@
-//! A store as the line `cache_dir` of a Squid configuration names it (R72): `TYPE FOLDER MEGABYTES
-//! [L1 L2] [OPTION]...`.
+//! A store named by the line `cache_dir` of a Squid configuration (R72): `TYPE FOLDER MEGABYTES [L1
+//! L2] [OPTION]...`.
 
 use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;
 use foxy_schemes::SchemeName;
 
-/// A line and what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheDir {
-    /// As it was written.
+    /// The line as it was written.
     pub text: String,
-    /// The store it names.
     pub store: StoreChoice,
 }
 
 const EXAMPLE: &str = "write a line such as ufs /var/spool/foxy 100 16 256 max-size=8192";
-/// Directories of both levels, as foxy's schemes of one file an object make them.
+/// Numbers of directories of both levels that foxy's schemes of one file per object make.
 const LEVELS: [&str; 2] = ["16", "256"];
 
 impl CacheDir {
@@ -33,7 +31,8 @@ impl CacheDir {
             "null" => SchemeName::Null,
             _ => {
                 return Err(format!(
-                    "{kind:?} is no type of store; there are ufs, aufs, diskd, coss, rock and null"
+                    "{kind:?} is no type of store; the types are ufs, aufs, diskd, coss, rock and \
+                     null"
                 ));
             }
         };
@@ -52,7 +51,7 @@ impl CacheDir {
         for option in words {
             set(&mut store, option)?;
         }
-        Ok(Self { text: text.to_owned(), store: store.judged()? })
+        Ok(Self { text: text.to_owned(), store: store.validated()? })
     }
 }
 
@@ -90,13 +89,13 @@ fn set(store: &mut StoreChoice, option: &str) -> Result<(), String> {
         "Q2" if diskd => store.q2 = operations()?,
         "no-store" | "read-only" => {
             return Err(format!(
-                "foxy has no stores that are only read; leave {name} or the whole line out"
+                "foxy has no read-only stores; leave out {name} or the whole line"
             ));
         }
         _ => {
             let more = if diskd { ", Q1 and Q2" } else { "" };
             return Err(format!(
-                "foxy has no option {name:?} here; there are min-size, max-size{more}"
+                "foxy has no option {name:?} here; the options are min-size, max-size{more}"
             ));
         }
     }
@@ -143,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_what_would_be() {
+    fn an_unusable_line_is_refused_with_a_remedy() {
         let cases = [
             ("", "the line is empty"),
             ("cache_dir", "the line is empty"),
-            ("tape /a 100", "\"tape\" is no type of store; there are ufs,"),
+            ("tape /a 100", "\"tape\" is no type of store; the types are ufs,"),
             ("ufs", "the folder is missing"),
             ("ufs /a", "the size in megabytes is missing"),
             ("ufs /a 10G 16 256", "\"10G\" is not a size in whole megabytes"),
@@ -156,15 +155,12 @@ mod tests {
             ("coss /a 1", "a store of 1 MiB cannot be made"),
             (
                 "coss /a 100 block-size=512",
-                "foxy has no option \"block-size\" here; there are min-size, max-size",
+                "foxy has no option \"block-size\" here; the options are min-size, max-size",
             ),
             ("ufs /a 100 16 256 Q1=64", "foxy has no option \"Q1\" here"),
             ("diskd /a 100 16 256 Q1=0", "Q1 takes a number from 1 to 65536"),
-            (
-                "ufs /a 100 16 256 read-only",
-                "foxy has no stores that are only read; leave read-only",
-            ),
-            ("ufs /a 100 16 256 no-store", "leave no-store"),
+            ("ufs /a 100 16 256 read-only", "foxy has no read-only stores; leave out read-only"),
+            ("ufs /a 100 16 256 no-store", "leave out no-store"),
             ("ufs /a 100 16 256 max-size=8K", "max-size takes a whole number, not \"8K\""),
             ("ufs /a 100 16 256 min-size=9 max-size=8", "no object is at least"),
         ];

@@ -1,5 +1,4 @@
-//! One store as the settings name it: a folder and what holds for it alone. `PATH,option=value,...`
-//! as text.
+//! One store in the settings: a folder and its own options, written `PATH,option=value,...`.
 
 use super::values::exact;
 use foxy_base::ByteSize;
@@ -9,32 +8,26 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// What is said where a folder is missing.
 pub const NO_FOLDER: &str = "the path of a folder is empty; write one such as /var/cache/foxy";
-/// Bounds of a store's size in bytes, as for the setting `size`.
+/// Bounds of a store's size in bytes.
 pub const STORE_BYTES: RangeInclusive<u64> = 16 << 20..=64 << 40;
 
-/// A store; what is not given is as for all stores.
+/// A store. An option that is not given is as for all stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreChoice {
-    /// Its folder.
     pub folder: PathBuf,
-    /// How objects lie in it.
     pub scheme: Option<SchemeName>,
-    /// Bytes it may take.
     pub size: Option<ByteSize>,
-    /// The smallest object stored there.
     pub min_object: Option<ByteSize>,
-    /// The largest object stored there.
     pub max_object: Option<ByteSize>,
-    /// Operations at which the scheme `diskd` opens nothing more.
+    /// Operations under way at which `diskd` opens no more files.
     pub q1: Option<usize>,
-    /// Operations at which its helper process is waited for.
+    /// Operations under way at which the store waits for its helper process.
     pub q2: Option<usize>,
 }
 
 impl StoreChoice {
-    /// A folder with nothing of its own.
+    /// A folder without options.
     pub const fn plain(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -63,7 +56,7 @@ impl StoreChoice {
         for option in options.split(',').filter(|option| !option.is_empty()) {
             store.option(option)?;
         }
-        store.judged()
+        store.validated()
     }
 
     fn option(&mut self, option: &str) -> Result<(), String> {
@@ -76,7 +69,8 @@ impl StoreChoice {
             "max-object" => self.max_object = Some(bytes()?),
             _ => {
                 return Err(format!(
-                    "{name:?} is no option of a store; there are scheme, size, min-object and \
+                    "{name:?} is no option of a store; the options are scheme, size, min-object \
+                     and \
                      max-object"
                 ));
             }
@@ -84,8 +78,8 @@ impl StoreChoice {
         Ok(())
     }
 
-    /// Itself, unless its values do not go together.
-    pub fn judged(self) -> Result<Self, String> {
+    /// The store, if its values are possible.
+    pub fn validated(self) -> Result<Self, String> {
         if let Some(size) = self.size
             && !STORE_BYTES.contains(&size.0)
         {
@@ -102,7 +96,7 @@ impl StoreChoice {
         Ok(self)
     }
 
-    /// Bytes of the objects that are stored there.
+    /// Sizes in bytes of the objects stored there.
     pub fn sizes(&self) -> RangeInclusive<u64> {
         self.min_object.map_or(0, |size| size.0)..=self.max_object.map_or(u64::MAX, |size| size.0)
     }
@@ -139,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_read_with_its_options_and_shown_as_it_was_read() {
+    fn a_store_with_options_is_shown_as_it_was_read() {
         let text = "/a,scheme=coss,size=1 GiB,min-object=1 KiB,max-object=8 KiB";
         let store = read(text).expect("sound");
         assert_eq!((store.scheme, store.size), (Some(SchemeName::Coss), Some(ByteSize(1 << 30))));
@@ -151,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_what_would() {
+    fn an_impossible_store_is_refused_with_a_remedy() {
         let cases = [
             ("", "the path of a folder is empty"),
             (",size=1G", "the path of a folder is empty"),
-            ("/a,sise=1G", "\"sise\" is no option of a store; there are scheme, size"),
+            ("/a,sise=1G", "\"sise\" is no option of a store; the options are scheme, size"),
             ("/a,scheme=tape", "stream-packetizer"),
             ("/a,size=1K", "a store of 1 KiB cannot be made; it must be 16 MiB to 64 TiB"),
             ("/a,min-object=2K,max-object=1K", "no object is at least 2 KiB and at most 1 KiB"),

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn name_servers_have_port_53_unless_they_name_another() {
+    fn name_servers_have_port_53_by_default() {
         for (text, expected) in [
             ("192.0.2.53", "192.0.2.53:53"),
             ("127.0.0.1:5353", "127.0.0.1:5353"),

@@ -1,4 +1,4 @@
-//! A command as a child: started, told of signals, waited for.
+//! The command as a child process: starts it, passes signals on, and waits for it.
 
 use crate::failure::Failure;
 use std::ffi::OsString;
@@ -8,17 +8,14 @@ use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What a shell answers for a command that is not there, and for one that cannot be run.
+/// Exit codes of a shell for a missing command and for one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
-/// What a shell adds to the number of the signal that ended a command.
+/// A shell adds this to the number of the signal that ended a command.
 const BY_SIGNAL: i32 = 128;
 
-/// Runs it to its end. SIGTERM, SIGHUP and SIGINT are passed on.
-///
-/// # Errors
-/// [`Failure::Ended`] with its exit code, unless that is 0; [`Failure::Failed`], if the system
-/// gives no handlers.
+/// Runs the command to its end, and passes SIGTERM, SIGHUP and SIGINT on. An exit code other than 0
+/// is [`Failure::Ended`].
 pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::Failed(format!("cannot wait for the command: {error}"));
@@ -54,8 +51,7 @@ pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Resu
     }
 }
 
-/// Whether a terminal sends its signals to the child itself, as it does to every process in the
-/// foreground.
+/// Whether a terminal signals the child itself, as it signals every process in the foreground.
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())
@@ -83,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_is_the_commands_and_a_signal_counts_from_128() {
+    fn the_exit_code_is_the_commands_or_128_plus_its_signal() {
         assert!(ended("exit 0").is_ok());
         assert!(matches!(ended("exit 3"), Err(Failure::Ended(3))));
         assert!(matches!(ended("exit $FOXY_TEST"), Err(Failure::Ended(7))));

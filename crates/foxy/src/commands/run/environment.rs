@@ -1,5 +1,5 @@
-//! The environment of a command that is to go through foxy: which variables tell programs of a
-//! proxy and of certificate authorities. Pure; it reads what was inherited through a function.
+//! Environment variables that make programs use a proxy and trust its certificate authority. Pure:
+//! inherited variables come in through a function.
 
 use super::trust::TrustFiles;
 use std::ffi::{OsStr, OsString};
@@ -42,23 +42,27 @@ const BUNDLE: &[&str] = &[
     "PERL_LWP_SSL_CA_FILE",
 ];
 
-/// Variables that list what goes past a proxy, and what always does: foxy does not relay to this
-/// machine.
+/// Variables that list hosts to reach without a proxy. foxy does not relay to this machine.
 const PAST: &[&str] = &["no_proxy", "NO_PROXY"];
 const THIS_MACHINE: &str = "localhost,127.0.0.1,::1";
 
-/// Variables of a proxy that was there before.
+/// Variables that name an earlier proxy.
 pub const EARLIER: &[&str] =
     &["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"];
 
-/// What to set. `proxy` is its host and port; `trust` is there when some of its certificates need
-/// it.
+#[derive(Clone, Copy)]
+pub struct ProxyAddress<'a> {
+    pub host: &'a str,
+    pub port: u16,
+}
+
+/// The variables to set. `trust` is given when the proxy intercepts.
 pub fn variables(
-    proxy: (&str, u16),
+    proxy: ProxyAddress<'_>,
     trust: Option<&TrustFiles>,
     inherited: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(&'static str, OsString)> {
-    let (host, port) = proxy;
+    let ProxyAddress { host, port } = proxy;
     let url = OsString::from(format!("http://{host}:{port}"));
     let mut set: Vec<_> = PROXY.iter().map(|&name| (name, url.clone())).collect();
     let earlier = PAST.iter().find_map(|name| inherited(name).filter(|value| !value.is_empty()));
@@ -77,7 +81,7 @@ pub fn variables(
         java.push(" -Djavax.net.ssl.trustStoreType=JKS -Djavax.net.ssl.trustStore=");
         java.push(&trust.java);
     }
-    // Of an option that is given twice, Java takes the later.
+    // Java takes the later of two equal options.
     set.push(("JAVA_TOOL_OPTIONS", joined(inherited("JAVA_TOOL_OPTIONS"), " ", &java)));
     set
 }
@@ -104,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_of_the_proxy_and_what_they_knew_stays() {
+    fn variables_name_the_proxy_and_keep_inherited_values() {
         let inherited = |name: &str| match name {
             "NO_PROXY" => Some("inside.test".into()),
             "JAVA_TOOL_OPTIONS" => Some("-Xmx1g".into()),
             _ => None,
         };
-        let set = variables(("127.0.0.1", 4), None, inherited);
+        let set = variables(ProxyAddress { host: "127.0.0.1", port: 4 }, None, inherited);
         assert_eq!(value(&set, "https_proxy"), "http://127.0.0.1:4");
         assert_eq!(value(&set, "NO_PROXY"), "inside.test,localhost,127.0.0.1,::1");
         assert_eq!(value(&set, "no_proxy"), value(&set, "NO_PROXY"));
@@ -128,7 +132,7 @@ mod tests {
     #[test]
     fn every_program_gets_the_authorities_in_its_own_way() {
         let trust = TrustFiles::in_folder("/t".as_ref());
-        let set = variables(("[::1]", 4), Some(&trust), |_| None);
+        let set = variables(ProxyAddress { host: "[::1]", port: 4 }, Some(&trust), |_| None);
         for name in [
             "SSL_CERT_FILE",
             "PIP_CERT",

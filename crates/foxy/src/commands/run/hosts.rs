@@ -1,10 +1,9 @@
-//! The hosts that `foxy run` caches without being told: public registries of packages, which
-//! anybody may read and whose files do not change under one name. No host is here where people have
-//! private pages or repositories.
+//! Hosts that `foxy run` caches by default: public package registries, whose files do not change
+//! under one name. No host with private pages or repositories is listed.
 
 use foxy_proxy::intercept::HostPattern;
 
-/// Each with the programs that ask it.
+/// Hosts, each with the programs that use it.
 const REGISTRIES: &[(&str, &str)] = &[
     ("pypi.org", "pip, uv, poetry"),
     ("files.pythonhosted.org", "pip, uv, poetry"),
@@ -33,12 +32,10 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("dl-cdn.alpinelinux.org", "apk"),
 ];
 
-/// The hosts as patterns.
 pub fn registries() -> Vec<HostPattern> {
     REGISTRIES.iter().map(|(host, _)| host.parse().expect("a test reads them all")).collect()
 }
 
-/// The table for people.
 pub fn table() -> String {
     REGISTRIES.iter().map(|(host, programs)| format!("  {host:<24} {programs}\n")).collect()
 }
@@ -48,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_host_is_one_and_stands_there_once() {
+    fn every_host_is_valid_and_listed_once() {
         let hosts = registries();
         assert!(hosts.iter().all(|host| matches!(host, HostPattern::Within(_))));
         for (index, host) in hosts.iter().enumerate() {

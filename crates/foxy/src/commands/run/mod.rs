@@ -1,11 +1,10 @@
-//! `foxy run -- CMD…`: runs one command with foxy as its proxy, so that what it downloads over
-//! HTTPS comes from the cache the next time. The proxy lives as long as the command, in this
-//! process, unless another is named.
+//! `foxy run -- CMD…`: runs a command with foxy as its proxy, so that its downloads over HTTPS come
+//! from the cache the next time. The proxy lives in this process as long as the command, unless
+//! `--proxy` names another.
 
 mod child;
 mod environment;
 mod hosts;
-mod java;
 mod own;
 mod tally;
 mod trust;
@@ -15,18 +14,19 @@ use crate::failure::Failure;
 use crate::settings::flags;
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use environment::ProxyAddress;
 use foxy_cli::machine::Machine;
 use foxy_proxy::intercept::HostPattern;
 use std::ffi::OsString;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trust::Trusted;
+use trust::{TrustFiles, Trusted};
 
-/// How long a proxy that was named may take to accept a connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time that the proxy of `--proxy` may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The settings that are of use for one command.
+/// Keys of the settings that are useful for one command.
 const SETTINGS: &[&str] = &[
     "store",
     "size",
@@ -38,31 +38,23 @@ const SETTINGS: &[&str] = &[
     "access-log-format",
 ];
 
-/// Its arguments.
 pub fn command() -> Command {
     let command = Command::new("run")
-        .about(
-            "Run a command whose downloads are cached, HTTPS too: foxy run -- pip install \
-        requests",
-        )
+        .about("Run a command whose downloads are cached, HTTPS too")
         .long_about(
             "Run a command whose downloads are cached, HTTPS too.\n\n  \
              foxy run -- pip install requests\n  \
              foxy run -- npm ci\n  \
              foxy run -- cargo fetch\n\n\
-             The command gets foxy as its proxy and trusts it, by its environment alone; nothing \
-             else on this machine changes. \
-             What it downloads from public registries of packages is kept in ~/.cache/foxy-run, \
-             and the next `foxy run` takes it \
-             from there. Commands that run at the same time have a store each (foxy-run-2 and so \
-             on). Connections to all other hosts pass unseen.\n\n\
+             The command's environment names foxy as its proxy and makes it trust foxy; nothing \
+             else on this machine changes. foxy keeps downloads from public package registries in \
+             ~/.cache/foxy-run, and the next `foxy run` takes them from there. Commands that run \
+             at the same time have a store each (foxy-run-2 and so on). Connections to all other \
+             hosts pass unseen.\n\n\
              For those registries foxy ends TLS itself, with a certificate authority that is made \
-             anew for each run, can \
-             vouch for nothing else, and whose key is never written down. Towards the registries \
-             every certificate is verified \
-             as always. A program that brings its own list of authorities, or that pins \
-             certificates, refuses foxy; the last \
-             line says so.",
+             for each run and can vouch for nothing else; its key is never written down. foxy \
+             verifies the certificates of the registries as always. A program that brings its own \
+             list of authorities, or that pins certificates, refuses foxy; the last line says so.",
         )
         .after_long_help(format!("Hosts that are cached without being named:\n{}", hosts::table()))
         .arg(
@@ -78,20 +70,14 @@ pub fn command() -> Command {
                 .long("ca")
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
-                .help(
-                    "Use the certificate authority that `foxy ca init` made there, for all of \
-                its hosts",
-                ),
+                .help("Use the certificate authority in this folder, for all of its hosts"),
         )
         .arg(
             Arg::new("proxy")
                 .long("proxy")
                 .value_name("HOST:PORT")
                 .conflicts_with_all(["intercept", "store", "size", "memory"])
-                .help(
-                    "Use the foxy that runs there; --ca names the authority it intercepts with, \
-                if it does",
-                ),
+                .help("Use the foxy that runs there; --ca names its authority, if it intercepts"),
         )
         .arg(
             Arg::new("command")
@@ -106,7 +92,6 @@ pub fn command() -> Command {
     flags::add_some(command, SETTINGS)
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let command: Vec<OsString> =
         matches.get_many("command").into_iter().flatten().cloned().collect();
@@ -122,16 +107,20 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         terminal::report(Level::Warning, &text);
     }
     match matches.get_one::<String>("proxy") {
-        Some(address) => beside(address, matches, &command),
+        Some(address) => run_with_proxy_at(address, matches, &command),
         None => own::run(matches, &Machine::look(), &command),
     }
 }
 
 /// Runs the command with a proxy that runs already.
-fn beside(address: &str, matches: &ArgMatches, command: &[OsString]) -> Result<(), Failure> {
-    let unusable = |what: String| {
+fn run_with_proxy_at(
+    address: &str,
+    matches: &ArgMatches,
+    command: &[OsString],
+) -> Result<(), Failure> {
+    let unusable = |reason: String| {
         let text = format!(
-            "no proxy answers at {address} (--proxy): {what}; start one there, or leave --proxy \
+            "no proxy answers at {address} (--proxy): {reason}; start one there, or leave --proxy \
              out and this command gets its own"
         );
         Failure::Unusable(text)
@@ -139,14 +128,14 @@ fn beside(address: &str, matches: &ArgMatches, command: &[OsString]) -> Result<(
     let bare = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
     let (host, port) = bare.rsplit_once(':').ok_or_else(|| unusable("it names no port".into()))?;
     let port: u16 = port.parse().map_err(|_| unusable("it names no port".into()))?;
-    let mut places = bare.to_socket_addrs().map_err(|error| unusable(error.to_string()))?;
-    let place = places.next().ok_or_else(|| unusable("it has no address".into()))?;
-    TcpStream::connect_timeout(&place, PATIENCE).map_err(|error| unusable(error.to_string()))?;
-    let authority = match matches.get_one::<PathBuf>("ca") {
-        Some(folder) => Some(certificate(folder)?),
-        None => None,
-    };
-    in_environment(command, (host, port), authority.as_deref(), &further(matches))
+    let mut addresses = bare.to_socket_addrs().map_err(|error| unusable(error.to_string()))?;
+    let address = addresses.next().ok_or_else(|| unusable("it has no address".into()))?;
+    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
+        .map_err(|error| unusable(error.to_string()))?;
+    let authority =
+        matches.get_one::<PathBuf>("ca").map(|folder| certificate(folder)).transpose()?;
+    let proxy = ProxyAddress { host, port };
+    in_environment(command, proxy, authority.as_deref(), &further_authorities(matches))
 }
 
 fn certificate(folder: &Path) -> Result<String, Failure> {
@@ -156,16 +145,16 @@ fn certificate(folder: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::Unusable(format!("{}: {error}", path.display())))
 }
 
-/// Files of authorities that sign for origin servers; the command may meet these servers unseen
-/// too.
-fn further(matches: &ArgMatches) -> Vec<PathBuf> {
+/// Files of authorities that sign for origin servers. The command trusts them too, as tunnels may
+/// lead it to these servers.
+fn further_authorities(matches: &ArgMatches) -> Vec<PathBuf> {
     matches.get_many::<OsString>("origin-ca").into_iter().flatten().map(PathBuf::from).collect()
 }
 
-/// Runs the command so that it goes through `proxy` and trusts `authority`, which is in PEM.
+/// Runs the command with an environment that names `proxy` and trusts `authority`, which is in PEM.
 fn in_environment(
     command: &[OsString],
-    proxy: (&str, u16),
+    proxy: ProxyAddress<'_>,
     authority: Option<&str>,
     further: &[PathBuf],
 ) -> Result<(), Failure> {
@@ -175,9 +164,9 @@ fn in_environment(
         inherited("WGETRC").map(PathBuf::from).or(home),
         inherited("APT_CONFIG").map(PathBuf::from),
     ];
-    let trusted =
-        authority.map(|authority| trust::write(&Trusted { authority, further, replaced }));
-    let trusted = trusted.transpose()?;
-    let files = trusted.as_ref().map(|(_, files)| files);
-    child::run(command, &environment::variables(proxy, files, inherited))
+    let folder = authority
+        .map(|authority| trust::write(&Trusted { authority, further, replaced }))
+        .transpose()?;
+    let files = folder.as_ref().map(|folder| TrustFiles::in_folder(folder.path()));
+    child::run(command, &environment::variables(proxy, files.as_ref(), inherited))
 }

@@ -1,7 +1,8 @@
-//! A proxy for one command, in this process: its settings, its store, its certificate authority.
+//! A proxy for one command in this process: its settings, its store, its certificate authority.
 
+use super::environment::ProxyAddress;
 use super::tally::Tally;
-use super::{certificate, further, hosts, in_environment};
+use super::{certificate, further_authorities, hosts, in_environment};
 use crate::authority_folder;
 use crate::failure::Failure;
 use crate::serve::{self, Extra, OpenStore};
@@ -21,20 +22,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an authority is valid whose key ends with this process.
-const VALIDITY: Duration = Duration::from_secs(90 * 86_400);
+/// Validity of an authority whose key ends with this process.
+const AUTHORITY_VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 
-/// How many commands at a time have a store each.
-const STORES: usize = 8;
+/// Commands at a time that have a store each.
+const MAX_STORES: usize = 8;
 
-/// How long requests in progress may take when the command has ended; nobody waits for them any
-/// more.
+/// Time for requests in progress after the command has ended; nobody waits for them.
 const STOP_AFTER: Duration = Duration::from_millis(200);
 
 /// Runs the command with a proxy of its own.
 pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Result<(), Failure> {
     let (settings, locked) = settings(matches, machine)?;
-    let (authority, pem, hosts) = authority(matches)?;
+    let RunAuthority { authority, pem, hosts } = RunAuthority::open(matches)?;
     let tally = Arc::new(Tally::default());
     let extra = Extra {
         sink: Some(Arc::clone(&tally) as Arc<dyn AccessSink>),
@@ -52,7 +52,12 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     }
     let (address, gauges) = (running.address(), running.gauges());
     let host = address.ip().to_string();
-    let result = in_environment(command, (&host, address.port()), Some(&pem), &further(matches));
+    let result = in_environment(
+        command,
+        ProxyAddress { host: &host, port: address.port() },
+        Some(&pem),
+        &further_authorities(matches),
+    );
     running.close();
     if !matches!(result, Err(Failure::NotRun(..))) {
         terminal::report(Level::Warning, &tally.summary(&gauges));
@@ -60,9 +65,9 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     result
 }
 
-/// The usual settings, but with a free port of this machine's alone, a store of its own, and
-/// nothing on standard output, which is the command's. No configuration file is read: it is the one
-/// of `foxy serve`. With them comes the store's folder, locked, unless the arguments name one.
+/// The usual settings, but with a free port on loopback, a store of its own, and nothing on
+/// standard output, which is the command's. The configuration file is not read: it belongs to `foxy
+/// serve`. Also returns the locked folder of the store, unless the arguments name a store.
 fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option<Root>), Failure> {
     let folder = machine.cache_folder.with_file_name("foxy-run");
     let machine =
@@ -85,7 +90,7 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
         locked.iter().map(|root| StoreChoice::plain(root.path().to_owned())).collect();
     if locked.is_none() {
         let text = format!(
-            "foxy: {STORES} others use {} and the stores beside it; this command keeps what it \
+            "foxy: {MAX_STORES} others use {} and the stores beside it; this command keeps what it \
              fetches in memory only \
              (--store FOLDER gives it a store)",
             folder.display()
@@ -95,10 +100,10 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
     Ok((settings, locked))
 }
 
-/// The first store that no other command uses, locked; none where all are in use. Commands that run
-/// after each other all have the first.
+/// Locks the first store that no other command uses; `None` if all are in use. Commands that run
+/// one after another all get the first.
 fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
-    for number in 1..=STORES {
+    for number in 1..=MAX_STORES {
         match Root::open(&numbered(first, number)) {
             Ok(root) => return Ok(Some(root)),
             Err(RootError::InUse(_)) => {}
@@ -108,7 +113,7 @@ fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     Ok(None)
 }
 
-/// The folder of one of the stores: the first has the plain name.
+/// The folder of the store `number`: the first has the plain name.
 fn numbered(first: &Path, number: usize) -> PathBuf {
     let mut name = first.as_os_str().to_owned();
     if number > 1 {
@@ -117,24 +122,35 @@ fn numbered(first: &Path, number: usize) -> PathBuf {
     name.into()
 }
 
-/// Who vouches for which hosts: the authority of a folder for all that it may, or one made for this
-/// run.
-fn authority(matches: &ArgMatches) -> Result<(Authority, String, Vec<HostPattern>), Failure> {
-    let now = clock::wall();
-    let further = matches.get_many::<HostPattern>("intercept").into_iter().flatten().cloned();
-    if let Some(folder) = matches.get_one::<PathBuf>("ca") {
-        let authority = authority_folder::open(folder, "--ca", now)?;
-        let mut hosts = authority.facts().constraints.permitted().to_vec();
-        if hosts.is_empty() {
-            hosts = hosts::registries();
+struct RunAuthority {
+    authority: Authority,
+    /// Its certificate.
+    pem: String,
+    hosts: Vec<HostPattern>,
+}
+
+impl RunAuthority {
+    /// Opens the authority of `--ca` for all of its hosts, or makes one for this run.
+    fn open(matches: &ArgMatches) -> Result<Self, Failure> {
+        let now = clock::wall();
+        let further = matches.get_many::<HostPattern>("intercept").into_iter().flatten().cloned();
+        if let Some(folder) = matches.get_one::<PathBuf>("ca") {
+            let authority = authority_folder::open(folder, "--ca", now)?;
+            let mut hosts = authority.facts().constraints.permitted().to_vec();
+            if hosts.is_empty() {
+                hosts = hosts::registries();
+            }
+            hosts.extend(further);
+            return Ok(Self { authority, pem: certificate(folder)?, hosts });
         }
-        hosts.extend(further);
-        return Ok((authority, certificate(folder)?, hosts));
+        let hosts: Vec<_> = hosts::registries().into_iter().chain(further).collect();
+        let failed =
+            |error| Failure::Failed(format!("cannot make a certificate authority: {error}"));
+        let validity = AUTHORITY_VALIDITY;
+        let new = NewAuthority { name: "foxy run", hosts: &hosts, now, validity };
+        let made = make(&new).map_err(failed)?;
+        let authority =
+            Authority::read(made.certificate.as_bytes(), &made.key, now).map_err(failed)?;
+        Ok(Self { authority, pem: made.certificate, hosts })
     }
-    let hosts: Vec<_> = hosts::registries().into_iter().chain(further).collect();
-    let failed = |error| Failure::Failed(format!("no certificate authority: {error}"));
-    let new = NewAuthority { name: "foxy run", hosts: &hosts, now, validity: VALIDITY };
-    let made = make(&new).map_err(failed)?;
-    let authority = Authority::read(made.certificate.as_bytes(), &made.key, now).map_err(failed)?;
-    Ok((authority, made.certificate, hosts))
 }

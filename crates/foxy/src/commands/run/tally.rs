@@ -1,4 +1,4 @@
-//! What passed through the proxy while a command ran, and the line about it at the end.
+//! Counts of requests and hits while a command runs, and the summary at its end.
 
 use foxy_base::ByteSize;
 use foxy_proxy::core::counters::Counter;
@@ -7,7 +7,7 @@ use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::server::Gauges;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts requests, those of CONNECT left out: what is inside them counts.
+/// CONNECT does not count: the requests inside it do.
 #[derive(Debug, Default)]
 pub struct Tally {
     requests: AtomicU64,
@@ -31,7 +31,6 @@ impl AccessSink for Tally {
 }
 
 impl Tally {
-    /// The line.
     pub fn summary(&self, gauges: &Gauges) -> String {
         let mut text = self.cached();
         let tunnels = gauges.count(Counter::Tunnels);
@@ -50,12 +49,13 @@ impl Tally {
     }
 
     fn cached(&self) -> String {
-        let (requests, hits) = (self.requests.load(Relaxed), self.hits.load(Relaxed));
+        let requests = self.requests.load(Relaxed);
         if requests == 0 {
             return "foxy: nothing to cache came through".into();
         }
-        let (bytes, hit_bytes) =
-            (ByteSize(self.bytes.load(Relaxed)), ByteSize(self.hit_bytes.load(Relaxed)));
+        let hits = self.hits.load(Relaxed);
+        let bytes = ByteSize(self.bytes.load(Relaxed));
+        let hit_bytes = ByteSize(self.hit_bytes.load(Relaxed));
         let s = if requests == 1 { "" } else { "s" };
         format!(
             "foxy: {requests} request{s}, {hits} of them from the cache; {hit_bytes} of {bytes} \
@@ -73,7 +73,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn hits_and_their_bytes_are_counted_and_connects_are_not() {
+    fn requests_and_hits_count_but_connects_do_not() {
         let hit = CacheStatus::Hit { source: HitSource::Memory, ttl: 1, permit: None };
         let miss = CacheStatus::Forwarded {
             reason: ForwardReason::UriMiss,

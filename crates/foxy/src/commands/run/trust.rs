@@ -1,19 +1,17 @@
-//! The files that make a command trust an authority beside the system's: a private folder, removed
-//! at the end. No key is in it.
+//! Files that make a command trust an authority besides the system's. They lie in a private folder,
+//! without any key, and are removed at the end.
 
-use super::java;
 use crate::failure::Failure;
 use crate::temporary::Temporary;
-use foxy_base::clock;
+use foxy_base::{WallTime, clock};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Where they are.
 pub struct TrustFiles {
     /// All authorities in PEM.
     pub bundle: PathBuf,
-    /// The same as Java reads them.
+    /// The same authorities as Java reads them.
     pub java: PathBuf,
     /// A start-up file for wget, which may know no variable for authorities.
     pub wget: PathBuf,
@@ -22,7 +20,6 @@ pub struct TrustFiles {
 }
 
 impl TrustFiles {
-    /// The names of the files in a folder.
     pub fn in_folder(folder: &Path) -> Self {
         Self {
             bundle: folder.join("bundle.pem"),
@@ -33,21 +30,17 @@ impl TrustFiles {
     }
 }
 
-/// What goes into the files.
 pub struct Trusted<'a> {
-    /// The authority, in PEM.
+    /// In PEM.
     pub authority: &'a str,
     /// Files of further authorities, in PEM.
     pub further: &'a [PathBuf],
-    /// Start-up files that these replace, of wget and apt.
+    /// The start-up files of wget and apt that the new ones replace.
     pub replaced: [Option<PathBuf>; 2],
 }
 
-/// Writes the files into a folder of their own.
-///
-/// # Errors
-/// [`Failure::Unusable`]: a file cannot be read or written.
-pub fn write(trusted: &Trusted<'_>) -> Result<(Temporary, TrustFiles), Failure> {
+/// Writes the [`TrustFiles`] into a folder of their own, which is removed when it is dropped.
+pub fn write(trusted: &Trusted<'_>) -> Result<Temporary, Failure> {
     let name = format!("foxy-run-{}-{:x}", std::process::id(), clock::wall().0);
     let folder = std::env::temp_dir().join(name);
     let cannot = |path: &Path, error: &std::io::Error| {
@@ -67,7 +60,7 @@ pub fn write(trusted: &Trusted<'_>) -> Result<(Temporary, TrustFiles), Failure> 
         .map_err(|error| Failure::Unusable(format!("the authorities to trust: {error}")))?;
     let certificates: Vec<_> = certificates.iter().map(pem::Pem::contents).collect();
     write(&files.bundle, bundle.as_bytes())?;
-    write(&files.java, &java::trust_store(&certificates, clock::wall()))?;
+    write(&files.java, &trust_store(&certificates, clock::wall()))?;
     let [wget, apt] = &trusted.replaced;
     let earlier =
         wget.as_deref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
@@ -78,10 +71,10 @@ pub fn write(trusted: &Trusted<'_>) -> Result<(Temporary, TrustFiles), Failure> 
         .map(|path| format!("#include \"{}\";\n", path.display()))
         .unwrap_or_default();
     write(&files.apt, format!("{earlier}Acquire::https::CAInfo \"{bundle}\";\n").as_bytes())?;
-    Ok((folder, files))
+    Ok(folder)
 }
 
-/// The system's authorities, the further ones and the one this is about.
+/// All authorities in PEM: the system's, the further ones and the trusted one.
 fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
     let lines = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
     let mut bundle = String::new();
@@ -99,6 +92,40 @@ fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
     }
     bundle.push_str(trusted.authority);
     Ok(bundle)
+}
+
+const JKS_MAGIC: u32 = 0xfeed_feed;
+const JKS_VERSION: u32 = 2;
+/// Type of an entry: a certificate without a key.
+const JKS_TRUSTED_ENTRY: u32 = 2;
+
+/// A store of trusted certificates as every Java reads it: the format JKS, version 2, big-endian.
+/// The digest at its end is left out: Java reads it only when it is given a password.
+fn trust_store(certificates: &[&[u8]], now: WallTime) -> Vec<u8> {
+    let mut store = Vec::new();
+    let number = |store: &mut Vec<u8>, value: u32| store.extend_from_slice(&value.to_be_bytes());
+    number(&mut store, JKS_MAGIC);
+    number(&mut store, JKS_VERSION);
+    number(&mut store, length(certificates.len()));
+    for (index, certificate) in certificates.iter().enumerate() {
+        number(&mut store, JKS_TRUSTED_ENTRY);
+        text(&mut store, &format!("foxy-{index}"));
+        store.extend_from_slice(&now.0.to_be_bytes());
+        text(&mut store, "X.509");
+        number(&mut store, length(certificate.len()));
+        store.extend_from_slice(certificate);
+    }
+    store
+}
+
+fn text(store: &mut Vec<u8>, text: &str) {
+    let length = u16::try_from(text.len()).expect("our own names are short");
+    store.extend_from_slice(&length.to_be_bytes());
+    store.extend_from_slice(text.as_bytes());
+}
+
+fn length(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -123,7 +150,8 @@ mod tests {
             further: &[extra],
             replaced: [Some(wgetrc), Some("/old.conf".into())],
         };
-        let (folder, files) = write(&trusted).expect("written");
+        let folder = write(&trusted).expect("written");
+        let files = TrustFiles::in_folder(folder.path());
         assert_eq!(folder.path().metadata().expect("there").permissions().mode() & 0o777, 0o700);
         let bundle = std::fs::read_to_string(&files.bundle).expect("readable");
         assert!(bundle.contains(&own) && bundle.contains(&further));
@@ -138,5 +166,17 @@ mod tests {
         let path = folder.path().to_owned();
         drop(folder);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_entry_is_laid_out_as_java_has_it() {
+        let store = trust_store(&[b"cert"], WallTime(0x0102));
+        let expected: &[&[u8]] = &[
+            b"\xfe\xed\xfe\xed\0\0\0\x02\0\0\0\x01",
+            b"\0\0\0\x02\0\x06foxy-0",
+            b"\0\0\0\0\0\0\x01\x02",
+            b"\0\x05X.509\0\0\0\x04cert",
+        ];
+        assert_eq!(store, expected.concat());
     }
 }

@@ -1,5 +1,5 @@
-//! Requests to `/purge` and `/explain`: reads them from queries and bodies, and writes an explanation
-//! as JSON. `access` decides who may send them.
+//! Requests to `/purge` and `/explain`: reads them from queries and bodies, and writes an
+//! explanation as JSON. `access` decides who may send them.
 
 use foxy_proxy::cache::purge::{Named, Scope, Strength};
 use foxy_proxy::core::outcome::HitSource;

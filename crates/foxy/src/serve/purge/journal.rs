@@ -1,5 +1,5 @@
-//! The list of purges on disk: a copy in each store's folder, written by a thread of its own. A purge
-//! is in force once one copy is durable; a purge that no copy takes is refused. The bytes are
+//! The list of purges on disk: a copy in each store's folder, written by a thread of its own. A
+//! purge is in force once one copy is durable; a purge that no copy takes is refused. The bytes are
 //! described in `foxy_proxy::cache::purge::journal`.
 
 use crate::failure::Failure;

@@ -26,7 +26,8 @@ pub enum ForgottenReason {
     OtherStores,
     /// They were used without a store that was out of use and may hold what was replaced meanwhile.
     OutOfUse,
-    /// Half of the lists or more are missing, and the stores of the others may have been out of use.
+    /// Half of the lists or more are missing, and the stores of the others may have been out of
+    /// use.
     NoWitness,
 }
 

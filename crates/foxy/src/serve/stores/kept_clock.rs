@@ -1,5 +1,5 @@
-//! Clock readings kept in each store's folder, so that no stored response gets younger when the civil
-//! clock is set back while foxy does not run.
+//! Clock readings kept in each store's folder, so that no stored response gets younger when the
+//! civil clock is set back while foxy does not run.
 
 use crate::failure::Failure;
 use crate::serve::purge::list::is_same_file;

@@ -1,5 +1,5 @@
-//! The place of each store before it is opened: its locked folder, its file or block device, and the
-//! size that it gets.
+//! The place of each store before it is opened: its locked folder, its file or block device, and
+//! the size that it gets.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;

@@ -1,5 +1,5 @@
-//! The table of settings. A row makes the field in [`Settings`] and in [`Written`], the flag, the key
-//! in the file, the bounds, the default, the documentation and the JSON Schema.
+//! The table of settings. A row makes the field in [`Settings`] and in [`Written`], the flag, the
+//! key in the file, the bounds, the default, the documentation and the JSON Schema.
 
 /// Settings of one chapter: a struct of values in force, a struct of values as written, and `ROWS`.
 ///

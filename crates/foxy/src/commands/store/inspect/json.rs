@@ -1,4 +1,4 @@
-//! What is where in a store, for programs. Bytes everywhere; names are words.
+//! The contents of a store as JSON for programs. Sizes are in bytes.
 
 use super::text::name;
 use super::{Inspected, class_name, hex};
@@ -8,7 +8,6 @@ use foxy_store::superblock::CopyState;
 use foxy_store::webcosm::check::{LogName, RecordReport, Report, SegmentReport};
 use serde_json::{Value, json};
 
-/// All of it.
 pub fn of(inspected: &[Inspected<'_>]) -> Value {
     json!({ "stores": inspected.iter().map(store).collect::<Vec<_>>() })
 }
@@ -60,7 +59,8 @@ fn webcosm(report: &Report, listed: Option<u32>) -> Value {
     });
     let journal =
         geometry.journal.map(|half| json!({ "at": half.offset(), "bytes": half.bytes() }));
-    let sizes = report.classes.iter().enumerate().filter(|(_, count)| count.records > 0).map(|(class, count)| {
+    let used = report.classes.iter().enumerate().filter(|(_, count)| count.records > 0);
+    let sizes = used.map(|(class, count)| {
         json!({ "reads": class_name(class), "records": count.records, "bytes": count.bytes })
     });
     let mut value = json!({

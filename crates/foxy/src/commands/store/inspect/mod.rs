@@ -1,4 +1,4 @@
-//! `foxy store inspect PATH`: what is where in a store that is not in use.
+//! `foxy store inspect PATH`: shows what lies where in a store that is not in use.
 
 mod json;
 mod text;
@@ -13,7 +13,6 @@ use foxy_store::superblock::{CopyState, Superblock};
 use foxy_store::webcosm::check::{Extent, Refused, Report};
 use std::path::PathBuf;
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("inspect")
         .about("Show what is where in a store that is not in use")
@@ -23,15 +22,11 @@ pub fn command() -> Command {
                 .long("segment")
                 .value_name("N")
                 .value_parser(value_parser!(u32))
-                .help(
-                    "List the records of this segment of a store of webcosm, by its place in \
-                the file",
-                ),
+                .help("List the records of this segment of a webcosm store"),
         )
         .arg(fsck::json_argument())
 }
 
-/// What is known of a store.
 struct Inspected<'a> {
     file: &'a StoreFile,
     copies: [CopyState; 2],
@@ -40,7 +35,6 @@ struct Inspected<'a> {
     listed: Option<u32>,
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let files = store_file::open(matches.get_one::<PathBuf>("path").expect("required"))?;
     let listed = matches.get_one::<u32>("segment").copied();
@@ -72,7 +66,7 @@ fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Inspected<'_>, Refus
     Ok(Inspected { file, copies, superblock, report: report.map(Box::new), listed })
 }
 
-/// Which records a class stands for: those that share a page, or as many pages as a get reads.
+/// Name of a size class: packed records share a page, others take the pages that a get reads.
 fn class_name(class: usize) -> String {
     match class {
         0 => "packed".into(),

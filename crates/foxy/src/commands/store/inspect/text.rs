@@ -1,4 +1,4 @@
-//! What is where in a store, as tables for people.
+//! The contents of a store as tables for people.
 
 use super::{Inspected, class_name, hex};
 use crate::commands::fsck;
@@ -8,7 +8,6 @@ use foxy_store::record::FORMAT_VERSION;
 use foxy_store::superblock::CopyState;
 use foxy_store::webcosm::check::{LogName, Report, SegmentReport, SegmentState};
 
-/// All of it.
 pub fn of(inspected: &Inspected<'_>) -> String {
     let schemes: Vec<_> = inspected.file.schemes().iter().map(ToString::to_string).collect();
     let mut parts = vec![
@@ -109,7 +108,6 @@ fn journal(report: &Report) -> String {
     table.render()
 }
 
-/// The word for a log.
 pub const fn name(log: LogName) -> &'static str {
     match log {
         LogName::Main => "main",
@@ -117,7 +115,7 @@ pub const fn name(log: LogName) -> &'static str {
     }
 }
 
-/// The segments in the order of writing, then how many slots are free.
+/// The segments in the order of writing, then the number of free slots.
 fn segments(report: &Report, only: Option<u32>) -> String {
     let heads = [
         "segment",

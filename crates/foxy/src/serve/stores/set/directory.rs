@@ -1,5 +1,5 @@
-//! Knowledge of a set of stores about its keys: which store may have each, and which change is under
-//! way. Bounded: an unknown key costs a question to every store, never a wrong answer.
+//! Knowledge of a set of stores about its keys: which store may have each, and which change is
+//! under way. Bounded: an unknown key costs a question to every store, never a wrong answer.
 
 use foxy_store::Key;
 use std::collections::{HashMap, VecDeque};

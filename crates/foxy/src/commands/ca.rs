@@ -1,0 +1,245 @@
+//! `foxy ca`: makes and shows the certificate authority with which foxy ends TLS for intercepted
+//! hosts.
+
+use crate::authority_folder;
+use crate::failure::Failure;
+use crate::terminal::{self, Level};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use foxy_base::{CivilTime, WallTime, clock};
+use foxy_cli::machine::Machine;
+use foxy_proxy::intercept::{AuthorityFacts, HostPattern, NewAuthority, make};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub fn command() -> Command {
+    Command::new("ca")
+        .about("Make or show the certificate authority for intercepted HTTPS")
+        .long_about(
+            "Make or show the certificate authority for intercepted HTTPS.\n\n\
+             foxy caches HTTPS only for hosts that you list (`intercept-hosts`), and only for \
+             clients that trust an authority of your own. The authority is constrained to the \
+             hosts that you name when you make it: even its private key cannot vouch for another. \
+             `foxy run` makes an authority for one command by itself.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands([init_command(), show_command()])
+}
+
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("init", matches)) => init(matches),
+        Some(("show", matches)) => show(&folder(matches)),
+        _ => Err(Failure::Unusable("no command is given; `foxy ca --help` lists them".into())),
+    }
+}
+
+fn init_command() -> Command {
+    let about = "Make a certificate authority that can vouch only for the named hosts";
+    Command::new("init")
+        .about(about)
+        .long_about(format!(
+            "{about}.\n\nIts folder gets `ca.pem`, which clients must trust, and `ca.key`, which \
+             only you may read. Nothing else on this machine changes: no program trusts the \
+             authority before you say so.",
+        ))
+        .arg(
+            Arg::new("allow")
+                .long("allow")
+                .value_name("HOST")
+                .action(ArgAction::Append)
+                .required(true)
+                .value_parser(value_parser!(HostPattern))
+                .help(
+                    "A host with all names below it, an address or a block of addresses; can be \
+                     repeated",
+                ),
+        )
+        .arg(folder_argument())
+        .arg(
+            Arg::new("days")
+                .long("days")
+                .value_name("N")
+                .default_value("365")
+                .value_parser(value_parser!(u64).range(1..=3650))
+                .help("Days until the authority expires"),
+        )
+        .arg(
+            Arg::new("force")
+                .long("force")
+                .action(ArgAction::SetTrue)
+                .help("Replace an existing authority; clients must then trust the new one"),
+        )
+}
+
+fn show_command() -> Command {
+    Command::new("show")
+        .about("Show a certificate authority: hosts, fingerprint, end, and how to trust it")
+        .arg(folder_argument())
+}
+
+fn folder_argument() -> Arg {
+    Arg::new("dir")
+        .long("dir")
+        .value_name("FOLDER")
+        .value_parser(value_parser!(PathBuf))
+        .help("Folder of the authority [default: ~/.local/share/foxy/ca]")
+}
+
+fn folder(matches: &ArgMatches) -> PathBuf {
+    let given = matches.get_one::<PathBuf>("dir").cloned();
+    given.unwrap_or_else(|| Machine::look().data_folder.join("ca"))
+}
+
+/// Whether a name may be a top-level domain of the internet. RFC 6761 and RFC 6762 (`.local` and
+/// Appendix G) name domains that never are; ICANN has reserved `internal`.
+fn is_wide(name: &str) -> bool {
+    const PRIVATE: [&str; 12] = [
+        "test",
+        "localhost",
+        "invalid",
+        "example",
+        "local",
+        "intranet",
+        "internal",
+        "private",
+        "corp",
+        "home",
+        "lan",
+        "onion",
+    ];
+    !name.contains('.') && !PRIVATE.contains(&name)
+}
+
+fn init(matches: &ArgMatches) -> Result<(), Failure> {
+    let hosts: Vec<HostPattern> =
+        matches.get_many("allow").into_iter().flatten().cloned().collect();
+    for host in &hosts {
+        if let HostPattern::Below(name) = host {
+            return Err(Failure::Unusable(format!(
+                "--allow *.{name}: a certificate authority is for a name with all below it; give \
+                 --allow {name}"
+            )));
+        }
+    }
+    for host in &hosts {
+        if let HostPattern::Within(name) = host
+            && is_wide(name)
+        {
+            let text = format!(
+                "--allow {name}: it has no dot, so the authority may vouch for every name that \
+                 ends in .{name}; name single hosts or domains instead if that is not meant"
+            );
+            terminal::report(Level::Warning, &text);
+        }
+    }
+    let days = *matches.get_one::<u64>("days").expect("it has a default");
+    let machine = rustix::system::uname();
+    let name = format!("foxy on {}, for cached HTTPS", machine.nodename().to_string_lossy());
+    let validity = Duration::from_secs(days * 86_400);
+    let new = NewAuthority { name: &name, hosts: &hosts, now: clock::wall(), validity };
+    let made = make(&new).map_err(|error| {
+        Failure::Failed(format!("cannot make a certificate authority: {error}"))
+    })?;
+    let folder = folder(matches);
+    authority_folder::write(&folder, &made, matches.get_flag("force"))?;
+    show(&folder)
+}
+
+fn show(folder: &Path) -> Result<(), Failure> {
+    let facts = authority_folder::facts(folder)?;
+    terminal::print(text(folder, &facts, clock::wall()).trim_end());
+    Ok(())
+}
+
+fn text(folder: &Path, facts: &AuthorityFacts, now: WallTime) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        writeln!(text, "{name:<12} {value}").expect("a String takes all");
+    };
+    let certificate = authority_folder::certificate(folder).display().to_string();
+    row("certificate", certificate.clone());
+    row("key", authority_folder::key(folder).display().to_string());
+    row("subject", facts.subject.clone());
+    row("hosts", hosts(facts.constraints.permitted()));
+    row("valid until", until(facts, now));
+    row("SHA-256", fingerprint(&facts.fingerprint));
+    let folder = folder.display();
+    let first = match facts.constraints.permitted().first() {
+        Some(HostPattern::Within(name) | HostPattern::Below(name)) => name.to_string(),
+        _ => "HOST".into(),
+    };
+    write!(
+        text,
+        "\nUse it:   foxy serve --intercept-ca {folder} --intercept-host {first}\n\
+         Trust it in one command:\n  \
+           foxy run --proxy 127.0.0.1:3128 --ca {folder} -- CMD…\n\
+         or in one program, beside the system's authorities where it takes more than one:\n  \
+           curl --cacert, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, PIP_CERT, NODE_EXTRA_CA_CERTS, \
+           CARGO_HTTP_CAINFO, GIT_SSL_CAINFO\n\
+         or on the whole machine:\n  \
+           Debian    cp {certificate} /usr/local/share/ca-certificates/foxy.crt && \
+           update-ca-certificates\n  \
+           Fedora    trust anchor {certificate}\n  \
+           Java      keytool -importcert -cacerts -alias foxy -file {certificate}\n"
+    )
+    .expect("a String takes all");
+    text
+}
+
+fn hosts(permitted: &[HostPattern]) -> String {
+    if permitted.is_empty() {
+        return "any: it is not constrained".into();
+    }
+    permitted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn until(facts: &AuthorityFacts, now: WallTime) -> String {
+    let end = CivilTime::of(facts.not_after);
+    let left = facts.not_after.since(now).as_secs().div_ceil(86_400);
+    if left == 0 { format!("{end}: expired") } else { format!("{end} ({left} days left)") }
+}
+
+fn fingerprint(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_may_be_top_level_domains_are_wide() {
+        for (name, wide) in [
+            ("com", true),
+            ("dev", true),
+            ("example.com", false),
+            ("localhost", false),
+            ("lan", false),
+        ] {
+            assert_eq!(is_wide(name), wide, "{name}");
+        }
+    }
+
+    #[test]
+    fn hosts_end_and_fingerprint_are_shown() {
+        let now = WallTime::from_seconds(1_800_000_000);
+        let allowed = ["a.test".parse().expect("a host"), "10.0.0.0/8".parse().expect("a block")];
+        let validity = Duration::from_secs(30 * 86_400);
+        let new = NewAuthority { name: "foxy on a machine", hosts: &allowed, now, validity };
+        let made = make(&new).expect("made");
+        let facts = AuthorityFacts::read(made.certificate.as_bytes()).expect("a certificate");
+        let shown = text(Path::new("/ca"), &facts, now);
+        for expected in [
+            "certificate  /ca/ca.pem\n",
+            "hosts        a.test, 10.0.0.0/8\n",
+            "valid until  2027-02-14 (30 days left)\n",
+            "--intercept-ca /ca --intercept-host a.test\n",
+        ] {
+            assert!(shown.contains(expected), "{expected}{shown}");
+        }
+        assert!(shown.contains(&fingerprint(&facts.fingerprint)), "{shown}");
+        assert!(text(Path::new("/ca"), &facts, facts.not_after).contains("2027-02-14: expired"));
+    }
+}
