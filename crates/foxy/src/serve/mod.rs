@@ -3,10 +3,9 @@
 
 mod access_log;
 pub mod admin;
-pub mod disk;
 pub mod listeners;
 mod opening;
-pub mod process;
+mod process;
 mod proxy_settings;
 pub mod purge;
 mod status;

@@ -8,13 +8,13 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Files that this process has open now; 0 where the system does not say.
+/// Number of files that this process has open; 0 where the system does not tell.
 pub fn open_files_now() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Tells the service manager that asked for it how foxy is doing (sd_notify(3)): `READY=1`,
-/// `STOPPING=1`. Whether it listens changes nothing for foxy, so a failure is not reported.
+/// Tells the service manager foxy's state (sd_notify(3)): `READY=1` or `STOPPING=1`. A failure
+/// changes nothing for foxy and is not reported.
 pub fn notify(state: &str) {
     let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let _nobody_listens = send(&address, state);
@@ -29,16 +29,12 @@ fn send(address: &OsStr, state: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Adds the process's own figures, under the names Prometheus' clients share. Those that cannot be
-/// read are 0 or left out.
+/// Adds the process's metrics under the names that Prometheus clients share. A metric that cannot be
+/// read is 0 or left out.
 pub fn expose(exposition: &mut Exposition) {
     let help = "User and system CPU time spent in seconds.";
-    exposition.single(
-        "process_cpu_seconds_total",
-        FamilyKind::Counter,
-        help,
-        own_cpu_time().as_secs_f64(),
-    );
+    let seconds = own_cpu_time().as_secs_f64();
+    exposition.single("process_cpu_seconds_total", FamilyKind::Counter, help, seconds);
     let help = "Resident memory size in bytes.";
     exposition.single("process_resident_memory_bytes", FamilyKind::Gauge, help, resident_bytes());
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {

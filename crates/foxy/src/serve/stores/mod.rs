@@ -1,6 +1,7 @@
 //! The stores: opens each folder, its device and its shard, and refuses to start with a store that
 //! cannot be used.
 
+mod device;
 pub mod health;
 pub mod kept_clock;
 pub mod out_of_use;
@@ -9,12 +10,12 @@ mod room;
 pub mod set;
 
 use crate::failure::Failure;
-use crate::serve::disk;
 use crate::serve::purge::list;
 use crate::serve::welcome::OpenStore;
 use crate::settings::Settings;
 use crate::settings::store_choice::StoreChoice;
 use crate::terminal::{self, Level};
+use device::OpenDevice;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{LockedFile, Root, release_freed_memory};
 use foxy_schemes::ufs::UfsMapping;
@@ -193,7 +194,7 @@ fn start(
     scheme_settings
         .validate()
         .map_err(|error| Failure::Unusable(format!("store {}: {error}", folder.display())))?;
-    let opened = disk::open(&root, settings, store)?;
+    let opened = OpenDevice::open(&root, settings, store)?;
     let observer = Observer::default();
     let shard_settings = ShardSettings {
         mailbox_bytes,

@@ -1,0 +1,57 @@
+//! The device of a store: the device in the settings, else the one that its scheme is meant for.
+
+use crate::failure::Failure;
+use crate::settings::Settings;
+use crate::settings::store_choice::StoreChoice;
+use foxy_cli::disk_helper::{AUFS_THREADS, helper};
+use foxy_device::{
+    BlockingDevice, DeviceKind, DeviceSettings, Preference, Root, Writes, open_device,
+};
+use foxy_schemes::DeviceWish;
+
+pub struct OpenDevice {
+    pub device: Box<dyn BlockingDevice>,
+    /// Name for the start-up message.
+    pub name: String,
+}
+
+impl OpenDevice {
+    pub fn open(root: &Root, settings: &Settings, store: &StoreChoice) -> Result<Self, Failure> {
+        let disk = &settings.disk;
+        let folder = root.path().display();
+        let cannot_start = |error: std::io::Error| {
+            Failure::Failed(format!("store {folder}: cannot start its device: {error}"))
+        };
+        let meant = store.scheme.unwrap_or(disk.scheme).row().device;
+        let wish = match disk.device {
+            "blocking" => DeviceWish::Blocking,
+            "threads" => DeviceWish::Threads,
+            "helper" => DeviceWish::Helper,
+            "uring" => DeviceWish::Any,
+            _ => meant,
+        };
+        let preference = match wish {
+            DeviceWish::Any => Preference::Fastest,
+            DeviceWish::Blocking => Preference::Blocking,
+            DeviceWish::Threads => Preference::Threads,
+            DeviceWish::Helper => {
+                let block_at = store.q2.unwrap_or(disk.diskd_q2);
+                let device = Box::new(helper(root, block_at).map_err(cannot_start)?);
+                return Ok(Self { device, name: "helper".into() });
+            }
+        };
+        let mut wanted = DeviceSettings { preference, ..DeviceSettings::default() };
+        if meant == DeviceWish::Threads {
+            wanted.threads = AUFS_THREADS;
+            wanted.writes =
+                if disk.aufs_writes == "waited" { Writes::Waited } else { Writes::Queued };
+        }
+        let (device, kind) = open_device(root, wanted).map_err(cannot_start)?;
+        if disk.device == "uring" && kind != DeviceKind::Uring {
+            return Err(Failure::Unusable(format!(
+                "store {folder}: no io_uring, only {kind}; use --device auto"
+            )));
+        }
+        Ok(Self { device, name: kind.to_string() })
+    }
+}
