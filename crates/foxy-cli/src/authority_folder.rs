@@ -1,5 +1,5 @@
-//! A certificate authority on disk: a folder with `ca.pem` and `ca.key`, which nobody but its owner
-//! may read.
+//! A certificate authority on disk: a folder with `ca.pem` and `ca.key` that only its owner may
+//! read.
 
 use crate::failure::Failure;
 use foxy_authority::{Authority, AuthorityError, AuthorityFacts, MadeAuthority};
@@ -9,17 +9,17 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The certificate, which anybody may have.
+/// The path of the certificate.
 pub fn certificate(folder: &Path) -> PathBuf {
     folder.join("ca.pem")
 }
 
-/// The private key.
+/// The path of the private key.
 pub fn key(folder: &Path) -> PathBuf {
     folder.join("ca.key")
 }
 
-/// Puts a new authority into a folder, which is made if it is not there.
+/// Writes a new authority into a folder, and makes the folder if it is missing.
 ///
 /// # Errors
 /// The folder lets other users in or cannot be written, or holds an authority and `replace` is
@@ -76,10 +76,10 @@ fn taken(folder: &Path) -> String {
     )
 }
 
-/// What the certificate in a folder says.
+/// Reads the certificate in a folder.
 ///
 /// # Errors
-/// [`Failure::Unusable`]: there is none that can be read.
+/// No certificate can be read.
 pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
     let path = certificate(folder);
     let unusable = |what: String| {
@@ -140,7 +140,6 @@ pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Fa
     })
 }
 
-/// Whether something belongs to somebody else than this user or root.
 fn is_anothers(metadata: &Metadata) -> bool {
     ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid())
 }

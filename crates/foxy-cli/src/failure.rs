@@ -1,27 +1,25 @@
-//! How a command can end badly, and the exit code scripts see for it.
+//! Failures of commands, and their exit codes.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// A bar given with `--fail-if` was missed, or damage was found where it was looked for: exit
-    /// code 1.
+    /// A bar of `--fail-if` was missed, or damage was found: exit code 1.
     Missed(String),
-    /// Arguments, configuration or files that cannot be used: exit code 2.
+    /// Arguments, configuration or files are unusable: exit code 2.
     Unusable(String),
     /// The run itself failed: exit code 3.
     Failed(String),
-    /// A command that was run for the user ended with this exit code, and has said itself why.
+    /// A child command ended with this exit code and has reported the reason itself.
     Ended(u8),
-    /// A command was to be run for the user and could not be: the reason and the exit code, as a
-    /// shell gives it.
+    /// A child command could not run: the reason and the shell's exit code for it.
     NotRun(String, u8),
 }
 
 impl Failure {
-    /// The process's exit code.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Missed(_) => ExitCode::from(1),

@@ -1,5 +1,5 @@
-//! What commands share: exit codes, the terminal, progress, signals, temporary folders, processes,
-//! and the machine that they run on.
+//! Code that all commands share: exit codes, terminal, progress, signals, temporary folders,
+//! processes, and facts about the machine.
 
 pub mod authority_folder;
 pub mod disk_helper;
@@ -17,10 +17,10 @@ pub mod units;
 use clap::{ArgMatches, Command};
 use failure::Failure;
 
-/// A command: its name, its arguments, and the function that runs it.
+/// A command of the program.
 pub struct Entry {
     /// Name and arguments.
     pub command: fn() -> Command,
-    /// The function that runs it.
+    /// Runs the command.
     pub run: fn(&ArgMatches) -> Result<(), Failure>,
 }

@@ -1,28 +1,26 @@
-//! What defaults depend on: the machine's memory, the control group's limits, the environment's
-//! folders. Looks once, at start-up; decides nothing.
+//! Facts about the machine that defaults depend on: memory, cores, and the user's folders.
 
 use foxy_base::ByteSize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What was found.
+/// The machine and environment at start-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Memory the process may use: the machine's, or less by control group. None where it cannot be
-    /// told.
+    /// Memory the process may use, by machine and control group. `None` if unknown.
     pub memory: Option<ByteSize>,
     /// Cores the process may use, by affinity and control-group quota.
     pub cores: usize,
-    /// Where this user's caches belong.
+    /// The folder for caches of this user.
     pub cache_folder: PathBuf,
-    /// Where what this user keeps belongs.
+    /// The folder for data of this user.
     pub data_folder: PathBuf,
     /// Configuration files to try, best first.
     pub config_files: Vec<PathBuf>,
 }
 
 impl Machine {
-    /// Looks at this machine and environment.
+    /// Reads the machine and the environment.
     pub fn look() -> Self {
         Self {
             memory: memory(Path::new("/")),
@@ -75,8 +73,8 @@ fn total_memory(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The tightest limit on the way from a group to its root. `line` is one of `/proc/self/cgroup`:
-/// `0::/path` for version 2, `N:memory:/path` for the memory controller of version 1 (cgroups(7)).
+/// The tightest memory limit from a control group up to its root. `line` is a line of
+/// `/proc/self/cgroup`: `0::/path` for version 2, `N:memory:/path` for version 1 (cgroups(7)).
 fn group_limit(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);

@@ -5,25 +5,25 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Raises the limit on open files to the most this user may have. Returns the limit in force; none
-/// for no limit.
+/// Raises the limit on open files to the maximum of this user. Returns the limit in force; `None`
+/// means unlimited.
 pub fn raise_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if setrlimit(Resource::Nofile, wanted).is_ok() { limit.maximum } else { limit.current }
 }
 
-/// Bytes of memory that this process has resident; 0 where the system does not say.
+/// Resident memory of this process in bytes; 0 if unknown.
 pub fn resident_bytes() -> u64 {
     Process::own().map_or(0, |own| own.resident())
 }
 
-/// CPU time that this process has spent; zero where the system does not say.
+/// CPU time of this process; zero if unknown.
 pub fn own_cpu_time() -> Duration {
     Process::own().map_or(Duration::ZERO, |own| own.processor_time())
 }
 
-/// CPU time that this thread has spent.
+/// CPU time of this thread.
 pub fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()

@@ -1,31 +1,27 @@
-//! Processes as `/proc/PID/stat` shows them, foxy's own or any other's, and which are below one.
-//! What else the system says of them stands where it is asked for: `serve/process.rs` and
-//! `lab/peers/usage.rs`.
+//! Processes as `/proc/PID/stat` shows them, and their descendants.
 
 use std::path::Path;
 use std::time::Duration;
 
-/// A process as it was when it was looked at.
+/// A snapshot of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub id: u32,
-    /// Whether it has ended, and only its parent has not yet been told.
+    /// Whether the process is a zombie.
     pub ended: bool,
     parent: u32,
-    /// The number of its group.
     group: u32,
-    /// User and system time in clock ticks: its own, and that of its children that have ended.
+    /// User and system time in clock ticks; the children are the ended children.
     own_ticks: u64,
     children_ticks: u64,
-    /// When it started, in clock ticks since the machine came up: tells it from a later one of its
-    /// number.
+    /// Start time in clock ticks since boot. Tells the process from a later one with the same id.
     started: u64,
     resident_pages: u64,
 }
 
 impl Process {
-    /// The process of that number; none when there is no such.
+    /// Finds the process with this id.
     pub fn find(id: u32) -> Option<Self> {
         Self::read(&Path::new("/proc").join(id.to_string()))
     }
@@ -39,8 +35,8 @@ impl Process {
         Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
     }
 
-    /// Reads the fields of proc_pid_stat(5), which counts them from 1. The second is a name in
-    /// parentheses and may hold anything, so those after it are counted from its end.
+    /// Reads the fields of proc_pid_stat(5), which counts from 1. The second field is a name in
+    /// parentheses and may hold any character, so later fields count from its end.
     fn parse(stat: &str) -> Option<Self> {
         let id = stat.split_once(' ')?.0.parse().ok()?;
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -57,29 +53,29 @@ impl Process {
         })
     }
 
-    /// User and system time that it has used itself.
+    /// User and system time of the process without its children.
     pub fn processor_time(&self) -> Duration {
         ticks(self.own_ticks)
     }
 
-    /// Bytes of memory that it has resident.
+    /// Resident memory in bytes.
     pub fn resident(&self) -> u64 {
         self.resident_pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// Whether it still runs, and its number is not another's by now.
+    /// Whether the process still runs under the same id.
     pub fn still_runs(&self) -> bool {
         Self::find(self.id).is_some_and(|now| !now.ended && now.started == self.started)
     }
 }
 
-/// A process and all below it, itself first; none when there is no such process.
+/// A process and its descendants, itself first; empty if there is no such process.
 pub fn family(id: u32) -> Vec<Process> {
     family_in(&all(), id)
 }
 
-/// What is left of the group of a process that has ended and been waited for; none when its number
-/// is another's by now.
+/// The rest of the group of a process that has ended and was waited for. Empty if a new process has
+/// the id.
 pub fn left_of_group(id: u32) -> Vec<Process> {
     left_of_group_in(&all(), id)
 }
@@ -104,14 +100,14 @@ fn family_in(all: &[Process], id: u32) -> Vec<Process> {
     while let Some(&Process { id: parent, .. }) = found.get(next) {
         next += 1;
         let children = all.iter().filter(|process| process.parent == parent);
-        // Numbers come again while the table is read, so that a parent may stand below its child.
+        // Ids are reused while the table is read, so a parent may come after its child.
         let new: Vec<Process> = children.filter(|child| !found.contains(child)).copied().collect();
         found.extend(new);
     }
     found
 }
 
-/// User and system time that a family has used so far, with that of children that have ended.
+/// User and system time of a family, ended children included.
 pub fn processor_time(family: &[Process]) -> Duration {
     ticks(
         family.iter().map(|process| process.own_ticks.saturating_add(process.children_ticks)).sum(),

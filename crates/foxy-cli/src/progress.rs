@@ -1,21 +1,17 @@
-//! One progress line on stderr, redrawn a few times a second, only where a person is watching.
+//! A progress line on stderr, redrawn four times a second, only on a terminal.
 
 use foxy_base::{Instant, clock};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// What is known of the end.
 #[derive(Clone, Copy)]
 enum End {
-    /// Nothing.
     Open,
-    /// So much is to be done.
     Count(u64),
-    /// It comes after this time.
     After(Duration),
 }
 
-/// A line that says how far something is.
+/// A progress line.
 pub struct Progress {
     label: String,
     end: End,
@@ -25,12 +21,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A line that starts with `label`; with a `total` it estimates the time left.
+    /// A line that starts with `label`. A `total` adds an estimate of the time left.
     pub fn new(label: &str, total: Option<u64>) -> Self {
         Self::begun(label, total.map_or(End::Open, End::Count))
     }
 
-    /// A line about something that takes this time, whatever is done until then.
+    /// A line for work that ends after `time`.
     pub fn lasting(label: &str, time: Duration) -> Self {
         Self::begun(label, End::After(time))
     }
@@ -41,20 +37,20 @@ impl Progress {
         Self { label: label.into(), end, started: now, drawn: now, shown }
     }
 
-    /// Says how much is done, of how much in all.
+    /// Shows `done` of a `total` that has changed.
     pub fn update_of(&mut self, done: u64, total: u64) {
         self.end = End::Count(total);
         self.update(done);
     }
 
-    /// Says how much is done.
+    /// Shows `done`.
     pub fn update(&mut self, done: u64) {
         let now = clock::monotonic();
         if self.shown && now.since(self.drawn) >= Duration::from_millis(250) {
             self.drawn = now;
             let line = line(&self.label, done, self.end, now.since(self.started));
             let mut out = std::io::stderr().lock();
-            // A terminal that went away has no reader to tell.
+            // Ignores a terminal that has gone away.
             let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
         }
     }

@@ -1,26 +1,26 @@
-//! The signals that commands listen to.
+//! Signals that commands handle.
 
 use crate::failure::Failure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What an operator wants.
+/// A request of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalWish {
     /// SIGTERM or SIGINT: stop.
     Stop,
-    /// SIGHUP: open log files anew, and read certificates anew.
+    /// SIGHUP: reopen log files and reread certificates.
     Reopen,
-    /// SIGUSR1: open log files anew.
+    /// SIGUSR1: reopen log files.
     ReopenLogs,
 }
 
-/// The signal of a write beyond the process's limit on the size of a file.
+/// SIGXFSZ: a write beyond the file size limit of the process.
 const FILE_TOO_LARGE: i32 = 25;
 
-/// From now on a write beyond the limit on the size of a file fails, as on a full disk, and does
-/// not end the process. A child process begins without this.
+/// Makes a write beyond the file size limit fail, as on a full disk, instead of ending the process.
+/// Child processes do not inherit this.
 ///
 /// # Errors
 /// The system gives no handler.
@@ -28,8 +28,8 @@ pub fn outlive_file_limit() -> std::io::Result<()> {
     outlive(&[SignalKind::from_raw(FILE_TOO_LARGE)])
 }
 
-/// From now on a signal that has logs opened anew, or that other servers replace themselves at,
-/// does not end the process, although nobody listens yet: one may come while stores are opened.
+/// Keeps signals for log rotation and self-replacement from ending the process while stores are
+/// opened.
 ///
 /// # Errors
 /// The system gives no handler.
@@ -37,25 +37,25 @@ pub fn outlive_log_rotation() -> std::io::Result<()> {
     outlive(&[SignalKind::hangup(), SignalKind::user_defined1(), SignalKind::user_defined2()])
 }
 
-/// A handler stays when the runtime that it was made in is gone; nobody asks what it saw.
+/// A handler outlives the runtime that installed it.
 fn outlive(kinds: &[SignalKind]) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { kinds.iter().try_for_each(|&kind| signal(kind).map(drop)) })
 }
 
-/// The signals, listened to from its making on.
+/// The signals of an operator, as a stream.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
     user_1: Signal,
-    /// SIGUSR2, which other servers replace themselves at: nothing is done.
+    /// SIGUSR2 asks other servers to replace themselves: ignored.
     user_2: Signal,
 }
 
 impl Signals {
-    /// Listens. Must be called inside a runtime.
+    /// Starts to listen. Call it inside a runtime.
     ///
     /// # Errors
     /// The system gives no handler.
@@ -69,7 +69,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> SignalWish {
         loop {
             tokio::select! {
@@ -83,7 +83,7 @@ impl Signals {
     }
 }
 
-/// Waits for SIGTERM or SIGINT, without a runtime around it.
+/// Waits for SIGTERM or SIGINT. Call it outside a runtime.
 ///
 /// # Errors
 /// The system gives no runtime or handler.
@@ -96,8 +96,7 @@ pub fn wait_for_stop() -> std::io::Result<()> {
     })
 }
 
-/// From now on the first signal sets this flag instead of ending the process, so that what was
-/// measured is kept and what was made is removed.
+/// Returns a flag that the first signal sets, so that results are kept and temporary files removed.
 ///
 /// # Errors
 /// The system gives no runtime, handler or thread.
@@ -110,7 +109,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     let listen = move || {
-        // A hang-up ends what is measured too: whoever waits for it has gone.
+        // A hang-up ends the run too.
         runtime.block_on(async { while signals.next().await == SignalWish::ReopenLogs {} });
         set.store(true, Relaxed);
     };

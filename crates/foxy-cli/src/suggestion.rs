@@ -1,6 +1,6 @@
 //! Suggestions for mistyped names.
 
-/// The known name nearest to a mistyped one, when one is near.
+/// The known name nearest to a mistyped name, if one is near.
 pub fn nearest<'a>(mistyped: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::jaro_winkler(mistyped, name), name))

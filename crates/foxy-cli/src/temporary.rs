@@ -1,5 +1,5 @@
-//! A folder that is removed with all that is in it, whatever way its owner ends short of being
-//! killed; and a file without a name, which is gone then too.
+//! A folder that is removed with its content on drop, and a file without a name that vanishes on
+//! close.
 
 use crate::terminal::{self, Level};
 use foxy_base::clock;
@@ -8,16 +8,16 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The folder.
+/// A temporary folder.
 pub struct Temporary(PathBuf);
 
 impl Temporary {
-    /// To be removed from now on; nothing is made.
+    /// Removes `path` on drop. Creates nothing.
     pub const fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -35,10 +35,10 @@ impl Drop for Temporary {
     }
 }
 
-/// A file in this folder that nobody else can open, and whose room is free again when it is closed.
+/// Creates a file in `folder` that no other process can open. Its space is free after close.
 ///
 /// # Errors
-/// When it cannot be made there.
+/// The file cannot be created.
 pub fn file_without_name(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!(".foxy-{}-{}", std::process::id(), clock::monotonic().0));
     let file =

@@ -1,24 +1,23 @@
-//! Writing to the terminal: the only place that touches stdout and stderr. A reader that went away
-//! is no error; what it would have read is dropped. That stdout took no more for another reason is
-//! kept until the end.
+//! Output to the terminal: the only place that writes to stdout and stderr. A closed pipe is no
+//! error; the first other error of stdout is kept until the end.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How much a message matters.
+/// The importance of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Stops foxy.
     Error,
-    /// Costs hits or lines of the log.
+    /// Costs hits or log lines.
     Warning,
-    /// Start, stop and what an operator does.
+    /// Start, stop and actions of the operator.
     Info,
 }
 
 impl Level {
-    /// The level of that name in the table of settings.
+    /// The level with this name in the settings.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "error" => Some(Self::Error),
@@ -29,18 +28,16 @@ impl Level {
     }
 }
 
-/// The least important level that is written.
 static LEAST: AtomicU8 = AtomicU8::new(Level::Info as u8);
 
-/// Leaves out messages that matter less than `level`.
+/// Suppresses messages below `level`.
 pub fn set_level(level: Level) {
     LEAST.store(level as u8, Ordering::Relaxed);
 }
 
-/// Why what was printed did not all arrive.
 static FAILED: OnceLock<String> = OnceLock::new();
 
-/// Writes `text` to stdout, followed by a line end.
+/// Writes a line to stdout.
 pub fn print(text: &str) {
     if let Err(error) = write_line(&mut std::io::stdout().lock(), text)
         && error.kind() != ErrorKind::BrokenPipe
@@ -49,12 +46,12 @@ pub fn print(text: &str) {
     }
 }
 
-/// Why stdout did not take all that was printed, if so.
+/// The first error of stdout, except a closed pipe.
 pub fn failure() -> Option<&'static str> {
     FAILED.get().map(String::as_str)
 }
 
-/// Writes a message about foxy itself to stderr, followed by a line end, if its level is wanted.
+/// Writes a message about foxy to stderr, if its level is enabled.
 pub fn report(level: Level, text: &str) {
     if level as u8 <= LEAST.load(Ordering::Relaxed) {
         let _nobody_to_tell = write_line(&mut std::io::stderr().lock(), text);

@@ -1,11 +1,11 @@
-//! Durations as people write them: `500ms`, `30s`, `5m`, `2h`, `1d`.
+//! Durations as text: `500ms`, `30s`, `5m`, `2h`, `1d`.
 
 use std::time::Duration;
 
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// Reads a duration: a whole number and one unit.
+/// Parses a whole number with a unit.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
@@ -22,14 +22,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("duration {text:?} is more than can be counted"))
 }
 
-/// Reads a duration of which there must be some.
+/// Parses a duration above zero.
 pub fn parse_positive_duration(text: &str) -> Result<Duration, String> {
     let refuse =
         || format!("duration {text:?} is none at all; write one such as 500ms, 30s, 5m, 2h or 1d");
     parse_duration(text).and_then(|time| if time.is_zero() { Err(refuse()) } else { Ok(time) })
 }
 
-/// Writes a duration in its largest whole unit.
+/// Formats a duration in its largest whole unit.
 pub fn show_duration(duration: Duration) -> String {
     let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let fits = UNITS

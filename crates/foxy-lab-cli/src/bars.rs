@@ -1,7 +1,6 @@
-//! Bars: what a measure must not be. `hit_ratio<0.9` holds when the hit ratio is below 0.9, and
-//! then the bar is missed. `foxy/hit_ratio<0.9` is on one subject, `fill/foxy/hit_ratio<0.9` on one
-//! under one workload; without them a bar is on all. One on what a run cannot measure is refused
-//! before the run.
+//! Bars of `--fail-if`. The bar `hit_ratio<0.9` is missed when the hit ratio is below 0.9.
+//! `foxy/hit_ratio<0.9` names a subject, `fill/foxy/hit_ratio<0.9` a workload too. A bar on a
+//! measure that the run cannot produce is refused before the run.
 
 use super::arguments;
 use clap::ArgMatches;
@@ -12,7 +11,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// One bar of `--fail-if`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     name: String,
@@ -43,7 +41,7 @@ impl fmt::Display for Bar {
 }
 
 impl Bar {
-    /// Whether it is on this measure: its name is the end of the measure's.
+    /// The name of a bar is the end of the full name of a measure.
     fn is_on(&self, measure: &Measure) -> bool {
         self.names(measure.workload.as_deref(), &measure.subject, &measure.name)
     }
@@ -54,21 +52,19 @@ impl Bar {
         given.len() <= named.len() && named.ends_with(&given)
     }
 
-    /// The measure's own name, and what stands before it.
     fn parts(&self) -> (Option<&str>, &str) {
         self.name.rsplit_once('/').map_or((None, &*self.name), |(of, name)| (Some(of), name))
     }
 
-    /// Whether such a measure may come.
     fn may_be_on(&self, measurable: &Measurable) -> bool {
         let (of, name) = self.parts();
-        // A subject that is not known beforehand is whoever the bar names.
+        // An unknown subject matches any name.
         let any = of.map_or("", |of| of.rsplit('/').next().unwrap_or(of));
         let subject = measurable.subject.as_deref().unwrap_or(any);
         self.names(measurable.workload.as_deref(), subject, name) && measurable.all().contains(name)
     }
 
-    /// Whether it counts what is not recorded where it did not happen.
+    /// Absent error causes count as 0.
     fn is_on_a_cause(&self) -> bool {
         self.parts().1.starts_with(CAUSE)
     }
@@ -78,20 +74,14 @@ impl Bar {
     }
 }
 
-/// How names begin that count what requests failed of; a cause that no request had is not recorded.
 const CAUSE: &str = "errors_";
 
-/// The bars of a run, each on something that it may measure.
 pub struct Bars<'a> {
     bars: Vec<&'a Bar>,
     measurable: Vec<Measurable>,
 }
 
 impl<'a> Bars<'a> {
-    /// Those that the arguments name, for a run that may measure this.
-    ///
-    /// # Errors
-    /// One on anything else.
     pub fn of(matches: &'a ArgMatches, measurable: Vec<Measurable>) -> Result<Self, Failure> {
         let bars: Vec<&Bar> = arguments::bars(matches).collect();
         match bars.iter().find(|bar| !measurable.iter().any(|known| bar.may_be_on(known))) {
@@ -100,10 +90,10 @@ impl<'a> Bars<'a> {
         }
     }
 
-    /// Says of each bar that is missed what was measured.
+    /// Lists the missed bars.
     ///
     /// # Errors
-    /// A bar on something that could have been measured and was not.
+    /// A bar is on a measure that was possible and is absent.
     pub fn missed(&self, records: &[Record]) -> Result<Vec<String>, Failure> {
         for record in records {
             if let Record::Measure(measure) = record {
@@ -115,7 +105,6 @@ impl<'a> Bars<'a> {
     }
 }
 
-/// Why a bar is refused, and what there is instead.
 fn unknown(bar: &Bar, measurable: &[Measurable]) -> String {
     let (of, name) = bar.parts();
     let all: BTreeSet<String> = measurable.iter().flat_map(Measurable::all).collect();
@@ -142,7 +131,6 @@ fn unknown(bar: &Bar, measurable: &[Measurable]) -> String {
     )
 }
 
-/// All names that there are, each once, and then what words in braces stand for.
 fn names(measurable: &[Measurable]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut choices: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -172,7 +160,6 @@ fn names(measurable: &[Measurable]) -> String {
     text
 }
 
-/// A measure's name as a bar on it alone has it; plain where there are no workloads.
 fn full_name(measure: &Measure) -> String {
     match &measure.workload {
         None => measure.name.clone(),
@@ -180,8 +167,10 @@ fn full_name(measure: &Measure) -> String {
     }
 }
 
-/// Says of each bar that is missed what was measured. A bar on something that was not measured is
-/// unusable; but a cause of errors that was `measurable` and did not come is 0.
+/// Lists the missed bars. An absent error cause counts as 0.
+///
+/// # Errors
+/// A bar is on an absent measure.
 pub fn missed<'a>(
     bars: impl IntoIterator<Item = &'a Bar>,
     records: &[Record],

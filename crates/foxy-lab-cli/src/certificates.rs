@@ -1,5 +1,4 @@
-//! The authority with whose certificates a command of the lab ends TLS: that of `--ca-dir`, or one
-//! of this run alone.
+//! The certificate authority of a lab command: from `--ca-dir`, or made for this run.
 
 use super::arguments::path;
 use clap::{Arg, ArgMatches};
@@ -12,12 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the authority of one run may vouch for.
 const NEAR: [&str; 2] = ["127.0.0.0/8", "localhost"];
-/// How long: no run takes longer.
+/// Longer than any run.
 const VALIDITY: Duration = Duration::from_secs(30 * 86_400);
 
-/// The folder.
 pub fn argument() -> Arg {
     path(
         "ca-dir",
@@ -26,10 +23,6 @@ pub fn argument() -> Arg {
     )
 }
 
-/// The certificates, if the folder is given.
-///
-/// # Errors
-/// When the authority in it cannot be used.
 pub fn of(matches: &ArgMatches) -> Result<Option<Certificates>, Failure> {
     Ok(Authority::given(matches)?.map(|authority| authority.certificates()))
 }
@@ -42,10 +35,6 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// That of the folder, if it is given.
-    ///
-    /// # Errors
-    /// When it cannot be used.
     pub fn given(matches: &ArgMatches) -> Result<Option<Self>, Failure> {
         let Some(folder) = matches.get_one::<PathBuf>("ca-dir") else { return Ok(None) };
         let authority = authority_folder::open(folder, "--ca-dir", clock::wall())?;
@@ -62,11 +51,7 @@ impl Authority {
         Ok(Some(Self { pem: pem.into(), made: Arc::new(made) }))
     }
 
-    /// One for this machine's own addresses that nobody else knows. Its key is in no file, and gone
-    /// with the process.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
+    /// An authority for the addresses of this machine. Its key exists in memory only.
     pub fn of_this_run() -> Result<Self, Failure> {
         let make = || -> Result<Self, AuthorityError> {
             let hosts = NEAR.map(|host| host.parse().expect("a block and a name"));
@@ -82,21 +67,15 @@ impl Authority {
         make().map_err(|error| Failure::Failed(format!("no certificate authority: {error}")))
     }
 
-    /// Its own certificate in PEM: who trusts that trusts those that it signs.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// For those that end TLS in this process.
     pub fn certificates(&self) -> Certificates {
         let made = Arc::clone(&self.made);
         Certificates::new(move |host, now| made.server(host, now).ok())
     }
 
-    /// For a server of this host that is another process.
-    ///
-    /// # Errors
-    /// [`AuthorityError`]: it may not vouch for the host, or cannot.
     pub fn files(&self, host: &str) -> Result<MadeCertificate, AuthorityError> {
         self.made.files(host, clock::wall())
     }

@@ -1,5 +1,4 @@
-//! What commands that start a Collector share: the file that its bodies are held in, and what it
-//! counted as text for people.
+//! The spool file of a Collector, and its counts as text.
 
 use foxy_base::ByteSize;
 use foxy_cli::temporary;
@@ -11,15 +10,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Room for bodies in a file without a name in this folder.
-///
-/// # Errors
-/// When it cannot be made there.
 pub fn spool(folder: &Path, size: ByteSize) -> io::Result<SpoolFile> {
     Ok((Arc::new(temporary::file_without_name(folder)?), size.0))
 }
 
-/// By proxy.
 pub fn table(report: &CollectorReport) -> Table {
     let mut table = Table::new(&["proxy", "requests", "origin fetches", "bytes"]);
     for proxy in report.proxies.iter().filter(|proxy| proxy.requests > 0) {
@@ -29,7 +23,6 @@ pub fn table(report: &CollectorReport) -> Table {
     table
 }
 
-/// The table, and what there is to say beside it.
 pub fn text(report: &CollectorReport) -> String {
     let mut text = table(report).render();
     let mut line = |what: std::fmt::Arguments<'_>| {
@@ -98,7 +91,6 @@ fn ms(microseconds: u64) -> f64 {
     microseconds as f64 / 1000.0
 }
 
-/// Which proxies asked for what no client had asked for, a line for each.
 pub fn prefetches(report: &CollectorReport) -> impl Iterator<Item = String> + '_ {
     report.proxies.iter().filter_map(|proxy| {
         let (name, count) = (&proxy.name, proxy.prefetches);
@@ -109,7 +101,6 @@ pub fn prefetches(report: &CollectorReport) -> impl Iterator<Item = String> + '_
     })
 }
 
-/// How many requests became how many exchanges.
 pub fn collapse(report: &CollectorReport) -> String {
     let (requests, fetches) = (report.requests(), report.fetches);
     match report.collapse_factor() {

@@ -1,15 +1,11 @@
-//! Descriptors for a load: as many as this user may have, and a refusal when they cannot suffice.
+//! Raises the limit on open files for a load, and refuses a load that needs more.
 
 use foxy_cli::failure::Failure;
 use foxy_cli::process::raise_open_files;
 
-/// For everything that is no connection of the load: files, runtimes, terminals.
+/// Descriptors of files, runtimes and terminals, beside connections.
 const OWN: u64 = 64;
 
-/// Sees to it that `connections` can be open at once; `what` names the argument that asks for them.
-///
-/// # Errors
-/// When this process may not have that many.
 pub fn provide(connections: u64, what: &str) -> Result<(), Failure> {
     refuse(connections, what, raise_open_files())
 }

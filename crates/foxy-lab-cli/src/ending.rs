@@ -7,12 +7,6 @@ use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_report::{Record, Setup};
 
-/// Writes what was found to the files that the arguments name. A run that failed is held against no
-/// bar.
-///
-/// # Errors
-/// Why the run failed, if it did; a bar that was missed, or is on something that could be measured
-/// and was not; a file that cannot be written.
 pub fn conclude(
     matches: &ArgMatches,
     bars: &Bars<'_>,
@@ -25,10 +19,6 @@ pub fn conclude(
     settle(matches, bars, setup, found, failed)
 }
 
-/// The same without a page. A bar on something that was not measured costs no records.
-///
-/// # Errors
-/// As [`conclude`].
 pub fn settle(
     matches: &ArgMatches,
     bars: &Bars<'_>,

@@ -1,9 +1,8 @@
-//! The machine as run records describe it.
+//! The machine as run records describe it, read from the kernel.
 
 use foxy_cli::machine::Machine as Limits;
 use foxy_report::Machine;
 
-/// Reads what the kernel says of this machine. What it does not say stays empty.
 pub fn machine() -> Machine {
     let limits = Limits::look();
     Machine {

@@ -1,5 +1,4 @@
-//! Faults on purpose, in the middle third of a load: the origin gone, the origin slow, the disk
-//! full. A fault is one row of [`FAULTS`]. What a load makes of them stands in `foxy_lab::load::fault`.
+//! Deliberate faults in the middle third of a load: origin down, origin slow, disk full.
 
 use foxy_base::Instant;
 use foxy_lab::load::fault::{Fault, Phase};
@@ -10,34 +9,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// By how much a slow origin's answers are late.
 const LATE: Duration = Duration::from_millis(500);
-/// Bytes written at a time to fill a disk.
 const PIECE: usize = 1 << 20;
 
-/// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The origin closes every connection without an answer.
     OriginDown,
-    /// The origin's answers are late by half a second.
     OriginSlow,
-    /// The file system of the cache has no room left.
     DiskFull,
 }
 
-/// The faults, by the names that users know.
 pub const FAULTS: [(&str, FaultKind); 3] = [
     ("origin-down", FaultKind::OriginDown),
     ("origin-slow", FaultKind::OriginSlow),
     ("disk-full", FaultKind::DiskFull),
 ];
 
-/// A fault that comes and goes with the time of a run; dropped, it is gone.
+/// A fault that starts and ends with the time of a run. Dropped, it ends.
 pub struct Staged<'a> {
     kind: FaultKind,
     origin: &'a Origin,
-    /// What fills the disk, in the file system that is to be full.
     ballast: PathBuf,
     begun: Instant,
     third: Duration,
@@ -45,8 +36,6 @@ pub struct Staged<'a> {
 }
 
 impl<'a> Staged<'a> {
-    /// One for a run that begins `now` and takes `total`. `folder` is in the file system that is to
-    /// be full, where that is the fault.
     pub fn new(
         kind: FaultKind,
         origin: &'a Origin,
@@ -58,12 +47,10 @@ impl<'a> Staged<'a> {
         Self { kind, origin, ballast, begun: now, third: total / 3, fault: Arc::default() }
     }
 
-    /// What the load is to know of it.
     pub fn fault(&self) -> Arc<Fault> {
         Arc::clone(&self.fault)
     }
 
-    /// Lets it begin or end when its time has come; to be called now and then.
     pub fn tick(&self, now: Instant) {
         let passed = now.since(self.begun);
         match self.fault.phase() {
@@ -92,7 +79,7 @@ impl<'a> Staged<'a> {
     fn mend(&self) {
         match self.kind {
             FaultKind::OriginDown | FaultKind::OriginSlow => self.origin.set_mood(Mood::Well),
-            // Not there when the disk was not filled; and the file system goes with the trial.
+            // The file is missing if the disk was not filled.
             FaultKind::DiskFull => drop(std::fs::remove_file(&self.ballast)),
         }
     }
@@ -104,7 +91,6 @@ impl Drop for Staged<'_> {
     }
 }
 
-/// Writes a file until nothing more can be written.
 fn fill(file: &Path) {
     let piece = vec![0x5a; PIECE];
     if let Ok(mut file) = File::create(file) {

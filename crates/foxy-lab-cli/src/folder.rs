@@ -1,26 +1,18 @@
-//! A folder that is lent for measuring: whether a running foxy has it or measures there, and what
-//! is wrong with it in words.
+//! Locks and checks of folders that measurements use.
 
 use foxy_cli::failure::Failure;
 use foxy_device::{IoError, Root, RootError};
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-/// Locks a folder that has been a store's, so that none opens there meanwhile; one that never was
-/// stays as it is.
-///
-/// # Errors
-/// When a running foxy has it, or it cannot be used.
+/// Locks a folder that was a store's, so that no foxy opens it meanwhile. Other folders stay
+/// unlocked.
 pub fn store_lock(folder: &Path) -> Result<Option<Root>, RootError> {
     let is_store = folder.join("foxy.lock").exists();
     is_store.then(|| Root::open(folder)).transpose()
 }
 
-/// A folder that is lent has to be there: one that was written wrong would be made on another disk
-/// than was meant.
-///
-/// # Errors
-/// When it is not, or is no folder.
+/// Refuses a missing folder: a mistyped path could be on another disk.
 pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
     if folder.is_dir() {
         return Ok(());
@@ -31,12 +23,7 @@ pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Keeps a folder for what this process measures there, until what is returned is dropped: two that
-/// measure at the same time measure each other. The lock is on the folder itself, so that nothing
-/// is left in it; none where the file system has no locks.
-///
-/// # Errors
-/// When another foxy measures there.
+/// Locks the folder itself, so that no file stays in it. `None` where the file system has no locks.
 pub fn claim(option: &str, folder: &Path) -> Result<Option<File>, Failure> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
     match file.try_lock() {
@@ -49,7 +36,6 @@ pub fn claim(option: &str, folder: &Path) -> Result<Option<File>, Failure> {
     }
 }
 
-/// What is wrong with a folder, in a few words.
 pub fn words(error: &RootError) -> String {
     match error {
         RootError::InUse(_) | RootError::DeviceInUse(_) => {

@@ -1,6 +1,5 @@
-//! What measured figures, comparisons and simulations left in their folder when they were killed:
-//! file systems that are still mounted, and folders. They carry the number of their process in
-//! their name, so those of runs that go on are left alone.
+//! Removes mounts and folders that killed runs left. Names hold the process id, so running ones
+//! stay.
 
 use crate::mounts::call;
 use foxy_cli::terminal::{self, Level};
@@ -9,17 +8,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How the folders of measured figures begin; the number of the process follows.
 pub const PREFIX: &str = "foxy-figure-";
 
-/// How the folders of simulations begin; the number of the process follows.
 pub const SIM_PREFIX: &str = "foxy-sim-";
 
-/// How the folders of comparisons begin; the number of the process follows.
 pub const COMPARE_PREFIX: &str = "foxy-compare-";
 
-/// Unmounts and removes what killed runs left in a folder, and says so. To be called before this
-/// process makes anything there.
+/// Call it before this process creates anything in the folder.
 pub fn remove(folder: &Path) {
     for path in left_behind(folder) {
         let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {
@@ -43,8 +38,7 @@ pub fn remove(folder: &Path) {
     }
 }
 
-/// A folder itself and those directly in it that may have a file system: the disk of a proxy that a
-/// comparison had on one of its own.
+/// A folder and its sub-folders, which may be mount points of a comparison's disks.
 fn disks(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_disk = |entry: &DirEntry| {
@@ -55,7 +49,6 @@ fn disks(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::iter::once(folder.to_path_buf()).chain(inner)
 }
 
-/// Unmounts what is mounted in a folder, and gives where, if that cannot be done.
 fn still_mounted(folder: &Path) -> Option<PathBuf> {
     let (mounted, image) = (folder.join("mounted"), folder.join("image"));
     if image.exists() {
@@ -67,8 +60,7 @@ fn still_mounted(folder: &Path) -> Option<PathBuf> {
     is_mounted(&mounted).then_some(mounted)
 }
 
-/// Takes an image from the loop devices that have it: a figure that was killed before it could
-/// mount.
+/// Detaches the loop devices of an image that was never mounted.
 fn detach(image: &Path) {
     let Ok(devices) = call(
         Command::new("losetup").args(["--noheadings", "--output", "NAME", "-j"]).arg(image),
@@ -82,7 +74,6 @@ fn detach(image: &Path) {
     }
 }
 
-/// This user's folders of runs whose process is not there any more.
 fn left_behind(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_left = |path: &PathBuf| {
@@ -101,21 +92,19 @@ fn left_behind(folder: &Path) -> Vec<PathBuf> {
     folders.map(|entry| entry.path()).filter(is_left).collect()
 }
 
-/// The process in a name that begins so.
 fn process(name: &str, prefix: &str) -> Option<u32> {
     let (process, what) = name.strip_prefix(prefix)?.split_once('-')?;
     (!what.is_empty()).then(|| process.parse().ok()).flatten()
 }
 
-/// Whether another foxy of that number runs, whatever its program was renamed to behind that.
-/// Numbers come again, in a container soon.
+/// Ids are reused soon in containers, so the program's name must be foxy too.
 fn runs(process: u32) -> bool {
     let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     let (of_it, own) = (name(process), std::process::id());
     process != own && !of_it.is_empty() && (of_it.starts_with(b"foxy") || of_it == name(own))
 }
 
-/// Whether something is mounted there: it is on another device than the folder that it lies in.
+/// A mount point is on another device than its parent.
 fn is_mounted(path: &Path) -> bool {
     let device = |path: &Path| path.symlink_metadata().map(|metadata| metadata.dev()).ok();
     let (here, above) = (device(path), path.parent().and_then(device));

@@ -1,6 +1,5 @@
-//! The lab on the command line: its commands, and the parts that they share. Crate `foxy-lab`
-//! measures and reads no files; this crate reads arguments, workloads and logs, starts proxies,
-//! and writes records and pages.
+//! The lab's commands, and their shared parts. This crate reads arguments, workloads and logs,
+//! starts proxies, and writes records and pages; crate `foxy-lab` measures.
 
 mod arguments;
 mod bars;

@@ -1,5 +1,4 @@
-//! Logs of gets that a command is given: opened and read, and what became of their lines. What the
-//! bytes mean is foxy-workload's business.
+//! Log files as input: arguments, reading, and a summary of their lines.
 
 use super::arguments::{option, path, positive};
 use clap::{Arg, ArgMatches, value_parser};
@@ -13,12 +12,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A trace to be replayed.
 pub fn trace() -> Arg {
     path("trace", "FILE", "Ask for the gets of this log, - for the standard input")
 }
 
-/// Whether a trace's own times hold.
 pub fn recorded() -> Arg {
     option(
         "recorded",
@@ -31,11 +28,6 @@ pub fn recorded() -> Arg {
     .requires("trace")
 }
 
-/// The trace that `--trace` names, if it is given, with a warning for each of the first broken
-/// lines; `command` is whose it is.
-///
-/// # Errors
-/// What is wrong with the log.
 pub fn read_trace(
     matches: &ArgMatches,
     command: &str,
@@ -44,10 +36,6 @@ pub fn read_trace(
     read_of(Builder::default(), matches, path, command).map(Some)
 }
 
-/// The same with its requests by other methods.
-///
-/// # Errors
-/// What is wrong with the log.
 pub fn read_trace_of_all_methods(
     matches: &ArgMatches,
     command: &str,
@@ -69,7 +57,6 @@ fn read_of(
     Ok((trace, report))
 }
 
-/// The log's format.
 pub fn format() -> Arg {
     option(
         "format",
@@ -79,11 +66,8 @@ pub fn format() -> Arg {
     .value_parser(value_parser!(Format))
 }
 
-/// Reads a log in the format that the arguments name, if any; - is the standard input. One without
-/// any get is refused. `option` goes before the name in what is said about it.
-///
-/// # Errors
-/// What is wrong with the log.
+/// Reads a log; `-` is standard input. Refuses a log without gets. `option` precedes the name in
+/// errors.
 pub fn read_log(
     matches: &ArgMatches,
     option: &str,
@@ -126,7 +110,6 @@ fn read_into(
     Ok((trace, report))
 }
 
-/// What became of the lines of a log, in one line of text.
 pub fn reading(report: &ReadReport, trace: &Trace) -> String {
     let mut text = format!(
         "{} lines read as {}, {} gets of {} URLs",
@@ -144,7 +127,6 @@ pub fn reading(report: &ReadReport, trace: &Trace) -> String {
     text
 }
 
-/// The first lines that could not be understood, one line of text each.
 pub fn examples(report: &ReadReport) -> impl Iterator<Item = String> {
     let show = |Example { line, reason, text }: &Example| {
         format!("line {line}: {reason}: {}", text.escape_debug())

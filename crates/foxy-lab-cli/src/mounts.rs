@@ -1,7 +1,5 @@
-//! A file system of a chosen kind and options in an image file, mounted through a loop device: made
-//! for a measurement, and unmounted and removed with it. The image loses its name as soon as it is
-//! mounted, so that no file can stay behind. What is written to the device goes past the page cache
-//! of the file system that holds the image.
+//! File systems with chosen options in an image file, mounted through a loop device for one
+//! measurement. The image is unlinked once it is mounted, so no file stays behind.
 
 use crate::leftovers::PREFIX;
 use foxy_base::ByteSize;
@@ -15,23 +13,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A kind of file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileSystem {
-    /// Without a journal.
     Ext2,
-    /// With one; today's kernel runs it with the code of ext4.
+    /// Run by the code of ext4 in current kernels.
     Ext3,
-    /// With extents.
     Ext4,
-    /// XFS.
     Xfs,
-    /// Copy on write.
     Btrfs,
 }
 
 impl FileSystem {
-    /// As mkfs and mount call it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext2 => "ext2",
@@ -42,7 +34,6 @@ impl FileSystem {
         }
     }
 
-    /// What keeps mkfs from asking and from talking.
     const fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Ext2 | Self::Ext3 | Self::Ext4 => &["-q", "-F"],
@@ -51,20 +42,13 @@ impl FileSystem {
     }
 }
 
-/// Why a file system cannot be had here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MountReason {
-    /// Only root may mount.
     NotRoot,
-    /// There is no such program.
     NoTool(String),
-    /// The kernel does not know the file system.
     NotInKernel(FileSystem),
-    /// The image's folder has so many bytes free, of so many needed.
     NoSpace(u64, u64),
-    /// The image's folder cannot be written to.
     Folder(PathBuf, String),
-    /// A program failed, with what it said.
     Failed(String, String),
 }
 
@@ -90,22 +74,16 @@ impl fmt::Display for MountReason {
 
 impl std::error::Error for MountReason {}
 
-/// Numbers the folders of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A mounted file system. Dropping it unmounts it.
 pub struct LoopMount {
-    /// The mount point is in it; removed last.
+    /// The parent of the mount point; removed last.
     _base: Temporary,
     mounted: PathBuf,
 }
 
 impl LoopMount {
-    /// Makes and mounts a file system of `size` bytes with mount options, in a new folder in
-    /// `base`.
-    ///
-    /// # Errors
-    /// [`MountReason`]; nothing is left behind.
+    /// Nothing is left behind on an error.
     pub fn new(
         base: &Path,
         kind: FileSystem,
@@ -135,7 +113,7 @@ impl LoopMount {
         let mut mount = Command::new("mount");
         mount.args(["-t", kind.name(), "-o", options, &device]).arg(&mounted);
         let tried = call(&mut mount, "mount");
-        // A device in use goes when it is unmounted, any other at once.
+        // A busy device is detached on unmount, any other at once.
         let detached = call(Command::new("losetup").args(["-d", &device]), "losetup");
         tried.map_err(|reason| match reason {
             MountReason::Failed(_, words) if words.contains("unknown filesystem type") => {
@@ -149,7 +127,6 @@ impl LoopMount {
         Ok(made)
     }
 
-    /// Its uppermost folder.
     pub fn folder(&self) -> &Path {
         &self.mounted
     }
@@ -165,8 +142,7 @@ impl Drop for LoopMount {
     }
 }
 
-/// Runs a program of the system's; a signal meant for foxy does not reach it. Gives what it
-/// printed.
+/// Runs a system program in its own process group, and returns its output.
 #[expect(clippy::disallowed_methods, reason = "this binary looks where the system's programs are")]
 pub fn call(command: &mut Command, name: &str) -> Result<String, MountReason> {
     let path = std::env::var("PATH").unwrap_or_default();

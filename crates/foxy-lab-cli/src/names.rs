@@ -1,4 +1,4 @@
-//! `--dns ADDRESS:PORT`: a name server for the names of the origin that is started here.
+//! `--dns ADDRESS:PORT`: a name server for the names of the origin.
 
 use crate::arguments::option;
 use clap::{Arg, ArgMatches, value_parser};
@@ -10,11 +10,10 @@ use foxy_report::{Measure, Record};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The zone of all names, unless told otherwise. Names that end so are nobody's (RFC 6761).
+/// Default zone. Names in `.test` are reserved (RFC 6761).
 pub const ZONE: &str = "origin.test";
 const LIFETIME: Duration = Duration::from_secs(3600);
 
-/// The arguments.
 pub fn arguments() -> [Arg; 3] {
     [
         option(
@@ -36,10 +35,6 @@ pub fn arguments() -> [Arg; 3] {
     ]
 }
 
-/// The name server that the arguments ask for, if they do.
-///
-/// # Errors
-/// An origin without an address of its own, or a place that cannot be listened on.
 pub fn start(matches: &ArgMatches, origin: Option<&Origin>) -> Result<Option<NameServer>, Failure> {
     let Some((&listen, origin)) = matches.get_one::<SocketAddr>("dns").zip(origin) else {
         return Ok(None);
@@ -67,10 +62,8 @@ pub fn start(matches: &ArgMatches, origin: Option<&Origin>) -> Result<Option<Nam
     })
 }
 
-/// The names of these.
 pub const MEASURES: [&str; 4] = ["dns_addresses", "dns_nothing", "dns_refused", "dns_dropped"];
 
-/// What was asked, as run records.
 pub fn records(asked: Asked, subject: &str) -> [Record; 4] {
     let measure = |name, count: u64| {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -85,7 +78,6 @@ pub fn records(asked: Asked, subject: &str) -> [Record; 4] {
     ]
 }
 
-/// The same in words.
 pub fn text(asked: Asked) -> String {
     let Asked { addresses, nothing, refused, dropped } = asked;
     format!(

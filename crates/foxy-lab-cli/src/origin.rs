@@ -1,22 +1,14 @@
-//! The origin that a command starts on this machine when it is given none.
+//! The origin that a command starts on this machine.
 
 use foxy_cli::failure::Failure;
 use foxy_lab::{Origin, OriginOptions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// So many servers on free ports of the loopback address; `command` is whose they are.
-///
-/// # Errors
-/// When they cannot listen.
 pub fn start(command: &str, servers: u32) -> Result<Origin, Failure> {
     Origin::start_servers(here(), servers).map_err(|error| failed(command, servers, &error))
 }
 
-/// The same behind TLS.
-///
-/// # Errors
-/// When they cannot listen, or have no certificate.
 pub fn start_tls(command: &str, servers: u32) -> Result<Origin, Failure> {
     Origin::start_tls(here(), servers).map_err(|error| failed(command, servers, &error))
 }

@@ -1,4 +1,4 @@
-//! Where a run's records go: a file that `--json` names, setup first and end last.
+//! The run records of `--json`: setup first, end last.
 
 use crate::{arguments, facts};
 use clap::{Arg, ArgMatches};
@@ -12,12 +12,11 @@ use std::sync::OnceLock;
 
 static STARTED: OnceLock<WallTime> = OnceLock::new();
 
-/// Notes when the program started. Setups are made when a run is over, and still say when it began.
+/// Notes the start of the program for the setup record, which is written after the run.
 pub fn note_start() {
     STARTED.get_or_init(clock::wall);
 }
 
-/// What is being run, with this machine's facts.
 pub fn setup(matches: &ArgMatches, seed: u64) -> Setup {
     let command: Vec<String> =
         std::env::args_os().skip(1).map(|part| part.to_string_lossy().into_owned()).collect();
@@ -33,16 +32,10 @@ pub fn setup(matches: &ArgMatches, seed: u64) -> Setup {
     }
 }
 
-/// Where they go.
 pub fn argument() -> Arg {
     arguments::output("json", "Write run records, one JSON object a line")
 }
 
-/// Writes a run to the file that the arguments name, if they name one: the setup, the records, and
-/// the end.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn write(
     matches: &ArgMatches,
     setup: Setup,

@@ -1,6 +1,4 @@
-//! Runs a load of any workload, with the fault that is to come in it, and says what is recorded of
-//! phases where the workload has them. How requests are sent stands in `foxy_lab::load` and
-//! `foxy_lab::load::robots`.
+//! Runs a load with its fault, and makes records of its phases.
 
 use super::fault::Staged;
 use foxy_base::clock;
@@ -15,7 +13,6 @@ use foxy_workload::Model;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use std::io;
 
-/// The names of what a load of this may be measured by.
 pub fn measurable(model: &Model, subject: &str) -> Measurable {
     let all = LoadReport::measurable(subject);
     let Model::PolyMix4(knobs) = model else { return all };
@@ -23,7 +20,6 @@ pub fn measurable(model: &Model, subject: &str) -> Measurable {
     all.and(&["{phase}_hit_ratio", "{phase}_latency_mean_us"]).choosing("phase", schedule.names())
 }
 
-/// The line that says how far it is.
 pub fn progress(label: &str, options: &LoadOptions) -> Progress {
     match (&options.workload.model, options.stop) {
         (Model::PolyMix4(_), _) => Progress::new(label, None),
@@ -34,11 +30,6 @@ pub fn progress(label: &str, options: &LoadOptions) -> Progress {
     }
 }
 
-/// Runs it; gives what was counted, and records of each phase of a workload that has phases.
-/// `staged` comes and goes meanwhile; `progress` gets the number of requests begun.
-///
-/// # Errors
-/// When the run itself fails.
 pub fn run(
     options: &LoadOptions,
     subject: &str,
@@ -59,8 +50,6 @@ pub fn run(
     }
 }
 
-/// Runs all phases of PolyMix-4; gives everything together, and what is known of each phase in
-/// records.
 fn phases(
     options: &LoadOptions,
     knobs: &PolyMix4,

@@ -1,5 +1,5 @@
-//! Whose certificates the lab trusts: a file that `--ca` names or the system's, and the origin that
-//! is started here.
+//! Certificates that the lab's clients trust: `--ca`, the system's, and those of the origin started
+//! here.
 
 use super::arguments::path;
 use clap::{Arg, ArgMatches};
@@ -9,7 +9,6 @@ use foxy_lab::Origin;
 use foxy_lab::wire::tls::Trust;
 use std::path::{Path, PathBuf};
 
-/// The file.
 pub fn argument() -> Arg {
     path(
         "ca",
@@ -18,18 +17,10 @@ pub fn argument() -> Arg {
     )
 }
 
-/// Whom clients trust; `None` when they speak no TLS.
-///
-/// # Errors
-/// As [`read`].
 pub fn of(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Option<Trust>, Failure> {
     if matches.get_flag("tls") { read(matches, started_here).map(Some) } else { Ok(None) }
 }
 
-/// Whom to trust: the authority of `--ca-dir` too.
-///
-/// # Errors
-/// When the file cannot be read, or is none of certificates in PEM.
 pub fn read(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Trust, Failure> {
     let mut trust = Trust::default();
     if let Ok(Some(folder)) = matches.try_get_one::<PathBuf>("ca-dir") {

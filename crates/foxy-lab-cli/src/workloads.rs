@@ -1,12 +1,10 @@
-//! Workloads that a command is given: by name, or as a file that is read here. What the knobs mean
-//! is foxy-workload's business.
+//! Workloads by name or from a file.
 
 use super::arguments::option;
 use clap::{Arg, ArgMatches};
 use foxy_cli::failure::Failure;
 use foxy_workload::Workload;
 
-/// Which workload.
 pub fn argument() -> Arg {
     option(
         "workload",
@@ -15,7 +13,6 @@ pub fn argument() -> Arg {
     )
 }
 
-/// The named ones, for the end of a command's help.
 pub fn help() -> String {
     let line = |workload: Workload| format!("  {:<11} {}", workload.name, workload.about);
     let lines: Vec<String> = Workload::named().map(line).collect();
@@ -25,10 +22,6 @@ pub fn help() -> String {
     )
 }
 
-/// The workload that the arguments name.
-///
-/// # Errors
-/// When there is none of that name, or something is wrong with the file.
 pub fn named(matches: &ArgMatches) -> Result<Workload, Failure> {
     read(matches.get_one::<String>("workload").expect("has a default or is required"))
 }

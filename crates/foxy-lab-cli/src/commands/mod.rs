@@ -1,4 +1,4 @@
-//! Commands of the lab, one file or folder for each.
+//! Commands of the lab, a file or folder for each.
 
 pub mod collector;
 pub mod compare;

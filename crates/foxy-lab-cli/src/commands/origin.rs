@@ -1,4 +1,4 @@
-//! `foxy origin`: the verifying origin on its own, for load runs from another process.
+//! `foxy origin`: the verifying origin as a process of its own.
 
 use crate::arguments::{option, path};
 use crate::{descriptors, names};
@@ -14,10 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How long a signal may go unseen.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("origin")
         .about("Serve synthetic objects whose every byte can be checked")
@@ -53,7 +51,6 @@ pub fn command() -> Command {
         .args(names::arguments())
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let listen = *matches.get_one::<SocketAddr>("listen").expect("has a default");
     raise_open_files();
@@ -100,7 +97,7 @@ fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
     ))
 }
 
-/// Until a signal; says once when clients have to wait for want of open files.
+/// Serves until a signal. Reports once if clients wait because of the limit on open files.
 fn serve(origin: &Origin) -> Result<(), Failure> {
     let stop = signals::interrupted()?;
     let mut said = false;

@@ -1,4 +1,4 @@
-//! `foxy passthrough`: a proxy that stores nothing, to compare others with.
+//! `foxy passthrough`: a proxy without a cache, as a baseline.
 
 use crate::arguments::{fail_if, option};
 use crate::bars::Bars;
@@ -19,7 +19,6 @@ const LONG: &str = "Serve as a proxy that stores nothing: each request goes on a
 fetches is compared with what it would have fetched without one (LEAP's pass-through proxy), and what it takes with what any proxy takes. \
 HTTP/1.0, 1.1 and 2; with --ca-dir tunnels and TLS too, which end here and go on over TLS to whom --ca or the system vouches for. Only this machine and private networks may connect. Runs until it is stopped, and says then what it passed on.";
 
-/// Its arguments.
 pub fn command() -> Command {
     let place = || value_parser!(SocketAddr);
     Command::new("passthrough")
@@ -38,10 +37,6 @@ pub fn command() -> Command {
         ])
 }
 
-/// Runs it.
-///
-/// # Errors
-/// An address that cannot be listened on, a file that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let bars = Bars::of(matches, leap::measurable(&[PASSTHROUGH], true, Connections::New))?;
     let address = *matches.get_one::<SocketAddr>("listen").expect("has a default");

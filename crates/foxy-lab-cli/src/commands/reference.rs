@@ -1,6 +1,5 @@
-//! `foxy reference`: a small caching proxy built like one of those that the Wisconsin Proxy
-//! Benchmark was made for, to measure what its architecture costs; and the same with that taken
-//! away.
+//! `foxy reference`: a small caching proxy with the architecture of a proxy that the Wisconsin
+//! Proxy Benchmark measured.
 
 use crate::arguments::{option, path, switch};
 use crate::reference::{self, Architecture, Options};
@@ -11,7 +10,6 @@ use foxy_cli::terminal;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
-/// Its arguments.
 pub fn command() -> Command {
     let list = Architecture::ALL.iter().map(|(name, _, about)| format!("\n  {name:<20} {about}"));
     Command::new("reference")
@@ -51,10 +49,6 @@ pub fn command() -> Command {
         .arg(switch("connection", "Serve the connection that is the standard input").hide(true))
 }
 
-/// Runs it.
-///
-/// # Errors
-/// A switch that the architecture does not have, an address or a folder that cannot be used.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let options = options(matches)?;
     let name = options.architecture.name();

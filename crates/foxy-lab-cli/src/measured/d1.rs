@@ -1,5 +1,5 @@
-//! Table D-1 of seed 000: schemes on real file systems with chosen mount options, in loop devices
-//! (R4, R81-R84).
+//! Table D-1 of seed 000: schemes on real file systems with mount options, in loop devices (R4,
+//! R81-R84).
 
 use super::run::{Measured, Run};
 use super::{Context, Missing, judged, row};
@@ -19,7 +19,6 @@ use std::sync::atomic::Ordering::Relaxed;
 const NAME: &str = "000-d1";
 const RATE: &str = "URL-get/s";
 
-/// A file system and how it is mounted.
 struct Mount {
     name: &'static str,
     kind: FileSystem,
@@ -39,13 +38,10 @@ const MOUNTS: &[Mount] = &[
 const SCHEMES: [SchemeName; 4] =
     [SchemeName::Ufs, SchemeName::Aufs, SchemeName::Diskd, SchemeName::Coss];
 
-/// Files that a store may make for itself, beside its records'.
 const OWN_FILES: f64 = 1.5;
 
-/// A scheme on a mount.
 type Cell = (SchemeName, &'static str);
 
-/// A ratio that the seed's table implies.
 struct Ratio {
     name: &'static str,
     above: Cell,
@@ -99,7 +95,6 @@ const RATIOS: &[Ratio] = &[
 const AUFS: SchemeName = SchemeName::Aufs;
 const UFS: SchemeName = SchemeName::Ufs;
 
-/// The runs of one cell by seed, or why there are none.
 struct CellOutcome {
     cell: Cell,
     runs: Result<Vec<Measured>, Missing>,
@@ -111,7 +106,7 @@ impl CellOutcome {
     }
 }
 
-/// Table D-1, by URL-gets of the paper's stream instead of a proxy's peak: ratios are quoted, rates
+/// Table D-1 by URL-gets of the paper's stream instead of a proxy's peak: ratios are quoted, rates
 /// are not.
 pub fn table_d1(context: &Context) -> Figure {
     let extent = context.extent();
@@ -142,8 +137,7 @@ pub fn table_d1(context: &Context) -> Figure {
     Figure { rows, pictures }
 }
 
-/// All schemes on all mounts. The mounts are there at the same time and take turns, so that what
-/// else the machine does at a time is met by all.
+/// The mounts exist at the same time and take turns, so that disturbances meet all of them.
 fn measure(context: &Context, lab: &Lab) -> Vec<CellOutcome> {
     let seeds = &lab.extent().seeds;
     let disk =
@@ -215,7 +209,6 @@ fn rate_row(outcome: &CellOutcome, scale: f64) -> FigureRow {
     }
 }
 
-/// What a scheme asks of its device per URL-get, which no file system changes.
 fn count_rows(
     scheme: SchemeName,
     outcomes: &[CellOutcome],

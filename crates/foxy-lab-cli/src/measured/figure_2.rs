@@ -14,27 +14,23 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-fig2-disk";
-/// From this scale on, the files are made four times over instead of once, and of each KB from 0 to
-/// 10 instead of 0, 5 and 10.
+/// At this scale and above, files are made four times, in all sizes from 0 to 10 KB instead of
+/// three sizes.
 const FULL: f64 = 0.5;
-/// Bytes of a file system: what XFS needs, and more.
 const SIZE: u64 = 512 << 20;
 
 const KINDS: [FileSystem; 5] =
     [FileSystem::Ext2, FileSystem::Ext3, FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs];
 const OPTIONS: [(&str, &str); 2] = [("", "noatime"), (" dirsync", "noatime,dirsync")];
 
-/// Milliseconds to create and to delete a file of so many KB.
 struct FileTimes {
     kilobytes: usize,
     create: f64,
     delete: f64,
 }
 
-/// The smallest files first, which are empty.
 type Times = Vec<FileTimes>;
 
-/// Figure 2 on each file system, its lines beside the model's.
 pub fn figure_2(context: &Context) -> Figure {
     let model = figures::find("001-fig2").expect("a figure of the table").make(context.lab);
     let mut figure = Figure { rows: Vec::new(), pictures: model.pictures };

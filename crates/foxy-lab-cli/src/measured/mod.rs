@@ -1,5 +1,4 @@
-//! The figures that are measured on real file systems and real proxies, beside those on the model:
-//! the table of them, and what they share.
+//! Figures measured on real file systems and real proxies: the table of them, and shared parts.
 
 mod d1;
 mod figure_2;
@@ -15,50 +14,38 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// By what factor a measured run is smaller than a modelled one: its time is not virtual.
+/// Scale of a measured run relative to a modelled run, whose time is virtual.
 const SHARE: f64 = 0.05;
-/// The largest scale of a measured run.
 const LARGEST: f64 = 0.05;
 
-/// What a measured figure is made with.
 pub struct Context<'a> {
-    /// The model, at the scale that was asked for.
     pub lab: &'a Lab<'a>,
-    /// Where folders and images go.
     pub folder: PathBuf,
-    /// Stops it.
     pub watch: &'a Watch,
 }
 
 impl Context<'_> {
-    /// What measured runs of a whole trace extend to.
     fn extent(&self) -> Extent {
         let extent = self.lab.extent();
         Extent { scale: (extent.scale * SHARE).min(LARGEST), ..extent.clone() }
     }
 }
 
-/// A figure that is measured.
 #[derive(Debug)]
 pub struct MeasuredEntry {
-    /// Its name: the seed's number and its own.
     pub name: &'static str,
-    /// What it shows.
     pub title: &'static str,
-    /// Whether it puts load on servers for as long as the load is to last, so that only its name
-    /// asks for it.
+    /// Puts load on servers for a long time, so only its name selects it.
     pub loads_servers: bool,
     make: fn(&Context) -> Figure,
 }
 
 impl MeasuredEntry {
-    /// Runs what it takes.
     pub fn make(&self, context: &Context) -> Figure {
         (self.make)(context)
     }
 }
 
-/// All of them, in their order.
 pub const MEASURED: &[MeasuredEntry] = &[
     MeasuredEntry {
         name: "000-d1",
@@ -92,7 +79,6 @@ pub const MEASURED: &[MeasuredEntry] = &[
     },
 ];
 
-/// Why there is no measured value, and what its row and those that would be made from it come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Missing {
     verdict: Verdict,
@@ -100,7 +86,6 @@ struct Missing {
 }
 
 impl Missing {
-    /// It cannot be run here.
     fn impossible(why: impl fmt::Display) -> Self {
         Self { verdict: Verdict::NotPossibleHere, why: why.to_string() }
     }
@@ -132,17 +117,15 @@ impl From<RunError> for Missing {
     }
 }
 
-/// A row of measured values.
 fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
 }
 
-/// Runs below which a measured ratio does not count as reproduced: two differ by more than the
-/// effects looked for.
+/// Ratios of fewer runs never count as reproduced.
 const RUNS: u32 = 3;
 
-/// What a measured ratio comes to. It is reproduced when enough runs are all within the band; its
-/// shape is, when all are on the quoted side of one.
+/// Reproduced if enough runs are all within the band. The shape is reproduced if all are on the
+/// quoted side of one.
 fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow {
     let row = row.against(quoted, band.clone());
     let (Some(low), Some(high)) = (row.low, row.high) else { return row };
@@ -159,7 +142,6 @@ fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow 
     FigureRow { verdict, ..row }.with_note(note)
 }
 
-/// What a measured value comes to beside the quoted one: too few runs show its shape at best.
 fn judged_by_value(row: FigureRow, quoted: f64, band: RangeInclusive<f64>) -> FigureRow {
     let row = row.against(quoted, band);
     if row.verdict == Verdict::Reproduced && row.seeds < RUNS {

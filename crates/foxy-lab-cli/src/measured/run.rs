@@ -1,5 +1,5 @@
-//! One measured run: a scheme in a folder of a real file system, until all that it wrote is on the
-//! disk; and what it left there read again, not from memory.
+//! A measured run: a scheme in a folder of a real file system until all writes are on disk, and a
+//! second read without the page cache.
 
 use super::Missing;
 use crate::leftovers::PREFIX;
@@ -18,38 +18,27 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Squid's Q2: operations the helper may have before foxy waits for it.
+/// Squid's Q2: pending operations from which foxy waits for the helper.
 const HELPER_LIMIT: usize = 72;
 
-/// What a run came to.
 pub struct Measured {
-    /// URL-gets.
     pub gets: u64,
-    /// URL-gets a second, until all is on the disk.
     pub rate: f64,
-    /// Files created; a creation that failed for want of its directory, and was tried again, is
-    /// none.
+    /// Without creations that failed for a missing directory and were retried.
     pub creates: u64,
-    /// What the store asked of its device.
     pub counts: DeviceCounts,
-    /// Syncs among that, those at opening included.
     pub syncs: u64,
-    /// URL-reads that did not find what was written.
     pub lost: u64,
-    /// The locality buffers, where the store has room for fewer than were asked for.
+    /// The actual number of locality buffers, if fewer fit than were requested.
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
-/// What reading again came to.
 pub struct ReadAgain {
-    /// URL-reads a second.
     pub rate: f64,
-    /// URL-reads that did not find what was written: at a small scale a large record makes a store
-    /// evict others.
+    /// URL-reads without a result: at a small scale a large record evicts others.
     pub lost: u64,
 }
 
-/// A scheme at 75 % utilization on the device it is meant for, in a new folder that is removed.
 pub struct Run<'a> {
     folder: Temporary,
     plan: SimulationPlan,
@@ -59,7 +48,6 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// To be run in a folder in `base`.
     pub fn new(
         base: &Path,
         scheme: SchemeName,
@@ -82,16 +70,11 @@ impl<'a> Run<'a> {
         Self { folder, plan, at_once, operations, watch }
     }
 
-    /// The same with another mapping of ufs.
     pub fn with_mapping(mut self, mapping: UfsMapping) -> Self {
         self.plan.ufs_mapping = mapping;
         self
     }
 
-    /// Carries all operations out, until all is on the disk.
-    ///
-    /// # Errors
-    /// Why it came to nothing.
     pub fn write(&self) -> Result<Measured, Missing> {
         let root = self.root()?;
         self.sync()?;
@@ -116,11 +99,6 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Reads what was written and not deleted once more, when the system has forgotten the content
-    /// of the files.
-    ///
-    /// # Errors
-    /// Why it came to nothing.
     pub fn read_again(&self) -> Result<ReadAgain, Missing> {
         let root = self.root()?;
         self.sync()?;
@@ -148,8 +126,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Asks the system to keep nothing of the content of all files in a folder. It keeps names and
-/// inodes.
 fn forget(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

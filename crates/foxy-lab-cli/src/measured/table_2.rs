@@ -1,4 +1,4 @@
-//! Table 2 of seed 001 on this machine's real disk, beside the model at the same scale.
+//! Table 2 of seed 001 on the real disk of this machine, and on the model at the same scale.
 
 use super::run::Run;
 use super::{Context, Missing, judged, row};
@@ -16,7 +16,6 @@ const NAME: &str = "001-table2-disk";
 const RATE: &str = "URL-get/s";
 const READS: &str = "URL-read/s";
 
-/// The techniques, with the paper's rate of each.
 const TECHNIQUES: [(&str, SchemeName, f64); 8] = [
     ("SINGLE-DIRECTORY", SchemeName::SingleDirectory, 14.5),
     ("SQUID", SchemeName::Ufs, 27.0),
@@ -28,25 +27,18 @@ const TECHNIQUES: [(&str, SchemeName, f64); 8] = [
     ("LAZY-READS-LOC", SchemeName::LazyReadsLoc, 510.0),
 ];
 
-/// The rates of a technique by seed, or why there are none.
 type Rates = Result<Vec<f64>, Missing>;
 
-/// A technique on this disk.
 struct TechniqueOutcome {
     scheme: SchemeName,
-    /// URL-gets a second.
     gets: Rates,
-    /// URLs a second that are read from the disk, not from memory.
     reads: Rates,
-    /// Of these, those that were not found.
     lost: u64,
     fewer_buffers: Option<FewerBuffers>,
 }
 
-/// A technique on the model: URL-gets a second, or why there are none.
 type Modelled = Result<f64, String>;
 
-/// Table 2 in the folder, and on the model at the same scale.
 pub fn table_2(context: &Context) -> Figure {
     let lab = Lab::new(context.extent(), &|_, _| {});
     let scale = lab.extent().scale;
@@ -77,7 +69,6 @@ pub fn table_2(context: &Context) -> Figure {
     Figure { rows, pictures: pictures(&outcomes, &models) }
 }
 
-/// What trials of a technique come to: the mean of those that did the work.
 fn modelled(trials: &[Arc<TrialResult>]) -> Modelled {
     let rates = trials.iter().map(|trial| trial.gets_per_second()).filter(|rate| rate.is_finite());
     let rates: Vec<f64> = rates.collect();
@@ -88,7 +79,6 @@ fn modelled(trials: &[Arc<TrialResult>]) -> Modelled {
     if rates.is_empty() { Err(why()) } else { Ok(mean(&rates)) }
 }
 
-/// What is said with a rate on this disk.
 fn beside(model: &Modelled, fewer_buffers: Option<FewerBuffers>) -> String {
     let model = match model {
         Ok(rate) => format!("the model at this scale: {rate:.1}"),
@@ -98,7 +88,7 @@ fn beside(model: &Modelled, fewer_buffers: Option<FewerBuffers>) -> String {
     model + &fewer.unwrap_or_default()
 }
 
-/// All techniques, taking turns: what else the machine does at a time is met by all.
+/// Techniques take turns, so that disturbances meet all of them.
 fn measure(context: &Context, lab: &Lab) -> Vec<TechniqueOutcome> {
     let mut outcomes = TECHNIQUES.map(|(_, scheme, _)| TechniqueOutcome {
         scheme,
@@ -159,7 +149,6 @@ fn pictures(outcomes: &[TechniqueOutcome], models: &[Modelled]) -> Vec<Picture> 
     ]
 }
 
-/// What the table comes to: BUDDY and the last technique over SQUID.
 fn ratios(outcomes: &[TechniqueOutcome], scale: f64) -> Vec<FigureRow> {
     let over_squid = |scheme: SchemeName, of: fn(&TechniqueOutcome) -> &Rates| -> Rates {
         let find = |scheme: SchemeName| {

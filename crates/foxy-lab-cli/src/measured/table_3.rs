@@ -1,6 +1,5 @@
-//! Figures 18, 19 and 20 of seed 001: the load of its Table 3, at one rate after another, on foxy
-//! with several schemes and on Squid (R52–R55). What the values come to stands in
-//! `table_3/rows.rs`.
+//! Figures 18, 19 and 20 of seed 001: the load of Table 3 at increasing rates on foxy with several
+//! schemes and on Squid (R52–R55).
 
 mod rows;
 
@@ -23,29 +22,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// From this scale on all rates are measured, each for [`TIME`]; below, those that the seed speaks
-/// of, each for a quarter of it.
+/// At this scale and above, all rates are measured, each for [`TIME`]; below, the rates of the seed
+/// for a quarter of it.
 const FULL: f64 = 0.5;
 const TIME: Duration = Duration::from_secs(12);
-/// Requests a second; the seed's go to 350, and it speaks of 50, 90, 110 and 340.
+/// Requests per second. The seed goes to 350, and names 50, 90, 110 and 340.
 const RATES: [u32; 11] = [50, 90, 110, 200, 340, 500, 700, 1000, 1400, 2000, 2800];
 const SPOKEN_OF: [u32; 2] = [110, 340];
-/// What a proxy may keep, in memory and on disk.
 const MEMORY: ByteSize = ByteSize(32 << 20);
 const DISK: ByteSize = ByteSize(256 << 20);
-/// After how long an answer counts as missing.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// The share of the requests that began which a proxy must answer, and of the rate at which it
-/// must, to be good to that rate.
+/// Share of requests answered, and of the rate reached, at which a proxy sustains the rate.
 const GOOD: f64 = 0.95;
 
-/// A proxy as it is measured.
 struct Subject {
     name: &'static str,
     peer: &'static str,
-    /// What foxy stores with.
     scheme: Option<SchemeName>,
-    /// Whether it is measured in a quick run too.
     quick: bool,
 }
 
@@ -71,29 +64,22 @@ const SUBJECTS: [Subject; 6] = [
     Subject { name: "foxy, webcosm", peer: "foxy", scheme: Some(SchemeName::Webcosm), quick: true },
 ];
 
-/// One rate on one proxy.
 struct RatePoint {
-    /// Requests a second that were to begin.
     rate: f64,
-    /// Answered a second, while requests began.
     answered: f64,
-    /// Whether all that began were answered, and in time.
     good: bool,
-    /// Mean response time in milliseconds.
     response: f64,
-    /// Bytes that the origin sent for each that was asked for.
+    /// Bytes sent by the origin per byte requested.
     fetched: f64,
-    /// Hits that were offered and not given, as a share of those offered.
+    /// Share of the offered hits that were not given.
     shed: f64,
 }
 
-/// What a proxy came to, run by run; each run has a seed of its own.
 struct MeasuredRates {
     name: &'static str,
     runs: Result<Vec<Vec<RatePoint>>, String>,
 }
 
-/// All rows and pictures.
 pub fn figures(context: &Context) -> Figure {
     raise_open_files();
     let full = context.lab.extent().scale >= FULL;
@@ -121,8 +107,8 @@ fn measure(
                 return Err("stopped".into());
             }
             points.push(point(context, (subject, &peer, &program), (f64::from(rate), time), seed)?);
-            // What lies beyond the first rate that it is not good to shows how it fails; beyond
-            // that there is nothing to learn.
+            // The first rate beyond the limit shows how the proxy fails; further rates teach
+            // nothing.
             if points.iter().filter(|point| !point.good).count() > 1 {
                 break;
             }
@@ -132,7 +118,6 @@ fn measure(
     Ok(runs)
 }
 
-/// One rate on a proxy that was just started, with an empty cache.
 fn point(
     context: &Context,
     (subject, peer, program): (&Subject, &Peer, &Path),
@@ -193,7 +178,7 @@ fn point(
 impl RatePoint {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn of(report: &LoadReport, origin: Tally, (rate, think): (f64, Duration)) -> Self {
-        // The last request began so long before its answer ended, if the proxy kept up.
+        // If the proxy kept up, the last request began `think` before the last answer ended.
         let sending = report.elapsed.saturating_sub(think).as_secs_f64();
         let share = |part: u64, of: u64| part as f64 / of as f64;
         let answered = report.answers as f64 / sending;

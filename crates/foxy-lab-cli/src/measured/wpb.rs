@@ -1,6 +1,6 @@
 //! Figures 2, 5, 7, 9 and 11 of seed 003: the Wisconsin Proxy Benchmark on the reference
-//! architectures, with and without what the seed explains each figure by (R92–R97). Time is
-//! compressed: servers wait a thirtieth of what they did.
+//! architectures, with and without the cause that the seed names (R92–R97). Servers wait a
+//! thirtieth of the original time.
 
 mod rows;
 
@@ -22,10 +22,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const LATENCY: Duration = Duration::from_millis(100);
-/// From this scale on, clients ask for as much as the benchmark has them; below, for a tenth of it.
+/// At this scale and above, clients send as many requests as the benchmark; below, a tenth.
 const FULL: f64 = 0.5;
 
-/// An architecture as it is measured: its name, its arguments, and with how many clients.
 type Case = (&'static str, &'static [&'static str], &'static [u32]);
 
 const CASES: [Case; 7] = [
@@ -38,13 +37,11 @@ const CASES: [Case; 7] = [
     ("Squid", &["event-loop"], &[8, 48, 96]),
 ];
 
-/// What one architecture came to, run by run; each run has a seed of its own.
 struct MeasuredWpb {
     name: &'static str,
     runs: Vec<Vec<PointReport>>,
 }
 
-/// All rows and pictures.
 pub fn figures(context: &Context) -> Figure {
     let measured: Result<Vec<MeasuredWpb>, String> =
         CASES.iter().map(|case| measure(context, case)).collect();
@@ -77,7 +74,6 @@ fn measure(context: &Context, &(name, arguments, clients): &Case) -> Result<Meas
     Ok(MeasuredWpb { name, runs })
 }
 
-/// One number of clients on a proxy that was just started, with an empty cache.
 fn point(
     context: &Context,
     arguments: &[&str],
@@ -106,7 +102,6 @@ fn point(
     wpb::run(&run, &mut |_| {}, &mut |_| {})
 }
 
-/// A reference proxy in a process of its own; dropped, it is ended.
 struct Reference {
     child: Child,
     address: SocketAddr,
@@ -144,12 +139,10 @@ impl Drop for Reference {
 }
 
 impl MeasuredWpb {
-    /// Something of each run.
     fn values(&self, of: impl Fn(&[PointReport]) -> Option<f64>) -> Vec<f64> {
         self.runs.iter().filter_map(|points| of(points)).collect()
     }
 
-    /// Mean latency of a part over that of the control.
     fn over_control(&self, part: Part, clients: u32) -> Vec<f64> {
         self.values(|points| {
             let point = at(points, clients)?;
@@ -157,7 +150,6 @@ impl MeasuredWpb {
         })
     }
 
-    /// The fewest clients with errors.
     fn first_errors(&self) -> Vec<f64> {
         let failing = |point: &&PointReport| point.parts.iter().any(|part| part.failed() > 0);
         self.values(|points| points.iter().find(failing).map(|point| f64::from(point.clients)))
@@ -168,7 +160,6 @@ fn at(points: &[PointReport], clients: u32) -> Option<&PointReport> {
     points.iter().find(|point| point.clients == clients)
 }
 
-/// The latencies of the first run.
 fn picture(measured: &MeasuredWpb) -> Picture {
     let points = measured.runs.first().map_or(&[][..], Vec::as_slice);
     let series = |name: &str, part: Part| Series {

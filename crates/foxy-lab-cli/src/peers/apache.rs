@@ -15,7 +15,6 @@ const MODULES: [(&str, &str); 6] = [
     ("cache_disk_module", "mod_cache_disk"),
 ];
 
-/// For TLS, with HTTP/2 within.
 const SECURE: [(&str, &str); 2] = [("ssl_module", "mod_ssl"), ("http2_module", "mod_http2")];
 
 pub fn plan(description: &Description) -> Plan {
@@ -74,7 +73,7 @@ ProxyPass / {}/ enablereuse=on
     }
 }
 
-/// Where its origin is. It compares the names in certificates, and no addresses.
+/// Apache compares names in certificates, and no addresses.
 fn origin(description: &Description) -> String {
     let origin = description.origin;
     match description.papers {
@@ -83,7 +82,6 @@ fn origin(description: &Description) -> String {
     }
 }
 
-/// What makes it speak TLS with its clients and with its origin.
 fn tls(TlsFiles { certificate, key, authority }: &TlsFiles) -> String {
     format!(
         "Protocols h2 http/1.1
@@ -97,7 +95,7 @@ SSLProxyCACertificateFile {authority}
     )
 }
 
-/// What keeps the limit of its cache, as Debian starts it, and as often as it can.
+/// `htcacheclean`, as Debian starts it, and at its highest frequency.
 fn cleaner(description: &Description) -> Helper {
     let number = description.folder.join("htcacheclean.pid");
     let cache = description.cache();

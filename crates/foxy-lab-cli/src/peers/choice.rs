@@ -1,5 +1,4 @@
-//! The proxies that a command is to start, and the folder that they have their files in while they
-//! run.
+//! The proxies that a command starts, and their folders.
 
 use super::{PEERS, Peer};
 use crate::arguments::path;
@@ -13,19 +12,11 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Proxies that were named.
 pub struct Named {
-    /// Those that are installed, with their programs.
     pub installed: Vec<(Peer, PathBuf)>,
-    /// A record of each other one.
     pub left_out: Vec<Record>,
 }
 
-/// Which of these names are able to do what is wanted of them, and installed. Those that are not
-/// are said.
-///
-/// # Errors
-/// A name that no proxy has, and when nothing is left.
 pub fn installed<'a>(
     names: impl Iterator<Item = &'a str>,
     able: impl Fn(&Peer) -> Result<(), String>,
@@ -50,7 +41,6 @@ pub fn installed<'a>(
     Ok(Named { installed, left_out })
 }
 
-/// Where the folder of all is made.
 pub fn folder_argument() -> Arg {
     path(
         "folder",
@@ -59,20 +49,12 @@ pub fn folder_argument() -> Arg {
     )
 }
 
-/// A folder for all proxies, which others may read; what runs that were killed left beside it is
-/// removed.
-///
-/// # Errors
-/// When it cannot be made where the arguments say.
+/// Other users may read the folder. Removes folders of killed runs.
 pub fn folder(matches: &ArgMatches) -> Result<Temporary, Failure> {
     let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
     folder_in(&base)
 }
 
-/// The same where `--folder` can be given more than once: one in each.
-///
-/// # Errors
-/// When one cannot be made where the arguments say, or two are the same.
 pub fn folders(matches: &ArgMatches) -> Result<Vec<Temporary>, Failure> {
     let bases: Option<Vec<PathBuf>> =
         matches.get_many("folder").map(|folders| folders.cloned().collect());

@@ -8,24 +8,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where control groups of the second version are mounted.
+/// Mount point of control groups version 2.
 const UNIFIED: &str = "/sys/fs/cgroup";
-/// The shortest share of the processor that the kernel gives at a time, and over how long it is
-/// counted unless it would be less, in µs.
+/// The kernel's shortest quota, and the default period, in µs.
 const SHORTEST_SHARE: f64 = 1000.0;
 const PERIOD: f64 = 20_000.0;
 
-/// What is limited.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// Memory with page cache.
     Memory(ByteSize),
-    /// Time of the processor, in cores.
     Cores(f64),
 }
 
 impl Limit {
-    /// Where groups for it may be, and what is written to which of their files.
     fn places(self) -> [(&'static str, Vec<(&'static str, String)>); 2] {
         match self {
             Self::Memory(size) => [
@@ -57,17 +52,13 @@ impl Limit {
     }
 }
 
-/// A control group with a limit; dropped, it is removed. Processes must have left it by then.
+/// A control group with a limit. Drop removes it; its processes must have ended.
 #[derive(Debug)]
 pub struct ControlGroup {
     folder: PathBuf,
 }
 
 impl ControlGroup {
-    /// Makes the group.
-    ///
-    /// # Errors
-    /// Why it cannot be had here, in a few words.
     pub fn new(limit: Limit) -> Result<Self, String> {
         let mut why = format!("there are no control groups for {} here", limit.name());
         for (place, files) in limit.places() {
@@ -87,8 +78,7 @@ impl ControlGroup {
         std::fs::create_dir(&folder)?;
         let group = Self { folder };
         for (name, text) in files {
-            // A file that is not there is not made: the kernel says so, and the group is removed
-            // again.
+            // Opens without creating: the kernel reports a missing file, and the group is removed.
             std::fs::OpenOptions::new().write(true).open(group.folder.join(name)).and_then(
                 |mut file| {
                     use std::io::Write;
@@ -99,10 +89,6 @@ impl ControlGroup {
         Ok(group)
     }
 
-    /// Puts a process into the group, and with it all that it starts from now on.
-    ///
-    /// # Errors
-    /// What the kernel says.
     pub fn hold(&self, process: u32) -> io::Result<()> {
         std::fs::write(self.folder.join("cgroup.procs"), process.to_string())
     }

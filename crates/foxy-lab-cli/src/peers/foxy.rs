@@ -1,4 +1,4 @@
-//! foxy itself, as a user would start it: on its defaults but for what the description says.
+//! foxy with its defaults, changed only as the description says.
 
 use super::secured::TlsFiles;
 use super::{Description, Plan};
@@ -10,7 +10,7 @@ pub fn plan(description: &Description) -> Plan {
     match description.secured() {
         None => serve.extend(["--listen".to_owned(), listen.to_string()]),
         Some(TlsFiles { certificate, key, authority }) => {
-            // It listens without TLS too, where nobody asks.
+            // Also listens without TLS on a port that stays unused.
             let listen = ["--listen", "127.0.0.1:0", "--listen-tls", &listen.to_string()];
             let own =
                 ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];

@@ -1,6 +1,5 @@
-//! A program beside a proxy that belongs to it, such as the one that keeps Apache's cache within
-//! its limit. It goes into the background by itself, into a session of its own, so it is known by
-//! the file that it writes its number to.
+//! A helper program of a proxy, such as Apache's cache cleaner. It goes into the background in its
+//! own session, so its pid file identifies it.
 
 use super::in_path;
 use foxy_base::clock;
@@ -11,28 +10,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// How long it may take to write its number.
 const UNTIL_KNOWN: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(10);
 
-/// How to run one.
 #[derive(Clone, Debug)]
 pub struct Helper {
-    /// Its program.
     pub program: &'static str,
-    /// Debian's package.
     pub package: &'static str,
-    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Where it writes its number.
     pub number: PathBuf,
 }
 
 impl Helper {
-    /// Runs it, by a command for this program with these arguments, until it is in the background.
-    ///
-    /// # Errors
-    /// What keeps it from that, in a few words.
     pub fn start(
         &self,
         command: impl Fn(&Path, &[String]) -> io::Result<Command>,
@@ -55,7 +44,6 @@ impl Helper {
     }
 }
 
-/// Tells one to end, unless it has.
 pub fn ask_to_end(helper: &Process) {
     if let Some(process) =
         i32::try_from(helper.id).ok().and_then(Pid::from_raw).filter(|_| helper.still_runs())

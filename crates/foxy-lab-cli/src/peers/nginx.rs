@@ -1,5 +1,5 @@
-//! nginx with proxy_cache: a worker for each core, a file for each object; the page cache is its
-//! memory. Of several caches the URL says which.
+//! nginx with proxy_cache: a worker per core, a file per object; the page cache is its memory. A
+//! hash of the URL selects one of several caches.
 
 use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};
@@ -68,7 +68,6 @@ http {{
     }
 }
 
-/// What makes it speak TLS: behind where it listens, for its clients, and with its origin.
 fn tls(TlsFiles { certificate, key, authority }: &TlsFiles) -> (&'static str, String, String) {
     let inward =
         format!("        ssl_certificate {certificate};\n        ssl_certificate_key {key};\n");
@@ -82,7 +81,6 @@ fn tls(TlsFiles { certificate, key, authority }: &TlsFiles) -> (&'static str, St
     (" ssl http2", inward, outward)
 }
 
-/// So many caches, each with a zone.
 struct Zones(usize);
 
 impl Zones {
@@ -90,7 +88,6 @@ impl Zones {
         if self.0 == 1 { "compared".into() } else { format!("compared{number}") }
     }
 
-    /// What says which of several caches a URL has: each of them an equal share.
     fn choice(&self) -> String {
         if self.0 == 1 {
             return String::new();

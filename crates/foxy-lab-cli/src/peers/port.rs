@@ -1,14 +1,11 @@
-//! Whose a port is: between the choice of a free port and a proxy's own listening another program
-//! may take the port.
+//! Detects a port that another program took between the choice of the port and the proxy's bind.
 
 use super::process::Running;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
-/// The state of a listening socket in `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
-/// Whether another program has the port of a proxy, which has ended for it or lives without it.
 pub fn is_anothers(place: SocketAddr, running: &mut Running) -> bool {
     if running.ended().is_some() {
         return is_in_use(place) || says_in_use(&running.last_words());
@@ -21,13 +18,10 @@ fn is_in_use(place: SocketAddr) -> bool {
     TcpListener::bind(place).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// Whether a program's last words are those of an address in use: by now the port may be free
-/// again.
 fn says_in_use(words: &str) -> bool {
     words.to_lowercase().contains("address already in use")
 }
 
-/// The numbers of the sockets that listen at a place, as the system names them.
 fn listeners(place: SocketAddr) -> Vec<String> {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
     listeners_in(&table, place)
@@ -44,8 +38,7 @@ fn listeners_in(table: &str, place: SocketAddr) -> Vec<String> {
     table.lines().skip(1).filter_map(number).collect()
 }
 
-/// The numbers of the sockets that these processes hold. None where this user may not look at one
-/// of the processes.
+/// Socket inodes of these processes. `None` if this user may not inspect a process.
 fn sockets(processes: &[u32]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for process in processes {

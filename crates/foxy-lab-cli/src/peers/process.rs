@@ -1,5 +1,5 @@
-//! A proxy that runs: started as its plan says in a folder and a process group of its own, and
-//! ended with everything that it started. It never touches a process that it did not start.
+//! A running proxy in its own folder and process group, ended with all that it started. Other
+//! processes are never touched.
 
 use super::control_group::ControlGroup;
 use super::secured::Papers;
@@ -17,40 +17,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// How long a proxy may take to end when it is asked to, before it is ended.
 const GRACE: Duration = Duration::from_secs(15);
-/// How long that may take before it is said what is being waited for.
 const SILENCE: Duration = Duration::from_secs(1);
-/// How often it is looked whether something has happened.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Whom the others run as when this program is root's: none of them wants to be root. foxy runs as
-/// whoever runs this, since its program may lie where nobody else can read it.
+/// The user `nobody` for proxies when root runs this program. foxy itself runs as the caller: its
+/// program may be unreadable to others.
 #[derive(Clone, Copy, Debug)]
 struct User {
     id: u32,
     group: u32,
 }
 
-/// A proxy that was started; dropped, it is ended.
 pub struct Running {
     name: &'static str,
     child: Child,
-    /// Since when it has been asked to end.
     asked_to_end: Option<Instant>,
     messages: PathBuf,
-    /// What runs beside it.
     helper: Option<Process>,
-    /// Its own processes, as seen last.
     family: Vec<Process>,
 }
 
 impl Running {
-    /// Writes its files, lets it make its cache, and starts it. What it says goes to a file in its
+    /// Writes the files, prepares the cache, and starts the proxy. Its output goes to a file in its
     /// folder.
-    ///
-    /// # Errors
-    /// What could not be done, in one line.
     pub fn start(
         peer: &Peer,
         program: &Path,
@@ -109,29 +99,24 @@ impl Running {
         Ok(running)
     }
 
-    /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// The last that it said.
     pub fn last_words(&self) -> String {
         last_lines(&self.messages)
     }
 
-    /// Its own process and those below it.
     pub fn processes(&mut self) -> Vec<u32> {
         self.family = self.all();
         self.family.iter().filter(|process| !process.ended).map(|process| process.id).collect()
     }
 
-    /// What it and those below it have used so far; none when it has ended.
     pub fn usage(&mut self) -> Option<Usage> {
         self.family = self.all();
         usage::of(&self.family)
     }
 
-    /// Its own processes and what runs beside it, itself first.
     fn all(&self) -> Vec<Process> {
         let mut found = family(self.child.id());
         found.extend(
@@ -143,12 +128,11 @@ impl Running {
         found
     }
 
-    /// Asks it to end, once, and does not wait: so that others can be asked meanwhile.
     pub fn ask_to_end(&mut self) {
         if self.asked_to_end.is_some() || self.ended().is_some() {
             return;
         }
-        // Once it is gone, it is not known any more what it started.
+        // The family is unknown once the proxy has ended.
         let now = self.all();
         let seen = std::mem::replace(&mut self.family, now);
         self.family.extend(seen);
@@ -158,12 +142,10 @@ impl Running {
         }
     }
 
-    /// Its own process, which is the first of its group.
     fn group(&self) -> Option<Pid> {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Waits until it has ended, but not for longer than it may take.
     fn wait_since(&mut self, asked: Instant) {
         let mut is_said = false;
         while self.ended().is_none() {
@@ -183,20 +165,18 @@ impl Running {
         }
     }
 
-    /// Asks it to end where that has not been done, waits, and ends what is left of it.
     pub fn stop(&mut self) {
         self.helper.iter().for_each(helper::ask_to_end);
         self.ask_to_end();
         if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
             self.wait_since(asked);
-            // A group keeps its number while it has members; without members there is nobody to
-            // end.
+            // A group keeps its number while it has members.
             if let Some(group) = self.group() {
                 let _none_left = kill_process_group(group, Signal::KILL);
             }
             let _reaped = self.child.wait();
         }
-        // Those that outlived it have another parent by now, and still its group.
+        // Orphans have another parent by now, but still the group.
         self.family.extend(left_of_group(self.child.id()));
         self.family.extend(self.helper);
         for process in self.family.iter().filter(|process| process.still_runs()) {
@@ -213,7 +193,6 @@ impl Drop for Running {
     }
 }
 
-/// Makes folders and files below the proxy's own folder, for the user that it runs as.
 fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Result<()> {
     std::fs::create_dir_all(&description.folder)?;
     std::fs::set_permissions(&description.folder, Permissions::from_mode(0o755))?;
@@ -240,7 +219,6 @@ fn lay_out(description: &Description, plan: &Plan, user: Option<User>) -> io::Re
     Ok(())
 }
 
-/// The user `nobody`, when this program is root's.
 fn unprivileged() -> io::Result<Option<User>> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -255,7 +233,6 @@ fn unprivileged() -> io::Result<Option<User>> {
         .ok_or_else(|| io::Error::other("there is no user nobody; run as a user that is not root"))
 }
 
-/// The end of a file of messages, on one line.
 fn last_lines(file: &Path) -> String {
     const KEPT: u64 = 400;
     let read = || -> io::Result<String> {

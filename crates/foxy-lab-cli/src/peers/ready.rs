@@ -1,4 +1,4 @@
-//! Where a proxy that is started listens, and when it is up: when it gives an object of the origin.
+//! Chooses a port, and waits until a started proxy returns an object of the origin.
 
 use super::process::Running;
 use super::secured::Papers;
@@ -11,43 +11,27 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long a proxy may take until it gives its first object.
 const UNTIL_READY: Duration = Duration::from_secs(60);
-/// An object that no workload asks for.
+/// An object that no workload requests.
 const PROBE: u64 = u64::MAX;
 
-/// What is asked for until it comes, as a path.
 pub fn probed() -> String {
     Object { id: PROBE, size: 1, version: 1 }.to_string()
 }
 
-/// A port of this machine that is not chosen yet.
 pub const ANYWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
-/// Why a proxy is not up.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NotReady {
-    /// Another program has its port.
     PortTaken,
-    /// Anything else, in one line.
     Failed(String),
 }
 
-/// A port of this machine that nobody listens on.
-///
-/// # Errors
-/// When there is none, in one line.
 pub fn free_place(name: &str) -> Result<SocketAddr, String> {
     let listener = TcpListener::bind(ANYWHERE).and_then(|listener| listener.local_addr());
     listener.map_err(|error| format!("no free port for {name}: {error}"))
 }
 
-/// Asks for an object of the origin `host` until it comes, over TLS where that is what the proxy is
-/// to speak.
-///
-/// # Errors
-/// Why it does not, with what the proxy said last. An answer of another program that has the port
-/// is none.
 pub fn wait_until_ready(
     running: &mut Running,
     name: &str,

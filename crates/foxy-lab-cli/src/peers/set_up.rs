@@ -1,11 +1,9 @@
-//! How a proxy was set up, as a record from which it can be set up again anywhere.
+//! The setup of a proxy as a record, complete enough to repeat it.
 
 use super::{Peer, Plan};
 use foxy_report::Subject;
 use std::path::Path;
 
-/// A proxy called `name`, set up for `workload`; whichever of these folders is named is only called
-/// a folder.
 pub fn record(
     (peer, program): (&Peer, &Path),
     (name, workload): (&str, &str),

@@ -1,5 +1,4 @@
-//! One proxy that a command starts to put its load on: set up from the same neutral description as
-//! those of `foxy compare`, in front of an origin of this program, and ended with the command.
+//! One proxy that a command starts for its load, in front of an origin of this program.
 
 use super::control_group::{ControlGroup, Limit};
 use super::spent::Moment;
@@ -15,16 +14,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// The least and the most cores that a proxy can be held to.
 const LEAST_CORES: f64 = 0.01;
 const MOST_CORES: f64 = 1024.0;
 
-/// The arguments of a command that may start its proxy; `instead` are those that say where one is
-/// that runs already.
 pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
     let names = super::PEERS.map(|peer| peer.name);
-    // Refused beside `instead` by itself: an argument that --start would be refused beside does not
-    // miss it.
+    // Also conflicts with `instead` itself: clap does not require a missing --start where --start
+    // is refused.
     let only = |argument: Arg| argument.requires("start").conflicts_with_all(instead);
     [
         option("start", "NAME", "Start this one here as a reverse proxy of an origin started here too")
@@ -51,7 +47,6 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
     ]
 }
 
-/// Holds a proxy to so many cores, and says so where it is said how it was set up.
 fn hold_to(cores: f64, up: &mut Up, set_up: &mut Record) -> Result<ControlGroup, String> {
     let group = ControlGroup::new(Limit::Cores(cores))?;
     up.hold_in(&group)?;
@@ -61,7 +56,6 @@ fn hold_to(cores: f64, up: &mut Up, set_up: &mut Record) -> Result<ControlGroup,
     Ok(group)
 }
 
-/// A number of cores that a control group can give.
 fn cores(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (LEAST_CORES..=MOST_CORES).contains(number));
     number.ok_or_else(|| {
@@ -69,21 +63,15 @@ fn cores(text: &str) -> Result<f64, String> {
     })
 }
 
-/// A proxy that runs; dropped, it is ended, and its folder removed.
 pub struct Single {
     up: Up,
     set_up: Record,
-    // Removed once the processes in it have ended.
+    // Removed after the processes in it have ended.
     _group: Option<ControlGroup>,
     _folders: Vec<Temporary>,
 }
 
 impl Single {
-    /// Starts the one that the arguments name, in front of `origin`, with room for `disk` bytes on
-    /// all disks together; none when they name none.
-    ///
-    /// # Errors
-    /// One that is not installed, that cannot have so many disks, or that does not come up.
     pub fn start(
         matches: &ArgMatches,
         origin: SocketAddr,
@@ -131,23 +119,18 @@ impl Single {
         Ok(Some(Self { up, set_up, _group: group, _folders: folders }))
     }
 
-    /// What it is called.
     pub fn name(&self) -> &str {
         &self.up.name
     }
 
-    /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.up.address
     }
 
-    /// What it, and the devices below its cache, have done until now; none when it has ended.
     pub fn moment(&mut self) -> Option<Moment> {
         self.up.moment()
     }
 
-    /// Ends it; how it was set up and what it used for so many requests, and why it came to
-    /// nothing, if it did.
     pub fn end(mut self, requests: u64) -> (Vec<Record>, Option<String>) {
         let mut found = vec![self.set_up];
         match self.up.used() {

@@ -1,12 +1,10 @@
-//! What a proxy used of the processor over a while, and how long the devices below its cache were
-//! busy meanwhile.
+//! CPU time of a proxy and busy time of the devices below its caches over an interval.
 
 use super::usage::{self, Usage};
 use foxy_base::{Instant, clock};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What had been used so far at one moment.
 #[derive(Clone, Debug)]
 pub struct Moment {
     at: Instant,
@@ -14,7 +12,6 @@ pub struct Moment {
     disks: Vec<Option<Duration>>,
 }
 
-/// What was used between two moments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spent {
     elapsed: Duration,
@@ -23,14 +20,12 @@ pub struct Spent {
 }
 
 impl Moment {
-    /// Now, at which processes have used so much and their caches lie in these folders.
     pub fn now(usage: Usage, caches: &[PathBuf]) -> Self {
         let disks =
             caches.iter().map(|cache| usage::of_device(cache).map(|device| device.busy)).collect();
         Self { at: clock::monotonic(), processor: usage.processor, disks }
     }
 
-    /// What was used from this moment to a later one.
     pub fn until(&self, later: &Self) -> Spent {
         let disks = self.disks.iter().zip(&later.disks);
         let disks = disks.map(|(&before, &after)| Some(after?.saturating_sub(before?)));
@@ -43,7 +38,7 @@ impl Moment {
 }
 
 impl Spent {
-    /// This and what was used in another while, whose devices are the same.
+    /// Sums two intervals. Both must cover the same devices.
     pub fn and(&self, other: &Self) -> Self {
         let disks = self.disks.iter().zip(&other.disks).map(|(&one, &more)| Some(one? + more?));
         Self {
@@ -53,19 +48,17 @@ impl Spent {
         }
     }
 
-    /// How many cores were at work on average.
     pub fn cores(&self) -> f64 {
         self.processor.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Microseconds of the processor for each of so many requests; none without requests.
     #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
     pub fn each(&self, requests: u64) -> Option<f64> {
         (requests > 0).then(|| self.processor.as_secs_f64() * 1e6 / requests as f64)
     }
 
-    /// For each cache, the share of the time in which the device below it had something to do; none
-    /// where there is no device. The kernel counts that in its ticks and may count one too many.
+    /// Per cache, the busy share of the device below it; `None` without a device. The kernel counts
+    /// in ticks, perhaps one too many.
     pub fn disks(&self) -> impl Iterator<Item = Option<f64>> {
         let elapsed = self.elapsed.as_secs_f64().max(1e-9);
         self.disks.iter().map(move |busy| Some((busy.as_ref()?.as_secs_f64() / elapsed).min(1.0)))

@@ -48,7 +48,6 @@ shutdown_lifetime 1 seconds
     }
 }
 
-/// What makes it speak TLS: where it listens, with what, and with its origin.
 fn tls(
     listen: &str,
     TlsFiles { certificate, key, authority }: &TlsFiles,
@@ -60,7 +59,6 @@ fn tls(
     )
 }
 
-/// What a build with GnuTLS, as Debian's is, does not do.
 const LIMITS: [&str; 3] = [
     "does not verify its origin: built with GnuTLS it takes any certificate, whatever authority it is given",
     "TLS 1.2 with its origin: over 1.3 it gets no answer from it (ERR_READ_ERROR)",

@@ -1,5 +1,5 @@
-//! The start of a proxy at a free port, until it gives its first object. A port that another
-//! program took meanwhile is given up for another port.
+//! Starts a proxy at a free port until it returns its first object. Tries another port if another
+//! program took it.
 
 use super::control_group::ControlGroup;
 use super::process::Running;
@@ -10,28 +10,18 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// At how many ports a proxy is tried.
 const ATTEMPTS: u32 = 5;
 
-/// A proxy that is to be started.
 pub struct Start<'a> {
     pub peer: &'a Peer,
     pub program: &'a Path,
-    /// What it is called.
     pub name: &'a str,
-    /// The origin as requests name it.
     pub host: SocketAddr,
-    /// What holds it from its start on.
     pub limit: Option<&'a ControlGroup>,
     pub interrupted: &'a AtomicBool,
 }
 
 impl Start<'_> {
-    /// Starts it as described, at a port that is then the description's, and as the plan says that
-    /// is made of it.
-    ///
-    /// # Errors
-    /// Why it does not come up, in one line.
     pub fn start(
         &self,
         description: &mut Description,
@@ -57,7 +47,7 @@ impl Start<'_> {
                 Err(NotReady::PortTaken) => {}
             }
             running.stop();
-            // What it began there is another start's.
+            // A retry lays the folder out again.
             let _laid_out_anew = std::fs::remove_dir_all(&description.folder);
         }
         Err(format!(

@@ -1,19 +1,14 @@
-//! Counts the system calls of processes with `perf stat`, which does not slow them as tracing does.
+//! Counts system calls of processes with `perf stat`, which slows them less than tracing.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A count that is under way.
 pub struct SystemCalls {
     counter: Child,
 }
 
 impl SystemCalls {
-    /// Begins to count those of these processes.
-    ///
-    /// # Errors
-    /// Why it cannot be done here, in a few words.
     pub fn begin(processes: &[u32]) -> Result<Self, String> {
         let list: Vec<String> = processes.iter().map(ToString::to_string).collect();
         let mut command = Command::new("perf");
@@ -21,7 +16,7 @@ impl SystemCalls {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let counter = command.spawn().map_err(|error| format!("that takes perf ({error})"))?;
         let mut counter = Self { counter };
-        // It has attached itself within moments; where it may not, it has ended by then.
+        // perf has attached by then, or has ended because it may not.
         std::thread::sleep(Duration::from_millis(300));
         match counter.counter.try_wait() {
             Ok(None) => Ok(counter),
@@ -29,10 +24,6 @@ impl SystemCalls {
         }
     }
 
-    /// Ends the count, and gives it.
-    ///
-    /// # Errors
-    /// When there is none, in a few words.
     pub fn end(mut self) -> Result<u64, String> {
         if let Some(process) = i32::try_from(self.counter.id()).ok().and_then(Pid::from_raw) {
             let _gone_meanwhile = kill_process(process, Signal::INT);
@@ -53,7 +44,7 @@ impl Drop for SystemCalls {
     }
 }
 
-/// The count in a line of `perf stat -x,`: value, unit, event, …
+/// Parses a line of `perf stat -x,`: value, unit, event, …
 fn count_in(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.contains("sys_enter"))?;
     line.split(',').next()?.trim().parse().ok()

@@ -4,7 +4,6 @@
 use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};
 
-/// Every configuration file that it looks for and that has nothing to say here.
 const EMPTY: [&str; 8] = [
     "etc/cache.config",
     "etc/hosting.config",
@@ -84,8 +83,6 @@ CONFIG proxy.config.admin.user_id STRING #-1
     }
 }
 
-/// What makes it speak TLS: behind where it listens, what it shows, and with its origin, whose
-/// address it would not find in a certificate.
 fn tls(TlsFiles { certificate, key, authority }: &TlsFiles) -> (&'static str, String, String) {
     let certificates = format!("dest_ip=* ssl_cert_name={certificate} ssl_key_name={key}\n");
     let outward = format!(

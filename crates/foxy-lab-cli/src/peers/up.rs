@@ -1,4 +1,4 @@
-//! A proxy that is up, from its start to its end: how it was set up, and what it used meanwhile.
+//! A running proxy from start to end: its setup and resource use.
 
 use super::control_group::ControlGroup;
 use super::process::Running;
@@ -12,20 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// One that is up; dropped, it is ended.
 pub struct Up {
-    /// What it is called.
     pub name: String,
-    /// Where it listens.
     pub address: SocketAddr,
     running: Running,
-    /// Where what it stores on disk lies.
     caches: Vec<PathBuf>,
-    /// What it had used of the processor when it began to be measured.
     before: Duration,
 }
 
-/// Those that are up beside each other; dropped, all are asked to end, and then each is waited for.
+/// Drop asks all proxies to end, and then waits for each.
 #[derive(Default)]
 pub struct Beside(pub Vec<Up>);
 
@@ -35,24 +30,15 @@ impl Drop for Beside {
     }
 }
 
-/// The names of what it used as measures.
 pub const MEASURES: [&str; 2] = ["cpu_us_per_request", "resident_bytes"];
 
-/// What it used while it was measured.
 pub struct Used {
-    /// What it is called.
     pub name: String,
     processor: Duration,
-    /// Its memory at the end, in bytes.
     pub resident: u64,
 }
 
 impl Up {
-    /// Starts a proxy called `name` as described at a free port and waits until it gives an object
-    /// of the origin `host`; the record is how it was set up.
-    ///
-    /// # Errors
-    /// Why it does not come up, in one line.
     pub fn start(
         (peer, program, name): (&Peer, &Path, &str),
         mut description: Description,
@@ -74,15 +60,10 @@ impl Up {
         ))
     }
 
-    /// What it, and the devices below its cache, have done until now; none when it has ended.
     pub fn moment(&mut self) -> Option<Moment> {
         Some(Moment::now(self.running.usage()?, &self.caches))
     }
 
-    /// Puts it into a control group, with all that it has started and will start.
-    ///
-    /// # Errors
-    /// What the kernel says, in one line.
     pub fn hold_in(&mut self, group: &ControlGroup) -> Result<(), String> {
         for process in self.running.processes() {
             match group.hold(process) {
@@ -95,15 +76,10 @@ impl Up {
         Ok(())
     }
 
-    /// It is measured from now on.
     pub fn begin(&mut self) {
         self.before = self.running.usage().unwrap_or_default().processor;
     }
 
-    /// What it used so far.
-    ///
-    /// # Errors
-    /// When it has ended, in one line.
     pub fn used(&mut self) -> Result<Used, String> {
         if let Some(status) = self.running.ended() {
             return Err(format!(
@@ -121,13 +97,11 @@ impl Up {
 }
 
 impl Used {
-    /// Microseconds of the processor for each of so many requests.
     #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
     pub fn each(&self, requests: u64) -> f64 {
         self.processor.as_secs_f64() * 1e6 / requests.max(1) as f64
     }
 
-    /// As run records, after so many requests.
     #[expect(clippy::cast_precision_loss, reason = "bytes of memory are far below 2^53")]
     pub fn records(&self, requests: u64) -> [Record; 2] {
         let measure =

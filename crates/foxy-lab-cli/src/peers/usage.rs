@@ -1,36 +1,27 @@
-//! What a family of processes has used, from `/proc`, and what the block device below a folder has
-//! done, from `/sys`. It measures any program, not only foxy.
+//! Resource use of any process family, from `/proc`, and of the block device below a folder, from
+//! `/sys`.
 
 use foxy_cli::process_table::{Process, processor_time};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// What processes have used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// User and system time.
     pub processor: Duration,
-    /// Memory in bytes: their own, and their share of what they share (proportional set size).
+    /// Proportional set size in bytes.
     pub resident: u64,
-    /// Bytes that they made the system write to disks.
     pub written: u64,
 }
 
-/// What a block device has done since the machine came up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceUsage {
-    /// Reads completed.
     pub reads: u64,
-    /// Bytes read.
     pub read: u64,
-    /// Bytes written.
     pub written: u64,
-    /// Time in which it had something to do.
     pub busy: Duration,
 }
 
-/// What a family has used; none when its first has ended.
 pub fn of(family: &[Process]) -> Option<Usage> {
     family.first().filter(|first| !first.ended)?;
     let sum = |file: &str, key: &str| -> u64 {
@@ -44,14 +35,11 @@ pub fn of(family: &[Process]) -> Option<Usage> {
     Some(Usage { processor: processor_time(family), resident, written: sum("io", "write_bytes:") })
 }
 
-/// The number after a key at the start of a line.
 fn field(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the device below a folder has done so far; none where the system does not say, as for
-/// folders in memory.
 pub fn of_device(folder: &Path) -> Option<DeviceUsage> {
     let device = folder.metadata().ok()?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -59,8 +47,8 @@ pub fn of_device(folder: &Path) -> Option<DeviceUsage> {
     device_usage(&text)
 }
 
-/// Reads the kernel's block statistics (Documentation/block/stat): reads, merges, sectors of 512
-/// bytes, …, the tenth the milliseconds in which something was under way.
+/// Parses Documentation/block/stat: reads, merges, sectors of 512 bytes, …; the tenth field is the
+/// busy time in ms.
 fn device_usage(text: &str) -> Option<DeviceUsage> {
     let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
     Some(DeviceUsage {
@@ -71,7 +59,6 @@ fn device_usage(text: &str) -> Option<DeviceUsage> {
     })
 }
 
-/// Bytes that a folder and all in it take on the disk.
 pub fn size_on_disk(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.filter_map(|entry| {

@@ -1,6 +1,5 @@
-//! Everything on a single thread, as Squid: sockets when they are ready, files as they come, so
-//! that a file that takes its time stops everybody; and what is stored is known from an index in
-//! memory.
+//! Squid's architecture: one thread waits for sockets and blocks on files; an index in memory knows
+//! the stored URLs.
 
 use super::message::{Answer, BAD_GATEWAY, Incoming, WantedUrl};
 use super::{Proxy, TIME_LIMIT};
@@ -18,13 +17,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
-/// How long to wait when no connection can be accepted, such as for want of descriptors.
+/// Pause after a failed accept, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// URLs that are stored; none when that is looked for on disk.
 type Index = Option<RefCell<HashSet<String>>>;
 
-/// Serves on one thread; with `index` it knows what it stored itself, and nothing of earlier runs.
 pub fn start(proxy: Arc<Proxy>, index: bool, listener: StdListener) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -37,7 +34,7 @@ pub fn start(proxy: Arc<Proxy>, index: bool, listener: StdListener) -> io::Resul
                     Ok((client, _)) => {
                         let (proxy, index) = (Arc::clone(&proxy), Rc::clone(&index));
                         spawn_local(async move {
-                            // A client that goes away or takes too long has nobody to tell.
+                            // Nobody is told about a client that left.
                             let _gone =
                                 timeout(2 * TIME_LIMIT, serve(&proxy, &index, client)).await;
                         });

@@ -1,6 +1,5 @@
-//! The cache of the reference proxies: an answer a file, in 256 folders by the hash of its URL, or,
-//! as CERN httpd had it, in a folder for each server beside a text file with a line for each
-//! answer, which is read from its beginning. Nothing is ever evicted.
+//! The cache of the reference proxies: a file per answer in 256 folders by URL hash, or, as in CERN
+//! httpd, a folder per server with a text index. Nothing is evicted.
 
 use super::message::WantedUrl;
 use foxy_base::random::split_mix;
@@ -9,25 +8,18 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The file that says whose folder it is.
 const MARK: &str = "foxy-reference";
-/// The text file of a server's folder.
 const LINES: &str = "index";
 
-/// A cache in a folder.
 #[derive(Debug)]
 pub struct Files {
     folder: PathBuf,
     scan: bool,
-    /// Files written so far, so that no two have the same name while they are.
+    /// Numbers temporary files.
     written: AtomicU64,
 }
 
 impl Files {
-    /// Uses a folder that is new, empty, or was used by a reference proxy before.
-    ///
-    /// # Errors
-    /// When it holds something else or cannot be used.
     pub fn open(folder: &Path, scan: bool) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mark = folder.join(MARK);
@@ -41,8 +33,6 @@ impl Files {
         Ok(Self { folder: folder.into(), scan, written: AtomicU64::new(0) })
     }
 
-    /// The stored answer, if there is one that may be used at `now`, in seconds since the Unix
-    /// epoch.
     pub fn find(&self, wanted: &WantedUrl, now: u64) -> Option<Vec<u8>> {
         if self.scan && !self.is_listed(wanted, now) {
             return None;
@@ -50,7 +40,6 @@ impl Files {
         self.read(wanted, now)
     }
 
-    /// The stored answer, where its file is.
     pub fn read(&self, wanted: &WantedUrl, now: u64) -> Option<Vec<u8>> {
         let mut file = BufReader::new(File::open(self.place(wanted)).ok()?);
         let mut line = String::new();
@@ -64,10 +53,7 @@ impl Files {
         Some(answer)
     }
 
-    /// Stores an answer: written beside its place and renamed, so that nobody reads half of it.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Writes a temporary file and renames it, so that readers never see half an answer.
     pub fn keep(&self, wanted: &WantedUrl, answer: &[u8], expires: u64) -> io::Result<()> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
@@ -75,11 +61,8 @@ impl Files {
         self.list(wanted, expires)
     }
 
-    /// Stores an answer as Apache 1.3 did: to a temporary file, then copied into its place; gives
-    /// it as it was read from there.
-    ///
-    /// # Errors
-    /// When it cannot be written or read.
+    /// Stores an answer as Apache 1.3 did: writes a temporary file, copies it into place, and
+    /// returns the copy.
     pub fn keep_in_two_phases(
         &self,
         wanted: &WantedUrl,
@@ -88,8 +71,7 @@ impl Files {
     ) -> io::Result<Vec<u8>> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
-        // The copy gets its name when it is whole: whoever wants the same URL meanwhile must not be
-        // given half of it.
+        // The copy gets its name when it is complete: concurrent readers must not see half of it.
         let mut copy = temporary.clone().into_os_string();
         copy.push("-copy");
         fs::copy(&temporary, &copy)?;
@@ -133,7 +115,6 @@ impl Files {
         self.folder.join(format!("{:02x}", hash & 0xff)).join(format!("{hash:016x}"))
     }
 
-    /// The folder of a URL's server.
     fn servers(&self, wanted: &WantedUrl) -> PathBuf {
         let name: String = wanted
             .authority
@@ -143,7 +124,6 @@ impl Files {
         self.folder.join(format!("server-{name}"))
     }
 
-    /// Reads the text file of the URL's server from its beginning until the line of the URL.
     fn is_listed(&self, wanted: &WantedUrl, now: u64) -> bool {
         let Ok(file) = File::open(self.servers(wanted).join(LINES)) else { return false };
         BufReader::new(file).lines().map_while(Result::ok).any(|line| {
@@ -153,7 +133,7 @@ impl Files {
         })
     }
 
-    /// Adds a line to that file; a line is one write, so that processes do not mix theirs.
+    /// One write per line, so that processes do not interleave.
     fn list(&self, wanted: &WantedUrl, expires: u64) -> io::Result<()> {
         if !self.scan {
             return Ok(());
@@ -164,7 +144,7 @@ impl Files {
     }
 }
 
-/// Where a URL's answer is. Two with the same are told apart by the URL in the file.
+/// The URL in the file tells equal hashes apart.
 fn hash(url: &str) -> u64 {
     url.bytes().fold(0, |hash, byte| {
         let mut state = hash ^ u64::from(byte);

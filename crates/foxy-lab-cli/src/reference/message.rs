@@ -1,6 +1,5 @@
-//! What the reference proxies understand of HTTP: a GET for an absolute URL, and whether an answer
-//! may be stored. To servers they speak HTTP/1.0, so that an answer ends with its connection and is
-//! passed on as it stands.
+//! HTTP of the reference proxies: GET for absolute URLs. They speak HTTP/1.0 to servers, so an
+//! answer ends with its connection.
 
 use bytes::BytesMut;
 use foxy_http::{
@@ -8,27 +7,18 @@ use foxy_http::{
     strip_hop_by_hop,
 };
 
-/// For requests that cannot be read.
 const BAD_REQUEST: &[u8] = b"HTTP/1.0 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
-/// For requests that are not a GET for an absolute URL.
 const NOT_IMPLEMENTED: &[u8] = b"HTTP/1.0 501 Not Implemented\r\nContent-Length: 0\r\n\r\n";
-/// For servers that do not answer.
 pub const BAD_GATEWAY: &[u8] = b"HTTP/1.0 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n";
 
-/// What a client wants.
 #[derive(Clone, Debug)]
 pub struct WantedUrl {
-    /// The whole URL.
     pub url: String,
-    /// The server.
     pub authority: String,
-    /// What the server is asked.
     pub text: Vec<u8>,
-    /// Whether the client takes nothing from a cache.
     pub reload: bool,
 }
 
-/// A request as it comes.
 #[derive(Debug, Default)]
 pub struct Incoming {
     decoder: RequestDecoder,
@@ -36,10 +26,6 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Takes what came; gives the request once its head is complete.
-    ///
-    /// # Errors
-    /// The answer to what cannot be served.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<WantedUrl>, &'static [u8]> {
         self.input.extend_from_slice(bytes);
         let event = self.decoder.next(&mut self.input).map_err(|_| BAD_REQUEST)?;
@@ -63,18 +49,15 @@ impl Incoming {
     }
 }
 
-/// What a server answered.
 #[derive(Debug)]
 pub struct Answer {
-    /// All of it.
     pub bytes: Vec<u8>,
-    /// Until when it may be used again, in seconds since the Unix epoch; none when it may not be
-    /// stored: it is not a whole 200, forbids it, or does not say for how long.
+    /// End of freshness in seconds since the Unix epoch; `None` if the answer may not be stored or
+    /// gives no lifetime.
     pub expires: Option<u64>,
 }
 
 impl Answer {
-    /// Judges what a server answered at `now`, in seconds since the Unix epoch.
     pub fn of(bytes: Vec<u8>, now: u64) -> Self {
         let expires = lifetime(&bytes).map(|lifetime| now.saturating_add(lifetime));
         Self { bytes, expires }

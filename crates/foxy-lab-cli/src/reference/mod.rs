@@ -1,7 +1,6 @@
-//! The reference architectures of the Wisconsin Proxy Benchmark (R92): five small caching forward
-//! proxies that differ in who carries a connection and how the cache is found and written, and in
-//! nothing else; each with a switch that takes away what its figure is said to come from. They keep
-//! everything, know no access control, and serve nobody but the lab.
+//! The reference architectures of the Wisconsin Proxy Benchmark (R92): small caching forward
+//! proxies that differ in how they carry a connection and how they find and write the cache.
+//! Switches remove the cause that a figure names.
 
 mod event_loop;
 mod files;
@@ -20,27 +19,18 @@ use std::time::Duration;
 
 pub use process::serve_connection;
 
-/// How long a client or server may take before its connection is given up.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Who carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// CERN httpd: a process for each connection, which finds a stored answer in the text file of
-    /// its directory.
     ProcessPerRequest,
-    /// Apache 1.3: a pool of workers, an answer written, then copied into place, then sent.
     Prefork,
-    /// Proxy N: a fixed pool, a short queue before it, and no answer for whoever comes beyond that.
     FixedPool,
-    /// Squid: a single thread with its index in memory.
     EventLoop,
-    /// Oops: a thread for each connection.
     ThreadPerRequest,
 }
 
 impl Architecture {
-    /// Every one, by its name and what it is.
     pub const ALL: [(&str, Self, &str); 5] = [
         (
             "process-per-request",
@@ -61,12 +51,10 @@ impl Architecture {
         ("thread-per-request", Self::ThreadPerRequest, "a thread for each connection (Oops)"),
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, known, _)| *known == self).map_or("", |(name, ..)| name)
     }
 
-    /// How many workers it has unless told otherwise, if it has a pool.
     pub const fn workers(self) -> Option<usize> {
         match self {
             Self::Prefork => Some(64),
@@ -76,29 +64,19 @@ impl Architecture {
     }
 }
 
-/// What a reference proxy is to be.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who carries a connection.
     pub architecture: Architecture,
-    /// The folder of its cache.
     pub store: PathBuf,
-    /// How many workers its pool has.
     pub workers: usize,
-    /// How many connections may wait for a worker of a fixed pool.
     pub backlog: usize,
-    /// Whether a stored answer is found by reading a text file.
     pub scan: bool,
-    /// Whether an answer is written twice before it is sent.
     pub two_phase: bool,
-    /// Whether the index is in memory.
     pub index: bool,
-    /// Whether anything is stored.
     pub cache: bool,
 }
 
 impl Options {
-    /// As the original was.
     pub fn new(architecture: Architecture, store: PathBuf) -> Self {
         Self {
             architecture,
@@ -113,10 +91,6 @@ impl Options {
     }
 }
 
-/// Serves on threads of its own, until the process ends.
-///
-/// # Errors
-/// When the folder cannot be used or a thread cannot be had.
 pub fn start(options: &Options, listener: TcpListener) -> io::Result<()> {
     let proxy = Arc::new(Proxy::open(options)?);
     match options.architecture {
@@ -128,7 +102,6 @@ pub fn start(options: &Options, listener: TcpListener) -> io::Result<()> {
     }
 }
 
-/// What all but the event loop do with a connection.
 #[derive(Debug)]
 struct Proxy {
     files: Files,
@@ -142,7 +115,7 @@ impl Proxy {
         Ok(Self { files, two_phase: options.two_phase, cache: options.cache })
     }
 
-    /// One request on a connection, which is closed. A client that goes away has nobody to tell.
+    /// Serves one request per connection.
     fn serve(&self, mut client: TcpStream) {
         let _gone = self.exchange(&mut client).and_then(|()| client.shutdown(Shutdown::Write));
     }
@@ -184,7 +157,6 @@ impl Proxy {
     }
 }
 
-/// The whole answer of a server, which ends with its connection.
 fn fetch(wanted: &WantedUrl) -> io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(&wanted.authority)?;
     server.set_read_timeout(Some(TIME_LIMIT))?;

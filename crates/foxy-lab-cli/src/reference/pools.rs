@@ -1,5 +1,5 @@
-//! The architectures that carry a connection on a thread: a pool whose workers accept for
-//! themselves, a fixed pool with a queue before it, and a thread for each connection.
+//! Architectures with threads: a pool whose workers accept, a fixed pool with a queue, and a thread
+//! per connection.
 
 use super::Proxy;
 use std::io;
@@ -11,10 +11,9 @@ use std::thread::Builder;
 use std::time::Duration;
 use tokio::net::TcpSocket;
 
-/// How long to wait when no connection can be accepted, such as for want of descriptors.
+/// Pause after a failed accept, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Connections, one after the other.
 pub fn accept_each(listener: &TcpListener, mut serve: impl FnMut(TcpStream)) {
     loop {
         match listener.accept() {
@@ -24,8 +23,6 @@ pub fn accept_each(listener: &TcpListener, mut serve: impl FnMut(TcpStream)) {
     }
 }
 
-/// Workers that each accept and serve one connection at a time; whoever finds none free waits in
-/// the system's queue.
 pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io::Result<()> {
     for _ in 0..workers {
         let (proxy, listener) = (Arc::clone(proxy), listener.try_clone()?);
@@ -36,9 +33,8 @@ pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io
     Ok(())
 }
 
-/// Workers that take connections from a queue; whoever finds all of them busy and the backlog full
-/// is reset. (Linux does not refuse a connection when a listener's own queue is full, as the
-/// systems of then did, but leaves it to try again a second later.)
+/// Workers that take connections from a queue. A connection beyond the backlog is reset, because
+/// Linux would let the client retry a second later.
 pub fn fixed(
     proxy: &Arc<Proxy>,
     workers: usize,
@@ -48,7 +44,7 @@ pub fn fixed(
     let most = workers + backlog;
     let (queue, waiting) = sync_channel(most);
     let waiting = Arc::new(Mutex::new(waiting));
-    // Connections that are carried or wait. The queue alone would not do: many may come before idle
+    // Connections in service or waiting. The queue alone would not do: many may come before idle
     // workers wake.
     let inside = Arc::new(AtomicUsize::new(0));
     for _ in 0..workers {
@@ -82,13 +78,11 @@ fn work(proxy: &Proxy, waiting: &Mutex<Receiver<TcpStream>>, inside: &AtomicUsiz
     }
 }
 
-/// Ends a connection with a reset. Where that cannot be set the close alone does it when the
-/// request has come already.
+/// Where a reset cannot be set, the close resets if the request has arrived.
 fn reset(client: TcpStream) {
     let _closed_all_the_same = TcpSocket::from_std_stream(client).set_zero_linger();
 }
 
-/// A new thread for each connection; without one the connection is closed.
 pub fn thread_each(proxy: Arc<Proxy>, listener: TcpListener) -> io::Result<()> {
     let accept = move || {
         accept_each(&listener, |client| {

@@ -1,5 +1,5 @@
-//! A process for each connection, as CERN httpd: this program again, with the connection as its
-//! standard input.
+//! CERN httpd's architecture: a process per connection, which is this program with the connection
+//! as standard input.
 
 use super::pools::accept_each;
 use super::{Options, Proxy};
@@ -11,15 +11,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread::Builder;
 
-/// The switch of a process that has a connection as its standard input.
 pub const CONNECTION: &str = "connection";
 
-/// Accepts, and starts a process for each.
 pub fn start(options: &Options, listener: TcpListener) -> io::Result<()> {
     let (options, program) = (options.clone(), std::env::current_exe()?);
     let accept = move || {
         accept_each(&listener, |client| {
-            // Without a process the connection is closed.
+            // Without a process the connection closes.
             let _closed = command(&options, &program, client).spawn();
             while let Ok(Some(_ended)) = wait(WaitOptions::NOHANG) {}
         });
@@ -41,10 +39,6 @@ fn command(options: &Options, program: &PathBuf, client: TcpStream) -> Command {
     command
 }
 
-/// Serves the connection that is the standard input.
-///
-/// # Errors
-/// When the standard input or the folder cannot be used.
 pub fn serve_connection(options: &Options) -> io::Result<()> {
     let proxy = Proxy::open(options)?;
     let client = io::stdin().as_fd().try_clone_to_owned()?;

@@ -1,4 +1,4 @@
-//! The arguments of `foxy collector`, and the Collector that they ask for.
+//! Arguments and options of `foxy collector`.
 
 use crate::arguments::{count, fail_if, option, path, switch};
 use crate::{certificates, collector, records, trust};
@@ -24,10 +24,8 @@ OFFLINE unless told otherwise: it asks loopback and private addresses and localh
 host is that synthetic origin. --live asks the servers that requests name, through the network: GET only unless --any-method is \
 given, and 10 exchanges a second unless --live-rate says otherwise. Runs until it is stopped, and says then what it counted.";
 
-/// Exchanges a second with live origins, unless told otherwise.
 const LIVE_RATE: f64 = 10.0;
 
-/// All of them.
 pub fn command() -> Command {
     Command::new("collector")
         .about("Serve as the parent of proxies that are compared: one exchange with the origin for all, each pays for it")
@@ -132,10 +130,6 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{text:?} is not a number from 0.001 to 100000"))
 }
 
-/// The Collector that the arguments ask for, without a log.
-///
-/// # Errors
-/// Places or an origin that cannot be used, and a folder that takes no file.
 pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
     let listen: Vec<Listen> = matches.get_many("listen").into_iter().flatten().cloned().collect();
     if listen.len() > MOST_PROXIES {

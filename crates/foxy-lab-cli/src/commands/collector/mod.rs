@@ -1,4 +1,4 @@
-//! `foxy collector`: the parent of proxies that are compared.
+//! `foxy collector`: the common parent of compared proxies.
 
 mod arguments;
 
@@ -15,11 +15,6 @@ use foxy_lab::leap::collector::{Collector, CollectorOptions, CollectorReport, Lo
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Runs it.
-///
-/// # Errors
-/// Arguments that cannot be used, an address that cannot be listened on, a file that cannot be
-/// written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let bars = Bars::of(matches, CollectorReport::measurable(&[]))?;
     let mut options = arguments::options(matches)?;
@@ -46,7 +41,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     ending::settle(matches, &bars, setup, found, None)
 }
 
-/// Where the Collector's lines go.
 fn sink(log: &Arc<Mutex<Log>>) -> LogSink {
     let log = Arc::clone(log);
     Box::new(move |line| say(log.lock().unwrap_or_else(PoisonError::into_inner).write(line)))
@@ -64,7 +58,6 @@ fn names(options: &CollectorOptions) -> Vec<String> {
     options.listen.iter().map(|listen| name(&listen.name)).collect()
 }
 
-/// Whom it will ask, for people.
 fn reach(options: &CollectorOptions) -> String {
     match (options.reach, options.origin) {
         (Reach::Offline, Some(origin)) => format!("offline: every host is {origin}"),

@@ -1,4 +1,4 @@
-//! What the arguments choose to compare, checked before anything is started.
+//! Selects and checks the proxies and workloads of a comparison before the first trial.
 
 use super::scenario::{SCENARIOS, Scenario};
 use super::wisconsin;
@@ -11,10 +11,7 @@ use foxy_report::comparison::{AT_RATE, WITH_RATIOS};
 use std::any::Any;
 use std::path::PathBuf;
 
-/// Refuses what is named twice: what both come to would be taken for one.
-///
-/// # Errors
-/// A proxy, a workload or a rate that is named twice.
+/// Refuses a proxy, workload or rate named twice: their records could not be told apart.
 pub fn named_once(matches: &ArgMatches) -> Result<(), Failure> {
     let proxy = twice::<String>(matches, "proxy").cloned();
     let workload = twice::<String>(matches, "workload").map(|name| format!("--workload {name}"));
@@ -35,10 +32,6 @@ fn twice<'a, T: Any + Clone + PartialEq + Send + Sync>(
     (0..all.len()).find(|&at| all[..at].contains(&all[at])).map(|at| all[at])
 }
 
-/// The workloads that the arguments name; without one those at full speed.
-///
-/// # Errors
-/// A name that no workload has.
 pub fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
     let Some(names) = matches.get_many::<String>("workload") else {
         return Ok(SCENARIOS.into_iter().filter(Scenario::is_at_full_speed).collect());
@@ -55,11 +48,6 @@ pub fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
     names.map(find).collect()
 }
 
-/// Sees to it that each load can have all its connections, here and at the origin, which is here
-/// too.
-///
-/// # Errors
-/// When this process may not have that many.
 pub fn provide_descriptors(
     scenarios: &[Scenario],
     quick: bool,
@@ -71,7 +59,6 @@ pub fn provide_descriptors(
     })
 }
 
-/// The names of what each proxy may be measured by under each workload.
 pub fn measurable(
     matches: &ArgMatches,
     scenarios: &[Scenario],

@@ -1,5 +1,4 @@
-//! What is measured of a proxy that is up: its answers, what it used for them, and what it left on
-//! the disk.
+//! Measures a running proxy: its answers, its resources, and its files on disk.
 
 use super::context::{Trial, TrialContext};
 use crate::fault::Staged;
@@ -19,31 +18,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Requests over which system calls are counted.
 const COUNTED: u64 = 20_000;
-/// Points of the timeline of a run.
 const POINTS: u64 = 50;
 
-/// Why nothing was answered, when no request failed either.
 const UNFINISHED: &str = "none was whole when the time was over; --seconds gives them longer";
 
-/// A proxy that is up, and what it is measured with.
 pub struct MeasuredProxy<'a> {
-    /// Which trial.
     pub trial: &'a Trial<'a>,
-    /// What is the same for all trials.
     pub context: &'a TrialContext,
-    /// The load that it is put under.
     pub options: LoadOptions,
-    /// Where what it stores on disk lies.
     pub cache: PathBuf,
 }
 
 impl MeasuredProxy<'_> {
-    /// Warms it up, measures it, and gives the records.
-    ///
-    /// # Errors
-    /// Why that came to nothing, in one line.
+    /// Warms the proxy up, measures it, and returns the records.
     pub fn all(
         &self,
         running: &mut Running,
@@ -80,7 +68,6 @@ impl MeasuredProxy<'_> {
         Ok(records)
     }
 
-    /// Nothing more is measured once a signal has come, and nothing more written.
     fn go_on(&self) -> Result<(), String> {
         let name = self.trial.peer.name;
         if self.context.is_stopping(name) {
@@ -90,7 +77,6 @@ impl MeasuredProxy<'_> {
         }
     }
 
-    /// The measured run, as fast as the answers come.
     fn closed(
         &self,
         running: &mut Running,
@@ -147,7 +133,6 @@ impl MeasuredProxy<'_> {
         Ok(self.labelled(found, workload))
     }
 
-    /// What goes wrong in the middle third of the run that begins now, if anything is to.
     fn staged(&self) -> Option<Staged<'_>> {
         let (kind, Stop::After(time)) = (self.trial.scenario.fault?, self.options.stop) else {
             return None;
@@ -156,8 +141,7 @@ impl MeasuredProxy<'_> {
         Some(Staged::new(kind, &self.context.origin, folder, clock::monotonic(), time))
     }
 
-    /// Puts a load on the proxy; what it counted, what the proxy used meanwhile, and the rate over
-    /// the run.
+    /// Puts a load on the proxy.
     fn load(
         &self,
         running: &mut Running,
@@ -201,8 +185,7 @@ impl MeasuredProxy<'_> {
         Ok(LoadOutcome { report, used, timeline: curve.points, phases })
     }
 
-    /// System calls of the proxy for each answer of a run of their own; or why they cannot be
-    /// counted here.
+    /// System calls per answer, from a separate run, or why they cannot be counted here.
     fn system_calls(&self, running: &mut Running) -> Result<Result<f64, String>, String> {
         let counter = match SystemCalls::begin(&running.processes()) {
             Ok(counter) => counter,
@@ -215,7 +198,7 @@ impl MeasuredProxy<'_> {
         Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
     }
 
-    /// The share of the newest tenth of a fill that are hits, if that is known.
+    /// The share of hits among the newest tenth of a fill, if known.
     fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<Option<f64>, String> {
         let options = load::newest_again(&self.options, report, (report.asked() / 10).max(1));
         let report =
@@ -223,16 +206,14 @@ impl MeasuredProxy<'_> {
         Ok(report.hit_ratio())
     }
 
-    /// Lets the load end early when a signal has come or the proxy has ended: there is nothing more
-    /// to measure.
+    /// Ends the load early after a signal or the end of the proxy.
     fn look(&self, running: &mut Running) {
         if self.context.is_stopping(self.trial.peer.name) || running.ended().is_some() {
             self.options.interrupted.store(true, Relaxed);
         }
     }
 
-    /// Lets the proxy write what it has left to write, and the system forget what it holds of
-    /// files.
+    /// Flushes the proxy and the file system, and drops the page cache.
     fn forget(&self, notes: &mut Vec<String>) {
         std::thread::sleep(Duration::from_secs(2));
         sync(&self.cache);
@@ -266,19 +247,14 @@ impl MeasuredProxy<'_> {
     }
 }
 
-/// What a load came to.
 struct LoadOutcome {
-    /// What its clients counted.
     report: LoadReport,
-    /// What the proxy used meanwhile; its memory at the end.
     used: Usage,
-    /// The rate over the run, where its number of requests is known.
     timeline: Vec<(f64, f64)>,
-    /// What is known of each phase, where the workload has phases.
     phases: Vec<Record>,
 }
 
-/// The rate over a run whose number of requests is known, as points over the share that has begun.
+/// Request rate over the run, in points of equal request counts.
 struct Curve {
     total: Option<u64>,
     last: (Instant, u64),
@@ -302,15 +278,12 @@ impl Curve {
     }
 }
 
-/// What was asked of the origin for each request that the proxy was asked, answered or not.
 fn for_each_request(asked_of_origin: u64, report: &LoadReport) -> f64 {
     asked_of_origin as f64 / report.asked().max(1) as f64
 }
 
-/// Has the file system of a folder write what it has left to write.
 fn sync(folder: &Path) {
-    // Where that fails the figures are those of a system that writes later, as they would be
-    // without.
+    // A failed sync leaves the figures of a system that writes later.
     let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
 }
 

@@ -1,5 +1,4 @@
-//! `foxy compare`: the same work through several proxies on this machine, in turn, and what each
-//! took for it.
+//! `foxy compare`: runs the same work through several proxies on this machine in turn.
 
 mod chosen;
 mod context;
@@ -35,12 +34,11 @@ root more is measured, and the others run as nobody: disk hits with limited memo
 The folder given with --out gets records.jsonl, report.html, summary.md and junit.xml; --report makes the last three again. \
 Bars can name proxy and workload: errors>0, foxy/hit_ratio<0.9, fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
 
-/// Arguments of a run, which say nothing where one is reported again.
+/// Arguments that have no meaning with `--report`.
 const OF_A_RUN: [&str; 10] = [
     "proxy", "workload", "out", "quick", "repeats", "seconds", "clients", "rate", "folder", "seed",
 ];
 
-/// Its arguments.
 pub fn command() -> Command {
     let workloads: String =
         SCENARIOS.iter().map(|scenario| format!(" {}", scenario.name)).collect();
@@ -96,7 +94,6 @@ pub fn command() -> Command {
         .arg(fail_if(None))
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(folder) = matches.get_one::<PathBuf>("report") {
         let records = outputs::with_results(outputs::read(folder)?);
@@ -164,7 +161,7 @@ fn context(
     Ok((folder, context))
 }
 
-/// Runs all trials, and keeps what they find. False when a signal came before the end.
+/// Runs all trials. Returns false after a signal.
 fn all_trials(
     context: &TrialContext,
     peers: &[(Peer, PathBuf)],
@@ -191,7 +188,6 @@ fn all_trials(
     Ok(true)
 }
 
-/// What is written of a trial; people who wait read a line of it.
 fn keep(
     trial: &Trial,
     context: &TrialContext,
@@ -209,7 +205,7 @@ fn keep(
     terminal::print(&format!("{}: {}", trial.label, in_short(&found.records)));
     let mut records = found.records;
     if trial.repeat == 1 {
-        // A disk of its own lies elsewhere in the folder of all.
+        // A separate disk is mounted elsewhere in the common folder.
         let folders = [&*context.folder.join(trial.peer.name), &*context.folder];
         let names = (trial.peer.name, trial.scenario.name);
         let mut set_up = set_up::record((&trial.peer, trial.program), names, &found.plan, &folders);
@@ -240,7 +236,6 @@ fn in_short(records: &[Record]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Reports, says who is ahead, and ends as the bars say.
 fn conclude(
     matches: &ArgMatches,
     folder: &std::path::Path,

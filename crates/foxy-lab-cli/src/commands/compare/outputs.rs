@@ -1,5 +1,5 @@
-//! The files of a comparison, in one folder: the records, written as they come, and the reports
-//! made from them, which can be made again without running anything.
+//! The files of a comparison: run records, written as trials end, and reports made from records
+//! alone.
 
 use crate::bars::{Bar, missed};
 use foxy_cli::failure::Failure;
@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 const RECORDS: &str = "records.jsonl";
 
-/// The records of a comparison that is under way.
 pub struct Records {
     path: PathBuf,
     file: File,
@@ -19,11 +18,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Begins a file in a folder, which is made when it is not there. One that has records already
-    /// is left alone.
-    ///
-    /// # Errors
-    /// What is wrong with the folder.
+    /// Creates the record file. Refuses a folder that holds records.
     pub fn begin(folder: &Path) -> Result<Self, Failure> {
         let unusable =
             |what: &str| Failure::Unusable(format!("--out {}: {what}", folder.display()));
@@ -41,26 +36,17 @@ impl Records {
         Ok(Self { path, file, all: Vec::new() })
     }
 
-    /// Writes more of them.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn add(&mut self, records: Vec<Record>) -> Result<(), Failure> {
         let written = write_records(&mut self.file, &records);
         self.all.extend(records);
         written.map_err(|error| failed(&self.path, &error))
     }
 
-    /// All so far.
     pub fn all(&self) -> &[Record] {
         &self.all
     }
 }
 
-/// Reads a comparison's records back.
-///
-/// # Errors
-/// When there are none, or a line is not a record.
 pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
     let path = folder.join(RECORDS);
     let unusable = |what: String| Failure::Unusable(format!("--report {}: {what}", path.display()));
@@ -89,7 +75,7 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
     Ok(records)
 }
 
-/// The records with what their repeats come to, which a run that was ended early has not written.
+/// Adds the means over repeats, which an interrupted run lacks.
 pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     let has_results = records.iter().any(|record| {
         matches!(record, Record::Measure(measure) if measure.repeat.is_none() && measure.workload.is_some())
@@ -103,12 +89,8 @@ pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// Makes the reports: a page, Markdown, and a test report, each whole or as it was before. Gives
-/// the bars that were missed, a line each.
-///
-/// # Errors
-/// When a file cannot be written. When a bar is on something that was not measured: page and
-/// Markdown are there then.
+/// Writes the page, the Markdown and the test report, each atomically. Returns the missed bars. A
+/// bar on an absent measure fails after page and Markdown are written.
 pub fn report<'a>(
     folder: &Path,
     records: &[Record],

@@ -1,5 +1,4 @@
-//! What each workload means for a comparison: how much is asked for, what the proxies may keep, and
-//! what is looked at besides the answers. What can be compared under is one row of [`SCENARIOS`].
+//! The workloads of a comparison with their sizes and limits: one row of [`SCENARIOS`] each.
 
 use super::wisconsin;
 use crate::fault::FaultKind;
@@ -12,48 +11,35 @@ use std::time::Duration;
 
 const MEGABYTE: u64 = 1 << 20;
 
-/// What proxies are put under.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// The load of the workload of that name.
     Load(&'static str),
-    /// A point of the Wisconsin Proxy Benchmark, which sends and counts in its own way.
+    /// A point of the Wisconsin Proxy Benchmark, which has its own load generator.
     Wisconsin,
 }
 
-/// A workload as proxies are compared under it.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// Its name: that of the workload, or of what goes wrong meanwhile.
     pub name: &'static str,
-    /// What it is.
     work: Work,
-    /// How many objects, in a full comparison and in a quick one; other models say that themselves.
+    /// Objects in a full and a quick comparison; 0 if the model sets its own.
     objects: [u64; 2],
-    /// What a proxy may keep on disk, in a full comparison and in a quick one.
     disk: [ByteSize; 2],
-    /// What it may keep in memory.
     pub memory: ByteSize,
-    /// Where what is asked for again is meant to lie.
     pub holding: Holding,
-    /// What its processes may take together with their page cache, where that can be limited.
+    /// Memory limit of the proxy's processes with their page cache, where supported.
     pub limit: Option<ByteSize>,
-    /// How many times as long as others it is measured.
+    /// Factor on the measuring time.
     pub times: u32,
-    /// How long an answer may take.
     pub time_limit: Duration,
-    /// Requests a second, if they do not wait for answers.
+    /// Requests per second of an open load.
     pub rate: Option<f64>,
-    /// What goes wrong in the middle third.
     pub fault: Option<FaultKind>,
-    /// Whether the system calls of the proxy are counted, in a run of their own.
     pub system_calls: bool,
-    /// Whether the newest tenth is asked for again at the end: a proxy that quietly does not store
-    /// looks fast.
+    /// Requests the newest tenth again: a proxy that drops stores would look fast.
     pub newest: bool,
 }
 
-/// The plainest; the others say in what they differ from it.
 const ZIPF: Scenario = Scenario {
     name: "zipf",
     work: Work::Load("zipf"),
@@ -70,7 +56,6 @@ const ZIPF: Scenario = Scenario {
     newest: false,
 };
 
-/// Objects on disk, more than memory holds.
 const DISK_HIT: Scenario = Scenario {
     name: "disk-hit",
     work: Work::Load("disk-hit"),
@@ -82,8 +67,7 @@ const DISK_HIT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// Hits and misses beside each other while something goes wrong: so many objects that most are
-/// asked for once or twice.
+/// Hits and misses mixed during a fault: most objects are requested once or twice.
 const FAULT: Scenario = Scenario {
     objects: [1_000_000, 1_000_000],
     disk: [ByteSize(256 * MEGABYTE); 2],
@@ -94,8 +78,7 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// Everything that proxies can be compared under. Sizes are a part of ANCHORS' M1, M2, D1C, F1 and
-/// L1 that a machine of two cores gets through in minutes; their proportions are kept.
+/// All workloads. The sizes keep the proportions of M1, M2, D1C, F1 and L1 of ANCHORS on two cores.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",
@@ -128,7 +111,7 @@ pub const SCENARIOS: [Scenario; 12] = [
         work: Work::Load("large"),
         objects: [4, 2],
         times: 5,
-        // 64 answers of 100 MB at once take 32 s at 200 MB a second.
+        // 64 answers of 100 MB at once take 32 s at 200 MB/s.
         time_limit: Duration::from_secs(120),
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
@@ -155,17 +138,14 @@ pub const SCENARIOS: [Scenario; 12] = [
     Scenario { name: "disk-full", fault: Some(FaultKind::DiskFull), ..FAULT },
 ];
 
-/// What the rates and the cache of PolyMix-4 are here, in a full comparison and in a quick one, and
-/// what its durations are divided by.
+/// Rate, cache bytes and time divisor of PolyMix-4, in a full and a quick comparison.
 const POLYMIX: [(f64, u64, u32); 2] = [(400.0, 64 * MEGABYTE, 240), (200.0, 8 * MEGABYTE, 2400)];
 
 impl Scenario {
-    /// The scenario of that name.
     pub fn find(name: &str) -> Option<Self> {
         SCENARIOS.into_iter().find(|scenario| scenario.name == name)
     }
 
-    /// The workload itself, of this size; none for what is no load.
     pub fn workload(&self, quick: bool) -> Option<Workload> {
         let Work::Load(name) = self.work else { return None };
         let workload = Workload::find(name).expect("every scenario's workload is known");
@@ -184,8 +164,6 @@ impl Scenario {
         Some(workload)
     }
 
-    /// Whether requests come as fast as they are answered: what is compared unless something else
-    /// is asked for.
     pub fn is_at_full_speed(&self) -> bool {
         let at_full_speed = |workload: Workload| {
             self.pace(&workload) == Pace::Closed && workload.objects().is_some()
@@ -193,7 +171,6 @@ impl Scenario {
         self.workload(true).is_some_and(at_full_speed)
     }
 
-    /// When its requests begin.
     pub fn pace(&self, workload: &Workload) -> Pace {
         match (&workload.model, self.rate) {
             (Model::Table3(knobs), _) => Pace::Random { rate: knobs.rate },
@@ -202,8 +179,6 @@ impl Scenario {
         }
     }
 
-    /// How many connections its load may have to the proxy, where the arguments ask for so many
-    /// clients; and what asks for them.
     pub fn connections(&self, quick: bool, clients: usize) -> (u64, String) {
         let under = |count: u32, who: &str| format!("--workload {}: {count} {who}", self.name);
         let Some(workload) = self.workload(quick) else {
@@ -220,7 +195,6 @@ impl Scenario {
         }
     }
 
-    /// What a proxy may keep on disk.
     pub const fn disk(&self, quick: bool) -> ByteSize {
         self.disk[quick as usize]
     }

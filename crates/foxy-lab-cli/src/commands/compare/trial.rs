@@ -1,5 +1,4 @@
-//! One trial: one proxy, started fresh, under one workload, until it is gone again. What is
-//! measured of it meanwhile stands in `measured`.
+//! A trial: starts a fresh proxy, puts it under one workload, and removes it.
 
 use super::context::{Trial, TrialContext};
 use super::measured::MeasuredProxy;
@@ -16,23 +15,15 @@ use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Bytes that a disk has beside the cache before it is full on purpose.
+/// Free bytes on a disk before it is filled on purpose.
 const ROOM_BESIDE: u64 = 256 << 20;
 
-/// What a trial found.
 pub struct TrialFindings {
-    /// Measures and curves.
     pub records: Vec<Record>,
-    /// How the proxy was set up.
     pub plan: Plan,
-    /// What could not be done as it should be.
     pub notes: Vec<String>,
 }
 
-/// Runs a trial; the proxy and its folder are gone afterwards.
-///
-/// # Errors
-/// Why it came to nothing, in one line.
 pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, String> {
     let disk = small_disk(trial, context)?;
     let base = disk.as_ref().map_or(&*context.folder, LoopMount::folder);
@@ -74,7 +65,7 @@ pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, Strin
     }
 }
 
-/// A disk of its own with a little more room than the cache, where it is to be full for a while.
+/// A small file system of its own for a trial with a full disk.
 fn small_disk(trial: &Trial, context: &TrialContext) -> Result<Option<LoopMount>, String> {
     if trial.scenario.fault != Some(FaultKind::DiskFull) {
         return Ok(None);
@@ -98,7 +89,6 @@ fn describe(trial: &Trial, context: &TrialContext, folder: &Path) -> Description
     }
 }
 
-/// The load that the proxy is put under; none for what is no load.
 fn load_options(trial: &Trial, context: &TrialContext, target: SocketAddr) -> Option<LoadOptions> {
     let workload = trial.scenario.workload(context.quick)?;
     let stop = match workload.objects() {

@@ -1,6 +1,5 @@
-//! One point of the Wisconsin Proxy Benchmark as a workload of a comparison: three parts that
-//! follow each other, with everything beside it as `foxy wpb` has it. All points of a proxy are
-//! that command's.
+//! A point of the Wisconsin Proxy Benchmark as a workload of a comparison. `foxy wpb` runs all
+//! points.
 
 use super::context::{Trial, TrialContext};
 use crate::peers::process::Running;
@@ -13,12 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long servers wait, where the benchmark has 3 s.
 const LATENCY: Duration = Duration::from_millis(30);
-/// After how long an answer counts as missing.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// What is measured of it.
 const MEASURES: [&str; 11] = [
     "hit_ratio",
     "byte_hit_ratio",
@@ -33,16 +29,12 @@ const MEASURES: [&str; 11] = [
     "resident_bytes",
 ];
 
-/// A point.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientsPoint {
-    /// Clients.
     pub clients: u32,
-    /// Requests of each in each part.
     requests: u32,
 }
 
-/// The point of a full comparison, and of a quick one.
 pub const fn point(quick: bool) -> ClientsPoint {
     if quick {
         ClientsPoint { clients: 32, requests: 40 }
@@ -51,15 +43,10 @@ pub const fn point(quick: bool) -> ClientsPoint {
     }
 }
 
-/// The names of what a proxy may be measured by.
 pub fn measurable(subject: &str) -> Measurable {
     Measurable::of(subject, &MEASURES)
 }
 
-/// Runs the point on a proxy that is up.
-///
-/// # Errors
-/// Why it came to nothing, in one line.
 pub fn measure(
     trial: &Trial,
     context: &TrialContext,
@@ -112,8 +99,6 @@ pub fn measure(
     Ok(values.into_iter().map(record).collect())
 }
 
-/// The measures, with their units: those of both phases, the control's mean, and what all three
-/// parts took of the proxy.
 fn values(
     report: &PointReport,
     processor: Duration,

@@ -1,5 +1,5 @@
-//! `foxy figure`: reproduces the seeds' tables and figures, on the model of their disk and on real
-//! file systems, and says what came out.
+//! `foxy figure`: reproduces the seeds' tables and figures, on the disk model and on real file
+//! systems.
 
 mod outputs;
 
@@ -23,12 +23,10 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The scale of a quick run, and the seeds of a full one.
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
 
-/// Bytes of memory that one run at the paper's scale takes: the modelled disk keeps what was
-/// written to it.
+/// Bytes of memory of a run at the paper's scale: the modelled disk keeps its content.
 const RUN_MEMORY: f64 = 6.5e9;
 
 const LONG: &str = "Reproduces the seeds' tables and figures: the same storage schemes that serve clients are driven with \
@@ -39,7 +37,6 @@ quoted, what came out here, their ratio and what that comes to: reproduced (all 
 The modelled disk keeps what is written to it: at full scale a run takes up to 6.5 GB of memory, and as many run at once as \
 there are cores and memory for.\n\nall is all but those that put load on servers, which takes minutes whatever the scale; name these beside it.\n\nFigures:";
 
-/// The command's arguments.
 pub fn command() -> Command {
     let list = Wanted::every().map(|figure| {
         let beside = if figure.is_in_all() { "" } else { " (not in all)" };
@@ -83,7 +80,7 @@ pub fn command() -> Command {
         ))
         .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
         .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
-        // These may lie in the folder of --out, which is made first.
+        // These folders may lie in the folder of --out, which is created first.
         .arg(
             html("Where a page with all pictures and the table goes")
                 .value_parser(value_parser!(PathBuf)),
@@ -91,7 +88,6 @@ pub fn command() -> Command {
         .arg(records::argument().value_parser(value_parser!(PathBuf)))
 }
 
-/// A figure of either table.
 #[derive(Clone, Copy)]
 enum Wanted {
     Model(&'static FigureEntry),
@@ -99,7 +95,6 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Those on the model first.
     fn every() -> impl Iterator<Item = Self> {
         FIGURES.iter().map(Self::Model).chain(MEASURED.iter().map(Self::Measured))
     }
@@ -133,11 +128,6 @@ impl Wanted {
     }
 }
 
-/// Runs the figures that were asked for.
-///
-/// # Errors
-/// An unknown figure or a scale that makes no sense; a file that cannot be written; a model that is
-/// not calibrated.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let wanted = wanted(matches)?;
     let extent = extent(matches)?;
@@ -164,13 +154,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     outputs::write(matches, &made, &extent, &rows)
 }
 
-/// The folder that measured figures work in.
 fn folder(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir)
 }
 
-/// Sees to it that measured figures have a folder that no running foxy has or measures in, and
-/// removes what figures left there that were killed.
+/// Locks the folder of measured figures, and removes files left by killed runs.
 fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option<File>), Failure> {
     if !wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
         return Ok((None, None));
@@ -184,8 +172,6 @@ fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option
     Ok((lock, claimed))
 }
 
-/// Makes them. While something is measured, a signal ends the run only when what it made is
-/// removed.
 fn make(
     wanted: &[Wanted],
     lab: &Lab,
@@ -215,7 +201,6 @@ fn make(
     Ok(made)
 }
 
-/// Those that are named, in the order of the list; each once.
 fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {
     let names: Vec<&String> = matches.get_many("name").into_iter().flatten().collect();
     let is_known =

@@ -1,5 +1,5 @@
-//! The files that `foxy figure` writes: pictures and their data, the table, a page, and records.
-//! Whether they can be written is tried before anything is run.
+//! The files of `foxy figure`: pictures, data, table, page and records. They are opened before the
+//! run.
 
 use super::Wanted;
 use crate::records;
@@ -14,10 +14,6 @@ use foxy_report::{Record, Setup};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
-/// Makes the folder, and opens every file that is to be written.
-///
-/// # Errors
-/// The first that cannot be written.
 pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     if let Some(folder) = matches.get_one::<PathBuf>("out") {
         std::fs::create_dir_all(folder).map_err(|error| unwritable("out", folder, &error))?;
@@ -40,17 +36,13 @@ fn unwritable(option: &str, path: &Path, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// Writes what the arguments name.
-///
-/// # Errors
-/// The first file that cannot be written.
 pub fn write(
     matches: &ArgMatches,
     made: &[(Wanted, Figure)],
     extent: &Extent,
     rows: &[FigureRow],
 ) -> Result<(), Failure> {
-    // Its scale says how quick it was.
+    // The scale tells how quick the run was.
     let setup =
         Setup { scale: extent.scale, quick: false, ..records::setup(matches, extent.seeds[0]) };
     let pictures =
@@ -97,7 +89,6 @@ fn provenance(entry: Wanted, extent: &Extent) -> Provenance {
     }
 }
 
-/// All pictures and the table on one page.
 fn page(setup: &Setup, made: &[(Wanted, Figure)], extent: &Extent, rows: &[FigureRow]) -> String {
     let mut page = Page::new("The seeds' tables and figures");
     page.setup(setup);

@@ -1,4 +1,4 @@
-//! The arguments of `foxy leap`, and what those say that stand for themselves.
+//! Arguments of `foxy leap`.
 
 use super::secure;
 use super::started::{self, Chosen, QUICK};
@@ -36,12 +36,9 @@ Clients may speak HTTP/1 or HTTP/2; --protocol 2 asks the proxies in HTTP/2.\n\n
 --check measures LEAP itself, and starts all it needs: overhead (what it adds, added_median_ms), fairness (identical proxies and false alarms, \
 identical_proxies_max_difference_ms, false_alarm_share) or replay (hits at the Collector beside their misses, hit_minus_miss_median_ms).";
 
-/// Requests of a workload, unless told otherwise.
 pub const REQUESTS: u64 = 1000;
-/// Requests a second to live origins, unless told otherwise.
 pub const LIVE_RATE: f64 = 10.0;
 
-/// All of them.
 pub fn command() -> Command {
     Command::new("leap")
         .about("Send the same requests to several proxies at once, and judge their answers beside each other")
@@ -143,7 +140,6 @@ fn how() -> Vec<Arg> {
     ]
 }
 
-/// A proxy with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedProxy {
     pub name: String,
@@ -170,11 +166,6 @@ impl FromStr for NamedProxy {
     }
 }
 
-/// The proxies, no two of one name; last the one that stores nothing, if it is asked for. Where it
-/// is, and where those are that are started here, is not known yet.
-///
-/// # Errors
-/// When two have the same name.
 pub fn proxies(matches: &ArgMatches, chosen: &[Chosen]) -> Result<Vec<NamedProxy>, Failure> {
     let mut proxies: Vec<NamedProxy> = Vec::new();
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -196,22 +187,18 @@ pub fn proxies(matches: &ArgMatches, chosen: &[Chosen]) -> Result<Vec<NamedProxy
     Ok(proxies)
 }
 
-/// Whether a proxy that stores nothing is beside the others.
 pub fn has_passthrough(matches: &ArgMatches) -> bool {
     matches.get_flag("passthrough") || matches.contains_id("start")
 }
 
-/// Whether proxies are asked as reverse proxies.
 pub fn is_reverse(matches: &ArgMatches) -> bool {
     matches.get_flag("reverse") || matches.contains_id("start")
 }
 
-/// After how many requests it is over, if that is said.
 pub fn most(matches: &ArgMatches) -> Option<u64> {
     matches.get_one("requests").copied().or_else(|| matches.get_flag("quick").then_some(QUICK))
 }
 
-/// When requests begin.
 pub fn pace(matches: &ArgMatches) -> Pace {
     let given = |name| matches.get_one::<f64>(name).copied();
     match (given("rate"), given("recorded"), matches.get_one::<u32>("clients")) {

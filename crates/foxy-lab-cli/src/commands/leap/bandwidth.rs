@@ -1,5 +1,5 @@
-//! What each path fetched beside one without a cache (R127): from the Collector, or without one
-//! from the origin that was started here.
+//! Bytes that each path fetched, compared with a path without a cache (R127). The Collector counts
+//! them, else the origin that was started here.
 
 use foxy_base::ByteSize;
 use foxy_lab::leap::collector::CollectorReport;
@@ -7,26 +7,21 @@ use foxy_lab::leap::{LeapReport, PASSTHROUGH, PathReport};
 use foxy_lab::load::origin::Sent;
 use foxy_report::{Measure, Record, Table};
 
-/// What was fetched.
 #[derive(Default)]
 pub struct Bandwidth {
     paths: Vec<Fetched>,
-    /// What the bytes are.
     pub what: &'static str,
-    /// What was fetched for no request of a path: a proxy asked by itself.
     unasked: Option<Sent>,
 }
 
-/// What one path fetched.
 struct Fetched {
     name: String,
     bytes: u64,
-    /// Answers that the path gave: one that fails a request saves nothing by it.
+    /// A path that fails a request saves no bytes by it.
     answers: u64,
 }
 
 impl Bandwidth {
-    /// From the Collector, heads too.
     pub fn of_collector(report: &LeapReport, collected: &CollectorReport) -> Self {
         let fetched = |path: &PathReport| {
             let proxy = collected.proxies.iter().find(|proxy| proxy.name == path.name)?;
@@ -36,8 +31,6 @@ impl Bandwidth {
         Self { paths, what: "bytes fetched from the Collector, heads too", unasked: None }
     }
 
-    /// From the origin, which counted what it sent for each path, and last what it sent for
-    /// requests without a number.
     pub fn of_origin(report: &LeapReport, sent: &[Sent]) -> Self {
         let paths = report.paths.iter().zip(sent).map(|(path, sent)| Fetched {
             name: path.name.clone(),
@@ -48,14 +41,13 @@ impl Bandwidth {
         Self { paths: paths.collect(), what: "bytes of bodies that the origin sent", unasked }
     }
 
-    /// The pass-through proxy, or without one the direct path, which stores nothing either.
+    /// The pass-through proxy, else the direct path.
     fn base(&self) -> Option<&Fetched> {
         let fetched =
             |name: &&str| self.paths.iter().find(|path| path.name == **name && path.bytes > 0);
         [PASSTHROUGH, "direct"].iter().find_map(fetched)
     }
 
-    /// For people; none when there is nothing to compare with.
     pub fn table(&self) -> Option<Table> {
         let base = self.base()?;
         let of = format!("an answer, of {}", base.name);
@@ -73,7 +65,6 @@ impl Bandwidth {
         Some(table)
     }
 
-    /// What was fetched without a request, in a sentence.
     pub fn unasked(&self) -> Option<String> {
         let Sent { answers, bytes } = self.unasked?;
         Some(format!(
@@ -82,7 +73,6 @@ impl Bandwidth {
         ))
     }
 
-    /// As run records.
     #[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
     pub fn records(&self) -> Vec<Record> {
         let Some(base) = self.base() else { return Vec::new() };
@@ -109,7 +99,6 @@ impl Bandwidth {
     }
 }
 
-/// What a path fetched for each of its answers, of what another did; none without answers.
 #[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
 fn share(path: &Fetched, base: &Fetched) -> Option<f64> {
     let each = |path: &Fetched| (path.answers > 0).then(|| path.bytes as f64 / path.answers as f64);

@@ -1,4 +1,4 @@
-//! `foxy leap --listen`: requests come from clients instead of a stream.
+//! `foxy leap --listen`: requests come from clients instead of a workload or trace.
 
 use super::arguments::{LIVE_RATE, is_reverse, most};
 use crate::arguments::{count, option};
@@ -12,7 +12,6 @@ use foxy_lab::leap::collector::Reach;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// The arguments that only have a meaning with clients.
 pub fn arguments() -> Vec<Arg> {
     vec![
         option(
@@ -35,10 +34,6 @@ pub fn arguments() -> Vec<Arg> {
     ]
 }
 
-/// Arguments that do not go together where clients are taken or not.
-///
-/// # Errors
-/// When some are given.
 pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let (live, listen) = (matches.get_flag("live"), matches.contains_id("listen"));
     let refuse = |what: &str| Err(Failure::Unusable(what.into()));
@@ -55,10 +50,6 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How clients are taken.
-///
-/// # Errors
-/// An address that cannot be listened on.
 pub fn front(matches: &ArgMatches, origin: Option<SocketAddr>) -> Result<Front, Failure> {
     let address =
         *matches.get_one::<SocketAddr>("listen").expect("it is there when clients are taken");
@@ -83,7 +74,6 @@ pub fn front(matches: &ArgMatches, origin: Option<SocketAddr>) -> Result<Front, 
     })
 }
 
-/// Says where clients find what, and whom they reach through it.
 pub fn announce(front: &Front) {
     let address =
         front.listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string());

@@ -1,5 +1,4 @@
-//! The names of what `foxy leap` may measure with these arguments: what bars can be on. It measures
-//! nothing.
+//! The measures that `foxy leap` can produce with the given arguments.
 
 use super::arguments::{NamedProxy, has_passthrough};
 use super::secure;
@@ -12,7 +11,6 @@ use foxy_report::Measurable;
 
 const DIRECT: &str = "direct";
 
-/// Of a run with these proxies, some of them started here.
 pub fn of(matches: &ArgMatches, proxies: &[NamedProxy], chosen: &[Chosen]) -> Vec<Measurable> {
     let is_direct = matches.contains_id("direct")
         || !(matches.contains_id("origin") || matches.get_flag("live"));
@@ -24,7 +22,7 @@ pub fn of(matches: &ArgMatches, proxies: &[NamedProxy], chosen: &[Chosen]) -> Ve
     if collects {
         all.extend(CollectorReport::measurable(&paths));
     }
-    // An origin or a Collector that runs here knows what each path fetched.
+    // An origin or Collector started here counts the bytes of each path.
     if collects || !["direct", "origin"].iter().any(|given| matches.contains_id(given)) {
         let base = if has_passthrough(matches) { vec![PASSTHROUGH, DIRECT] } else { vec![DIRECT] };
         let of_path = |path: &&str| {

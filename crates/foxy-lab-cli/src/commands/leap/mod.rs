@@ -1,4 +1,4 @@
-//! `foxy leap`: the same requests to several proxies at once, timed and judged beside each other.
+//! `foxy leap`: sends the same requests to several proxies at once, and compares times and answers.
 
 mod arguments;
 mod bandwidth;
@@ -40,11 +40,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Runs it.
-///
-/// # Errors
-/// Arguments or a trace that cannot be used, no proxy that comes up or answers, a signal, a file
-/// that cannot be written, a missed bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if matches.contains_id("check") {
         return check::run(matches);
@@ -88,7 +83,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         });
     }
     let report = ask(matches, &replay, &source, (own_origin.as_ref(), origin))?;
-    // Clients are taken until a signal comes, unless something else was to end that.
+    // With `--listen` a signal is the normal end, unless another end was given.
     let meant = matches.contains_id("listen")
         && arguments::most(matches).is_none()
         && !matches.contains_id("for");
@@ -116,8 +111,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(matches, &bars, &outcome, stopped)
 }
 
-/// Asks everyone for all that is to be asked for, and writes the log; with the origin that was
-/// started here, if one was, and where it is.
 fn ask(
     matches: &ArgMatches,
     run: &LeapRun,
@@ -146,8 +139,6 @@ fn ask(
     Ok(report)
 }
 
-/// Starts the proxy that stores nothing, if it is asked for, and says where it is: its parent is
-/// the Collector, else the origin.
 fn passthrough(
     matches: &ArgMatches,
     proxies: &mut [NamedProxy],
@@ -164,7 +155,6 @@ fn passthrough(
     Ok(Some(started))
 }
 
-/// Takes the requests of clients; `probe` is asked twice beforehand, if there is one.
 fn accept(
     matches: &ArgMatches,
     run: &LeapRun,
@@ -179,8 +169,6 @@ fn accept(
     Ok(leap::serve(run, probe, front, log, &mut |begun| progress.update(begun)))
 }
 
-/// Where the origin is, started here unless it is given; none when the trace's own servers are
-/// asked.
 fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), Failure> {
     let given = matches.get_one("direct").or_else(|| matches.get_one("origin")).copied();
     if given.is_some() || matches.get_flag("live") {
@@ -228,7 +216,6 @@ fn replay_of(
     }
 }
 
-/// Says and writes what was found.
 fn finish(
     matches: &ArgMatches,
     bars: &Bars<'_>,

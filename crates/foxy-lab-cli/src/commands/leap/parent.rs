@@ -1,4 +1,4 @@
-//! The Collector that `foxy leap` starts for its proxies.
+//! The Collector that `foxy leap` starts as the parent of its proxies.
 
 use super::arguments::NamedProxy;
 use crate::collector;
@@ -14,20 +14,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Room for bodies beside the memory.
 const SPOOL: ByteSize = ByteSize(4 << 30);
-/// Connections that it takes from each path: a proxy may keep many open that it does not use.
+/// Connections per path: a proxy may keep many idle ones.
 const CONNECTIONS: usize = 1024;
-/// Exchanges with the origin at once: a machine that stands still for a second has as many requests
-/// to catch up with.
+/// Concurrent exchanges with the origin. After a stall of one second as many requests are overdue.
 const FETCHES: usize = 1024;
 
-/// Starts one if it is asked for: one place for the direct path, and one for each proxy in their
-/// order. Where proxies are started here it takes whatever ports are free; else the given one and
-/// those after it, and says where each proxy's parent is.
-///
-/// # Errors
-/// An origin that is not near, ports that cannot be listened on, and no room for bodies.
 pub fn start(
     matches: &ArgMatches,
     proxies: &[NamedProxy],

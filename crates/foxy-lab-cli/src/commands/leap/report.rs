@@ -1,4 +1,4 @@
-//! What `foxy leap` found, for people: tables, warnings, and a page.
+//! The results of `foxy leap` as tables, warnings, records and a page.
 
 use super::bandwidth::Bandwidth;
 use super::started::Ended;
@@ -11,33 +11,24 @@ use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
 use foxy_report::{Measure, Page, Record, Setup};
 
-/// The share of its time from which on the replay's thread was the limit.
+/// Busy share of the replay's thread from which it limits the run.
 const BUSY: f64 = 0.9;
-/// From how many microseconds on one request in a hundred began late.
+/// The 99th percentile of lateness, in microseconds, from which the run is late.
 const LATE: u64 = 10_000;
-/// What a table of kept connections is.
 const KEPT: &str =
     "Requests by what their copies went out on; a kept connection costs nothing to connect";
 
-/// A replay that has ended.
 pub struct ReplayOutcome<'a> {
     pub report: &'a LeapReport,
-    /// What paths differ by over all requests.
     pub differences: &'a [PairedDifference],
-    /// The same over the requests of each class.
     pub by_class: &'a [PairedDifference],
-    /// What the Collector counted that stood behind all paths.
     pub collector: Option<&'a CollectorReport>,
-    /// What each path fetched.
     pub bandwidth: Bandwidth,
-    /// The proxies that were started here.
     pub proxies: Option<&'a Ended>,
-    /// What the requests came from, where there is more to say of it than its name.
     pub asked: Option<&'a str>,
 }
 
 impl ReplayOutcome<'_> {
-    /// By what answers were judged, and how much was asked.
     fn setting(&self) -> String {
         let report = self.report;
         let judge = if report.by_origin {
@@ -57,7 +48,6 @@ impl ReplayOutcome<'_> {
         )
     }
 
-    /// What paths differ by when nothing does, if an address was given twice.
     fn floor(&self) -> String {
         let twice =
             if self.proxies.is_some() { "one proxy started twice" } else { "one address twice" };
@@ -72,7 +62,6 @@ impl ReplayOutcome<'_> {
         }
     }
 
-    /// The tables.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{}\n{}\n{}\n",
@@ -112,7 +101,6 @@ impl ReplayOutcome<'_> {
         text
     }
 
-    /// All of it as records.
     pub fn records(&self) -> Vec<Record> {
         let mut records = self.report.records(&[self.differences, self.by_class].concat());
         if let Some(collector) = self.collector {
@@ -137,7 +125,6 @@ impl ReplayOutcome<'_> {
             .map(|(path, names)| (&*path.name, names.join(", ")))
     }
 
-    /// What became of clients, a line for each thing; nothing of a replay.
     fn clients(&self) -> Vec<String> {
         let Some(clients) = &self.report.clients else { return Vec::new() };
         let mut lines = vec![format!("clients: {} connections", clients.connections)];
@@ -172,7 +159,6 @@ impl ReplayOutcome<'_> {
         lines
     }
 
-    /// What a reader must know before believing the figures.
     pub fn warnings(&self) -> Vec<String> {
         let (report, mut warnings) = (self.report, Vec::new());
         let connections = FrontRefusal::TooManyConnections;
@@ -212,7 +198,6 @@ impl ReplayOutcome<'_> {
         warnings
     }
 
-    /// All of it on one page.
     pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
         let title = "The same requests to several proxies";
         let mut page = Page::of_run(title, setup, &self.setting(), stopped, &self.warnings());

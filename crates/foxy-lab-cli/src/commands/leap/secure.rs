@@ -1,6 +1,5 @@
-//! What `foxy leap` speaks with whom: over TLS or not, in which version of HTTP, on which
-//! connections. The arguments, and what they mean for the origin, the copies and who is started
-//! here.
+//! TLS, HTTP version and connections of `foxy leap`: the arguments, and the settings that follow
+//! for origin, copies and started proxies.
 
 use crate::arguments::{option, switch};
 use crate::certificates::{self, Authority};
@@ -14,14 +13,10 @@ use foxy_lab::leap::{Connections, Outgoing};
 use foxy_lab::wire::tls::Trust;
 use foxy_lab::{Origin, Scheme};
 
-/// What `--protocol` can be besides HTTP/1.1.
 const HTTP2: &str = "2";
-/// What `--connections` can be besides new.
 const KEPT: &str = "kept";
-/// Where proxies are that are started here, and what they have as their origin.
 const HERE: &str = "127.0.0.1";
 
-/// The arguments.
 pub fn arguments() -> [Arg; 5] {
     [
         switch(
@@ -50,10 +45,6 @@ pub fn arguments() -> [Arg; 5] {
     ]
 }
 
-/// Arguments that do not go together.
-///
-/// # Errors
-/// When somebody who is started here has to end TLS and there is no authority.
 pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     if !matches.get_flag("tls")
         || ["ca-dir", "start"].iter().any(|given| matches.contains_id(given))
@@ -72,7 +63,6 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     }
 }
 
-/// How the origin is spoken with.
 pub fn scheme(matches: &ArgMatches) -> Scheme {
     if matches.get_flag("tls") { Scheme::Https } else { Scheme::Http }
 }
@@ -81,11 +71,7 @@ fn is_http2(matches: &ArgMatches) -> bool {
     matches.get_one::<String>("protocol").is_some_and(|protocol| protocol == HTTP2)
 }
 
-/// The authority of those who are started here and end TLS: that of `--ca-dir`, or with `--tls` and
-/// `--start` one of this run alone.
-///
-/// # Errors
-/// When that of the folder cannot be used.
+/// The authority of `--ca-dir`, or with `--tls` and `--start` an authority for this run.
 pub fn authority(matches: &ArgMatches) -> Result<Option<Authority>, Failure> {
     let given = Authority::given(matches)?;
     if given.is_none() && matches.get_flag("tls") && matches.contains_id("start") {
@@ -94,10 +80,6 @@ pub fn authority(matches: &ArgMatches) -> Result<Option<Authority>, Failure> {
     Ok(given)
 }
 
-/// Whom copies trust, and a Collector that is started here: an authority of this run too.
-///
-/// # Errors
-/// As [`trust::read`].
 pub fn trust(
     matches: &ArgMatches,
     own: Option<&Origin>,
@@ -111,19 +93,11 @@ pub fn trust(
     Ok(trust)
 }
 
-/// Whether a proxy that is to be started speaks with clients as the arguments want it.
-///
-/// # Errors
-/// What it does not do, in a few words.
 pub fn able(matches: &ArgMatches, peer: &Peer) -> Result<(), String> {
     let lacks = peer.ends.lacks(is_http2(matches)).filter(|_| matches.get_flag("tls"));
     lacks.map_or(Ok(()), |what| Err(what.into()))
 }
 
-/// What a proxy that is to be started speaks TLS with.
-///
-/// # Errors
-/// When the authority may not vouch for where proxies and the Collector are, by address or by name.
 pub fn papers(authority: &Authority) -> Result<Papers, Failure> {
     let refuse = |host: &str, why: AuthorityError| {
         Failure::Unusable(format!(
@@ -135,12 +109,10 @@ pub fn papers(authority: &Authority) -> Result<Papers, Failure> {
     Ok(Papers { own, authority: authority.pem().to_owned() })
 }
 
-/// How copies go out that trust these.
 pub fn outgoing(matches: &ArgMatches, trust: &Trust) -> Outgoing {
     if is_http2(matches) { Outgoing::http2(trust) } else { Outgoing::new(trust) }
 }
 
-/// On which connections copies go out.
 pub fn connections(matches: &ArgMatches) -> Connections {
     let kept = matches.get_one::<String>("connections").is_some_and(|which| which == KEPT);
     if kept { Connections::Kept } else { Connections::New }

@@ -1,4 +1,4 @@
-//! What `foxy leap` asks for: the objects of a workload, or the requests of a trace, read or made.
+//! The requests of `foxy leap`: objects of a workload, or a trace.
 
 use super::arguments::{self, REQUESTS};
 use super::secure;
@@ -14,34 +14,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An object of the verifying origin that nothing else asks for.
 pub fn probe(authority: &Arc<str>) -> Asked {
     let path = Object { id: u64::MAX, size: 1000, version: 1 }.to_string();
     Asked::get(Arc::clone(authority), path, Duration::ZERO)
 }
 
-/// The trace that the arguments name, if they name one: with all its methods, unless its own
-/// servers are asked, who get gets alone.
 fn trace(matches: &ArgMatches) -> Result<Option<(Trace, ReadReport)>, Failure> {
     let read =
         if matches.get_flag("live") { logs::read_trace } else { logs::read_trace_of_all_methods };
     read(matches, "leap")
 }
 
-/// Where the requests of a replay come from.
 pub struct ReplaySource {
-    /// A name for it.
     pub name: String,
     trace: Option<Trace>,
-    /// What there is in it, in a line of text.
     pub text: Option<String>,
 }
 
 impl ReplaySource {
-    /// What the arguments name.
-    ///
-    /// # Errors
-    /// A trace that cannot be used.
     pub fn of(matches: &ArgMatches) -> Result<Self, Failure> {
         if let Some((trace, read)) = trace(matches)? {
             let text = Some(logs::reading(&read, &trace));
@@ -62,18 +52,12 @@ impl ReplaySource {
     }
 }
 
-/// What is asked for.
 pub struct Stream<'a> {
-    /// What everyone is asked for twice beforehand.
     pub probe: Asked,
     pub requests: Box<dyn Iterator<Item = Asked> + 'a>,
     pub count: Option<u64>,
 }
 
-/// The requests that come from it.
-///
-/// # Errors
-/// A workload that cannot be used, and a trace without a URL that can.
 pub fn stream<'a>(
     matches: &ArgMatches,
     source: &'a ReplaySource,

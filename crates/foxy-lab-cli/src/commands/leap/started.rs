@@ -1,5 +1,4 @@
-//! The proxies that `foxy leap --start` starts: each with a place of its own at the Collector as
-//! its origin, all from one neutral description, and ended with what they started.
+//! Proxies that `foxy leap --start` starts. Each has its own place at the Collector as its origin.
 
 use super::arguments::NamedProxy;
 use super::secure;
@@ -19,14 +18,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Requests of a quick run.
 pub const QUICK: u64 = 4000;
 
-/// The arguments that only have a meaning with them.
 pub fn arguments() -> [Arg; 5] {
     let size = |name, help| option(name, "SIZE", help).value_parser(value_parser!(ByteSize));
-    // Refused beside --proxy by itself: an argument that --start would be refused beside does not
-    // miss it.
+    // Also conflicts with --proxy itself: clap does not require a missing --start where --start is
+    // refused.
     let only = |argument: Arg| argument.requires("start").conflicts_with("proxy");
     [
         option(
@@ -55,22 +52,13 @@ pub fn arguments() -> [Arg; 5] {
     ]
 }
 
-/// A proxy that is to be started.
 pub struct Chosen {
-    /// What its path is called: its own name, with a number if it is not the first of it.
     pub name: String,
     peer: Peer,
     program: PathBuf,
-    /// What it speaks TLS with, if it is to.
     papers: Option<Papers>,
 }
 
-/// Those that the arguments name, that are able to speak as they say, and that are installed; none
-/// without `--start`. With `--tls` each has a certificate of this authority.
-///
-/// # Errors
-/// A name that no proxy has, when none of those that are named is installed, and an authority that
-/// signs nothing for them.
 pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec<Chosen>, Failure> {
     let Some(names) = matches.get_many::<String>("start") else { return Ok(Vec::new()) };
     let mut chosen: Vec<Chosen> = Vec::new();
@@ -88,7 +76,7 @@ pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec
     Ok(chosen)
 }
 
-/// Pairs of paths of the same proxy, by their places: what they differ by is noise.
+/// Pairs of paths of the same proxy. Their differences are noise.
 pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
     let peer = |path: &leap::Path| {
         chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name)
@@ -102,7 +90,6 @@ pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The proxies that run, with their folder; dropped, they are ended and it is removed.
 pub struct Started {
     up: Beside,
     found: Vec<Record>,
@@ -110,23 +97,16 @@ pub struct Started {
     _folder: Temporary,
 }
 
-/// What all have alike.
 struct ReplayGround<'a> {
     folder: &'a Path,
     disk: ByteSize,
     memory: ByteSize,
-    /// The origin as requests name it.
     host: SocketAddr,
     workload: &'a str,
     interrupted: &'a AtomicBool,
 }
 
 impl Started {
-    /// Starts them, each with one of these places as its origin, and says in `proxies` where they
-    /// are; one that does not come up is said, and is not among them any more.
-    ///
-    /// # Errors
-    /// When the folder cannot be made, a signal comes, or none comes up.
     pub fn start(
         matches: &ArgMatches,
         (chosen, places): (&[Chosen], &[SocketAddr]),
@@ -174,7 +154,6 @@ impl Started {
         Ok(Self { up, found, failed, _folder: folder })
     }
 
-    /// Ends them; what there is to say of them for people, after `requests` requests to each.
     pub fn end(mut self, requests: u64) -> Ended {
         let mut used = Vec::new();
         for proxy in &mut self.up.0 {
@@ -214,18 +193,14 @@ impl ReplayGround<'_> {
     }
 }
 
-/// Proxies that have been ended.
 pub struct Ended {
-    /// How they were set up, what they used, and which came to nothing.
     pub records: Vec<Record>,
-    /// Why proxies came to nothing, one line each.
     pub failed: Vec<String>,
     used: Vec<Used>,
     requests: u64,
 }
 
 impl Ended {
-    /// What each used.
     pub fn table(&self) -> Table {
         let mut table = Table::new(&["proxy", "CPU µs/request", "memory"]);
         for used in &self.used {

@@ -1,4 +1,4 @@
-//! The tables of what `foxy leap` found.
+//! The tables of `foxy leap`.
 
 use super::report::ReplayOutcome;
 use foxy_base::ByteSize;
@@ -69,7 +69,6 @@ impl ReplayOutcome<'_> {
         table
     }
 
-    /// Errors by cause; none when there were none.
     pub fn errors(&self) -> Option<Table> {
         let mut table = Table::new(&["path", "error", "requests"]);
         let mut any = false;
@@ -84,7 +83,6 @@ impl ReplayOutcome<'_> {
         any.then_some(table)
     }
 
-    /// What copies went out on; none where each had a connection of its own.
     pub fn connections(&self) -> Option<Table> {
         if self.report.connections == Connections::New {
             return None;
@@ -105,7 +103,6 @@ impl ReplayOutcome<'_> {
         Some(table)
     }
 
-    /// Answers that were not OK; none when all were.
     pub fn examples(&self) -> Option<Table> {
         let mut table = Table::new(&["path", "verdict", "why", "for example"]);
         let mut any = false;
@@ -119,7 +116,6 @@ impl ReplayOutcome<'_> {
         any.then_some(table)
     }
 
-    /// Paired differences with their intervals, and whether they are more than noise.
     pub fn pairs(&self) -> Table {
         let mut table = Table::new(&[
             "difference",
@@ -147,7 +143,6 @@ impl ReplayOutcome<'_> {
         table
     }
 
-    /// What hits and misses take on each path, where it is known which they are.
     pub fn hits_and_misses(&self) -> Table {
         let heads = ["path", "hits", "mean", "median", "p99", "misses", "mean", "median", "p99"];
         let mut table = Table::new(&heads);
@@ -163,8 +158,8 @@ impl ReplayOutcome<'_> {
         table
     }
 
-    /// The same over the requests of each class, each beside the noise floor of its class: between
-    /// the first proxy and every other path, or between all.
+    /// Paired differences per request class with the noise floor of the class: between the first
+    /// proxy and all other paths, or between all paths.
     pub fn classes(&self, all: bool) -> Table {
         let heads = ["class", "difference", "requests", "median", "95 %", "floor", "noise"];
         let mut table = Table::new(&[&heads[..], &["mean", "95 %", "floor", "noise"]].concat());

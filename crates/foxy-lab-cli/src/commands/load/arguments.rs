@@ -1,4 +1,4 @@
-//! The arguments of `foxy load`, and the run they describe.
+//! Arguments of `foxy load`, and the load that they describe.
 
 use crate::arguments::{count, fail_if, option, switch};
 use crate::fault::{FAULTS, Staged};
@@ -14,7 +14,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// What `--protocol` can be.
 const PROTOCOLS: [(&str, Protocol); 5] = [
     ("1.0", Protocol::Http10 { persistent: false }),
     ("1.0-keep-alive", Protocol::Http10 { persistent: true }),
@@ -23,7 +22,6 @@ const PROTOCOLS: [(&str, Protocol); 5] = [
     ("2", Protocol::Http2),
 ];
 
-/// All of them.
 pub fn command() -> Command {
     Command::new("load")
         .about("Put a workload on a proxy, check every byte, and report rates and latencies")
@@ -34,7 +32,6 @@ pub fn command() -> Command {
         .args(how())
 }
 
-/// Which proxy, and which origin behind it.
 pub fn whom() -> Vec<Arg> {
     vec![
         option("proxy", "ADDRESS:PORT", "The proxy to load")
@@ -68,7 +65,6 @@ pub fn whom() -> Vec<Arg> {
     ]
 }
 
-/// Under how many names a forward proxy is asked for the origin, and who knows them.
 fn origin_names() -> Vec<Arg> {
     let hosts = option(
         "hosts",
@@ -139,11 +135,6 @@ fn how() -> Vec<Arg> {
     ]
 }
 
-/// How the proxy at `target` is asked for `workload`, in origin form if it is a `reverse` one; the
-/// rest is as `LoadOptions::new` has it.
-///
-/// # Errors
-/// Authorities that cannot be read.
 pub fn wire(
     matches: &ArgMatches,
     (target, reverse): (SocketAddr, bool),
@@ -167,10 +158,6 @@ pub fn wire(
     })
 }
 
-/// The run.
-///
-/// # Errors
-/// Arguments that contradict each other.
 pub fn options(
     matches: &ArgMatches,
     workload: Workload,
@@ -214,10 +201,6 @@ pub fn options(
     Ok(LoadOptions { clients, pace, stop, hosts, mode, time_limit, ..wire })
 }
 
-/// The fault that is asked for, if one is; its run begins now.
-///
-/// # Errors
-/// A run whose end is not a time, of which there is no middle third.
 pub fn staged<'a>(
     matches: &ArgMatches,
     options: &LoadOptions,
@@ -234,10 +217,6 @@ pub fn staged<'a>(
     Ok(Some(Staged::new(*kind, origin, Path::new(""), clock::monotonic(), time)))
 }
 
-/// The workload, `given` or named, its knobs changed as the arguments say.
-///
-/// # Errors
-/// A workload that cannot be used, or arguments that it has no use for.
 pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workload, Failure> {
     let mut workload = given.map_or_else(|| workloads::named(matches), Ok)?;
     let refuse = |option: &str, whose: &str| {

@@ -1,4 +1,4 @@
-//! `foxy load`: puts a named workload on a proxy and says what it did, byte for byte.
+//! `foxy load`: puts a workload on a proxy and checks every byte.
 
 pub mod arguments;
 mod shortfall;
@@ -26,7 +26,6 @@ use shortfall::{failure, trouble};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let subject = matches.get_one::<String>("subject").expect("has a default");
     let (given, read) = trace::read(matches, subject)?.unzip();
@@ -73,7 +72,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(matches, &bars, &options, (subject, &report), found)
 }
 
-/// The names of what it may be measured by.
 fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measurable {
     let mut all = run::measurable(&workload.model, subject);
     if let Model::Trace(_) = &workload.model {
@@ -85,8 +83,7 @@ fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measu
     if matches.contains_id("newest") { all.and(&["resident_after_fill"]) } else { all }
 }
 
-/// Asks for one object before a warm-up, which would take the time limit for each object of a proxy
-/// that answers nothing.
+/// Requests one object before a warm-up, so that a dead proxy fails at once.
 fn look(options: &LoadOptions) -> Result<(), Failure> {
     let one =
         LoadOptions { clients: 1, stop: Stop::Requests(1), pace: Pace::Closed, ..options.clone() };
@@ -97,14 +94,9 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
     Err(Failure::Failed(format!("load: {}", nothing_answered(options, report.main_cause()))))
 }
 
-/// The share of the asked rate from which on it counts as sent.
+/// Share of the requested rate that counts as reached.
 const REACHED: f64 = 0.95;
 
-/// Sees to it that every connection can be open at once, and those of the origin that is started
-/// here.
-///
-/// # Errors
-/// When this process may not have so many.
 pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
     let sides = if matches.contains_id("origin") { 1 } else { 2 };
     let servers = if sides == 1 { 0 } else { u64::from(workload.model.servers()) };
@@ -129,7 +121,6 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
     descriptors::provide(connections * sides + servers, &what)
 }
 
-/// Says what was found, holds it against the bars, and writes the records.
 fn finish(
     matches: &ArgMatches,
     bars: &Bars<'_>,
@@ -179,7 +170,6 @@ fn finish(
     ending::settle(matches, bars, setup(matches, options), found, failed.map(Failure::Failed))
 }
 
-/// What is run, with the scale of its durations.
 pub fn setup(matches: &ArgMatches, options: &LoadOptions) -> Setup {
     let scale = match (&options.workload.model, options.pace) {
         (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),
@@ -189,10 +179,6 @@ pub fn setup(matches: &ArgMatches, options: &LoadOptions) -> Setup {
     Setup { scale, ..records::setup(matches, options.seed) }
 }
 
-/// Starts an origin unless the arguments name one.
-///
-/// # Errors
-/// When it cannot listen.
 pub fn start_origin(matches: &ArgMatches, workload: &Workload) -> Result<Option<Origin>, Failure> {
     if matches.contains_id("origin") {
         return Ok(None);
@@ -225,12 +211,10 @@ fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {
     Ok(Some(processor_time(&family)))
 }
 
-/// A run that could not be made.
 pub fn failed(error: std::io::Error) -> Failure {
     Failure::Failed(format!("load: {error}"))
 }
 
-/// The measures, one a line, and those that are not known.
 pub fn table<'a>(found: &[Record], unknown: impl Iterator<Item = &'a str>) -> String {
     let mut table = Table::new(&["measure", "value", "unit"]);
     for record in found {

@@ -1,5 +1,4 @@
-//! Why a load came to nothing, or to less than it should: what is said of it, and what to do about
-//! it.
+//! Why a load failed or is incomplete, and advice.
 
 use foxy_lab::load::options::LoadOptions;
 use foxy_lab::{ErrorCause, LoadReport, Protocol};
@@ -7,11 +6,10 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How long to wait for a connection that shows whether somebody still listens.
+/// Timeout of the connection that tests whether the proxy still listens.
 const PATIENCE: Duration = Duration::from_secs(1);
 const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
 
-/// What requests failed of, if any did.
 pub fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let (cause, failed, asked) = (report.main_cause()?.name(), report.failed(), report.asked());
     let advice = report.main_cause().and_then(of_this_machine).map(|what| format!(": {what}"));
@@ -22,7 +20,6 @@ pub fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     ))
 }
 
-/// What to do about a cause that is this machine's and not the proxy's.
 const fn of_this_machine(cause: ErrorCause) -> Option<&'static str> {
     match cause {
         ErrorCause::NoPort => Some(
@@ -35,7 +32,6 @@ const fn of_this_machine(cause: ErrorCause) -> Option<&'static str> {
     }
 }
 
-/// Why a run came to nothing, or to less than it should, if it did.
 pub fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     if options.interrupted.load(Relaxed) {
         return Some(STOPPED.into());
@@ -51,7 +47,6 @@ pub fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     Some(format!("{trouble}; {why}, so what was measured is incomplete"))
 }
 
-/// What keeps a run with good answers from being a whole one, if anything does.
 fn shortfall(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let of = |cause: ErrorCause| report.errors[cause as usize];
     let wrong = report.wrong_answers();
@@ -72,7 +67,6 @@ fn shortfall(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     }
 }
 
-/// What to say when there was no answer at all, by what most requests failed of.
 pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> String {
     let advice = match cause {
         Some(ErrorCause::Tunnel) => {

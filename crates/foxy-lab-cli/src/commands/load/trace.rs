@@ -1,5 +1,4 @@
-//! A trace as the workload of a load: read, said what became of its lines, and its lines as
-//! records.
+//! A trace as the workload of a load, and its line counts as records.
 
 use crate::logs;
 use clap::ArgMatches;
@@ -8,11 +7,6 @@ use foxy_report::{Measure, Record};
 use foxy_workload::trace::ReadReport;
 use foxy_workload::{Model, Workload};
 
-/// The trace that the arguments name, if they name one, and what became of its lines as records
-/// about `subject`.
-///
-/// # Errors
-/// What is wrong with the log.
 pub fn read(
     matches: &ArgMatches,
     subject: &str,
@@ -23,7 +17,6 @@ pub fn read(
     Ok(Some((workload, records(&report, subject))))
 }
 
-/// The names of what is said of its lines.
 pub const MEASURES: [&str; 3] = ["trace_lines", "trace_lines_left_out", "trace_lines_broken"];
 
 fn records(report: &ReadReport, subject: &str) -> Vec<Record> {

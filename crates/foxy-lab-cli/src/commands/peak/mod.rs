@@ -1,4 +1,4 @@
-//! `foxy peak`: the load at which a proxy's response time stays within a window while its cache is
+//! `foxy peak`: finds the load at which response times stay within a window while the cache is
 //! filled twice (seed 000, Appendix D).
 
 mod report;
@@ -24,11 +24,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A sample window of full scale, and the least number of response times that one must hold.
 const SAMPLE: Duration = Duration::from_secs(60);
 const RESPONSES_IN_SAMPLE: u32 = 3;
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("peak")
         .about("Find the load at which a proxy's response time stays within a window while its cache is filled twice")
@@ -93,7 +91,6 @@ fn search_arguments() -> Vec<Arg> {
     ]
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (workload, knobs) = workload(matches)?;
     let search = search(matches, &knobs)?;
@@ -150,7 +147,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     })
 }
 
-/// The workload, its knobs changed as the arguments say.
 fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     let mut workload = workloads::named(matches)?;
     let Model::PolyMix4(knobs) = &mut workload.model else {

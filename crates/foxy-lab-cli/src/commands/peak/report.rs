@@ -1,4 +1,4 @@
-//! What `foxy peak` found: a line a sample, a table, records, and a page with the traces.
+//! The results of `foxy peak`: lines per sample, table, records, and a page with the traces.
 
 use crate::commands::load;
 use crate::{page, records};
@@ -12,7 +12,6 @@ use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::{Measure, Page, Record, Setup, Timeline};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A sample in one line.
 pub fn line(window: &Window) -> String {
     let response =
         window.response.map_or("no answer".into(), |time| format!("{:.3} s", time.as_secs_f64()));
@@ -26,10 +25,6 @@ pub fn line(window: &Window) -> String {
     )
 }
 
-/// Says and writes what the search came to, with what more there is to record of its subject.
-///
-/// # Errors
-/// When there is no result, or a file cannot be written.
 pub fn write(
     matches: &ArgMatches,
     setup: Setup,
@@ -77,7 +72,6 @@ pub fn write(
     )))
 }
 
-/// What a reader must know before believing the figures.
 fn warnings(finder: &Finder, report: &LoadReport) -> Vec<String> {
     let robots = finder.lacks_robots();
     let robots =
@@ -110,7 +104,6 @@ fn measures(subject: &str, search: &Search, finder: &Finder) -> Vec<Record> {
     measures
 }
 
-/// A value of a window, under a name and with a unit.
 type Trace = (&'static str, &'static str, fn(&Window) -> f64);
 
 const TRACES: [Trace; 4] = [
@@ -133,7 +126,7 @@ fn timelines(subject: &str, finder: &Finder) -> Vec<Record> {
     TRACES.iter().chain([&fill]).map(timeline).collect()
 }
 
-/// The traces over the fill, as Appendix D draws them (R76, R78).
+/// The traces over the fill, as in Appendix D (R76, R78).
 fn page_of_traces(
     setup: &Setup,
     (subject, warnings): (&str, &[String]),

@@ -10,15 +10,12 @@ use foxy_lab::simulation::caches::policies::{self, CacheSize, Lookups, PolicyRes
 use foxy_report::{Measure, Record, Table};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One run.
 struct Task {
     replacement: Replacement,
     size: CacheSize,
-    /// Which seed's look-ups.
     lookups: usize,
 }
 
-/// Runs every policy with every size and seed; gives the table and the records.
 pub fn run(
     matches: &ArgMatches,
     input: &Input,

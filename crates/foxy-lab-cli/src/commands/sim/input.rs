@@ -1,4 +1,4 @@
-//! What `foxy sim` is fed with: a log of gets, or a synthetic workload for each seed.
+//! The input of `foxy sim`: a log, or a synthetic trace per seed.
 
 use crate::logs;
 use clap::ArgMatches;
@@ -9,19 +9,15 @@ use foxy_workload::trace::synthetic::{self, MODELS, TraceModel, generate};
 
 use std::path::PathBuf;
 
-/// URL-gets of the paper's trace (Table 1): what a synthetic workload has if nothing else is said.
+/// URL-gets of the paper's trace (Table 1).
 const GETS: u64 = 1_058_206;
 
-/// Gets to simulate.
 pub enum Input {
-    /// Those of a log, the same for every seed.
     Log(Trace),
-    /// Those of a model, which every seed makes anew.
     Model(&'static TraceModel, usize),
 }
 
 impl Input {
-    /// The gets for a seed.
     pub fn trace(&self, seed: u64) -> std::borrow::Cow<'_, Trace> {
         match self {
             Self::Log(trace) => std::borrow::Cow::Borrowed(trace),
@@ -29,13 +25,11 @@ impl Input {
         }
     }
 
-    /// Whether seeds differ in their gets.
     pub const fn has_seeds(&self) -> bool {
         matches!(self, Self::Model(..))
     }
 }
 
-/// Takes what the arguments name, and says in a few lines what it is.
 pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure> {
     let requests = matches.get_one::<u64>("requests").copied();
     let scaled = |gets: u64| ((gets as f64 * scale).round() as usize).max(1);
@@ -64,7 +58,6 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     Ok((Input::Model(model, made), format!("workload {name}, synthetic: {made} gets")))
 }
 
-/// What became of the lines of a log, and the first of those that are broken.
 fn reading(report: &ReadReport, trace: &Trace) -> String {
     let mut text = logs::reading(report, trace);
     for example in logs::examples(report) {

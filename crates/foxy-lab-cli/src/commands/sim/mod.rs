@@ -1,5 +1,4 @@
-//! `foxy sim`: what caches of some sizes and policies would hit in a trace, and what storage
-//! schemes make of it.
+//! `foxy sim`: hit ratios by cache size and policy, and the work of storage schemes, from a trace.
 
 mod hits;
 mod input;
@@ -20,7 +19,6 @@ use foxy_schemes::SCHEMES;
 use foxy_schemes::policy::POLICIES;
 use foxy_workload::trace::synthetic::MODELS;
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("sim")
         .about(
@@ -70,7 +68,6 @@ fn names() -> String {
     text
 }
 
-/// An option that takes several values, after commas, after spaces or given again.
 fn several(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     option(name, value, help).action(ArgAction::Append).num_args(1..).value_delimiter(',')
 }
@@ -166,7 +163,6 @@ fn scale(text: &str) -> Result<f64, String> {
     scale.ok_or_else(|| "a scale is a number above 0 and up to 1000, such as 0.1".into())
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let scale = *matches.get_one("scale").expect("has a default");
     let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();

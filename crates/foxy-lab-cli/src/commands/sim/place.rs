@@ -1,6 +1,5 @@
-//! Where `foxy sim` runs schemes: memory, nothing, the modelled disk, or a real folder. In a real
-//! folder every run has a sub-folder of its own, which is removed whatever way the run ends; where
-//! it was killed, by the next one.
+//! Devices of `foxy sim`: memory, null, the modelled disk, or a folder. In a folder each run has a
+//! temporary sub-folder; the next run removes those of killed runs.
 
 use crate::folder::{claim, store_lock, words};
 use crate::leftovers::{self, SIM_PREFIX};
@@ -19,23 +18,16 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A place for runs.
 pub enum Where {
-    /// Memory, for counts.
     Memory,
-    /// Nowhere: names and sizes only.
     Null,
-    /// The model of a disk.
     Mechanical(Box<DiskProfile>),
-    /// A folder of a real file system.
     Folder(PathBuf),
 }
 
-/// Numbers the sub-folders of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Where {
-    /// The place of that name; a modelled disk is scaled.
     pub fn named(name: &str, scale: f64) -> Result<Self, Failure> {
         Ok(match name {
             "memory" => Self::Memory,
@@ -50,8 +42,7 @@ impl Where {
         })
     }
 
-    /// How many runs go on at once: on a real disk they would disturb each other, and each keeps
-    /// what it stores in memory elsewhere.
+    /// Concurrent runs: one on a real disk, and in memory as many as fit.
     pub fn threads(&self, cores: usize, memory: Option<ByteSize>, stored: u64) -> usize {
         match self {
             Self::Folder(_) => 1,
@@ -63,7 +54,6 @@ impl Where {
         }
     }
 
-    /// What it is called in output.
     pub fn title(&self) -> String {
         match self {
             Self::Memory => "memory (counts only, no time)".into(),
@@ -75,11 +65,7 @@ impl Where {
         }
     }
 
-    /// Keeps a folder for this process, and removes what killed runs left there, unless a running
-    /// foxy has it. To be called before anything is run here.
-    ///
-    /// # Errors
-    /// When another run measures there.
+    /// Locks the folder and removes what killed runs left. Call it before the first run.
     pub fn claim(&self) -> Result<Option<File>, Failure> {
         let Self::Folder(path) = self else { return Ok(None) };
         let claimed = claim("--device", path)?;
@@ -89,10 +75,6 @@ impl Where {
         Ok(claimed)
     }
 
-    /// Runs a plan here.
-    ///
-    /// # Errors
-    /// Why it came to nothing, in a few words.
     pub fn run(
         &self,
         plan: &SimulationPlan,

@@ -1,22 +1,17 @@
-//! What runs of schemes came to, as rows of a table and as records: means over seeds.
+//! Rows of a simulation as table and records: means over seeds.
 
 use foxy_base::ByteSize;
 use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan};
 use foxy_lab::simulation::storage::sizing;
 use foxy_report::{Measure, Record, Table};
 
-/// One scheme at one utilization.
 pub struct Row<'a> {
     scheme: String,
-    /// In percent, if the scheme has one.
     utilization: Option<f64>,
-    /// The runs that came to something.
     pub results: Vec<&'a RunResult>,
-    /// Why the others did not.
     failures: Vec<&'a str>,
 }
 
-/// The first reason and how many runs of how many came to nothing.
 fn failed(failures: &[&str], runs: usize) -> Option<String> {
     let first = failures.first()?;
     Some(if runs > 1 {
@@ -29,7 +24,6 @@ fn failed(failures: &[&str], runs: usize) -> Option<String> {
 type Value = dyn Fn(&RunResult) -> Option<f64>;
 
 impl<'a> Row<'a> {
-    /// The runs of all seeds of a plan.
     pub fn new(plan: &SimulationPlan, results: &'a [Result<RunResult, String>]) -> Self {
         Self {
             scheme: plan.scheme.to_string(),
@@ -59,7 +53,6 @@ impl<'a> Row<'a> {
         COLUMNS.iter().map(|column| self.mean(column.name, column.unit, &column.value)).collect()
     }
 
-    /// All values as records.
     pub fn records(&self) -> Vec<Record> {
         let failed = self.failures.len() as f64;
         let failed = Measure::once("failed_runs", &self.subject(), failed, "count");
@@ -112,7 +105,6 @@ const UNITS: &str = "\
 Counts and bytes are per URL-get, latencies in milliseconds. rmw: pages that were read from the disk because a part of them was to be
 written, which the modelled disk counts.";
 
-/// The rows as text.
 pub fn table(rows: &[Row<'_>]) -> String {
     let shown = COLUMNS.iter().map(|column| column.head).filter(|head| !head.is_empty());
     let heads: Vec<&str> = ["scheme", "used"].into_iter().chain(shown).chain([""]).collect();
@@ -123,8 +115,6 @@ pub fn table(rows: &[Row<'_>]) -> String {
     format!("{}\n{UNITS}", table.render())
 }
 
-/// A value: its name in records, its head in the table (none where it is not shown), and how it is
-/// shown.
 struct Column {
     name: &'static str,
     unit: &'static str,

@@ -1,4 +1,4 @@
-//! `foxy sim` with schemes: gets become URL operations, and every scheme carries them out.
+//! `foxy sim` with schemes: turns gets into URL operations and runs each scheme on them.
 
 use super::input::Input;
 use super::place::Where;
@@ -19,11 +19,6 @@ use foxy_schemes::ufs::UfsMapping;
 use foxy_schemes::{DeviceWish, SCHEMES, SchemeName};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Makes or replays the operations, saves them where asked, and runs every scheme with every
-/// utilization and seed; gives the text, the records, and whether any run came to something.
-///
-/// # Errors
-/// Names and files that cannot be used.
 pub fn run(
     matches: &ArgMatches,
     input: Option<&Input>,
@@ -72,7 +67,6 @@ pub fn run(
     Ok((text, records, any))
 }
 
-/// The mapping of that name, as in the table of settings.
 fn mapping(name: &str) -> UfsMapping {
     if name == "round-robin" { UfsMapping::RoundRobin } else { UfsMapping::Consecutive }
 }
@@ -92,7 +86,7 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
     names.iter().map(parse).collect()
 }
 
-/// Every scheme with every utilization that it can have and every seed, seeds innermost.
+/// Every scheme with every possible utilization and seed, seeds innermost.
 fn tasks(
     schemes: &[SchemeName],
     utilizations: &[f64],

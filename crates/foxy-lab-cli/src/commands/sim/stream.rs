@@ -1,5 +1,4 @@
-//! The URL operations that schemes carry out: made from gets by two cache levels, or read from a
-//! file; saved where asked.
+//! URL operations of schemes: made by two cache levels or read from a file, and saved on request.
 
 use super::input::Input;
 use clap::ArgMatches;
@@ -14,7 +13,6 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
-/// One stream for each seed that has one of its own, and what they are in words.
 pub fn take(
     matches: &ArgMatches,
     input: Option<&Input>,

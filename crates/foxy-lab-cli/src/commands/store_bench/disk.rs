@@ -1,6 +1,5 @@
-//! `foxy store bench disk`: the default engine on a real disk beside the disk itself, in the same
-//! run and the same folder: the rate of a fill, and how long reads take while nothing else happens
-//! and while the store is filled as fast as it goes.
+//! `foxy store bench disk`: fill rate and read times of the default engine and of the raw disk, in
+//! the same folder and run.
 
 use super::engine::{MeasureBar, MeasureRow, finish};
 use super::ground::Ground;
@@ -18,19 +17,14 @@ use foxy_report::{Latencies, Summary};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Bytes of a record.
 const LENGTH: usize = 64 << 10;
 
-/// Times that disk and store take turns.
 const TURNS: u32 = 12;
 
-/// How much of it.
 struct Scale {
-    /// Bytes of the disk's file and of the store.
     size: u64,
-    /// Reads in each turn.
     reads: u64,
-    /// Before reads with nothing beside them, so that what was written before has come to rest.
+    /// Pause before undisturbed reads, so that earlier writes have settled.
     rest: Duration,
 }
 
@@ -44,7 +38,6 @@ threefold within minutes. Then both are read in turns, while nothing else happen
 All of it goes past the page cache, through the device that the proxy would use, four pieces of 256 KiB at once; records are of 64 KiB, \
 and so are reads, one every two milliseconds. Tails need a quiet machine; the disk's own are in the table beside the store's.";
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("disk")
         .about("The default engine beside the disk it is on: rate of a fill, and reads while it is filled")
@@ -59,20 +52,15 @@ pub fn command() -> Command {
         .arg(records::argument())
 }
 
-/// What is measured, of the disk and of the store.
 #[derive(Default)]
 struct Found {
-    /// The disk, before and after each fill.
     raw: Vec<Written>,
     fills: Vec<Written>,
-    /// Processor time of the fills.
     processor: Duration,
-    /// With nothing beside them, and beside writes.
     raw_reads: [Latencies; 2],
     reads: [Reads; 2],
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let ground = Ground::new(matches)?;
     let folder = ground.folder();
@@ -87,7 +75,6 @@ fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
     open_device(root, settings).map(|(device, _)| device).map_err(|error| error.to_string())
 }
 
-/// Ends early when it is to stop.
 fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<Found, String> {
     let mut raw = Raw::new(device(root)?, scale.size).map_err(|error| error.to_string())?;
     let store = FilledStore::new(device(root)?, scale.size, LENGTH)?;
@@ -148,7 +135,7 @@ fn reads(
     Ok(())
 }
 
-/// Each fill's rate as a share of what the disk did before and after it, on the average.
+/// The rate of each fill as a share of the raw rate before and after it.
 fn shares(raw: &[Written], fills: &[Written]) -> Vec<f64> {
     let beside = raw.windows(2).map(|pair| f64::midpoint(pair[0].rate(), pair[1].rate()));
     fills.iter().zip(beside).map(|(fill, disk)| fill.rate() / disk).collect()

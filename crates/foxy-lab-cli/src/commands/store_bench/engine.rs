@@ -1,6 +1,5 @@
-//! `foxy store bench engine`: what the default engine costs in memory, writes, reads and processor
-//! time, and how soon it answers after it was killed, each beside its bar. Only the last needs a
-//! disk.
+//! `foxy store bench engine`: memory, writes, reads, CPU and restart time of the default engine,
+//! each with its bar.
 
 use super::{ground, restart};
 use crate::arguments::{path, switch};
@@ -21,10 +20,8 @@ which others wait, from a store in memory that is turned over twice and read, an
 from stores in a folder, filled and then left as a killed process leaves them, in the page cache: one full of records, and one of a \
 tebibyte of which most is holes. Tails of reads under writes need a quiet machine and are not measured here.";
 
-/// Lengths of small records that are all alike, in bytes.
 const ALIKE: [usize; 6] = [500, 1000, 1850, 2200, 3000, 3600];
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("engine")
         .about("Memory, writes, reads and processor time of the default engine")
@@ -35,13 +32,11 @@ pub fn command() -> Command {
         .arg(records::argument())
 }
 
-/// What a value is held against.
 pub(super) enum MeasureBar {
     AtMost(f64),
     AtLeast(f64),
 }
 
-/// A measure with its bar.
 pub(super) struct MeasureRow {
     measure: Measure,
     bar: MeasureBar,
@@ -71,7 +66,6 @@ impl MeasureRow {
     }
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     ground::parent(matches)?;
     let seed = seed::of(matches);
@@ -86,7 +80,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(matches, rows)
 }
 
-/// Prints all rows with their bars, and records them.
 pub(super) fn finish(matches: &ArgMatches, rows: Vec<MeasureRow>) -> Result<(), Failure> {
     let mut table = Table::new(&["measure", "value", "bar", "", "what was run"]);
     for row in &rows {
@@ -152,7 +145,6 @@ fn writes(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     Ok(rows)
 }
 
-/// How long others wait for the engine's thread at most.
 fn stalls(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let size = (512 << 20) >> scale;
     let mut rows = Vec::new();
@@ -179,9 +171,8 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     Ok(rows)
 }
 
-/// Lengths below a page, mixed and one at a time. Where all are alike and no whole number of them
-/// fills a page, no way to lay them out holds both bars: some lie in two pages, or each page is
-/// left partly empty.
+/// Records below a page: mixed lengths, and single lengths. If no whole number of equal records
+/// fills a page, no layout holds both bars.
 fn small_records(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let count = 200_000 >> scale;
     let mixed =

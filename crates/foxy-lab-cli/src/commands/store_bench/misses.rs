@@ -1,5 +1,5 @@
-//! `foxy store bench misses`: misses of the default engine's rules beside LRU, other policies and
-//! oracles, at equal bytes of disk, over several workloads.
+//! `foxy store bench misses`: misses of the default engine's rules, of LRU, other policies and
+//! oracles, at equal disk bytes.
 
 use crate::arguments::{option, path, switch};
 use crate::{logs, records, seed};
@@ -16,7 +16,7 @@ use foxy_report::{Measure, Record, Table};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The bar: at most so many times LRU's misses, and no more than LRU's byte misses.
+/// The bar: misses as a share of LRU's misses. Byte misses may not exceed LRU's.
 const MISSES: f64 = 0.9;
 
 const ABOUT: &str = "\
@@ -29,7 +29,6 @@ the disk that is taken off it, and writes them when they are asked for again. Th
 With --engine the default engine itself runs beside its model, with and without such memory, on a device in memory: all that it \
 writes is counted, and as much memory is needed as the largest disk has bytes, twice.";
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("misses")
         .about("Misses against LRU at equal bytes of disk")
@@ -52,7 +51,6 @@ pub fn command() -> Command {
         .arg(records::argument())
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let seed = seed::of(matches);
     let threads = Machine::look().cores;
@@ -96,13 +94,11 @@ fn workloads(matches: &ArgMatches, seed: u64, threads: usize) -> Result<Vec<Work
     Ok(list)
 }
 
-/// Who is compared, and by which name.
 fn contenders(with_engine: bool) -> Vec<(Contender, &'static str)> {
     let engines = ENGINES.into_iter().filter(|_| with_engine);
     CONTENDERS.into_iter().chain(engines).collect()
 }
 
-/// Every size with every contender.
 fn trials<'a>(
     workload: &'a Workload,
     contenders: &[(Contender, &str)],
@@ -119,7 +115,6 @@ struct Cell<'a> {
     tally: MissTally,
 }
 
-/// All contenders in front of one disk, in the order of their table.
 struct Disk<'a> {
     cells: &'a [Cell<'a>],
 }
@@ -139,7 +134,6 @@ impl Disk<'_> {
         oracles.map(|cell| cell.tally).collect()
     }
 
-    /// Misses and byte misses as multiples of LRU's.
     fn against_lru(&self, cell: &Cell) -> (f64, f64) {
         let (own, lru) = (&cell.tally, self.lru());
         (times(own.misses(), lru.misses()), times(own.missed_bytes(), lru.missed_bytes()))
@@ -150,7 +144,6 @@ impl Disk<'_> {
     }
 }
 
-/// A table for each workload, and what comes of the bar.
 fn text(disks: &[Disk]) -> String {
     let mut text = String::new();
     for disks in disks.chunks(SIZES.len()) {
@@ -184,7 +177,6 @@ fn shares(tally: &MissTally) -> String {
     format!("{:.3} / {:.3}", 1.0 - tally.counts.hit_ratio(), 1.0 - tally.counts.byte_hit_ratio())
 }
 
-/// Means over the sizes, of those that count what they write.
 fn writes(disks: &[Disk], place: usize) -> Vec<String> {
     let tallies = disks.iter().map(|disk| &disk.cells[place].tally);
     let written: Vec<_> = tallies.filter(|tally| tally.admitted > 0).map(written).collect();
@@ -199,7 +191,6 @@ fn writes(disks: &[Disk], place: usize) -> Vec<String> {
     vec![mean(&|one| one.0), mean(&|one| one.1)]
 }
 
-/// Bytes written for each byte missed, and copied for each admitted.
 fn written(tally: &MissTally) -> (f64, f64) {
     (
         times(tally.admitted + tally.copied, tally.missed_bytes()),
@@ -207,7 +198,6 @@ fn written(tally: &MissTally) -> (f64, f64) {
     )
 }
 
-/// For each workload and size, whether the default engine's rules reach the bar.
 fn verdicts(disks: &[Disk]) -> String {
     let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
     for disk in disks {

@@ -1,4 +1,4 @@
-//! `foxy store bench`: what the default engine is measured by, one row of the table a measure.
+//! `foxy store bench`: benchmarks of the default engine, a table row each.
 
 mod disk;
 mod engine;
@@ -9,7 +9,6 @@ mod restart;
 use clap::{ArgMatches, Command};
 use foxy_cli::failure::Failure;
 
-/// A measure: its command, and what runs it.
 struct BenchEntry {
     command: fn() -> Command,
     run: fn(&ArgMatches) -> Result<(), Failure>,
@@ -21,7 +20,7 @@ const MEASURES: &[BenchEntry] = &[
     BenchEntry { command: misses::command, run: misses::run },
 ];
 
-/// Its commands.
+/// `foxy store bench` with its measures.
 pub fn command() -> Command {
     Command::new("bench")
         .about("Measure what the default engine promises")
@@ -30,7 +29,10 @@ pub fn command() -> Command {
         .subcommands(MEASURES.iter().map(|entry| (entry.command)()))
 }
 
-/// Runs one of them.
+/// Runs a measure.
+///
+/// # Errors
+/// The measure failed, or missed a bar of `--fail-if`.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let found = given.and_then(|(name, matches)| {

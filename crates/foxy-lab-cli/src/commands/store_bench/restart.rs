@@ -1,6 +1,5 @@
-//! The part of `foxy store bench engine` that needs a disk: how soon a store answers after it was
-//! killed. One store is full of records; another is as large as a disk of a terabyte and keeps of
-//! most records only that they are there.
+//! Restart time of a killed store, for `foxy store bench engine`: a store full of records, and a
+//! store as large as a terabyte disk that keeps few of its records.
 
 use super::engine::{MeasureBar, MeasureRow};
 use super::ground::Ground;
@@ -14,23 +13,18 @@ use foxy_lab::simulation::store_bench::restart::{self, Hollow, RestartPatience, 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long a first hit is waited for.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Writes that the large store keeps: summaries and all that is not a batch of records.
 const KEPT: usize = 128 << 10;
 
-/// Its last records, which it keeps whole.
 const WHOLE: u64 = 1000;
 
-/// A store to be filled and killed.
 struct Case {
     size: u64,
     length: usize,
     hollow: bool,
 }
 
-/// Measures both.
 pub fn rows(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<MeasureRow>, Failure> {
     let full = Case { size: (4 << 30) >> scale.min(4), length: 16 << 10, hollow: false };
     let large = Case { size: (1 << 40) >> scale, length: 256 << 10, hollow: true };
@@ -42,7 +36,6 @@ pub fn rows(matches: &ArgMatches, scale: u32, seed: u64) -> Result<Vec<MeasureRo
     Ok(rows)
 }
 
-/// The hits that three kills cost, in virtual time.
 fn hits_lost(scale: u32, seed: u64) -> Result<MeasureRow, Failure> {
     let refused = |status| Failure::Failed(format!("the store does not serve: {status:?}"));
     let (size, requests) = ((1 << 30) >> scale, 4_000_000 >> scale);
@@ -64,8 +57,7 @@ fn hits_lost(scale: u32, seed: u64) -> Result<MeasureRow, Failure> {
     ))
 }
 
-/// Fills a store, leaves it as a killed process does, and opens it on the device that the proxy
-/// would use.
+/// Fills a store, leaves it as a killed process does, and reopens it on the proxy's device.
 #[expect(clippy::cast_precision_loss, reason = "measures")]
 fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Failure> {
     let failed = |text: &str| ground.failed(text);
@@ -117,7 +109,6 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Fa
     ground.whole(rows)
 }
 
-/// Ends early when it is to stop.
 fn fill(
     case: &Case,
     (seed, count): (u64, u64),

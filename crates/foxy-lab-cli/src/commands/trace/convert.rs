@@ -1,4 +1,4 @@
-//! `foxy trace convert`: reads a log of any format and writes its gets as CSV or as a Squid log.
+//! `foxy trace convert`: reads a log of any format and writes CSV or a Squid log.
 
 use super::files;
 use crate::logs;
@@ -7,7 +7,6 @@ use foxy_cli::failure::Failure;
 use foxy_cli::terminal;
 use std::path::PathBuf;
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("convert")
         .about("Write a trace's gets as CSV or as a Squid access.log, clients as numbers")
@@ -22,7 +21,6 @@ pub fn command() -> Command {
         .args([logs::format(), files::written_format()])
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (trace, report) = files::read_trace(matches)?;
     let path = matches.get_one::<PathBuf>("output").expect("required");

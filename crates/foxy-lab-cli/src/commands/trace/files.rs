@@ -1,5 +1,4 @@
-//! The files of `foxy trace`: the log to read, the trace to write. What the bytes mean is
-//! foxy-workload's business.
+//! The files of `foxy trace`: a log to read and a trace to write.
 
 use crate::arguments::option;
 use crate::logs;
@@ -16,7 +15,6 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The log to read.
 pub fn input() -> Arg {
     Arg::new("input")
         .value_name("FILE")
@@ -25,12 +23,10 @@ pub fn input() -> Arg {
         .help("The log to read, packed with gzip or not; - is the standard input")
 }
 
-/// Reads the trace that the arguments name. One without any get is refused.
 pub fn read_trace(matches: &ArgMatches) -> Result<(Trace, ReadReport), Failure> {
     logs::read_log(matches, "", matches.get_one::<PathBuf>("input").expect("required"))
 }
 
-/// What became of the lines, as text.
 pub fn reading(report: &ReadReport) -> String {
     let mut table = Table::new(&["lines", "count"]);
     let packed = if report.packed { ", packed" } else { "" };
@@ -46,7 +42,6 @@ pub fn reading(report: &ReadReport) -> String {
     text
 }
 
-/// The format to write.
 pub fn written_format() -> Arg {
     option(
         "to",
@@ -56,7 +51,6 @@ pub fn written_format() -> Arg {
     .value_parser(["csv", "squid"])
 }
 
-/// Writes a trace to `path`.
 pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<(), Failure> {
     let packed = path.extension().is_some_and(|extension| extension == "gz");
     let name = if packed { path.file_stem().map(Path::new) } else { Some(path) };

@@ -1,5 +1,4 @@
-//! `foxy trace generate`: a synthetic trace that stands in for a published one, and how well it
-//! does.
+//! `foxy trace generate`: a synthetic trace that resembles a published one, and its deviation.
 
 use super::files;
 use crate::arguments::{option, path};
@@ -13,7 +12,6 @@ use foxy_workload::trace::Statistics;
 use foxy_workload::trace::synthetic::{self, MODELS, TraceModel};
 use std::path::PathBuf;
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("generate")
         .about(
@@ -34,7 +32,6 @@ pub fn command() -> Command {
         .arg(records::argument())
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let name = matches.get_one::<String>("like").expect("has a default");
     let model = MODELS.iter().find(|model| model.name == name).expect("one of the possible values");

@@ -1,4 +1,4 @@
-//! `foxy trace`: what a trace is like, a trace in another format, a synthetic trace.
+//! `foxy trace`: statistics, conversion and generation of traces.
 
 mod convert;
 mod files;
@@ -8,7 +8,6 @@ mod stats;
 use clap::{ArgMatches, Command};
 use foxy_cli::failure::Failure;
 
-/// Its subcommands.
 pub fn command() -> Command {
     Command::new("trace")
         .about("Look at traces of URL-gets: logs of Squid, Common or Combined format, CSV, Parquet")
@@ -17,7 +16,6 @@ pub fn command() -> Command {
         .subcommands([stats::command(), convert::command(), generate::command()])
 }
 
-/// Runs the subcommand that was given.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         Some(("stats", matches)) => stats::run(matches),

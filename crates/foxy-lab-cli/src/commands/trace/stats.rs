@@ -1,4 +1,4 @@
-//! `foxy trace stats`: what a log is like, and what LRU caches of some sizes would hit in it.
+//! `foxy trace stats`: statistics of a log, and the hits of LRU caches in it.
 
 use super::files;
 use crate::arguments::option;
@@ -10,7 +10,6 @@ use foxy_lab::simulation::caches::policies::{CacheSize, Lookups, lru};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
 
-/// Its arguments.
 pub fn command() -> Command {
     Command::new("stats")
         .about("Say what a trace is like: sizes, popularity, clients, and the hits that caches could have")
@@ -28,7 +27,6 @@ pub fn command() -> Command {
         .arg(records::argument())
 }
 
-/// Runs it.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (trace, report) = files::read_trace(matches)?;
     let found = Statistics::of(&trace);
@@ -50,19 +48,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     records::write(matches, records::setup(matches, 0), records, true)
 }
 
-/// What a cache of some size would hit.
 struct Point {
-    /// The name it is shown under.
     name: String,
-    /// Its bytes, if it has a limit.
     capacity: Option<u64>,
-    /// Share of the gets that hit.
     gets: f64,
-    /// Share of the bytes that hits answer.
     bytes: f64,
 }
 
-/// Hits of LRU caches of these sizes.
 fn curve<'a>(lookups: &Lookups, sizes: impl Iterator<Item = &'a CacheSize>) -> Vec<Point> {
     let point = |size: &CacheSize| {
         let capacity = size.of(lookups);

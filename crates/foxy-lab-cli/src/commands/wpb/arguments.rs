@@ -1,4 +1,4 @@
-//! The arguments of `foxy wpb`, and the plan that they come to.
+//! Arguments and plan of `foxy wpb`.
 
 use crate::arguments::{count, fail_if, html, option, switch};
 use crate::peers::single::{self, Single};
@@ -11,12 +11,10 @@ use foxy_workload::wpb::{Sizes, Wpb};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a quick run has instead: about a minute for 8 to 96 clients.
 const QUICK_REQUESTS: u32 = 40;
 const QUICK_LATENCY: Duration = Duration::from_millis(30);
-/// The cache of a proxy that is started here, unless told otherwise.
 pub const CACHE: ByteSize = ByteSize(64 << 20);
-/// An answer may take this much longer than the servers' latency.
+/// Time limit of an answer beyond the servers' latency.
 const SLACK: Duration = Duration::from_secs(60);
 
 const LONG: &str = "Runs the Wisconsin Proxy Benchmark 1.0 on a proxy: so many clients, each asking one after the other \
@@ -29,7 +27,6 @@ At full scale a point takes half an hour. --latency compresses that: everything 
 its servers, and tables, pages and records say the scale. A proxy must let the clients reach 127.0.0.1 (foxy: \
 --allow-destination 127.0.0.0/8).";
 
-/// All of them.
 pub fn command() -> Command {
     Command::new("wpb")
         .about("Run the Wisconsin Proxy Benchmark on a proxy")
@@ -91,16 +88,13 @@ fn outputs() -> Vec<Arg> {
     ]
 }
 
-/// A run of the whole benchmark.
 #[derive(Debug)]
 pub struct WpbPlan {
     pub target: SocketAddr,
     pub origin: Option<SocketAddr>,
     pub reverse: bool,
     pub subject: String,
-    /// How many clients each point has.
     pub clients: Vec<u32>,
-    /// With the seed of the run; the servers are set for each point.
     pub knobs: Wpb,
     pub latency: Duration,
     pub slow: Option<u64>,
@@ -108,18 +102,12 @@ pub struct WpbPlan {
     pub time_limit: Duration,
 }
 
-/// How many clients each point has.
-///
-/// # Errors
-/// A range of clients that has no number in it.
 pub fn clients(matches: &ArgMatches) -> Result<Vec<u32>, Failure> {
     let step = matches.get_one("step").copied().unwrap_or(8);
     points(matches.get_one::<String>("clients").expect("has a default"), step)
         .map_err(Failure::Unusable)
 }
 
-/// What the arguments come to for these numbers of clients, of a proxy that was `started` here or
-/// of the one that they name.
 pub fn plan(
     matches: &ArgMatches,
     clients: Vec<u32>,
@@ -157,7 +145,6 @@ pub fn plan(
     }
 }
 
-/// The numbers of clients that a range and a step give.
 fn points(text: &str, step: u32) -> Result<Vec<u32>, String> {
     const MOST: u32 = 10_000;
     let refuse = |what: &str| {

@@ -1,35 +1,28 @@
-//! What a proxy that was started here, and the devices below its cache, were busy with in each part
-//! of a point (R101).
+//! CPU and disk use of a started proxy in each part of a point (R101).
 
 use crate::peers::single::Single;
 use crate::peers::spent::{Moment, Spent};
 use foxy_lab::load::wpb::{Part, PartReport, PointReport};
 use foxy_report::{Measurable, Measure, Record};
 
-/// A point, and what was spent on it.
 pub struct BusyPoint {
-    /// What the clients counted.
     pub report: PointReport,
-    /// What was spent on each part that is over; nothing of a proxy that runs already.
     pub spent: Vec<(Part, Spent)>,
 }
 
-/// Looks at a proxy at the end of each part.
 pub struct Watched<'a> {
     single: Option<&'a mut Single>,
     last: Option<Moment>,
-    /// What was spent on each part so far.
     pub spent: Vec<(Part, Spent)>,
 }
 
 impl<'a> Watched<'a> {
-    /// From now on; a proxy that runs already is not looked at.
+    /// Takes no samples if the proxy runs already.
     pub fn new(mut single: Option<&'a mut Single>) -> Self {
         let last = single.as_mut().and_then(|single| single.moment());
         Self { single, last, spent: Vec::new() }
     }
 
-    /// A part is over.
     pub fn ended(&mut self, part: Part) {
         let now = self.single.as_mut().and_then(|single| single.moment());
         let spent = self.last.as_ref().zip(now.as_ref()).map(|(last, now)| (part, last.until(now)));
@@ -43,18 +36,15 @@ impl BusyPoint {
         self.spent.iter().find(|(part, _)| *part == wanted).map(|(_, spent)| spent)
     }
 
-    /// What was spent on both phases; none unless the point ran to its end.
     pub fn both(&self) -> Option<Spent> {
         let phases = self.of(Part::First)?.and(self.of(Part::Second)?);
         self.report.whole.then_some(phases)
     }
 
-    /// Requests of both phases.
     pub fn requests(&self) -> u64 {
         [Part::First, Part::Second].map(|part| asked(self.report.part(part))).iter().sum()
     }
 
-    /// All its measures.
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let mut records = self.report.records(subject);
         let point = format!("wpb-{}", self.report.clients);
@@ -86,13 +76,11 @@ fn measures(subject: &str, workload: &str, spent: &Spent, requests: u64) -> Vec<
     found
 }
 
-/// The same and the names of what is measured of the proxy and its disks meanwhile.
 pub fn measurable(all: Measurable, disks: usize) -> Measurable {
     all.and(&["cpu_busy", "cpu_us_per_request", "{disk}"])
         .choosing("disk", (0..disks).map(disk_name))
 }
 
-/// The first disk is "the" disk; further ones have their number.
 fn disk_name(number: usize) -> String {
     if number == 0 { "disk_busy".into() } else { format!("disk_{}_busy", number + 1) }
 }

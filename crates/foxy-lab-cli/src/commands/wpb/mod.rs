@@ -1,5 +1,4 @@
-//! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy: latency, hit ratios and errors over the
-//! number of clients.
+//! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy.
 
 mod arguments;
 mod busy;
@@ -28,15 +27,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Runs it.
-///
-/// # Errors
-/// Arguments that cannot be used, a proxy that does not answer or answers no more, a signal, a file
-/// that cannot be written.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
     let bars = Bars::of(matches, measurable(matches, &clients))?;
-    // One connection a client, and one at the origin where that is here too.
+    // One connection per client to the proxy, and one at the origin.
     let most = u64::from(clients.iter().copied().max().unwrap_or_default());
     descriptors::provide(
         2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),
@@ -66,8 +60,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(matches, &bars, &plan, points, (more, lost.or(stopped)))
 }
 
-/// The names of what it may measure, of a proxy that is started here or of the one that the
-/// arguments name.
 fn measurable(matches: &ArgMatches, clients: &[u32]) -> Vec<Measurable> {
     let started = matches.get_one::<String>("start");
     let disks = matches.get_many::<PathBuf>("folder").map_or(1, Iterator::count);
@@ -81,7 +73,6 @@ fn measurable(matches: &ArgMatches, clients: &[u32]) -> Vec<Measurable> {
     all
 }
 
-/// The proxy that is to be started, with the origin behind it; none when one runs already.
 fn start(
     matches: &ArgMatches,
     interrupted: &Arc<AtomicBool>,
@@ -95,8 +86,6 @@ fn start(
     Ok(single.map(|single| (single, origin)))
 }
 
-/// Every point until one shows that no more make sense; why, if so. A proxy that was started here
-/// is looked at meanwhile.
 fn all_points(
     plan: &WpbPlan,
     route: &Route,
@@ -131,7 +120,6 @@ fn all_points(
     Ok((points, None))
 }
 
-/// Servers for the largest point, unless the arguments name one, and how requests name them.
 fn route(plan: &WpbPlan) -> Result<(Option<Origin>, Route), Failure> {
     match (&plan.origin, plan.reverse) {
         (Some(origin), true) => Ok((None, Route::Reverse { host: origin.to_string() })),
@@ -146,8 +134,7 @@ fn route(plan: &WpbPlan) -> Result<(Option<Origin>, Route), Failure> {
     }
 }
 
-/// The point of so many clients. Its files are its own, so that nothing that an earlier point left
-/// in the cache is a hit.
+/// Files of their own keep earlier points from causing hits.
 fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
     let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
     let servers = match route {
@@ -169,7 +156,6 @@ fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicB
     }
 }
 
-/// Says and writes what was found.
 fn finish(
     matches: &ArgMatches,
     bars: &Bars<'_>,

@@ -1,5 +1,5 @@
-//! What `foxy wpb` found, for people: a table, the errors, warnings, and a page with the seed's
-//! figures (003, Figs 2–11).
+//! The results of `foxy wpb`: tables, errors, warnings, and a page with the seed's figures (003,
+//! Figs 2–11).
 
 use super::arguments::WpbPlan;
 use super::busy::BusyPoint;
@@ -11,19 +11,17 @@ use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::number::readable;
 use foxy_report::{Page, Setup, Table, scale_text};
 
-/// The share of its time from which on the generator's thread was the limit.
+/// Busy share of the generator's thread from which it limits the run.
 const BUSY: f64 = 0.9;
-/// By how much what was fetched must be more than the cache.
+/// Minimum ratio of fetched bytes to the cache.
 const TIMES: u64 = 4;
 
-/// The points of a run.
 pub struct Outcome<'a> {
     pub plan: &'a WpbPlan,
     pub points: &'a [BusyPoint],
 }
 
 impl Outcome<'_> {
-    /// What stands above the tables.
     fn setting(&self) -> String {
         let (knobs, latency) = (self.plan.knobs, show_duration(self.plan.latency));
         let compressed = if self.plan.latency == LATENCY {
@@ -41,7 +39,6 @@ impl Outcome<'_> {
         )
     }
 
-    /// The tables.
     pub fn text(&self) -> String {
         let errors = self.errors();
         let errors = errors.map_or_else(|| "no errors".into(), |table| table.render());
@@ -80,7 +77,6 @@ impl Outcome<'_> {
         table
     }
 
-    /// What the proxy used in both phases; none of one that was not started here.
     fn used(&self) -> Option<Table> {
         let found: Vec<(&BusyPoint, Spent)> =
             self.points.iter().filter_map(|point| Some((point, point.both()?))).collect();
@@ -98,7 +94,6 @@ impl Outcome<'_> {
         (!found.is_empty()).then_some(table)
     }
 
-    /// How many caches the proxy has that were looked at.
     fn disks(&self) -> usize {
         self.points
             .iter()
@@ -108,7 +103,6 @@ impl Outcome<'_> {
             .unwrap_or(0)
     }
 
-    /// What the disk below one of the caches is called.
     fn disk(&self, number: usize) -> String {
         if self.disks() == 1 { "disk".into() } else { format!("disk {number}") }
     }
@@ -117,7 +111,6 @@ impl Outcome<'_> {
         self.points.iter().map(|point| &point.report)
     }
 
-    /// Errors by number of clients, part and cause; none when there were none.
     fn errors(&self) -> Option<Table> {
         let mut table = Table::new(&["clients", "part", "cause", "errors", "of requests"]);
         let mut any = false;
@@ -141,7 +134,6 @@ impl Outcome<'_> {
         any.then_some(table)
     }
 
-    /// What a reader must know before believing the figures.
     pub fn warnings(&self) -> Vec<String> {
         let clients = |is: &dyn Fn(&PointReport) -> bool| -> Option<String> {
             let found =
@@ -174,7 +166,6 @@ impl Outcome<'_> {
         warnings
     }
 
-    /// All of it on one page.
     pub fn page(&self, setup: &Setup, stopped: Option<&str>) -> String {
         let title = format!("Wisconsin Proxy Benchmark: {}", self.plan.subject);
         let mut page = Page::of_run(&title, setup, &self.setting(), stopped, &self.warnings());
@@ -192,7 +183,6 @@ impl Outcome<'_> {
         page.html()
     }
 
-    /// The seed's three figures of a proxy.
     fn charts(&self, setup: &Setup) -> [Chart; 3] {
         let line = |name: &str, look, value: &dyn Fn(&PointReport) -> Option<f64>| Line {
             name: name.into(),
@@ -239,7 +229,6 @@ impl Outcome<'_> {
         ]
     }
 
-    /// How busy processor and disks were beside the number of clients.
     fn busy(&self, setup: &Setup) -> Chart {
         let line = |name: String, look, value: &dyn Fn(&Spent) -> Option<f64>| {
             let points = self.points.iter().filter_map(|point| {

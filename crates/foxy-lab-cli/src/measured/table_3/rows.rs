@@ -1,5 +1,4 @@
-//! What Figures 18, 19 and 20 come to beside what seed 001 says of Squid and Foxy, and their
-//! pictures.
+//! Rows and pictures of Figures 18, 19 and 20 beside the values of seed 001.
 
 use super::super::judged_by_value;
 use super::{FOXY, MeasuredRates, RatePoint, SQUID};
@@ -9,14 +8,10 @@ use foxy_report::figure::{FigureRow, Place, within};
 const THROUGHPUT: &str = "001-fig18";
 const RESPONSE: &str = "001-fig19";
 const BANDWIDTH: &str = "001-fig20";
-/// The highest rate that the seed measured its proxy at, and the one at which it compares what both
-/// fetch.
 const HIGHEST: f64 = 340.0;
 const COMPARED: f64 = 110.0;
-/// What the seed says of either at its best: requests a second.
 const QUOTED: [(&str, f64); 2] = [(SQUID, 90.0), (FOXY, HIGHEST)];
 
-/// All rows.
 pub fn rows(all: &[MeasuredRates]) -> Vec<FigureRow> {
     let mut rows: Vec<FigureRow> = all.iter().flat_map(MeasuredRates::rows).collect();
     let pair = |name: &str| {
@@ -33,7 +28,7 @@ pub fn rows(all: &[MeasuredRates]) -> Vec<FigureRow> {
             over(squid, foxy, |run| at(run, COMPARED).map_or(f64::NAN, |point| point.fetched));
         let fetched = row(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s", "times", &fetched);
         rows.push(judged_by_value(fetched, 1.45, within(1.45)).gain());
-        // Of two that answered all that was offered nobody knows which is better.
+        // If both answered all that was offered, the better one is unknown.
         if squid.iter().all(|run| run.iter().any(|point| !point.good)) {
             let peaks = row(
                 THROUGHPUT,
@@ -51,12 +46,10 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured)
 }
 
-/// The most that was answered a second.
 fn best(run: &[RatePoint]) -> f64 {
     run.iter().map(|point| point.answered).fold(0.0, f64::max)
 }
 
-/// The highest rate that it was good to.
 fn good_to(run: &[RatePoint]) -> f64 {
     run.iter().filter(|point| point.good).map(|point| point.rate).fold(0.0, f64::max)
 }
@@ -107,7 +100,7 @@ impl MeasuredRates {
         ]
     }
 
-    /// The seed's proxy answers within 0.7 s at its highest rate: less than the second that each
+    /// The seed's proxy answers within 0.7 s at its highest rate, less than the second that each
     /// miss waits.
     fn response(&self, values: &[f64]) -> FigureRow {
         let found = row(RESPONSE, &format!("{}, mean response at 340/s", self.name), "ms", values);
@@ -129,7 +122,6 @@ impl MeasuredRates {
     }
 }
 
-/// The three figures, of the first run of each.
 pub fn pictures(all: &[MeasuredRates]) -> Vec<Picture> {
     let picture = |title: &str, y: &str, of: fn(&RatePoint) -> f64| Picture::Plot {
         title: title.into(),

@@ -1,5 +1,4 @@
-//! What the reference architectures' latencies, hits and errors come to beside what seed 003 shows
-//! or says of them.
+//! Latencies, hits and errors of the reference architectures beside seed 003.
 
 use super::super::judged_by_value as judged;
 use super::{LATENCY, MeasuredWpb, at};
@@ -10,7 +9,6 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured)
 }
 
-/// All rows.
 pub fn rows(all: &[MeasuredWpb]) -> Vec<FigureRow> {
     let of = |name: &str| all.iter().find(|measured| measured.name == name);
     let mut rows = Vec::new();
@@ -35,7 +33,6 @@ pub fn rows(all: &[MeasuredWpb]) -> Vec<FigureRow> {
     rows
 }
 
-/// Few clients gain from the cache, many lose by it; and whether that is the scan.
 fn cern(scan: &MeasuredWpb, none: &MeasuredWpb) -> Vec<FigureRow> {
     let mut rows = Vec::new();
     for clients in [8, 32, 64, 96] {
@@ -54,7 +51,7 @@ fn cern(scan: &MeasuredWpb, none: &MeasuredWpb) -> Vec<FigureRow> {
     rows
 }
 
-/// Without a cache everybody waits for a worker: max(latency, clients × latency / workers); beyond
+/// Without a cache all clients wait for a worker: max(latency, clients × latency / workers); beyond
 /// pool and backlog are errors.
 fn proxy_n(small: &MeasuredWpb, large: &MeasuredWpb) -> Vec<FigureRow> {
     let latency = LATENCY.as_secs_f64() * 1000.0;

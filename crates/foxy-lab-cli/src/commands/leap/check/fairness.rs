@@ -1,4 +1,5 @@
-//! Whether identical proxies measure alike (R125), and how often two of them are said to differ.
+//! Checks whether identical proxies measure alike (R125), and how often they are reported as
+//! different.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -7,23 +8,16 @@ use foxy_lab::leap::{LeapReport, Manner, Meaning, Multiplier, Pace, noise_floor,
 use foxy_report::{Measurable, Measure, Record, Table};
 use foxy_workload::Workload;
 
-/// Requests a second, unless told otherwise.
 const RATE: f64 = 100.0;
-/// How many identical proxies.
 const PROXIES: usize = 4;
 const NAMES: [&str; PROXIES] = ["proxy-1", "proxy-2", "proxy-3", "proxy-4"];
-/// A second name for each, which gives the noise floor.
+/// Second names for the same proxies, which give the noise floor.
 const AGAIN: [&str; PROXIES] = ["proxy-1-again", "proxy-2-again", "proxy-3-again", "proxy-4-again"];
 
-/// What one run came to.
 struct FairnessRun {
-    /// The greatest median difference of two proxies, and the noise floor, in milliseconds.
     greatest: f64,
     floor: f64,
-    /// Pairs of identical proxies.
     pairs: usize,
-    /// Of these, those said to differ: in the median and in the mean, and by the interval alone of
-    /// each.
     alarms: [usize; 4],
 }
 
@@ -67,7 +61,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
 fn judged(report: &LeapReport) -> FairnessRun {
     let differences = report.differences();
     let floor = noise_floor(&differences);
-    // All but the direct path are alike; pairs of one address are what the floor comes from.
+    // All paths but the direct path are alike; pairs with one address give the noise floor.
     let alike: Vec<_> = differences.iter().filter(|pair| pair.paths.0 > 0).collect();
     let between: Vec<_> =
         alike.iter().filter(|pair| !pair.same && pair.paths.1 <= PROXIES).collect();
@@ -155,7 +149,6 @@ fn conclude(findings: &mut Findings, runs: &[FairnessRun]) {
     ));
 }
 
-/// The names of what it measures.
 pub fn measurable() -> Vec<Measurable> {
     let shares = ["false_alarm_share", "false_alarm_share_of_means"];
     let by_interval = ["false_alarm_share_by_interval", "false_alarm_share_of_means_by_interval"];

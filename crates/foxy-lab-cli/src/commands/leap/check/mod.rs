@@ -1,5 +1,5 @@
-//! `foxy leap --check`: what LEAP adds, whether it is fair, and whether a hit at its Collector
-//! costs what the miss cost. Each starts all that it needs on this machine.
+//! `foxy leap --check`: the overhead of LEAP, its fairness, and the times of Collector hits. Each
+//! check starts what it needs.
 
 mod fairness;
 mod overhead;
@@ -25,9 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A check, by its name on the command line.
 type Check = fn(&CheckSetting<'_>) -> Result<Findings, Failure>;
-/// What a check may measure.
 type Measures = fn() -> Vec<Measurable>;
 const CHECKS: [(&str, Check, Measures); 3] = [
     ("overhead", overhead::run, overhead::measurable),
@@ -35,7 +33,6 @@ const CHECKS: [(&str, Check, Measures); 3] = [
     ("replay", replay::run, replay::measurable),
 ];
 
-/// The arguments that only checks have.
 pub fn arguments() -> [Arg; 3] {
     let others = [
         "proxy",
@@ -65,7 +62,6 @@ pub fn arguments() -> [Arg; 3] {
     ]
 }
 
-/// What a check is run with.
 struct CheckSetting<'a> {
     matches: &'a ArgMatches,
     interrupted: Arc<AtomicBool>,
@@ -74,18 +70,15 @@ struct CheckSetting<'a> {
 }
 
 impl CheckSetting<'_> {
-    /// The number that was given, or what is usual.
     fn count(&self, name: &str, quick: u64, full: u64) -> u64 {
         let given = self.matches.get_one::<u64>(name).copied();
         given.unwrap_or(if self.full { full } else { quick })
     }
 
-    /// Requests a second.
     fn rate(&self, usual: f64) -> f64 {
         self.matches.get_one::<f64>("rate").copied().unwrap_or(usual)
     }
 
-    /// A run of these paths, without a pause between its copies.
     fn of(&self, paths: &[(&str, SocketAddr, Manner)], pace: Pace, seed: u64) -> LeapRun {
         let path = |&(name, address, manner): &(&str, SocketAddr, Manner)| Path {
             name: name.into(),
@@ -108,8 +101,6 @@ impl CheckSetting<'_> {
         }
     }
 
-    /// Runs it over these requests; a signal, or answers that are not all as they should be, end
-    /// the check.
     fn measure(
         &self,
         label: &str,
@@ -153,15 +144,12 @@ fn failed(label: &str, what: &str) -> Failure {
     Failure::Failed(format!("leap --check {label}: {what}"))
 }
 
-/// What a check found.
 #[derive(Default)]
 struct Findings {
-    /// What was done, in a sentence.
     setting: String,
     tables: Vec<(&'static str, Table)>,
     rows: Vec<FigureRow>,
     records: Vec<Record>,
-    /// What it comes to, for people.
     conclusions: Vec<String>,
     warnings: Vec<String>,
 }
@@ -181,7 +169,6 @@ impl Findings {
         text
     }
 
-    /// What a reader must know who believes a run's times.
     fn warn_of(&mut self, label: &str, report: &LeapReport) {
         if report.late.at(0.99) >= 10_000 || report.refused > 0 || report.busy() >= 0.9 {
             self.warnings.push(format!(
@@ -195,11 +182,6 @@ impl Findings {
     }
 }
 
-/// Runs the check that was asked for.
-///
-/// # Errors
-/// What could not be started or did not answer, a signal, a file that cannot be written, a missed
-/// bar.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     raise_open_files();
     let name = matches.get_one::<String>("check").expect("it is there when a check is run");

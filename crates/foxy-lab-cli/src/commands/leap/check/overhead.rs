@@ -1,5 +1,4 @@
-//! What LEAP adds (R123, R124): the direct path beside a tested one when both are the same thing,
-//! and LEAP within LEAP.
+//! The overhead of LEAP (R123, R124): two equal paths side by side, and LEAP within LEAP.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -10,10 +9,8 @@ use foxy_report::{Measurable, Measure, Record, Table};
 use foxy_workload::Workload;
 use std::net::SocketAddr;
 
-/// Requests a second, unless told otherwise.
 const RATE: f64 = 1000.0;
 
-/// Mean and median, in milliseconds, of a table's two rows in the paper.
 type Quoted = [(&'static str, f64, f64); 2];
 const TABLE_2: Quoted = [("PT proxy direct", 550.0, 54.0), ("PT proxy tested", 551.0, 58.0)];
 const TABLE_3: Quoted = [("direct", 455.0, 55.0), ("inner LEAP", 470.0, 52.0)];
@@ -30,7 +27,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         Pace::Closed(1),
         setting.seed,
     );
-    // Its own flag: stopping it is not stopping the check.
+    // A separate flag: the inner run ends before the check.
     let inner = foxy_lab::leap::LeapRun { interrupted: std::sync::Arc::default(), ..inner };
     let here = Front::here().map_err(start)?;
     let front = Front { authority: Some(to.to_string()), any_host: true, ..here };
@@ -70,7 +67,6 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     Ok(findings)
 }
 
-/// The tested path less the direct one.
 fn difference(report: &LeapReport) -> Option<PairedDifference> {
     report.differences().into_iter().next().map(|pair| PairedDifference {
         paths: (1, 0),
@@ -126,7 +122,6 @@ fn add(
     }
 }
 
-/// The names of what it measures.
 pub fn measurable() -> Vec<Measurable> {
     vec![Measurable::of("leap", &["added_median_ms"])]
 }

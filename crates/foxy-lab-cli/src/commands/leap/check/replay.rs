@@ -1,8 +1,5 @@
-//! Whether a hit at the Collector costs what its miss cost (the paper's §3.3, R116, R119): the same
-//! request to two places of one Collector, in each case of conditions, as one packet and as many,
-//! while the first is under way and after it. What comes after it is asked of the origin twice as
-//! well, in the same minutes: by how much that differs is the machine's doing and the origin's, not
-//! the Collector's.
+//! Checks whether a Collector hit takes as long as its miss (the paper's §3.3, R116, R119), for
+//! each combination of condition and size.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -18,18 +15,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How long an answer is held at least; beyond it is asked about.
+/// Minimum time that an answer is kept without revalidation.
 const HELD: Duration = Duration::from_secs(181);
-/// After how long the next request is surely after the answer before it.
+/// Delay that puts the next request surely after the previous answer.
 const LATER: Duration = Duration::from_millis(40);
-/// Bytes that go in one packet, and bytes that do not.
 const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
 
 const HIT_MINUS_MISS: [&str; 2] = ["hit_minus_miss_median_ms", "hit_minus_miss_p90_ms"];
 const ORIGIN_TWICE: [&str; 2] = ["origin_twice_median_ms", "origin_twice_p90_ms"];
 const DISTANCE: &str = "hit_and_miss_distribution_distance";
 
-/// The names of what it measures: of each case, and of the Collector in all of them.
 pub fn measurable() -> Vec<Measurable> {
     vec![
         Measurable::of_any(&HIT_MINUS_MISS).and(&[DISTANCE]),
@@ -37,15 +32,11 @@ pub fn measurable() -> Vec<Measurable> {
     ]
 }
 
-/// A case of conditions.
 #[derive(Clone, Copy, PartialEq)]
 enum ReplayCase {
     Plain,
-    /// No condition, and what is held is old: the origin confirms it.
     Confirmed,
-    /// A condition that does not hold: content.
     Changed,
-    /// A condition that holds: 304.
     Unchanged,
 }
 
@@ -60,7 +51,6 @@ impl ReplayCase {
     }
 }
 
-/// One line of the table: what is asked for, and how.
 struct Line {
     case: ReplayCase,
     body: &'static str,
@@ -74,7 +64,6 @@ impl Line {
         format!("{}, {}, {}", self.case.name(), self.body, self.second)
     }
 
-    /// Asks for all of it at both places, and later of the origin twice.
     fn measure(
         &self,
         setting: &CheckSetting<'_>,
@@ -89,7 +78,6 @@ impl Line {
         setting.measure(label, &LeapRun { stagger: self.stagger, ..run }, self.asked.clone())
     }
 
-    /// The times of the two answers of the origin itself, where it was asked.
     fn of_the_origin(&self, report: &LeapReport) -> Vec<[f64; 2]> {
         if self.stagger.is_zero() { Vec::new() } else { report.as_sent((2, 3)) }
     }
@@ -172,7 +160,6 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     Ok(findings)
 }
 
-/// All lines of the table; the case that has to grow old is the last, and only in a full run.
 fn lines(setting: &CheckSetting<'_>, count: u64, authority: &str) -> Vec<Line> {
     let (mut random, mut first, mut lines) = (Random::new(setting.seed), 1, Vec::new());
     let quick = [ReplayCase::Plain, ReplayCase::Changed, ReplayCase::Unchanged];
@@ -188,7 +175,6 @@ fn lines(setting: &CheckSetting<'_>, count: u64, authority: &str) -> Vec<Line> {
     lines
 }
 
-/// Waits until what has been held since then is asked about; a signal ends it.
 fn grow_old(setting: &CheckSetting<'_>, since: Instant) -> Result<(), Failure> {
     while clock::monotonic().since(since) < HELD {
         if setting.interrupted.load(Relaxed) {
@@ -199,7 +185,6 @@ fn grow_old(setting: &CheckSetting<'_>, since: Instant) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Objects of a size that nothing else asks for, at an origin that takes 1 to 10 ms for each.
 fn asked(
     case: ReplayCase,
     (first, count): (u64, u64),
@@ -224,11 +209,10 @@ fn asked(
     (first..first + count).map(&mut one).collect()
 }
 
-/// By how much the second of each pair took more or less than the first.
 struct Apart {
     median: f64,
     p90: f64,
-    /// Between the distributions; from 1 on they are two.
+    /// Distance of the two distributions; from 1 on they differ.
     distance: f64,
 }
 
