@@ -7,12 +7,11 @@ pub(crate) mod stream;
 pub(crate) mod transaction;
 
 use crate::client::Sender;
-use crate::core::counters::Counter;
-use crate::request::access::MediaType;
-use crate::request::answered::{Aborted, AnswerOptions, Answered, Framing, Opening, SentResponse};
-use crate::request::cache_status::CacheStatus;
-use crate::request::proxy_status;
-use crate::request::reason::ErrorReason;
+use crate::core::Counter;
+use crate::request::{
+    Aborted, AnswerOptions, Answered, CacheStatus, ErrorReason, Framing, MediaType, Opening,
+    SentResponse, proxy_status,
+};
 use crate::upstream::DestinationRefusal;
 use crate::worker::Worker;
 use bytes::Bytes;

@@ -2,16 +2,15 @@
 //! dropped after a moment and read again. A body in parts is read part by part, and requests for
 //! the same part share one read.
 
-use crate::cache::memory::Cached;
 use crate::cache::shared_parts::{HeldPart, NoPart};
-use crate::cache::storage::{PART, part_key};
-use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody};
+use crate::cache::{CacheKey, Cached, Entry, PART, Stored, StoredBody, part_key};
 use crate::client::Sender;
+use crate::core::Counter;
 use crate::core::byte_budget::HeldBytes;
-use crate::core::counters::Counter;
-use crate::request::answered::{ClientTook, SendFailure, UnsentRest};
+use crate::request::{Aborted, Answered, ClientTook, SendFailure, UnsentRest};
 use crate::worker::Worker;
 use bytes::Bytes;
+use foxy_rules::Multipart;
 use foxy_store::Key;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -62,6 +61,31 @@ impl<'a> StoredBodySource<'a> {
             Self::Whole(body) => body.send(sender, rest).await,
             Self::Parts(body) => body.send(worker, sender, rest).await,
         }
+    }
+
+    /// Sends the ranges of a multipart body. `key` is the key of the stored response.
+    pub(crate) async fn send_ranges(
+        &mut self,
+        worker: &Worker,
+        sender: &mut Sender<'_>,
+        key: &CacheKey,
+        layout: &Multipart,
+        answered: Answered,
+    ) -> Result<(), SendFailure> {
+        for (head, span) in layout.parts() {
+            let rest = UnsentRest { at: span.first, end: span.last + 1, opened: true, answered };
+            sender.body(Bytes::copy_from_slice(head)).await?;
+            let sent = self.send(worker, sender, rest).await;
+            if sent.as_ref().is_err_and(SendFailure::is_loss) {
+                // The answer has begun: the client must see that it is not whole.
+                if let Self::Parts(_) = self {
+                    worker.shared.cache.forget(key);
+                }
+                return Err(SendFailure::Aborted(Aborted::Source));
+            }
+            sent?;
+        }
+        Ok(sender.body(layout.end().into()).await?)
     }
 }
 

@@ -1,14 +1,13 @@
 //! Sends responses as they come: from a flight, or from an exchange that no other request shares.
 
 use crate::client::Sender;
-use crate::core::counters::Counter;
+use crate::core::Counter;
 use crate::fill::tee::Tee;
 use crate::flight::{FlightHead, Piece, Reader};
-use crate::request::access::MediaType;
-use crate::request::answered::{
-    Aborted, AnswerOptions, Answered, Framing, Opening, SentResponse, WriteEnd,
+use crate::request::{
+    Aborted, AnswerOptions, Answered, CacheStatus, Framing, MediaType, Opening, SentResponse,
+    WriteEnd,
 };
-use crate::request::cache_status::CacheStatus;
 use crate::upstream::{BodyEvent, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;

@@ -2,24 +2,26 @@
 
 use crate::answer;
 use crate::answer::stored_body::{SMALL_BODY, StoredBodySource};
-use crate::cache::epoch::Epoch;
-use crate::cache::stored::{CacheKey, Stored, StoredBody};
-use crate::cache::watch::Watch;
+use crate::cache::{CacheKey, Epoch, Stored, StoredBody, Watch};
 use crate::client::Sender;
 use crate::core::View;
-use crate::request::access::MediaType;
-use crate::request::answered::{
-    Aborted, Answered, Framing, Opening, SendFailure, SentResponse, UnsentRest,
+use crate::request::{
+    Aborted, Answered, CacheStatus, ErrorReason, Framing, MediaType, Opening, SendFailure,
+    SentResponse, UnsentRest, Wanted,
 };
-use crate::request::cache_status::CacheStatus;
-use crate::request::exchange::Wanted;
-use crate::request::reason::ErrorReason;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::{Multipart, Part, RequestControl, Span};
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// The bytes of a stored response to send.
+pub(crate) enum Selection {
+    Whole,
+    Range(Span),
+    Ranges(Multipart),
+}
 
 /// A GET or HEAD while it is answered.
 pub(crate) struct Transaction<'a, 'client> {
@@ -163,41 +165,14 @@ impl<'a, 'client> Transaction<'a, 'client> {
         UnsentRest { at: first - begin, end: end - begin, opened: false, answered }
     }
 
-    /// Sends a stored response, whole or one range of it.
-    pub(crate) async fn stored(
+    /// Begins an answer with several ranges (`multipart/byteranges`, RFC 9110 §15.3.7.2).
+    fn begin_ranges(
         &mut self,
-        stored: Arc<Stored>,
-        range: Option<Span>,
-        age: u64,
-        outcome: CacheStatus,
-    ) -> Result<Answered, SendFailure> {
-        let rest = self.begin_stored(&stored, range, age, outcome);
-        if rest.answered.response.body_bytes == 0 {
-            self.sender.finish(Bytes::new()).await?;
-            return Ok(rest.answered);
-        }
-        if let StoredBody::Whole(body) = &stored.body
-            && body.len() <= SMALL_BODY
-        {
-            let position = |at: u64| usize::try_from(at).unwrap_or(body.len());
-            self.sender.finish(body.slice(position(rest.at)..position(rest.end))).await?;
-            return Ok(rest.answered);
-        }
-        let mut body = StoredBodySource::of(self.worker, stored);
-        body.send(self.worker, self.sender, rest).await?;
-        self.sender.end(&Headers::new()).await?;
-        Ok(rest.answered)
-    }
-
-    /// Sends several ranges of a complete stored response (`multipart/byteranges`, RFC 9110
-    /// §15.3.7.2).
-    pub(crate) async fn stored_ranges(
-        &mut self,
-        stored: Arc<Stored>,
+        stored: &Stored,
         layout: &Multipart,
         age: u64,
         outcome: CacheStatus,
-    ) -> Result<Answered, SendFailure> {
+    ) -> UnsentRest {
         let mut headers = without_content_range(&stored.head.headers);
         headers.set("Content-Type", layout.content_type());
         let opening = Opening {
@@ -214,24 +189,44 @@ impl<'a, 'client> Transaction<'a, 'client> {
         let body_bytes = layout.length();
         let response = SentResponse { outcome, status: 206, body_bytes, media_type };
         let answered = Answered { connection, response };
-        let key = CacheKey::new(stored.key.clone());
-        let mut body = StoredBodySource::of(self.worker, stored);
-        for (head, span) in layout.parts() {
-            let rest = UnsentRest { at: span.first, end: span.last + 1, opened: true, answered };
-            self.sender.body(Bytes::copy_from_slice(head)).await?;
-            let sent = body.send(self.worker, self.sender, rest).await;
-            if sent.as_ref().is_err_and(SendFailure::is_loss) {
-                // The answer has begun: the client must see that it is not whole.
-                if let StoredBodySource::Parts(_) = body {
-                    self.worker.shared.cache.forget(&key);
-                }
-                return Err(SendFailure::Aborted(Aborted::Source));
-            }
-            sent?;
+        UnsentRest { at: 0, end: stored.length, opened: true, answered }
+    }
+
+    /// Sends a stored response, or ranges of it.
+    pub(crate) async fn stored(
+        &mut self,
+        stored: Arc<Stored>,
+        selection: Selection,
+        age: u64,
+        outcome: CacheStatus,
+    ) -> Result<Answered, SendFailure> {
+        let rest = match &selection {
+            Selection::Whole => self.begin_stored(&stored, None, age, outcome),
+            Selection::Range(span) => self.begin_stored(&stored, Some(*span), age, outcome),
+            Selection::Ranges(layout) => self.begin_ranges(&stored, layout, age, outcome),
+        };
+        if rest.answered.response.body_bytes == 0 {
+            self.sender.finish(Bytes::new()).await?;
+            return Ok(rest.answered);
         }
-        self.sender.body(layout.end().into()).await?;
+        match (&stored.body, selection) {
+            (_, Selection::Ranges(layout)) => {
+                let key = CacheKey::new(stored.key.clone());
+                let mut body = StoredBodySource::of(self.worker, stored);
+                body.send_ranges(self.worker, self.sender, &key, &layout, rest.answered).await?;
+            }
+            (StoredBody::Whole(body), _) if body.len() <= SMALL_BODY => {
+                let position = |at: u64| usize::try_from(at).unwrap_or(body.len());
+                self.sender.finish(body.slice(position(rest.at)..position(rest.end))).await?;
+                return Ok(rest.answered);
+            }
+            _ => {
+                let mut body = StoredBodySource::of(self.worker, stored);
+                body.send(self.worker, self.sender, rest).await?;
+            }
+        }
         self.sender.end(&Headers::new()).await?;
-        Ok(answered)
+        Ok(rest.answered)
     }
 }
 

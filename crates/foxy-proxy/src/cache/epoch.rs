@@ -1,178 +1,170 @@
-//! When a request came or a fetch began, as the cache counts it, and what was written for a URL
-//! while it was looked up or fetched. Whether a late response may still be written follows from
-//! this alone.
+//! The order of look-ups, fetches and writes of a URL. While a look-up or fetch watches a URL, its
+//! writes are remembered; they decide whether a late response may still be written.
 
 use crate::cache::purge::Stamp;
-use crate::cache::stored::Stored;
+use crate::cache::stored::{CacheKey, Stored};
 use foxy_store::{Key, KeyMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When a request came or a fetch began.
+/// The moment a request came or a fetch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
-    /// Its place among all that happened to the URLs of its group.
+    /// Counts events of the URLs in one group.
     pub(crate) order: u64,
-    /// Its place among the purges.
+    /// Counts purges.
     pub(crate) begun: Stamp,
 }
 
 impl Epoch {
-    /// Whether it came after `other`, for the same URL.
+    /// Only for epochs of the same URL.
     pub(crate) const fn is_after(self, other: Self) -> bool {
         self.order > other.order
     }
 }
 
-/// Writes that are remembered for one URL. When there are more, no fetch that began before a
-/// forgotten write may write.
+/// Remembered writes per URL. No fetch that began before a forgotten write may write.
 const REMEMBERED: usize = 16;
 
-/// What a write is to, and whose it is.
+/// A write to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct CacheWrite {
     pub(crate) key: Key,
-    pub(crate) place: EpochScope,
-    /// When the fetch began.
+    pub(crate) place: WritePlace,
+    /// The `order` of the epoch in which the fetch began.
     pub(crate) order: u64,
-    /// When the look-up before it began.
+    /// The `order` of the epoch in which the look-up began.
     pub(crate) looked: u64,
-    /// What it brings.
-    pub(crate) brings: Brings,
+    pub(crate) origin: WriteOrigin,
 }
 
-/// Where a response of a URL is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EpochScope {
-    /// Under the URL itself: for every request.
+pub(crate) enum WritePlace {
+    /// Under the URL: for every request.
     Whole,
-    /// Under the URL's part: for every request for a range.
+    /// Under the URL's part: for requests for ranges.
     Part,
-    /// Under a variant's key that the list in force leads to.
+    /// Under the key of a variant of the list in force.
     Variant,
-    /// The same, with a new list under the URL itself.
+    /// Under the key of a variant, with a new list under the URL.
     NewList,
 }
 
-impl Turn {
-    /// The same for the list under the URL itself.
+impl CacheWrite {
     pub(crate) const fn of_list(self, base: Key) -> Self {
-        Self { key: base, place: EpochScope::Whole, ..self }
+        Self { key: base, place: WritePlace::Whole, ..self }
     }
 }
 
-/// What a write brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Brings {
-    /// What an origin sent.
+pub(crate) enum WriteOrigin {
+    /// A response from an origin.
     Fetched,
-    /// What the look-up found, confirmed or under another key.
+    /// The response that the look-up found, confirmed or under another key.
     Found,
-    /// The same, when other writes may have come between the look-up and the watch.
+    /// As `Found`, but other writes may have come between the look-up and the watch.
     FoundEarlier,
 }
 
-/// What a write left under its key.
 #[derive(Clone, Debug)]
-pub(crate) enum Left {
-    /// No response: what was there is forgotten, or is about to be replaced.
+pub(crate) enum LeftUnderKey {
+    /// No response: it is forgotten, or about to be replaced.
     Nothing,
-    /// A list of variants.
     List,
-    /// A response; its body is not kept here.
+    /// A response without its body.
     Response(Arc<Stored>),
 }
 
-/// Whether a write may be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Judged {
-    /// It may.
+pub(crate) enum WriteVerdict {
     Write,
-    /// It may. The whole that is under the URL is older and of something else: it must go.
+    /// Write. The whole response under the URL is older and of another representation: forget it.
     WriteWithoutWhole,
-    /// What is newer is in its place already.
+    /// A newer response is in its place.
     Outdated,
-    /// The same, and what is under its key may be older than both: it must go.
+    /// A newer response is known, and the response under the key may be older than both: forget it.
     OutdatedAndGone,
     /// No request would find it: an older fetch replaced the list that leads to it, or a newer
     /// fetch wrote another variant under the list in force. That list may lead to an older
-    /// response, so the list must go.
+    /// response: forget the list.
     Astray,
 }
 
-/// A write that is remembered.
 #[derive(Clone, Debug)]
 struct Written {
     key: Key,
-    place: EpochScope,
-    /// When its fetch began.
+    place: WritePlace,
+    /// When the fetch began.
     order: u64,
-    /// When it was written.
+    /// When the write was done.
     at: u64,
-    left: Left,
+    left: LeftUnderKey,
 }
 
 impl Written {
-    /// Whether requests for what `turn` writes may get this instead.
-    fn concerns(&self, turn: &Turn) -> bool {
-        turn.place != EpochScope::Variant || self.key == turn.key || self.place == EpochScope::Whole
+    /// Whether requests for the response in `write` may get this one instead.
+    fn concerns(&self, write: &CacheWrite) -> bool {
+        write.place != WritePlace::Variant
+            || self.key == write.key
+            || self.place == WritePlace::Whole
     }
 
-    /// Whether it is the URL's whole and the other its part, or the other way round, and both are
-    /// of one representation that is fresh for as long.
-    fn is_other_part_of(&self, turn: &Turn, response: Option<&Stored>) -> bool {
-        let both = [EpochScope::Whole, EpochScope::Part];
-        let (Left::Response(left), Some(response)) = (&self.left, response) else { return false };
-        self.place != turn.place
+    /// Whether one is the whole and the other the part of the same representation, equally fresh.
+    fn is_other_part_of(&self, write: &CacheWrite, response: Option<&Stored>) -> bool {
+        let both = [WritePlace::Whole, WritePlace::Part];
+        let (LeftUnderKey::Response(left), Some(response)) = (&self.left, response) else {
+            return false;
+        };
+        self.place != write.place
             && both.contains(&self.place)
-            && both.contains(&turn.place)
+            && both.contains(&write.place)
             && left.is_of_one_with(response)
     }
 }
 
-/// A URL that is being looked up or fetched.
 #[derive(Debug, Default)]
 struct Watched {
     watches: usize,
-    /// When the URL was last invalidated.
+    /// The last invalidation.
     invalidated: u64,
-    /// When the last write was done that is no longer remembered.
+    /// The time of the last write that is no longer remembered.
     forgotten: u64,
     written: Vec<Written>,
 }
 
 impl Watched {
-    fn judge(&self, turn: &Turn, response: Option<&Stored>) -> Judged {
-        let began = if turn.brings == Brings::Fetched { turn.order } else { turn.looked };
+    fn judge(&self, write: &CacheWrite, response: Option<&Stored>) -> WriteVerdict {
+        let began = if write.origin == WriteOrigin::Fetched { write.order } else { write.looked };
         if self.invalidated > began {
-            return Judged::Outdated;
+            return WriteVerdict::Outdated;
         }
         if self.forgotten > began {
-            return Judged::OutdatedAndGone;
+            return WriteVerdict::OutdatedAndGone;
         }
-        let mut judged = Judged::Write;
-        for other in self.written.iter().filter(|other| other.concerns(turn)) {
-            if other.is_other_part_of(turn, response) {
+        let mut judged = WriteVerdict::Write;
+        for other in self.written.iter().filter(|other| other.concerns(write)) {
+            if other.is_other_part_of(write, response) {
                 continue;
             }
-            if other.order > turn.order {
-                match outdated_by(other, turn) {
-                    Judged::Astray => judged = Judged::Astray,
+            if other.order > write.order {
+                match outdated_by(other, write) {
+                    WriteVerdict::Astray => judged = WriteVerdict::Astray,
                     outdated => return outdated,
                 }
                 continue;
             }
-            if other.at < turn.looked || other.order == turn.order {
+            if other.at < write.looked || other.order == write.order {
                 continue;
             }
-            // It was written since the look-up, by a fetch that began earlier.
-            match (turn.place, other.place) {
-                (EpochScope::Variant, EpochScope::Whole) => judged = Judged::Astray,
-                (EpochScope::Part, EpochScope::Whole)
-                    if judged == Judged::Write && matches!(other.left, Left::Response(_)) =>
+            // `other` was written after the look-up, by an earlier fetch.
+            match (write.place, other.place) {
+                (WritePlace::Variant, WritePlace::Whole) => judged = WriteVerdict::Astray,
+                (WritePlace::Part, WritePlace::Whole)
+                    if judged == WriteVerdict::Write
+                        && matches!(other.left, LeftUnderKey::Response(_)) =>
                 {
-                    judged = Judged::WriteWithoutWhole;
+                    judged = WriteVerdict::WriteWithoutWhole;
                 }
-                _ if turn.brings != Brings::Fetched => return Judged::Outdated,
+                _ if write.origin != WriteOrigin::Fetched => return WriteVerdict::Outdated,
                 _ => {}
             }
         }
@@ -188,45 +180,46 @@ impl Watched {
     }
 }
 
-/// What a newer write makes of a turn.
-fn outdated_by(other: &Written, turn: &Turn) -> Judged {
-    match (turn.place, other.place) {
-        _ if other.key == turn.key => match other.left {
-            Left::Nothing => Judged::OutdatedAndGone,
-            Left::List | Left::Response(_) => Judged::Outdated,
+fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
+    match (write.place, other.place) {
+        _ if other.key == write.key => match other.left {
+            LeftUnderKey::Nothing => WriteVerdict::OutdatedAndGone,
+            LeftUnderKey::List | LeftUnderKey::Response(_) => WriteVerdict::Outdated,
         },
-        (EpochScope::Part, _) | (EpochScope::Whole, EpochScope::Part) => Judged::OutdatedAndGone,
-        // The list in force may lead the same request to a response that is older than both.
-        (EpochScope::Whole | EpochScope::NewList, EpochScope::Variant) => Judged::Astray,
-        (EpochScope::Whole | EpochScope::Variant | EpochScope::NewList, _) => Judged::Outdated,
+        (WritePlace::Part, _) | (WritePlace::Whole, WritePlace::Part) => {
+            WriteVerdict::OutdatedAndGone
+        }
+        // The list in force may lead the same request to a response older than both.
+        (WritePlace::Whole | WritePlace::NewList, WritePlace::Variant) => WriteVerdict::Astray,
+        (WritePlace::Whole | WritePlace::Variant | WritePlace::NewList, _) => {
+            WriteVerdict::Outdated
+        }
     }
 }
 
-/// What the keys of a group share.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
-    /// Counts what happens to its URLs.
+    /// Counts events.
     moment: u64,
-    /// When something was last written or invalidated.
+    /// The last write or invalidation.
     changed: u64,
     watched: KeyMap<Watched>,
 }
 
 impl Group {
-    /// The next moment.
     pub(crate) fn next(&mut self) -> u64 {
         self.moment += 1;
         self.moment
     }
 
-    /// Begins to remember what is written for a URL. Whether others watch it already.
+    /// Begins to remember writes of a URL. Returns whether other watches exist.
     pub(crate) fn watch(&mut self, base: Key) -> bool {
         let watched = self.watched.entry(base).or_default();
         watched.watches += 1;
         watched.watches > 1
     }
 
-    /// Ends a watch; after the last nothing is remembered.
+    /// Ends a watch. After the last watch nothing is remembered.
     pub(crate) fn unwatch(&mut self, base: Key) {
         if let Some(watched) = self.watched.get_mut(&base) {
             watched.watches -= 1;
@@ -236,12 +229,12 @@ impl Group {
         }
     }
 
-    /// Whether nothing of the group was written or invalidated since.
+    /// Whether no write or invalidation happened in this group since `moment`.
     pub(crate) const fn is_unchanged_since(&self, moment: u64) -> bool {
         self.changed < moment
     }
 
-    /// Whether a URL that is watched was not invalidated since a fetch began.
+    /// Whether a watched URL was not invalidated after `order`.
     pub(crate) fn is_of_now(&self, base: Key, order: u64) -> bool {
         match self.watched.get(&base) {
             Some(watched) => watched.invalidated < order,
@@ -249,46 +242,55 @@ impl Group {
         }
     }
 
-    /// Whether a request for `key` may join a fetch that began at `order`: nothing that may answer
-    /// the request was written by a later fetch. Without a key, no later fetch has written for the
-    /// URL at all.
+    /// Whether a request for `key` may join a fetch that began at `order`: no later fetch wrote a
+    /// response that may answer the request. Without a key: no later fetch wrote at all.
     pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
         let Some(watched) = self.watched.get(&base) else { return self.changed < order };
         let may_answer = |other: &Written| {
-            other.place != EpochScope::Variant || key.is_none_or(|key| other.key == key)
+            other.place != WritePlace::Variant || key.is_none_or(|key| other.key == key)
         };
         watched.invalidated < order
             && watched.forgotten < order
             && !watched.written.iter().any(|other| other.order > order && may_answer(other))
     }
 
-    /// Whether a response is under a key that a fetch has written there while the URL was watched.
+    /// Whether a fetch has written a response under `key` while the URL was watched.
     pub(crate) fn has_written(&self, base: Key, key: Key) -> bool {
-        let is_there = |other: &Written| other.key == key && !matches!(other.left, Left::Nothing);
+        let is_there =
+            |other: &Written| other.key == key && !matches!(other.left, LeftUnderKey::Nothing);
         self.watched.get(&base).is_some_and(|watched| watched.written.iter().any(is_there))
     }
 
-    /// Judges a write for a URL (RFC 9111 §4: the most recent response is to be used).
-    pub(crate) fn judge(&self, base: Key, turn: &Turn, response: Option<&Stored>) -> Judged {
+    /// Judges a write (RFC 9111 §4: the most recent response is to be used).
+    pub(crate) fn judge(
+        &self,
+        base: Key,
+        write: &CacheWrite,
+        response: Option<&Stored>,
+    ) -> WriteVerdict {
         match self.watched.get(&base) {
-            _ if turn.brings == Brings::FoundEarlier => Judged::Outdated,
-            Some(watched) => watched.judge(turn, response),
-            None => Judged::Outdated,
+            _ if write.origin == WriteOrigin::FoundEarlier => WriteVerdict::Outdated,
+            Some(watched) => watched.judge(write, response),
+            None => WriteVerdict::Outdated,
         }
     }
 
-    /// Notes that something is written for a URL, or forgotten.
-    pub(crate) fn note(&mut self, base: Key, turn: &Turn, left: impl FnOnce() -> Left) {
+    /// Notes a write.
+    pub(crate) fn note(
+        &mut self,
+        base: Key,
+        write: &CacheWrite,
+        left: impl FnOnce() -> LeftUnderKey,
+    ) {
         let at = self.next();
         self.changed = at;
         if let Some(watched) = self.watched.get_mut(&base).filter(|watched| watched.watches > 1) {
             let place =
-                if turn.place == EpochScope::NewList { EpochScope::Variant } else { turn.place };
-            watched.note(Written { key: turn.key, place, order: turn.order, at, left: left() });
+                if write.place == WritePlace::NewList { WritePlace::Variant } else { write.place };
+            watched.note(Written { key: write.key, place, order: write.order, at, left: left() });
         }
     }
 
-    /// Notes that all of a URL is invalidated.
     pub(crate) fn invalidate(&mut self, base: Key) {
         let at = self.next();
         self.changed = at;
@@ -296,6 +298,129 @@ impl Group {
             watched.invalidated = at;
             watched.written.clear();
         }
+    }
+}
+
+/// Independently locked groups of URLs.
+const GROUPS: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Groups(Vec<Mutex<Group>>);
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self((0..GROUPS).map(|_| Mutex::default()).collect())
+    }
+}
+
+impl Groups {
+    pub(crate) fn lock(&self, base: Key) -> MutexGuard<'_, Group> {
+        let group = usize::from(u16::from_le_bytes([base.0[2], base.0[3]])) % GROUPS;
+        self.0[group].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A watch on a URL. Clones share it; it ends with the last clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch {
+    on: Arc<On>,
+    /// The epoch of the fetch.
+    pub(crate) epoch: Epoch,
+    /// The `order` of the look-up.
+    looked: u64,
+    /// Whether writes may have come between the look-up and the watch.
+    pub(crate) late: bool,
+    /// Whether a response may be stored or in flight already.
+    pub(crate) renews: bool,
+}
+
+#[derive(Debug)]
+struct On {
+    groups: Arc<Groups>,
+    base: Key,
+}
+
+impl Drop for On {
+    fn drop(&mut self) {
+        self.groups.lock(self.base).unwatch(self.base);
+    }
+}
+
+impl Watch {
+    /// Watches a URL since a look-up in memory at `since`.
+    pub(crate) fn begin(groups: &Arc<Groups>, base: Key, since: Epoch) -> Self {
+        let mut group = groups.lock(base);
+        let late = !group.is_unchanged_since(since.order);
+        let renews = group.watch(base);
+        let epoch = Epoch { order: group.next(), ..since };
+        drop(group);
+        let on = Arc::new(On { groups: Arc::clone(groups), base });
+        Self { on, epoch, looked: since.order, late, renews }
+    }
+
+    /// The same watch for a fetch that begins now.
+    pub(crate) fn again(&self) -> Self {
+        let order = self.on.groups.lock(self.on.base).next();
+        Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
+    }
+
+    /// The same watch with the epoch of a flight.
+    pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
+        Self { epoch, ..self.clone() }
+    }
+
+    /// The same watch with another purge stamp.
+    pub(crate) fn begun(self, begun: Stamp) -> Self {
+        Self { epoch: Epoch { begun, ..self.epoch }, ..self }
+    }
+
+    /// The same watch, for a response that may replace a stored one.
+    pub(crate) fn renewing(self, renews: bool) -> Self {
+        Self { renews: self.renews || renews, ..self }
+    }
+
+    /// The epoch of the look-up.
+    pub(crate) const fn looked(&self) -> Epoch {
+        Epoch { order: self.looked, begun: self.epoch.begun }
+    }
+
+    /// A write of an origin's response.
+    pub(crate) const fn fetched(&self) -> WriteSource<'_> {
+        WriteSource { watch: self, origin: WriteOrigin::Fetched }
+    }
+
+    /// A write of the response that the look-up found.
+    pub(crate) const fn found(&self) -> WriteSource<'_> {
+        WriteSource {
+            watch: self,
+            origin: if self.late { WriteOrigin::FoundEarlier } else { WriteOrigin::Found },
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct WriteSource<'a> {
+    pub(crate) watch: &'a Watch,
+    origin: WriteOrigin,
+}
+
+impl WriteSource<'_> {
+    /// A write of a response of `base` under `key`.
+    pub(crate) fn write(self, base: &CacheKey, key: &CacheKey, has_new_list: bool) -> CacheWrite {
+        let place = match () {
+            () if has_new_list => WritePlace::NewList,
+            () if key.hash == base.hash => WritePlace::Whole,
+            () if key.is_variant_of(base) => WritePlace::Variant,
+            () => WritePlace::Part,
+        };
+        let Watch { epoch, looked, .. } = *self.watch;
+        CacheWrite { key: key.hash, place, order: epoch.order, looked, origin: self.origin }
+    }
+
+    /// A write of the list that the store has under a URL. It stays in force when variants are
+    /// written.
+    pub(crate) fn list(self, base: &CacheKey) -> CacheWrite {
+        CacheWrite { place: WritePlace::Variant, ..self.write(base, base, false) }
     }
 }
 

@@ -1,33 +1,29 @@
 //! The memory tier: whole small responses and parts of large ones, shared by all workers, bounded
-//! by bytes. What purges make of a response is up to the cache; a part is of one fill for ever, and
-//! nobody asks for it but who holds the response.
+//! by bytes. It knows no purges.
 
-mod recent;
 mod sieve;
 
+use crate::cache::storage::PART;
 use crate::cache::stored::{Stored, VaryList};
 use bytes::Bytes;
-use foxy_store::Key;
-use recent::Recent;
+use foxy_store::{Key, KeySet};
 use sieve::Sieve;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Locks the tier is divided over.
+/// Independently locked shards.
 const SHARDS: usize = 16;
 
-/// What a part takes besides its bytes: of its buffer the pages with the ends of its record, and
-/// its place here.
+/// Bytes of a part beside its body: the pages with the ends of its record, and its entry here.
 const PART_OVERHEAD: u64 = 8 << 10;
 
-/// What the head of the largest response may take.
+/// Bytes for the head of the largest response.
 const HEAD_ROOM: u64 = 8 << 10;
 
-/// What the tier holds under a key.
 #[derive(Clone, Debug)]
 pub enum Cached {
-    /// A response.
     Response(Arc<Stored>),
-    /// The names that choose among several, with the key text they belong to.
+    /// The Vary list of a URL, with its key text.
     Varies(Arc<(Bytes, VaryList)>),
 }
 
@@ -39,7 +35,7 @@ impl Cached {
         }
     }
 
-    /// The key text it was stored under.
+    /// The key text.
     pub fn key(&self) -> &[u8] {
         match self {
             Self::Response(stored) => &stored.key,
@@ -48,14 +44,15 @@ impl Cached {
     }
 }
 
-/// The tier.
 #[derive(Debug)]
 pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// Half of the room belongs to responses and half to parts; what one leaves free the other may
-/// take.
+/// Remembered keys per part that can be held.
+const RECENT_PER_HELD: u64 = 4;
+
+/// Responses and parts own half of the room each, and may use the other half while it is free.
 #[derive(Debug)]
 struct Shard {
     limit: u64,
@@ -65,13 +62,12 @@ struct Shard {
 }
 
 impl MemoryTier {
-    /// A tier of at most `bytes`.
     pub fn new(bytes: u64) -> Self {
         let shard = || Mutex::new(Shard::new(bytes / SHARDS as u64));
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
-    /// Bytes of the largest body that it holds, with a head of ordinary length.
+    /// Bytes of the largest body that fits, with a head of ordinary length.
     pub fn largest_body(&self) -> u64 {
         lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM)
     }
@@ -81,38 +77,34 @@ impl MemoryTier {
         lock(&self.shards[index])
     }
 
-    /// What is held under `key`. The caller compares the key text.
     pub fn get(&self, key: Key) -> Option<Cached> {
         self.shard(key).responses.get(key)
     }
 
-    /// Holds `value`, making room. What is larger than a shard is not held, but replaces what was.
+    /// Holds `value`, making room. A value larger than a shard is not held, but removes the old
+    /// value.
     pub fn put(&self, key: Key, value: Cached) {
         self.shard(key).put(key, value);
     }
 
-    /// Lets go of `key`.
     pub fn remove(&self, key: Key) {
         self.shard(key).responses.remove(key);
     }
 
-    /// The part that is held under `key`.
     pub fn part(&self, key: Key) -> Option<Bytes> {
         self.shard(key).parts.get(key)
     }
 
-    /// Takes note that a part is sent. It is held if it was also sent a while ago: what is sent
-    /// once displaces nothing. One larger than half a shard is not held.
+    /// Notes that a part is sent. Holds it from its second use on, so that parts sent once displace
+    /// nothing. Parts larger than half a shard are not held.
     pub fn offer_part(&self, key: Key, part: &Bytes) {
         self.shard(key).offer_part(key, part);
     }
 
-    /// Bytes held.
     pub fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| lock(shard).used()).sum()
     }
 
-    /// Responses and parts held.
     pub fn entries(&self) -> usize {
         let entries = |shard: &Shard| shard.responses.entries() + shard.parts.entries();
         self.shards.iter().map(|shard| entries(&lock(shard))).sum()
@@ -161,6 +153,38 @@ impl Shard {
             }
         }
         self.parts.insert(key, part.clone(), weight);
+    }
+}
+
+/// Keys of parts; the oldest is forgotten first. Remembers four times as many as can be held.
+#[derive(Debug)]
+struct Recent {
+    keys: KeySet,
+    /// May name a key that was forgotten since.
+    order: VecDeque<Key>,
+    limit: usize,
+}
+
+impl Recent {
+    /// For a share of `bytes` that holds parts.
+    fn beside(bytes: u64) -> Self {
+        let limit = usize::try_from(RECENT_PER_HELD * bytes / PART as u64).unwrap_or(usize::MAX);
+        Self { keys: KeySet::default(), order: VecDeque::new(), limit }
+    }
+
+    /// Whether `key` was read recently. Forgets the key if so, else remembers it.
+    fn again(&mut self, key: Key) -> bool {
+        if self.keys.remove(&key) {
+            return true;
+        }
+        self.keys.insert(key);
+        self.order.push_back(key);
+        if self.order.len() > self.limit
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.keys.remove(&oldest);
+        }
+        false
     }
 }
 

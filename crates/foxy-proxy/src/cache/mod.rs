@@ -1,47 +1,42 @@
-//! Memory and store together: look-ups, additions and invalidation, in an order that lets nothing
-//! old come back.
+//! Memory and store together: look-ups, additions and invalidation, in an order that brings nothing
+//! old back.
 //!
-//! Every fetch has a watch on its URL. An addition is dropped where the URL was invalidated since
-//! its fetch began, or where a fetch that began later has written in its place (see `epoch`).
+//! Every fetch has a watch on its URL. An addition is dropped if the URL was invalidated after its
+//! fetch began, or if a later fetch has written in its place (see `epoch`).
 
 pub(crate) mod epoch;
-pub mod memory;
+pub(crate) mod memory;
 pub mod purge;
-pub mod refusals;
+pub(crate) mod refusals;
 pub(crate) mod shared_parts;
 pub mod storage;
-pub mod stored;
-pub mod stored_form;
-pub(crate) mod unconfirmed_removals;
-pub(crate) mod watch;
+pub(crate) mod stored;
+pub(crate) mod stored_form;
 
-use crate::cache::epoch::{Epoch, Judged, Left};
-use crate::cache::memory::{Cached, MemoryTier};
-use crate::cache::purge::{PurgeBook, Scope, site_of};
-use crate::cache::storage::{PART, Silent, Storage};
-use crate::cache::stored::{CacheKey, Entry, Placement, Stored, StoredBody, VaryList};
+pub(crate) use crate::cache::epoch::{Epoch, Watch, WriteSource};
+use crate::cache::epoch::{Groups, LeftUnderKey, WriteVerdict};
+pub(crate) use crate::cache::memory::{Cached, MemoryTier};
+use crate::cache::purge::{PurgeBook, Scope, Verdict, site_of};
+pub(crate) use crate::cache::refusals::{NotKept, Refused};
+use crate::cache::storage::StoreSilent;
+pub(crate) use crate::cache::storage::{PART, Storage, part_key};
+pub use crate::cache::stored::CacheKey;
+pub(crate) use crate::cache::stored::{Entry, Placement, Stored, StoredBody, VaryList, strip};
 use crate::cache::stored_form::{encode_response, encode_varies};
-use crate::cache::watch::{Groups, Watch, WriteSource};
-use crate::core::View;
-use crate::core::counters::{Counter, Counters};
-use crate::core::outcome::HitSource;
+use crate::core::{Counter, Counters, HitSource, View};
 use bytes::Bytes;
-use foxy_base::Random;
+use foxy_base::{Random, clock};
 use foxy_http::Headers;
 use foxy_rules::Vary;
-use foxy_store::{Lifetime, PlacementHint, Record};
+use foxy_store::{Key, Lifetime, PlacementHint, Record};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a look-up found.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
-    /// A response that fits the request, and the key it is stored under.
     Response(Arc<Stored>, CacheKey),
-    /// Responses for other request headers.
     Varies(VaryList),
-    /// Nothing.
     Nothing,
-    /// Nothing in memory; the store did not say what it has.
+    /// Memory has nothing, and the store did not answer.
     Unknown,
 }
 
@@ -51,15 +46,12 @@ pub(crate) struct FoundPart {
     pub(crate) source: HitSource,
 }
 
-/// A look-up in memory alone.
 pub(crate) enum InMemory {
-    /// Settled.
     Found(Found),
-    /// The store must be asked for this key, a variant of that list.
+    /// The store must be asked for this key, a variant of the list.
     Ask(CacheKey, Option<VaryList>),
 }
 
-/// The cache.
 pub(crate) struct Cache {
     pub(crate) memory: MemoryTier,
     pub(crate) memory_object_limit: u64,
@@ -97,33 +89,30 @@ impl Cache {
         self.storage.as_ref()
     }
 
-    /// A number no other fill or list of this process has.
+    /// A random number for a fill or list; practically unique.
     pub(crate) fn draw(&self) -> u64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
 
-    /// The epoch of a request for a URL that comes now.
     pub(crate) fn epoch(&self, base: &CacheKey) -> Epoch {
         let begun = self.purges.stamp();
         Epoch { order: self.groups.lock(base.hash).next(), begun }
     }
 
-    /// Watches a URL from now on.
     pub(crate) fn watch(&self, base: &CacheKey) -> Watch {
         self.watch_since(base, self.epoch(base))
     }
 
-    /// Watches a URL that was looked up in memory from `since` on.
+    /// Watches a URL since a look-up in memory at `since`.
     pub(crate) fn watch_since(&self, base: &CacheKey, since: Epoch) -> Watch {
         Watch::begin(&self.groups, base.hash, since)
     }
 
-    /// Whether a URL was not invalidated since.
+    /// Whether a URL was not invalidated since `epoch`.
     pub(crate) fn is_of_now(&self, base: &CacheKey, epoch: Epoch) -> bool {
         self.groups.lock(base.hash).is_of_now(base.hash, epoch.order)
     }
 
-    /// Looks in memory.
     pub(crate) fn in_memory(&self, key: &CacheKey, request: &Headers) -> InMemory {
         match self.held(key) {
             Some(Cached::Response(stored)) => InMemory::Found(Found::Response(stored, key.clone())),
@@ -142,8 +131,8 @@ impl Cache {
         }
     }
 
-    /// Looks in the store, after memory had nothing, and keeps in memory what it finds. `base` is
-    /// the URL's own key, which is watched.
+    /// Looks in the store and keeps the result in memory. `base` is the URL's own key, which
+    /// `watch` watches.
     pub(crate) async fn in_store(
         &self,
         base: &CacheKey,
@@ -166,8 +155,8 @@ impl Cache {
                 }
                 Ok(Some(Entry::Varies(text, found))) if list.is_none() => {
                     let group = self.groups.lock(base.hash);
-                    let turn = watch.found().list(base);
-                    if group.judge(base.hash, &turn, None) == Judged::Write {
+                    let write = watch.found().list(base);
+                    if group.judge(base.hash, &write, None) == WriteVerdict::Write {
                         self.memory.put(base.hash, Cached::Varies(Arc::new((text, found.clone()))));
                     }
                     drop(group);
@@ -178,12 +167,12 @@ impl Cache {
                     list = Some(found);
                 }
                 Ok(_) => return list.map_or(Found::Nothing, Found::Varies),
-                Err(Silent) => return list.map_or(Found::Unknown, Found::Varies),
+                Err(StoreSilent) => return list.map_or(Found::Unknown, Found::Varies),
             }
         }
     }
 
-    /// The part of a URL's response that is stored, if one is, and where it was found.
+    /// Looks for the stored part of a URL's response.
     pub(crate) async fn part(&self, base: &CacheKey, counters: &Counters) -> Option<FoundPart> {
         let (key, watch) = (base.part(), self.watch(base));
         if let Some(found) = self.held(&key) {
@@ -205,15 +194,15 @@ impl Cache {
             StoredBody::Whole(body) => body.len() as u64 <= self.memory_object_limit,
             StoredBody::Parts { .. } => true,
         };
-        let turn = watch.found().turn(base, key, false);
+        let write = watch.found().write(base, key, false);
         let group = self.groups.lock(base.hash);
-        if small && group.judge(base.hash, &turn, Some(stored)) == Judged::Write {
+        if small && group.judge(base.hash, &write, Some(stored)) == WriteVerdict::Write {
             self.memory.put(key.hash, Cached::Response(Arc::clone(stored)));
         }
     }
 
-    /// Adds a response of a URL, unless that was invalidated since the fetch began, or has a
-    /// response of a fetch that began after it; purges since then hold for it.
+    /// Adds a response of a URL. Drops it if the URL was invalidated after the fetch began, or has
+    /// a response of a later fetch. Purges since the fetch began apply to it.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
@@ -230,22 +219,22 @@ impl Cache {
             Arc::new(Stored::clone(stored).begun(epoch.begun))
         };
         let hint = hint(base, &stored);
-        let turn = source.turn(base, key, *has_new_list);
+        let write = source.write(base, key, *has_new_list);
         let mut group = self.groups.lock(base.hash);
-        match group.judge(base.hash, &turn, Some(&stored)) {
-            Judged::Write => {}
-            Judged::WriteWithoutWhole => self.forget(base),
-            Judged::Outdated => return,
-            Judged::OutdatedAndGone => return self.forget(key),
-            Judged::Astray => {
-                group.note(base.hash, &turn.of_list(base.hash), || Left::Nothing);
+        match group.judge(base.hash, &write, Some(&stored)) {
+            WriteVerdict::Write => {}
+            WriteVerdict::WriteWithoutWhole => self.forget(base),
+            WriteVerdict::Outdated => return,
+            WriteVerdict::OutdatedAndGone => return self.forget(key),
+            WriteVerdict::Astray => {
+                group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
                 return self.forget(base);
             }
         }
-        group.note(base.hash, &turn, || Left::Response(Arc::new(stored.without_body())));
+        group.note(base.hash, &write, || LeftUnderKey::Response(Arc::new(stored.without_body())));
         let replaces = renews.then(|| Scope::url(base));
         if let Some(list) = list.as_ref().filter(|_| *has_new_list) {
-            group.note(base.hash, &turn.of_list(base.hash), || Left::List);
+            group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::List);
             self.memory.put(base.hash, Cached::Varies(Arc::new((base.text.clone(), list.clone()))));
             if let Some(storage) = &self.storage {
                 let record = Record { head: encode_varies(base, list), body: Bytes::new() };
@@ -267,8 +256,8 @@ impl Cache {
         }
     }
 
-    /// Forgets what is stored under a URL, all variants and parts of it, and what is being fetched
-    /// for it.
+    /// Forgets everything stored or being fetched for a URL: the response, its variants and its
+    /// parts.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
         let url = Scope::url(key);
@@ -283,41 +272,140 @@ impl Cache {
             self.storage.as_ref().map(removals)
         };
         if let Some(([one, other], patience)) = removed {
-            // Later gets come after the removals in the store's queue; waiting only makes them
-            // durable before the answer.
+            // The store handles later gets after the removals; waiting only makes these durable
+            // before the answer.
             let _ = tokio::time::timeout(patience, async { (one.await, other.await) }).await;
         }
     }
 
-    /// Whether another fetch of a URL has written under a key since that URL is watched.
     pub(crate) fn was_written(&self, base: &CacheKey, key: &CacheKey) -> bool {
         self.groups.lock(base.hash).has_written(base.hash, key.hash)
     }
 
-    /// Forgets the stored form of a response that a newer one is about to replace, and waits until
-    /// that is durable, or as long as clients wait for the store. Memory keeps it until the newer
-    /// one is whole. What a fetch brings that began before that of the newer one is not kept any
-    /// more.
+    /// Removes the stored form of a response that a newer one is about to replace. Waits until that
+    /// is durable, up to the store's patience. Memory keeps the response until the newer one is
+    /// whole. An earlier fetch can no longer write under the key.
     pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let Some(storage) = &self.storage else { return };
-        let turn = watch.fetched().turn(base, key, false);
+        let write = watch.fetched().write(base, key, false);
         let removed = {
             let mut group = self.groups.lock(base.hash);
             if !matches!(
-                group.judge(base.hash, &turn, None),
-                Judged::Write | Judged::WriteWithoutWhole
+                group.judge(base.hash, &write, None),
+                WriteVerdict::Write | WriteVerdict::WriteWithoutWhole
             ) {
                 return;
             }
-            group.note(base.hash, &turn, || Left::Nothing);
+            group.note(base.hash, &write, || LeftUnderKey::Nothing);
             storage.remove(key.hash, Scope::url_of(key))
         };
-        // A store that does not say so in time costs this promise, not the answer.
+        // A timeout costs this promise, not the answer.
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
-    /// The list of names for a new response: the one in force if it has the same names, else a new
-    /// one.
+    /// Whether a request for a URL may join a fetch that began in `epoch`. `key` is the variant's
+    /// key, if the Vary list is known.
+    pub(crate) fn may_join(&self, base: &CacheKey, key: Option<Key>, epoch: Epoch) -> bool {
+        let may_join = self.groups.lock(base.hash).may_join(base.hash, key, epoch.order);
+        may_join && !self.purges.may_touch(&base.text, epoch.begun)
+    }
+
+    /// The entry in memory, as far as purges leave it.
+    pub(crate) fn held(&self, key: &CacheKey) -> Option<Cached> {
+        match self.memory.get(key.hash).filter(|cached| cached.key() == key.text)? {
+            Cached::Response(stored) => self.unpurged(key, stored).map(Cached::Response),
+            list @ Cached::Varies(_) => Some(list),
+        }
+    }
+
+    pub(crate) fn unpurged(&self, key: &CacheKey, stored: Arc<Stored>) -> Option<Arc<Stored>> {
+        match self.purges.judge(&stored) {
+            Verdict::Untouched => Some(stored),
+            Verdict::Stale { since } => Some(Arc::new(stored.stale_since(since, clock::steady()))),
+            Verdict::Gone => {
+                self.forget(key);
+                None
+            }
+        }
+    }
+
+    /// Forgets a response that is outdated or no longer whole, so that the next request fetches it.
+    /// A response that was just put in its place is forgotten too.
+    pub(crate) fn forget(&self, key: &CacheKey) {
+        self.give_back(key.hash, Scope::url_of(key));
+    }
+
+    /// As `forget`, by hash: a purged response takes no room.
+    pub(crate) fn give_back(&self, key: Key, url: Scope) {
+        self.memory.remove(key);
+        if let Some(storage) = self.storage() {
+            drop(storage.remove(key, url));
+        }
+    }
+
+    /// Forgets a response that a newer fetch replaced, whether or not the newer one was kept.
+    /// Earlier fetches can no longer write there; later fetches can.
+    pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        self.leave_nothing(base, key, watch, true);
+    }
+
+    /// As `outdate`, for a key under which the look-up found nothing: another fetch may have
+    /// written there.
+    pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        self.leave_nothing(base, key, watch, false);
+    }
+
+    /// Notes the head of a response that is to be stored. Earlier fetches can no longer write under
+    /// the key, even if this response breaks off.
+    pub(crate) fn announce(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        let write = watch.fetched().write(base, key, false);
+        let mut group = self.groups.lock(base.hash);
+        let is_first = !group.has_written(base.hash, key.hash);
+        if is_first && group.judge(base.hash, &write, None) == WriteVerdict::Write {
+            group.note(base.hash, &write, || LeftUnderKey::Nothing);
+        }
+    }
+
+    /// Removes from memory a response that is about to be replaced there.
+    pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
+        let write = watch.fetched().write(base, key, false);
+        let mut group = self.groups.lock(base.hash);
+        match group.judge(base.hash, &write, None) {
+            WriteVerdict::Write | WriteVerdict::WriteWithoutWhole => {
+                group.note(base.hash, &write, || LeftUnderKey::Nothing);
+                self.memory.remove(key.hash);
+            }
+            WriteVerdict::OutdatedAndGone => self.memory.remove(key.hash),
+            WriteVerdict::Astray => self.memory.remove(base.hash),
+            WriteVerdict::Outdated => {}
+        }
+    }
+
+    fn leave_nothing(&self, base: &CacheKey, key: &CacheKey, watch: &Watch, found: bool) {
+        let write = watch.fetched().write(base, key, false);
+        let mut group = self.groups.lock(base.hash);
+        let in_store = found || watch.late || group.has_written(base.hash, key.hash);
+        match group.judge(base.hash, &write, None) {
+            WriteVerdict::Write | WriteVerdict::WriteWithoutWhole => {
+                group.note(base.hash, &write, || LeftUnderKey::Nothing);
+                if in_store {
+                    self.forget(key);
+                } else {
+                    self.memory.remove(key.hash);
+                }
+            }
+            WriteVerdict::Astray => {
+                group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
+                self.forget(base);
+            }
+            // A later fetch replaced it too, but has not come whole yet.
+            WriteVerdict::OutdatedAndGone => self.forget(key),
+            WriteVerdict::Outdated => {}
+        }
+    }
+
+    /// The Vary list for a new response: the list in force if it has the same names, else a new
+    /// list (`true`).
     pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
         match in_force {
             Some(list) if list.vary == vary => (list.clone(), false),
@@ -326,15 +414,14 @@ impl Cache {
     }
 }
 
-/// What the store learns of a response: its site, its size, and roughly how long it is good for.
+/// The store's hint: site, size, and rough lifetime.
 pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
     let lifetime = match stored.lifetime {
         0..=600 => Lifetime::Short,
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // What is known of an object by slices takes the place of one of them, however large the object
-    // is.
+    // A set of slices is as large as one slice for the store.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }
 }

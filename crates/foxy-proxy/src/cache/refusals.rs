@@ -1,7 +1,5 @@
-//! Why a response that came for the cache is not kept, and a short memory of it: for those who ask
-//! why, and for `lookup::by_slices`, which does not try again at once what could not be kept. It
-//! decides nothing; what a URL's last answer was refused for is lost when another URL needs the
-//! place.
+//! The reasons not to keep a response, and a short memory of them: for explanations, and so that an
+//! object is not sliced again at once. A newer refusal may displace another URL's.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -10,22 +8,20 @@ use foxy_store::Key;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// Answers remembered. A crawl forgets what it saw before that many others; 48 KiB in all.
+/// Remembered refusals: 48 KiB in all.
 const PLACES: usize = 1024;
 
-/// Why a response is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotKept {
-    /// A rule of caching says so.
+    /// A caching rule forbids it.
     Rule(NotStoredReason),
-    /// It is an error, and what is stored may answer in its place.
+    /// It is an error, and the stored response may answer instead.
     StaleIfError,
-    /// It is larger than what is stored.
+    /// It is larger than the object limit.
     TooLarge,
-    /// Its parts cannot be put together: it has no strong validator, or its origin answers ranges
-    /// with something else.
+    /// Its parts cannot be joined: no strong validator, or the origin does not answer ranges.
     NoSlices,
-    /// The store was full, busy or broken when it came, or there was no room to collect it.
+    /// The store was full, busy or broken, or there was no memory to collect it.
     StoreRefused,
 }
 
@@ -41,7 +37,7 @@ impl NotKept {
         }
     }
 
-    /// Where it is written.
+    /// The defining section.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.section(),
@@ -67,18 +63,15 @@ impl fmt::Display for NotKept {
     }
 }
 
-/// An answer that was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its status.
     pub status: u16,
     /// When its head came.
     pub at: WallTime,
-    /// Why it was not kept.
     pub why: NotKept,
 }
 
-/// The last answers that were not kept, by URL.
+/// The last refusals, by URL.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     places: Mutex<Vec<Option<(Key, Refused)>>>,
@@ -91,17 +84,16 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// Remembers it, in the place of what another URL left there.
+    /// Displaces the refusal of another URL in the same place.
     pub(crate) fn remember(&self, url: &CacheKey, refused: Refused) {
         self.with(url, |place| *place = Some((url.hash, refused)));
     }
 
-    /// A later answer was kept.
     pub(crate) fn forget(&self, url: &CacheKey) {
         self.with(url, |place| *place = place.filter(|(key, _)| *key != url.hash));
     }
 
-    /// The last answer, if it was not kept.
+    /// The last refusal, if no later response was kept.
     pub(crate) fn last(&self, url: &CacheKey) -> Option<Refused> {
         self.with(url, |place| {
             place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused)

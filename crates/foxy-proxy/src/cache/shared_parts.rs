@@ -1,6 +1,5 @@
-//! Parts of stored bodies that are in memory because they are read or sent now. Each is read once
-//! for all who want it meanwhile, and takes one place however many they are. Which parts stay after
-//! that is up to the memory tier.
+//! Parts of stored bodies that are being read or sent. Requests for the same part share one read
+//! and one place in memory.
 
 use crate::cache::storage::PART;
 use bytes::Bytes;
@@ -13,7 +12,6 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-/// The parts that are read or sent now, over all workers.
 pub(crate) struct SharedParts {
     places: Arc<Semaphore>,
     table: Arc<PartTable>,
@@ -22,45 +20,39 @@ pub(crate) struct SharedParts {
 #[derive(Debug, Default)]
 struct PartTable(Mutex<HashMap<Key, Weak<SharedPart>>>);
 
-/// A part, once it was read, and the place it takes. Those who want it hold it.
 #[derive(Debug)]
 struct SharedPart {
     key: Key,
     table: Arc<PartTable>,
-    /// Whether a read of it took too long.
+    /// Whether a read was late.
     was_late: AtomicBool,
     part: OnceCell<(Bytes, OwnedSemaphorePermit)>,
 }
 
-/// A part that is held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldPart(Arc<SharedPart>);
 
-/// Why a part is not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPart {
-    /// There is none.
     Absent,
-    /// It was not read in time.
     Late,
 }
 
 impl SharedParts {
-    /// As many at a time as make about `budget` bytes.
+    /// As many places as parts fit `budget` bytes.
     pub(crate) fn new(budget: usize) -> Self {
         let places = Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS));
         Self { places: Arc::new(places), table: Arc::default() }
     }
 
-    /// Whether somebody waits for a place, or the next who comes would.
+    /// Whether the next part must wait for a place.
     pub(crate) fn is_full(&self) -> bool {
         self.places.available_permits() == 0
     }
 
-    /// The part named `key`: as others hold it, or as `read` gives it, which may take as long as
-    /// `patience`. One reads for all who wait and takes a place for it, in turn; when that gives
-    /// nothing, the next who waits does. Who has waited for a read that was too late as long as for
-    /// one of his own does not begin another.
+    /// The part `key`: as other requests hold it, or as `read` gives it within `patience`. One
+    /// caller takes a place and reads for all that wait; if it gets nothing, the next caller reads.
+    /// A caller that has already waited `patience` for a late read does not begin another.
     pub(crate) async fn get(
         &self,
         key: Key,
@@ -91,7 +83,6 @@ impl PartTable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What those who want `key` now have together.
     fn enter(self: &Arc<Self>, key: Key) -> Arc<SharedPart> {
         let mut table = self.lock();
         if let Some(shared) = table.get(&key).and_then(Weak::upgrade) {
@@ -111,7 +102,7 @@ impl PartTable {
 impl Drop for SharedPart {
     fn drop(&mut self) {
         let mut table = self.table.lock();
-        // Somebody may have entered anew meanwhile.
+        // Another caller may have entered meanwhile.
         if table.get(&self.key).is_some_and(|shared| shared.strong_count() == 0) {
             table.remove(&self.key);
         }
@@ -119,7 +110,6 @@ impl Drop for SharedPart {
 }
 
 impl HeldPart {
-    /// The part.
     pub(crate) fn bytes(&self) -> &Bytes {
         self.0.part.get().map(|(part, _)| part).expect("it was read before it was handed out")
     }
@@ -141,7 +131,6 @@ mod tests {
         Some(Bytes::from_static(b"part"))
     }
 
-    /// A read that takes a while and is counted.
     async fn slow(reads: &Cell<u32>) -> Option<Bytes> {
         reads.set(reads.get() + 1);
         yield_now().await;
@@ -203,8 +192,7 @@ mod tests {
     async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
         let parts = SharedParts::new(2 * PART);
         let keys = [Key([1; 16]), Key([2; 16])];
-        // Everybody wants a part while each place is taken by another one, and nobody keeps what he
-        // gets.
+        // Every caller wants a part while all places are taken, and drops it at once.
         let stalled =
             [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
         let stalled = futures_util::future::join_all(stalled).await;

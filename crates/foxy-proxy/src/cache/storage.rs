@@ -1,44 +1,39 @@
-//! The store as the proxy uses it: requests with a callback, waited for without blocking a worker.
-//! A store that is busy, slow or broken costs hits and nothing else.
+//! The store as the proxy uses it: requests with a callback, awaited without blocking a worker. A
+//! busy, slow or broken store costs hits and nothing else.
 
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
 use crate::cache::stored_form::decode;
-use crate::cache::unconfirmed_removals::UnconfirmedRemovals;
-use crate::core::counters::{Counter, Counters};
+use crate::core::{Counter, Counters};
 use bytes::Bytes;
-use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record};
-use std::sync::Arc;
+use foxy_store::{AbsentReason, Answer, Key, KeyMap, PlacementHint, Record};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Takes a store's answer; called on any thread.
+/// Receives a store's answer, on any thread.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
-/// A store, whatever it is made of. Calls return at once; the reply comes later, or is dropped
-/// unused when the store has ended.
+/// A store. Calls return at once; the reply comes later, or is dropped if the store has ended.
 pub trait ObjectStore: Send + Sync {
-    /// Asks for a record.
+    /// Requests a record.
     fn get(&self, key: Key, reply: Reply);
     /// Stores a record.
     fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply);
-    /// Forgets a record, durably.
+    /// Removes a record durably.
     fn remove(&self, key: Key, reply: Reply);
 }
 
 /// Body bytes in one record; larger bodies are stored in parts of this size.
 pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
-/// How many times as long an answer that has begun waits for the store.
 const TIMES_WITHIN_AN_ANSWER: u32 = 10;
 
-/// Records that may be read at a time, or have been read and wait for their worker: as many as the
-/// budget has room for, but enough to keep disks busy.
 const READS: (usize, usize) = (8, 128);
 
-/// The key of one part of a body. The fill's random number is in it, so parts of two fills never
-/// mix.
+/// The key of one part of a body. The fill's random number keeps parts of two fills apart.
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
     text[..16].copy_from_slice(&object.0);
@@ -47,23 +42,21 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     Key(xxh3_128(&text).to_le_bytes())
 }
 
-/// Why it is not known what a store has: it was too busy to say, or too slow.
+/// The store was too busy or too slow to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Silent;
+pub(crate) struct StoreSilent;
 
-/// A store with the patience that clients have.
+/// A store, with the time that clients wait for it.
 #[derive(Clone)]
 pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
     patience: Duration,
     negative_lifetime: u64,
     doubts: Arc<UnconfirmedRemovals>,
-    /// Places for records that are read.
     reads: Arc<Semaphore>,
 }
 
 impl Storage {
-    /// Records that are read take about `budget` bytes.
     pub(crate) fn new(
         store: Arc<dyn ObjectStore>,
         patience: Duration,
@@ -74,19 +67,15 @@ impl Storage {
         Self { store, patience, negative_lifetime, doubts: Arc::default(), reads }
     }
 
-    /// What is stored under `key`, if no removal of it is in doubt.
-    ///
-    /// # Errors
-    /// [`Silent`]: the store does not say it in time.
+    /// Reads an entry, unless its removal is unconfirmed.
     pub(crate) async fn entry(
         &self,
         key: &CacheKey,
         counters: &Counters,
-    ) -> Result<Option<Entry>, Silent> {
+    ) -> Result<Option<Entry>, StoreSilent> {
         self.entry_within(self.patience, key, counters).await
     }
 
-    /// The same for an answer that has begun.
     pub(crate) async fn entry_for_answer(
         &self,
         key: &CacheKey,
@@ -100,7 +89,7 @@ impl Storage {
         patience: Duration,
         key: &CacheKey,
         counters: &Counters,
-    ) -> Result<Option<Entry>, Silent> {
+    ) -> Result<Option<Entry>, StoreSilent> {
         if !self.doubts.believes(key.hash) {
             return Ok(None);
         }
@@ -113,7 +102,7 @@ impl Storage {
         Ok(decode(key, &record.head, record.body, self.negative_lifetime))
     }
 
-    /// One part of a body, however long that takes.
+    /// Reads one part, without a time limit.
     pub(crate) async fn part(&self, key: Key) -> Option<Bytes> {
         match self.ask(key).await {
             Ok(Answer::Found(record)) => Some(record.body),
@@ -121,13 +110,12 @@ impl Storage {
         }
     }
 
-    /// How long an answer waits for a part. One that has `begun` waits longer: all that is left
-    /// besides is to ask the origin for the rest, and without a strong validator to be cut.
+    /// How long an answer waits for a part. A begun answer waits longer: the alternatives are the
+    /// origin, or a cut answer.
     pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
         if begun { TIMES_WITHIN_AN_ANSWER * self.patience } else { self.patience }
     }
 
-    /// Asks; whoever does not want the answer any more drops the receiver.
     fn ask(&self, key: Key) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         self.store.get(key, Box::new(move |answer| drop(sender.send(answer))));
@@ -139,25 +127,24 @@ impl Storage {
         patience: Duration,
         key: Key,
         counters: &Counters,
-    ) -> Result<Option<Record>, Silent> {
+    ) -> Result<Option<Record>, StoreSilent> {
         let answer = async {
             let _place = self.reads.acquire().await.ok()?;
             self.ask(key).await.ok()
         };
         let Ok(answer) = tokio::time::timeout(patience, answer).await else {
             counters.add(Counter::StoreTimeouts, 1);
-            return Err(Silent);
+            return Err(StoreSilent);
         };
         match answer {
             Some(Answer::Found(record)) => Ok(Some(record)),
-            Some(Answer::Absent(AbsentReason::Busy)) | None => Err(Silent),
+            Some(Answer::Absent(AbsentReason::Busy)) | None => Err(StoreSilent),
             Some(_) => Ok(None),
         }
     }
 
-    /// Stores a record; the answer is counted when it comes. One in the place of an older record of
-    /// the URL `replaces`, and refused, has that forgotten: it does not answer again only because
-    /// the newer one could not be kept.
+    /// Stores a record. If `replaces` names a URL, a refused record removes the older one: it must
+    /// not answer again.
     pub(crate) fn put(
         &self,
         key: Key,
@@ -182,7 +169,6 @@ impl Storage {
         self.store.put(key, record, hint, reply);
     }
 
-    /// Stores a part of a body; the receiver learns whether it was.
     pub(crate) fn put_part(
         &self,
         key: Key,
@@ -195,8 +181,8 @@ impl Storage {
         receiver
     }
 
-    /// Forgets a record of `url`: from now on it is not found, whatever the store makes of it.
-    /// Whoever needs to know that it is gone for good waits for the receiver.
+    /// Removes a record of `url`: from now on it is not found. The receiver learns when the removal
+    /// is durable.
     pub(crate) fn remove(&self, key: Key, url: Scope) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key, url));
@@ -210,8 +196,7 @@ impl Storage {
         receiver
     }
 
-    /// What must be purged for nothing to come back that the store has not confirmed to have
-    /// forgotten.
+    /// The scopes to purge so that unconfirmed removals stay removed.
     pub(crate) fn in_doubt(&self) -> Vec<Scope> {
         self.doubts.left()
     }
@@ -232,5 +217,120 @@ impl ObjectStore for foxy_store::StoreHandle {
 
     fn remove(&self, key: Key, reply: Reply) {
         Self::remove(self, key, reply);
+    }
+}
+
+/// Keys remembered singly. With more unconfirmed removals the store is not believed at all.
+const MAX_UNCONFIRMED: usize = 64 << 10;
+
+/// The number of a removal, in request order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Doubt(u64);
+
+/// Removals that the store has not confirmed. Records under these keys are not believed, so that a
+/// busy store cannot bring invalidated responses back. At the end of the process they must be purged.
+#[derive(Default)]
+struct UnconfirmedRemovals {
+    state: Mutex<UnconfirmedState>,
+}
+
+#[derive(Debug, Default)]
+struct UnconfirmedState {
+    open: KeyMap<(Doubt, Scope)>,
+    asked: u64,
+    /// Whether there were too many keys to remember.
+    about_all: bool,
+}
+
+impl UnconfirmedRemovals {
+    fn lock(&self) -> MutexGuard<'_, UnconfirmedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a requested removal of a record of `url`.
+    fn raise(&self, key: Key, url: Scope) -> Doubt {
+        let mut state = self.lock();
+        state.asked += 1;
+        let doubt = Doubt(state.asked);
+        if state.open.len() < MAX_UNCONFIRMED || state.open.contains_key(&key) {
+            state.open.insert(key, (doubt, url));
+        } else {
+            state.about_all = true;
+        }
+        doubt
+    }
+
+    fn about(&self, key: Key) -> Option<Doubt> {
+        self.lock().open.get(&key).map(|(doubt, _)| *doubt)
+    }
+
+    fn believes(&self, key: Key) -> bool {
+        let state = self.lock();
+        !state.about_all && !state.open.contains_key(&key)
+    }
+
+    /// Settles a removal that the store confirmed or replaced; a later removal of the key stays
+    /// unconfirmed.
+    fn settle(&self, key: Key, doubt: Option<Doubt>) {
+        let mut state = self.lock();
+        if doubt.is_some() && state.open.get(&key).map(|(last, _)| *last) == doubt {
+            state.open.remove(&key);
+        }
+    }
+
+    /// The scopes to purge so that the next process does not believe unconfirmed records.
+    fn left(&self) -> Vec<Scope> {
+        let state = self.lock();
+        if state.about_all {
+            return vec![Scope::All];
+        }
+        let urls: HashSet<Scope> = state.open.values().map(|(_, url)| *url).collect();
+        urls.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_store::Site;
+
+    fn key(number: usize) -> Key {
+        Key((number as u128).to_le_bytes())
+    }
+
+    fn url(number: usize) -> Scope {
+        Scope::Url { key: key(number), site: Site(1) }
+    }
+
+    #[test]
+    fn a_doubt_lasts_until_it_is_settled_itself() {
+        let doubts = UnconfirmedRemovals::default();
+        assert!(doubts.believes(key(1)));
+        let first = doubts.raise(key(1), url(1));
+        let second = doubts.raise(key(1), url(1));
+        doubts.settle(key(1), Some(first));
+        assert_eq!(doubts.left(), [url(1)]);
+        assert!(
+            !doubts.believes(key(1)),
+            "an answer to an earlier request says nothing of a later one"
+        );
+        doubts.settle(key(1), None);
+        assert!(!doubts.believes(key(1)));
+        doubts.settle(key(1), Some(second));
+        assert!(doubts.believes(key(1)) && doubts.about(key(1)).is_none());
+        assert_eq!(doubts.left(), []);
+    }
+
+    #[test]
+    fn too_many_doubts_are_doubts_about_everything() {
+        let doubts = UnconfirmedRemovals::default();
+        for number in 0..MAX_UNCONFIRMED {
+            doubts.raise(key(number), url(1));
+        }
+        assert!(doubts.believes(key(MAX_UNCONFIRMED + 1)));
+        assert_eq!(doubts.left(), [url(1)], "each URL once");
+        doubts.raise(key(MAX_UNCONFIRMED), url(1));
+        assert!(!doubts.believes(key(MAX_UNCONFIRMED + 1)));
+        assert_eq!(doubts.left(), [Scope::All]);
     }
 }

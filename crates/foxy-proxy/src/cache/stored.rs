@@ -1,5 +1,5 @@
-//! A stored response: what the rules need of it, the head as it goes out, and the body or where its
-//! parts are. Its form as a record's head is in `stored_form`.
+//! A stored response: the values that the rules need, the head as it is sent, and the body or the
+//! number of its parts.
 
 use crate::cache::purge::{Cleared, Stamp};
 use crate::core::View;
@@ -13,46 +13,43 @@ use foxy_rules::{Policy, ResponseControl, Role, Vary};
 use foxy_store::Key;
 use std::sync::Arc;
 
-/// What the key of what is known of a URL's response but for the whole ends in.
+/// The end of the key of a part or a set of slices.
 const PART_NAME: &[u8] = b"\npart";
 
-/// A cache key: the text that is compared, and the hash that finds it.
+/// A cache key: the compared text, and the hash that finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey {
-    /// `scheme://authority/path?query`, and for a variant its secondary key after a line end.
+    /// `scheme://authority/path?query`; for a variant, a line end and its secondary key follow.
     pub text: Bytes,
-    /// Its name in memory and store.
+    /// The hash of the text.
     pub hash: Key,
 }
 
 impl CacheKey {
-    /// The key of a text.
+    /// Hashes `text`.
     pub fn new(text: impl Into<Bytes>) -> Self {
         let text = text.into();
         let hash = Key::of(&text);
         Self { text, hash }
     }
 
-    /// The key of a part of the response under this one. No variant's key is like it: they are
-    /// longer.
+    /// The key of a part of the response under this key. Keys of variants are longer.
     pub fn part(&self) -> Self {
         Self::new([&self.text[..], PART_NAME].concat())
     }
 
-    /// The list a variant's key was made with, given the names it chose by.
-    pub fn list_of(&self, variant: &Self, vary: Vary) -> Option<VaryList> {
+    pub(crate) fn list_of(&self, variant: &Self, vary: Vary) -> Option<VaryList> {
         let mut rest = variant.text.strip_prefix(&self.text[..])?.strip_prefix(b"\n")?;
         Some(VaryList { vary, salt: rest.try_get_u64().ok()? })
     }
 
-    /// Whether it is the key of a variant of that URL. A variant's key is longer than that of the
-    /// part.
+    /// Keys of variants are longer than keys of parts.
     pub(crate) fn is_variant_of(&self, base: &Self) -> bool {
         self.text.len() > base.text.len() + PART_NAME.len()
     }
 
-    /// The key of one variant under this one.
-    pub fn variant(&self, list: &VaryList, secondary: &[u8]) -> Self {
+    /// The key of one variant under this key.
+    pub(crate) fn variant(&self, list: &VaryList, secondary: &[u8]) -> Self {
         let mut text = BytesMut::from(&self.text[..]);
         text.put_u8(b'\n');
         text.put_u64(list.salt);
@@ -61,57 +58,48 @@ impl CacheKey {
     }
 }
 
-/// The request headers that chose among the responses of a URL. What is stored under another salt
-/// is out of reach: a list that was invalidated takes its variants with it.
+/// The request headers that choose among the responses of a URL. Responses under another salt are
+/// out of reach: invalidating a list takes its variants along.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryList {
-    /// The names.
     pub vary: Vary,
-    /// Random, drawn when the list was first made.
+    /// Random number of the list.
     pub salt: u64,
 }
 
-/// The body of a stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredBody {
-    /// All of it.
     Whole(Bytes),
-    /// In the store, as parts of one fill.
     Parts {
         /// The fill's random number.
         fill: u64,
     },
 }
 
-/// A stored response.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// The whole key text.
     pub key: Bytes,
-    /// The response's head, without hop-by-hop fields, Age and framing.
+    /// Without hop-by-hop fields, Age and framing.
     pub head: Arc<ResponseHead>,
-    /// Status line and header lines as they go out, without Age, Cache-Status, framing and the end
-    /// of the head.
+    /// Status line and header lines in HTTP/1.1 text, without Age, Cache-Status, framing and the
+    /// final empty line.
     pub wire: Bytes,
-    /// When it was received.
     pub times: StoredTimes,
-    /// Freshness lifetime in seconds.
     pub lifetime: u64,
-    /// What its Cache-Control says, or its targeted field.
+    /// From Cache-Control or the targeted field.
     pub control: ResponseControl,
-    /// Body length in bytes.
     pub length: u64,
-    /// The body.
     pub body: StoredBody,
-    /// When its fetch began, among the purges.
+    /// The stamp of its fetch.
     pub begun: Stamp,
-    /// Up to which purge it is known to be untouched.
+    /// The last purge known not to affect it.
     pub cleared: Cleared,
 }
 
 impl Stored {
-    /// A stored response from a head without hop-by-hop fields, Age and framing. Every purge is
-    /// about it until it is said when its fetch began.
+    /// `head` is without hop-by-hop fields, Age and framing. Every purge applies until `begun` is
+    /// set.
     pub fn new(
         key: Bytes,
         head: &ResponseHead,
@@ -124,7 +112,7 @@ impl Stored {
         Self::written(key, (head, wire), policy, times, length, body)
     }
 
-    /// As [`Stored::new`], of a head that is written already as it goes out.
+    /// As [`Stored::new`], with the head in HTTP/1.1 text.
     pub(crate) fn written(
         key: Bytes,
         (head, wire): (ResponseHead, Bytes),
@@ -158,43 +146,41 @@ impl Stored {
         }
     }
 
-    /// For whom it was stored, as far as that makes a difference.
+    /// The role that it was stored for.
     pub const fn role(&self) -> Role {
         if self.control.targeted { Role::Gateway } else { Role::Proxy }
     }
 
-    /// The name its body's parts are stored under: its own, or that of the URL whose slices it
+    /// The key that its parts are stored under: its own, or the key of the URL whose slices it
     /// knows.
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
         Key::of(url.unwrap_or(&self.key))
     }
 
-    /// Whether it is what is known of an object by slices: any of its parts may be absent.
+    /// Whether it is a set of slices: any of its parts may be absent.
     pub fn is_of_slices(&self) -> bool {
         self.head.status == 200
             && self.key.ends_with(PART_NAME)
             && matches!(self.body, StoredBody::Parts { .. })
     }
 
-    /// What the rules ask for.
     pub fn facts(&self) -> Facts<'_> {
         Facts { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
-    /// Whether another response is of the same representation, and fresh for as long.
+    /// Whether both are of the same representation and equally fresh.
     pub(crate) fn is_of_one_with(&self, other: &Self) -> bool {
         self.lifetime == other.lifetime
             && self.control == other.control
             && are_of_one(&View(&self.head.headers), &View(&other.head.headers))
     }
 
-    /// The same without its body.
     pub(crate) fn without_body(&self) -> Self {
         Self { body: StoredBody::Whole(Bytes::new()), ..self.clone() }
     }
 
-    /// Bytes it takes in memory, about.
+    /// Approximate bytes in memory.
     pub fn weight(&self) -> u64 {
         let body = match &self.body {
             StoredBody::Whole(body) => body.len(),
@@ -204,8 +190,7 @@ impl Stored {
     }
 }
 
-/// Removes what is not stored: the previous caches' Age, and the framing, which is made anew for
-/// each answer.
+/// Removes Age and the framing, which each answer makes anew.
 pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }
@@ -226,11 +211,9 @@ impl From<CacheKey> for Placement {
     }
 }
 
-/// What is found under a key.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// A response.
     Response(Box<Stored>),
-    /// The names that choose among several.
+    /// A Vary list with its key text.
     Varies(Bytes, VaryList),
 }

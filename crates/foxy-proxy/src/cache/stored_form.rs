@@ -1,6 +1,6 @@
-//! A stored response as a record's head: numbers as short as they are, well-known names as one
-//! byte, dates as seconds, since for a small object the head is most of what is written. What is
-//! read back may be anything: a doubt is a miss.
+//! The record head of a stored response: variable-length numbers, well-known names as one byte,
+//! dates as seconds, since the head is most of a small record. Decoding treats every doubt as a
+//! miss.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
@@ -10,15 +10,15 @@ use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Policy, Role, Vary, date};
 
-/// First byte of a record's head that describes a response. It, those below and [`NAMES`] change
-/// together: what has another one is not known.
+/// First byte of the record head of a response. It, the two below and [`NAMES`] change together;
+/// records with another first byte are ignored.
 const RESPONSE: u8 = 6;
-/// As [`RESPONSE`], for one that its targeted field governs.
+/// As [`RESPONSE`], for a response that a targeted field governs.
 const TARGETED_RESPONSE: u8 = 7;
-/// First byte of one that lists the Vary names of a URL.
+/// First byte of the record head of a Vary list.
 const VARIES: u8 = 8;
 
-/// Names that are written as their place here, as they stand or in lower case.
+/// Names encoded as their index, as written here or in lower case.
 const NAMES: [&str; 44] = [
     "Date",
     "Content-Type",
@@ -66,7 +66,7 @@ const NAMES: [&str; 44] = [
     "X-Powered-By",
 ];
 
-/// The same, as lines are written with them.
+/// The names in the form that lines are written with.
 const OWN_NAMES: [OwnName; NAMES.len()] = {
     let (mut names, mut place) = ([OwnName::new(NAMES[0]); NAMES.len()], 0);
     while place < NAMES.len() {
@@ -76,14 +76,13 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
     names
 };
 
-/// The end of the year 9999, in seconds: later ones have no such form.
+/// The end of the year 9999, in seconds.
 const LAST_DATE: u64 = 253_402_300_799;
 
-/// How many bytes of a head's text one of its record is likely to be at most; only room is lost or
-/// won by that.
+/// Reserved bytes of head text per byte of its record.
 const ROOM_PER_BYTE: usize = 3;
 
-/// The record's head for a response.
+/// Encodes a response without its body.
 pub fn encode_response(stored: &Stored) -> Bytes {
     let mut out = BytesMut::with_capacity(stored.key.len() + stored.wire.len() + 64);
     out.put_u8(if stored.control.targeted { TARGETED_RESPONSE } else { RESPONSE });
@@ -114,7 +113,6 @@ pub fn encode_response(stored: &Stored) -> Bytes {
     out.freeze()
 }
 
-/// The record's head for a list of Vary names.
 pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
     let mut out = BytesMut::new();
     out.put_u8(VARIES);
@@ -126,8 +124,8 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
     out.freeze()
 }
 
-/// Reads a record back, of a response with the lifetime that `negative_lifetime` gives it. `None`
-/// when it is not of this form, or belongs to another key.
+/// Decodes a record. `None` if it has another form or belongs to another key. `negative_lifetime`
+/// is in seconds.
 pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
     let mut head = head;
     let kind = head.try_get_u8().ok()?;
@@ -181,8 +179,8 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
     Some(Stored::written(key, (response, wire), policy, times, length, body).begun(begun))
 }
 
-/// A name that is known is its place, from 1 on, doubled, and one less where it is in lower case;
-/// another one is 0 and then itself.
+/// A known name is twice its index from 1 on, less one in lower case. Any other name is 0 and the
+/// name.
 fn put_name(out: &mut BytesMut, name: &[u8]) {
     match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
         Some((known, place)) if known == name => put_number(out, 2 * place),
@@ -196,7 +194,7 @@ fn put_name(out: &mut BytesMut, name: &[u8]) {
     }
 }
 
-/// For each length the places of the names that have it, as bits.
+/// For each length a bit set of the names of that length.
 const OF_LENGTH: [u64; 64] = {
     let (mut places, mut place) = ([0; 64], 0);
     while place < NAMES.len() {
@@ -206,7 +204,6 @@ const OF_LENGTH: [u64; 64] = {
     places
 };
 
-/// The place of a name, in any case.
 fn known(name: &[u8]) -> Option<usize> {
     let mut places = *OF_LENGTH.get(name.len())?;
     while places != 0 {
@@ -219,7 +216,6 @@ fn known(name: &[u8]) -> Option<usize> {
     None
 }
 
-/// Takes a name and its value and writes them as a line.
 fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
     let Some(number) = take_number(from)?.checked_sub(1) else {
         let name = take_bytes(from)?;
@@ -229,8 +225,7 @@ fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
     take_value(from, |value| text.own_line(name, number % 2 == 0, value))
 }
 
-/// A date is its seconds, doubled, and one more; anything else its length, doubled, and then
-/// itself.
+/// A date is twice its seconds plus one. Any other value is twice its length, and the value.
 fn put_value(out: &mut BytesMut, value: &[u8]) {
     if let Some(time) = date::exact(value) {
         put_number(out, 2 * time.seconds() + 1);

@@ -10,6 +10,9 @@ pub mod tls;
 pub mod token;
 pub(crate) mod transport;
 
+pub(crate) use crate::core::counters::{Counter, Counters};
+pub(crate) use crate::core::outcome::{ForwardReason, HitSource};
+
 use foxy_http::Headers;
 use foxy_rules::Fields;
 

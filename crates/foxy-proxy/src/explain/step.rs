@@ -2,8 +2,7 @@
 
 use crate::cache::purge::Verdict;
 use crate::cache::refusals::Refused;
-use crate::core::outcome::ForwardReason;
-use crate::core::outcome::HitSource;
+use crate::core::outcome::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
 use crate::worker::http_date;
 use bytes::Bytes;

@@ -1,17 +1,12 @@
 //! Carries the body of a fill from the origin to the readers and the body writer. If the origin
 //! breaks off, asks for the rest of the same response, and readers notice nothing.
 
-use crate::cache::memory::Cached;
-use crate::cache::refusals::NotKept;
-use crate::cache::storage::PART;
-use crate::cache::stored::{Stored, StoredBody};
-use crate::core::View;
-use crate::core::counters::Counter;
+use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
+use crate::core::{Counter, View};
 use crate::fill::body_writer::{BodyWriter, Kept};
 use crate::fill::outgoing;
 use crate::fill::request::{FillRequest, final_head};
-use crate::flight::Flight;
-use crate::flight::keeping::Keeping;
+use crate::flight::{Flight, Keeping};
 use crate::upstream::{BodyEvent, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_http::{DecodeError, Headers, ResponseHead};

@@ -1,14 +1,11 @@
 //! Collects a body for the cache: a small one whole, a large one in parts as it comes. Limits the
 //! time that the body waits for a slow store.
 
-use crate::cache::Cache;
 use crate::cache::purge::site_of;
-use crate::cache::refusals::NotKept;
-use crate::cache::storage::{PART, Storage, part_key};
-use crate::cache::stored::{CacheKey, StoredBody};
-use crate::core::counters::Counter;
-use crate::flight::keeping::{Keeping, Needed};
+use crate::cache::{Cache, CacheKey, NotKept, PART, Storage, StoredBody, part_key};
+use crate::core::Counter;
 use crate::flight::memory_budget::Collected;
+use crate::flight::{Keeping, Needed};
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_store::{Answer, PlacementHint, RefusedReason};

@@ -9,12 +9,8 @@ pub(crate) mod stale;
 pub(crate) mod supersede;
 pub(crate) mod tee;
 
-use crate::cache::refusals::{NotKept, Refused};
-use crate::cache::stored::{CacheKey, Placement, Stored, StoredBody, strip};
-use crate::cache::watch::Watch;
-use crate::core::View;
-use crate::core::counters::Counter;
-use crate::core::outcome::ForwardReason;
+use crate::cache::{CacheKey, NotKept, Placement, Refused, Stored, StoredBody, Watch, strip};
+use crate::core::{Counter, ForwardReason, View};
 use crate::fill::body::IncomingBody;
 use crate::fill::body_writer::BodyWriter;
 use crate::fill::request::{
@@ -22,10 +18,9 @@ use crate::fill::request::{
 };
 use crate::fill::stale::{Miss, Stale, list_of};
 use crate::fill::supersede::{Superseded, forget_rejected, forget_replaced, forget_what_was};
-use crate::flight::flights::Boarding;
-use crate::flight::keeping::{Keeping, Needed};
-use crate::flight::{Flight, FlightHead, FlightOutcome, Piece};
-use crate::request::exchange::{Wanted, can_be_validated};
+use crate::flight::{Boarding, Flight, FlightHead, FlightOutcome, Keeping, Needed, Piece};
+use crate::request::Wanted;
+use crate::request::exchange::can_be_validated;
 use crate::upstream::{UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use bytes::Bytes;

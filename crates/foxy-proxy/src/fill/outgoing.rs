@@ -1,6 +1,6 @@
 //! Builds requests to origins from client requests.
 
-use crate::cache::stored::Stored;
+use crate::cache::Stored;
 use crate::core::View;
 use crate::upstream::{Origin, RequestBody, UpstreamRequest};
 use crate::worker::Worker;

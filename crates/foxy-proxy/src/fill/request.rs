@@ -1,13 +1,10 @@
 //! Steps that all fetches for the cache share: the request, the final head, whether and where the
 //! response is stored, and the end of the flight.
 
-use crate::cache::Cache;
-use crate::cache::stored::{CacheKey, Placement, VaryList};
-use crate::cache::watch::Watch;
+use crate::cache::{Cache, CacheKey, Placement, VaryList, Watch};
 use crate::core::View;
 use crate::fill::stale::Stale;
-use crate::flight::Flight;
-use crate::flight::keeping::Keeping;
+use crate::flight::{Flight, Keeping};
 use crate::upstream::{HeadEvent, Origin, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};

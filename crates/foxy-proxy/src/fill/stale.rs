@@ -1,15 +1,12 @@
 //! A stored response that needs its origin's word: when it may answer all the same, and the update
 //! that a 304 or an answer to HEAD makes of it.
 
-use crate::cache::Found;
-use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList};
-use crate::cache::watch::Watch;
-use crate::core::View;
+use crate::cache::{CacheKey, Found, Stored, StoredBody, VaryList, Watch};
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
-use crate::core::outcome::ForwardReason;
+use crate::core::{ForwardReason, View};
 use crate::fill::request::{Times, why_not_storable};
-use crate::flight::event::FlightOutcome;
-use crate::request::cache_status::Hit;
+use crate::flight::FlightOutcome;
+use crate::request::Hit;
 use crate::upstream::UpstreamError;
 use crate::worker::Worker;
 use foxy_base::{WallTime, clock};
@@ -111,6 +108,11 @@ impl Miss {
         };
         let watch = watch.renewing(stale.is_some() || is_unknown);
         Self { reason, list, stale, watch }
+    }
+
+    /// The miss of a stored response whose body is gone.
+    pub(crate) fn of_lost_body(watch: Watch) -> Self {
+        Self { reason: ForwardReason::UriMiss, list: None, stale: None, watch }
     }
 
     /// Whether the origin is asked to confirm the stored response.

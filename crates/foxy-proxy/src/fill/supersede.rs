@@ -1,8 +1,6 @@
 //! Forgets the responses that a fill's answer replaces or outdates, so that they do not come back.
 
-use crate::cache::memory::Cached;
-use crate::cache::refusals::NotKept;
-use crate::cache::stored::{CacheKey, Placement, Stored};
+use crate::cache::{CacheKey, Cached, NotKept, Placement, Stored};
 use crate::core::View;
 use crate::fill::request::FillRequest;
 use crate::request::exchange::{Next, decide};

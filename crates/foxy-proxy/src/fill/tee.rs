@@ -2,13 +2,11 @@
 //! too (RFC 9110 §9.3.3), and a part of a response (RFC 9111 §3.3). No other request reads it
 //! meanwhile.
 
-use crate::cache::storage::PART;
-use crate::cache::stored::{CacheKey, Placement, Stored, StoredBody, strip};
-use crate::cache::watch::Watch;
+use crate::cache::{CacheKey, PART, Placement, Stored, StoredBody, Watch, strip};
 use crate::core::View;
 use crate::fill::body_writer::{BodyWriter, Kept};
 use crate::fill::request::{OriginHead, placed, why_not_storable};
-use crate::flight::keeping::Needed;
+use crate::flight::Needed;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{RequestHead, ResponseHead};

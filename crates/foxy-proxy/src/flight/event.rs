@@ -1,7 +1,7 @@
-//! What a flight tells its readers: the head, the outcome, the pieces of the body. Only data.
+//! The data that a flight gives to its readers: head, outcome, and pieces of the body.
 
-use crate::cache::refusals::NotKept;
-use crate::cache::stored::{CacheKey, Stored, VaryList};
+use crate::cache::{CacheKey, NotKept, Stored, VaryList};
+use crate::core::byte_budget::HeldBytes;
 use crate::request::exchange::{Next, decide};
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
@@ -13,42 +13,35 @@ use std::sync::Arc;
 /// The head of a response in flight, as readers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct FlightHead {
-    /// Status and fields, without hop-by-hop fields and framing.
+    /// Without hop-by-hop fields and framing.
     pub(crate) head: Arc<ResponseHead>,
-    /// Body length, if the origin said so.
     pub(crate) length: Option<u64>,
-    /// Why it is not stored, if it is not.
+    /// Why the response is not stored.
     pub(crate) not_stored: Option<NotKept>,
-    /// When it came, and how old it was.
     pub(crate) times: StoredTimes,
-    /// The key it will be stored under.
     pub(crate) key: CacheKey,
-    /// The names that chose it, if any did.
+    /// The Vary list that leads to the key.
     pub(crate) list: Option<VaryList>,
-    /// What it is a slice of, if it is one.
+    /// The set of slices that the response belongs to.
     pub(crate) set: Option<Arc<Stored>>,
-    /// The same as it will be stored, but for its body; `None` if it will not be, or not as it is.
+    /// The response as it will be stored, without its body.
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
-/// What a flight came to, as far as its head.
 #[derive(Clone, Debug)]
 pub(crate) enum FlightOutcome {
-    /// A response is coming.
     Response(Arc<FlightHead>),
-    /// What was stored is still good; here it is with its new head, and why that head is for the
-    /// leader alone, if it is.
+    /// The origin confirmed the stored response, here with its new head. A reason says why the new
+    /// head is for the leader alone.
     Revalidated(Arc<Stored>, Option<NotStoredReason>),
-    /// The origin confirmed something else than what is stored: it must be asked again, without
-    /// conditions.
+    /// The origin confirmed another response: ask again without conditions.
     Unconfirmed,
-    /// No response.
     Failed(UpstreamError),
 }
 
 impl FlightOutcome {
-    /// Whether it may answer a request with this control for which the origin was not asked: as if
-    /// it were stored, and only while fresh.
+    /// Whether it may answer a request that did not ask the origin: like a stored response, while
+    /// fresh.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         let stored = match self {
             Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
@@ -61,24 +54,68 @@ impl FlightOutcome {
     }
 }
 
-/// What a reader gets.
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
-    /// A 1xx to pass on. Only the leader gets these.
+    /// A 1xx to pass on, for the leader alone.
     Interim(ResponseHead),
-    /// The outcome.
     Outcome(FlightOutcome),
 }
 
-/// How a body ended, or why this reader gets no more of it.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// Bytes.
     Data(Bytes),
-    /// The end, with trailers.
     End(Headers),
-    /// The origin did not send it whole.
+    /// The origin broke off.
     Broken,
-    /// This reader was too slow and was left behind.
+    /// The reader was too slow.
     LeftBehind,
+}
+
+/// The bytes of a flight's body that can be read back.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Keeping {
+    /// The first bytes of the body; more are to come.
+    Parts {
+        /// The fill's random number.
+        fill: u64,
+        /// Confirmed bytes.
+        bytes: u64,
+    },
+    All {
+        stored: Arc<Stored>,
+        /// The reserved memory of the body.
+        _room: Arc<HeldBytes>,
+    },
+    #[default]
+    Nothing,
+}
+
+impl Keeping {
+    /// Takes over `confirmed` if it has more bytes. Returns whether it has.
+    pub(crate) fn advance(&mut self, confirmed: Self) -> bool {
+        let has_more = matches!(
+            (&*self, &confirmed),
+            (Self::Parts { bytes: before, .. }, Self::Parts { bytes, .. }) if before < bytes
+        );
+        if has_more {
+            *self = confirmed;
+        }
+        has_more
+    }
+
+    /// Notes that no more bytes will be kept. Returns whether that changes anything.
+    pub(crate) fn end(&mut self) -> bool {
+        let more_was_to_come = matches!(self, Self::Parts { .. });
+        if more_was_to_come {
+            *self = Self::Nothing;
+        }
+        more_was_to_come
+    }
+}
+
+/// When kept bytes are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needed {
+    ByReaders,
+    Later,
 }

@@ -1,16 +1,14 @@
-//! How much of the bodies under way may be held: each flight a share of a budget that all of them
-//! divide, and what is collected for the cache as much again. A thousand large responses take no
-//! more memory than ten.
+//! The memory budget of all flights: each flight holds a share, and the bodies collected for the
+//! cache take as much again. A thousand large responses take no more memory than ten.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes a flight may always hold, beside its last read from the origin.
+/// Bytes that a flight may always hold, besides its last read from the origin.
 const LEAST: usize = 16 << 10;
-/// Bytes that are enough for any flight.
+/// Bytes that suffice for any flight.
 const MOST: usize = 1 << 20;
 
-/// The budget and who divides it.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     budget: usize,
@@ -19,7 +17,7 @@ pub(crate) struct MemoryBudget {
     collected: AtomicUsize,
 }
 
-/// Bytes of one body that are collected for the cache; given back when dropped.
+/// Bytes of one body collected for the cache; released on drop.
 #[derive(Debug)]
 pub(crate) struct Collected {
     memory_budget: Arc<MemoryBudget>,
@@ -27,24 +25,21 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Nothing yet.
     pub(crate) const fn new(memory_budget: Arc<MemoryBudget>) -> Self {
         Self { memory_budget, bytes: 0 }
     }
 
-    /// Takes so many bytes more; false when all bodies together hold too much then.
+    /// Returns false if all bodies together exceed the budget then.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
         self.memory_budget.collected.fetch_add(bytes, Relaxed);
         self.is_within_budget()
     }
 
-    /// Whether all bodies together hold no more than they may.
     pub(crate) fn is_within_budget(&self) -> bool {
         self.memory_budget.collected.load(Relaxed) <= self.memory_budget.budget
     }
 
-    /// Gives so many back.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.bytes -= bytes;
         self.memory_budget.collected.fetch_sub(bytes, Relaxed);
@@ -58,24 +53,21 @@ impl Drop for Collected {
 }
 
 impl MemoryBudget {
-    /// Nobody divides it yet.
     pub(crate) const fn new(budget: usize) -> Self {
         let (flights, held, collected) =
             (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         Self { budget, flights, held, collected }
     }
 
-    /// One flight more.
     pub(crate) fn open(&self) {
         self.flights.fetch_add(1, Relaxed);
     }
 
-    /// One flight less.
     pub(crate) fn close(&self) {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// A flight holds `now` bytes that held `before`.
+    /// A flight holds `now` bytes instead of `before`.
     pub(crate) fn moved(&self, before: usize, now: usize) {
         if now >= before {
             self.held.fetch_add(now - before, Relaxed);
@@ -84,8 +76,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Bytes that a flight which holds `own` may hold now: an equal share, as far as others leave
-    /// it free.
+    /// Bytes that a flight holding `own` bytes may hold: an equal share, limited by the free
+    /// budget.
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);

@@ -1,50 +1,47 @@
-//! One fetch that several requests wait for. A fill writes, any number of readers follow, on any
-//! worker's thread.
+//! A fetch that several requests share. A fill writes; any number of readers follow, on any worker.
 //!
-//! What was received is kept while a reader still needs it, at most a window ahead of the slowest;
-//! the first window is kept so that others can join. Who comes later reads what is gone from the
-//! store (`answer::rest`) and then joins; a reader that is left behind goes on from there to
-//! the end. A fill without readers is told so and decides for itself whether to go on.
+//! Received bytes are kept while a reader needs them, at most a window ahead of the slowest reader.
+//! The first window is kept so that others can join. A late reader reads the beginning back from
+//! the store (`answer::rest`) and then joins; a reader left behind reads back to the end. A fill
+//! without readers decides itself whether to go on.
 
 pub(crate) mod event;
-pub(crate) mod flights;
-pub(crate) mod keeping;
 pub(crate) mod memory_budget;
 pub(crate) mod state;
 
-use crate::cache::epoch::Epoch;
-pub(crate) use crate::flight::event::{FlightEvent, FlightHead, FlightOutcome, Piece};
-use crate::flight::keeping::{Keeping, Needed};
-use crate::flight::memory_budget::MemoryBudget;
+use crate::cache::{Epoch, Stored};
+pub(crate) use crate::flight::event::{
+    FlightEvent, FlightHead, FlightOutcome, Keeping, Needed, Piece,
+};
+use crate::flight::memory_budget::{Collected, MemoryBudget};
 use crate::flight::state::FlightState;
 use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::RequestControl;
+use foxy_store::{Key, KeyMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long a slow reader may hold up others before it is left behind.
+/// How long a slow reader may hold up others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A flight.
 #[derive(Debug)]
 pub(crate) struct Flight {
     state: Mutex<FlightState>,
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
-    /// What can be read back from the store.
+    /// The bytes that can be read back from the store.
     keeping: Mutex<Keeping>,
     kept: Notify,
-    /// Says how many bytes a fill may be ahead of its slowest reader, and how many are kept for
-    /// those who join late.
+    /// Bounds the bytes between a fill and its slowest reader, and the bytes kept for late readers.
     memory_budget: Arc<MemoryBudget>,
 }
 
-/// One reader of a flight; leaves it when dropped.
+/// A reader of a flight; leaves the flight when dropped.
 #[derive(Debug)]
 pub(crate) struct Reader {
     flight: Arc<Flight>,
@@ -63,7 +60,7 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what is held, and counts that among all flights.
+    /// Changes the state, and counts the held bytes among all flights.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
@@ -76,20 +73,19 @@ impl Flight {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what can be read back from the store.
+    /// Sets the bytes that can be read back.
     pub(crate) fn keep(&self, keeping: Keeping) {
         *self.keeping() = keeping;
         self.kept.notify_waiters();
     }
 
-    /// Changes what can be read back from the store, if `change` says so.
+    /// Notifies readers if `change` returns true.
     pub(crate) fn keep_if(&self, change: impl FnOnce(&mut Keeping) -> bool) {
         if change(&mut self.keeping()) {
             self.kept.notify_waiters();
         }
     }
 
-    /// Waits until a byte at `at` can be read back, or it is certain what can.
     async fn kept_beyond(&self, at: u64) -> Keeping {
         loop {
             let kept = self.kept.notified();
@@ -103,16 +99,15 @@ impl Flight {
         }
     }
 
-    /// A reader from the first byte on, which may have to be read back from the store; `None` when
-    /// it cannot be had.
+    /// A new reader from the first byte on; `None` if the beginning is gone and cannot be read
+    /// back.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Reader> {
         let can_be_read_back = !matches!(*self.keeping(), Keeping::Nothing);
         let number = self.state().join(can_be_read_back)?;
         Some(Reader { flight: Arc::clone(self), number })
     }
 
-    /// Whether it may answer a request with this control that comes now, as far as that is known:
-    /// before the response comes, it may.
+    /// Whether the flight may answer a request that comes now. True until the response is known.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.state().outcome.as_ref().is_none_or(|outcome| outcome.may_answer(control, now))
     }
@@ -127,7 +122,7 @@ impl Flight {
         self.progress.notify_waiters();
     }
 
-    /// Hands bytes to the readers; waits while they are a window behind.
+    /// Hands bytes to the readers. Waits while they are a window behind.
     pub(crate) async fn write(&self, data: Bytes) {
         self.change(|state| state.add(data));
         self.progress.notify_waiters();
@@ -152,7 +147,6 @@ impl Flight {
         }
     }
 
-    /// Whether readers are no more than a window behind.
     fn has_room(&self) -> bool {
         self.change(|state| {
             let window = self.memory_budget.share(state.held());
@@ -161,7 +155,7 @@ impl Flight {
         })
     }
 
-    /// Ends the flight. Without a head before, an error is the outcome.
+    /// Ends the flight. An error before the head becomes the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
         if let (Err(error), None) = (&result, &state.outcome) {
@@ -172,13 +166,12 @@ impl Flight {
         self.progress.notify_waiters();
     }
 
-    /// Whether readers of it read what is kept of it.
+    /// Whether readers need the bytes that are kept.
     pub(crate) fn needs_what_is_kept(&self) -> Needed {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left; from then on none can join, so the fill can give up
-    /// without failing anybody.
+    /// Waits until the last reader has left. From then on none can join, so the fill may give up.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
@@ -191,7 +184,7 @@ impl Flight {
         }
     }
 
-    /// Whether the last reader has left. If so, none can join from then on.
+    /// Whether the last reader has left. If so, none can join any more.
     pub(crate) fn is_deserted(&self) -> bool {
         let mut state = self.state();
         let deserted = state.is_deserted();
@@ -211,23 +204,23 @@ impl Drop for Flight {
 }
 
 impl Reader {
-    /// Another reader of the same flight, from the first byte on; `None` when that cannot be had.
+    /// Another reader of the same flight, from the first byte on.
     pub(crate) fn another(&self) -> Option<Self> {
         self.flight.join()
     }
 
-    /// Whether it came when the beginning was no longer held, and has not caught up.
+    /// Whether the reader came after the beginning was gone, and has not caught up.
     pub(crate) fn is_late(&self) -> bool {
         self.flight.state().is_late(self.number)
     }
 
-    /// Takes a late reader that has every byte before `at` among those who read what comes, if it
-    /// has caught up.
+    /// Gives a late reader that has every byte before `at` a place in the flight, if it has caught
+    /// up. Returns whether it did.
     pub(crate) fn catches_up(&self, at: u64) -> bool {
         self.flight.state().catch_up(self.number, at)
     }
 
-    /// Waits until a byte at `at` can be read back from the store, or it is certain what can.
+    /// Waits until the byte at `at` can be read back, or is certain never to be.
     pub(crate) async fn kept_beyond(&self, at: u64) -> Keeping {
         self.flight.state().waits(self.number);
         let kept = self.flight.kept_beyond(at).await;
@@ -235,23 +228,20 @@ impl Reader {
         kept
     }
 
-    /// Whether it reads that flight, or did.
     pub(crate) fn is_of(&self, flight: &Flight) -> bool {
         std::ptr::eq(&*self.flight, flight)
     }
 
-    /// Whether the flight began after a request that `came` then.
     pub(crate) fn began_after(&self, came: Epoch) -> bool {
         self.flight.epoch.is_after(came)
     }
 
-    /// Leaves the flight before the reader is dropped.
     pub(crate) fn leave(&self) {
         self.flight.state().leave(self.number);
         self.flight.room.notify_waiters();
     }
 
-    /// The next news before the body. `leader` gets 1xx heads too.
+    /// The next event before the body. Only the `leader` gets 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
@@ -270,7 +260,6 @@ impl Reader {
         }
     }
 
-    /// The next piece of the body.
     pub(crate) async fn next(&self) -> Piece {
         loop {
             let progress = self.flight.progress.notified();
@@ -289,6 +278,85 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         self.leave();
+    }
+}
+
+/// The flights in progress, by URL.
+#[derive(Debug)]
+pub(crate) struct Flights {
+    table: Mutex<KeyMap<Arc<Flight>>>,
+    memory_budget: Arc<MemoryBudget>,
+}
+
+pub(crate) enum Boarding {
+    /// The request must start the fill.
+    Leads(Arc<Flight>, Reader),
+    /// The fill of another request answers.
+    Follows(Reader),
+    /// A fill has stored the response since the look-up.
+    Landed(Arc<Stored>),
+}
+
+impl Flights {
+    pub(crate) fn new(budget: usize) -> Self {
+        Self { table: Mutex::default(), memory_budget: Arc::new(MemoryBudget::new(budget)) }
+    }
+
+    pub(crate) fn collected(&self) -> Collected {
+        Collected::new(Arc::clone(&self.memory_budget))
+    }
+
+    /// A flight that no other request can join.
+    pub(crate) fn alone(&self, epoch: Epoch) -> (Arc<Flight>, Reader) {
+        let flight = Flight::new(epoch, Arc::clone(&self.memory_budget));
+        let reader = flight.join().expect("a new flight can be joined");
+        (flight, reader)
+    }
+
+    /// Joins the flight of a URL if it `fits`, or begins one, unless the response has just
+    /// `landed`. A flight does not fit if its response may be invalidated, purged or stale.
+    pub(crate) fn board(
+        &self,
+        key: Key,
+        epoch: Epoch,
+        fits: impl Fn(&Flight) -> bool,
+        landed: impl FnOnce() -> Option<Arc<Stored>>,
+    ) -> Boarding {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(flight) = table.get(&key).filter(|flight| fits(flight))
+            && let Some(reader) = flight.join()
+        {
+            return Boarding::Follows(reader);
+        }
+        if let Some(found) = landed() {
+            return Boarding::Landed(found);
+        }
+        let (flight, reader) = self.alone(epoch);
+        table.insert(key, Arc::clone(&flight));
+        Boarding::Leads(flight, reader)
+    }
+
+    /// Begins a flight for a request that no earlier flight may answer.
+    pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
+        let (flight, reader) = self.alone(epoch);
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
+        (flight, reader)
+    }
+
+    /// Lets requests for another key join a flight, unless a later flight has that key.
+    pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {
+            table.insert(key, Arc::clone(flight));
+        }
+    }
+
+    /// Takes a flight off the table, if it is still the URL's flight.
+    pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {
+            table.remove(&key);
+        }
     }
 }
 

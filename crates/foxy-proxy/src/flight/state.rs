@@ -1,5 +1,4 @@
-//! What a flight holds of its body, and where its readers are in it. Only data: who waits for whom
-//! is in the parent module.
+//! The bytes a flight holds of its body, and the positions of its readers. Pure data.
 
 use crate::flight::event::{FlightOutcome, Piece};
 use crate::upstream::UpstreamError;
@@ -7,28 +6,26 @@ use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 
-/// Why a reader has no place in what is held.
+/// Why a reader has no position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
-    /// It was too slow.
+    /// The reader was too slow.
     Slow,
-    /// It came after the beginning had gone by, reads that, and may take a place then.
+    /// The reader came late and reads the beginning back; it may get a position then.
     Late,
-    /// The same, and it has read all that can be read.
+    /// As `Late`, and it waits for more to read back.
     LateAndWaiting,
 }
 
-/// Where a reader is.
 #[derive(Debug)]
 struct ReaderPosition {
     reader: u64,
-    /// The chunk it reads next, counted from the body's first.
+    /// The chunk that the reader reads next, counted from the body's first.
     next: u64,
-    /// Bytes of that chunk it has already.
+    /// Bytes of that chunk to skip.
     skip: usize,
 }
 
-/// The state of a flight.
 #[derive(Debug, Default)]
 pub(crate) struct FlightState {
     pub(crate) interim: VecDeque<ResponseHead>,
@@ -37,7 +34,7 @@ pub(crate) struct FlightState {
     chunks: VecDeque<Bytes>,
     /// The number of the first chunk held.
     first: u64,
-    /// Bytes before that.
+    /// Bytes before that chunk.
     gone: u64,
     received: u64,
     places: Vec<ReaderPosition>,
@@ -46,8 +43,8 @@ pub(crate) struct FlightState {
 }
 
 impl FlightState {
-    /// A place for one more reader, at the first byte or behind it if that can be read back; gives
-    /// its number.
+    /// Adds a reader at the first byte, or a late reader if the beginning can be read back. Returns
+    /// the reader's number.
     pub(crate) fn join(&mut self, can_be_read_back: bool) -> Option<u64> {
         if matches!(self.ended, Some(Err(_))) || (self.first > 0 && !can_be_read_back) {
             return None;
@@ -61,17 +58,14 @@ impl FlightState {
         Some(self.joined)
     }
 
-    /// Whether a reader has no place, as its beginning was gone when it came.
     pub(crate) fn is_late(&self, reader: u64) -> bool {
         self.behind.iter().any(|(number, why)| *number == reader && *why != Behind::Slow)
     }
 
-    /// Notes that a late reader begins to wait for more to read.
     pub(crate) fn waits(&mut self, reader: u64) {
         self.turn(reader, (Behind::Late, Behind::LateAndWaiting));
     }
 
-    /// Notes that a late reader has more to read.
     pub(crate) fn reads_on(&mut self, reader: u64) {
         self.turn(reader, (Behind::LateAndWaiting, Behind::Late));
     }
@@ -82,7 +76,7 @@ impl FlightState {
         }
     }
 
-    /// Gives a late reader that has every byte before `at` a place, if what follows is held.
+    /// Gives a late reader that has every byte before `at` a position, if the next byte is held.
     pub(crate) fn catch_up(&mut self, reader: u64, at: u64) -> bool {
         if !self.is_late(reader) || at < self.gone || at > self.received {
             return false;
@@ -106,7 +100,7 @@ impl FlightState {
         self.behind.retain(|(number, _)| *number != reader);
     }
 
-    /// Whether readers have no place in what is held.
+    /// Whether a reader has no position.
     pub(crate) fn is_read_back(&self) -> bool {
         !self.behind.is_empty()
     }
@@ -115,13 +109,13 @@ impl FlightState {
         self.places.is_empty() && self.behind.is_empty()
     }
 
-    /// Takes in bytes that came; never none.
+    /// `data` is not empty.
     pub(crate) fn add(&mut self, data: Bytes) {
         self.received += data.len() as u64;
         self.chunks.push_back(data);
     }
 
-    /// What a reader gets next; `None` while that is not here.
+    /// The next piece for a reader; `None` if it is not here yet.
     pub(crate) fn take(&mut self, reader: u64) -> Option<Piece> {
         let Some(place) = self.places.iter_mut().find(|place| place.reader == reader) else {
             return Some(Piece::LeftBehind);
@@ -138,7 +132,6 @@ impl FlightState {
         }
     }
 
-    /// Bytes the slowest reader has not taken.
     pub(crate) fn unread(&self) -> usize {
         self.slowest().map_or(0, |slowest| self.after(slowest))
     }
@@ -157,8 +150,8 @@ impl FlightState {
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
-    /// Drops chunks every reader has taken, once more was received than late readers could be
-    /// given. While one reads what is gone, the last `window` bytes stay for it.
+    /// Drops the chunks that every reader has taken, except for the first `window` bytes of the
+    /// body. While a late reader reads back, the last `window` bytes stay.
     pub(crate) fn forget_read(&mut self, window: usize) {
         let window = window as u64;
         if self.received <= window {
@@ -176,8 +169,8 @@ impl FlightState {
         }
     }
 
-    /// Gives up readers more than a window behind while another has read everything and waits.
-    /// Where nobody waits, they hold up only themselves.
+    /// Leaves readers behind that are more than a window back, if another reader waits. Otherwise
+    /// they hold up only themselves.
     pub(crate) fn leave_slow_behind(&mut self, window: usize) {
         let end = self.end();
         let waits = |(_, why): &(u64, Behind)| *why == Behind::LateAndWaiting;
@@ -191,7 +184,6 @@ impl FlightState {
         }
     }
 
-    /// Bytes held.
     pub(crate) fn held(&self) -> usize {
         usize::try_from(self.received - self.gone).unwrap_or(usize::MAX)
     }

@@ -2,8 +2,6 @@
 
 use super::*;
 use crate::cache::epoch::test_epoch;
-use crate::flight::flights::{Boarding, Flights};
-use foxy_store::Key;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

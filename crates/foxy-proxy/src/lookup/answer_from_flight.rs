@@ -4,14 +4,12 @@
 use crate::answer::rest;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
-use crate::cache::refusals::NotKept;
+use crate::cache::NotKept;
 use crate::core::View;
 use crate::fill::stale::Miss;
 use crate::flight::{FlightEvent, FlightHead, FlightOutcome, Piece, Reader};
 use crate::lookup::serve_stored::serve_or_make_up;
-use crate::request::answered::{Aborted, Answered};
-use crate::request::cache_status::{CacheStatus, Hit};
-use crate::request::reason::ErrorReason;
+use crate::request::{Aborted, Answered, CacheStatus, ErrorReason, Hit};
 use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
 use std::sync::Arc;

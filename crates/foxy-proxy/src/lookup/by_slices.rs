@@ -2,20 +2,13 @@
 //! from aligned slices, fetching the missing slices from the origin. An answer has bytes of one
 //! representation, or is cut.
 
-use crate::answer::transaction::Transaction;
-use crate::cache::FoundPart;
-use crate::cache::memory::Cached;
-use crate::cache::refusals::NotKept;
-use crate::cache::storage::PART;
-use crate::cache::stored::Stored;
-use crate::core::View;
-use crate::core::outcome::ForwardReason;
-use crate::core::outcome::HitSource;
+use crate::answer::transaction::{Selection, Transaction};
+use crate::cache::{Cached, FoundPart, NotKept, PART, Stored};
+use crate::core::{ForwardReason, HitSource, View};
 use crate::fill::stale::Miss;
 use crate::lookup::answer_from_flight::answer_from_flight;
-use crate::request::answered::{Aborted, Answered, SendFailure};
-use crate::request::cache_status::{CacheStatus, Hit};
 use crate::request::exchange::{Next, decide};
+use crate::request::{Aborted, Answered, CacheStatus, Hit, SendFailure};
 use crate::slices::flight::{FetchResult, SliceFetch, fetch};
 use crate::slices::send::{SentSlices, Start, keep_under, send};
 use foxy_base::clock;
@@ -113,7 +106,7 @@ async fn from_part(
     let Some(FoundPart { stored, .. }) = known.take() else { return Ok(None) };
     worker.counters.add(source.counter(), 1);
     let age = stored.times.age(now);
-    match transaction.stored(stored, Some(span), age, hit.into()).await {
+    match transaction.stored(stored, Selection::Range(span), age, hit.into()).await {
         Ok(answered) => Ok(Some(answered)),
         Err(SendFailure::Aborted(aborted)) => Err(aborted),
         Err(failure) => {

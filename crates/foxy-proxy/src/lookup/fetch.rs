@@ -2,24 +2,16 @@
 //! for the same response.
 
 use crate::answer::transaction::Transaction;
-use crate::cache::epoch::Epoch;
-use crate::cache::stored::{Stored, VaryList};
-use crate::cache::{Found, InMemory};
-use crate::core::View;
-use crate::core::counters::Counter;
-use crate::core::outcome::ForwardReason;
-use crate::core::outcome::HitSource;
+use crate::cache::{Epoch, Found, InMemory, Stored, VaryList};
+use crate::core::{Counter, ForwardReason, HitSource, View};
 use crate::fill::stale::{Miss, PendingUpdate};
 use crate::fill::{outgoing, refresh, start};
-use crate::flight::flights::Boarding;
-use crate::flight::{Flight, FlightEvent, Reader};
+use crate::flight::{Boarding, Flight, FlightEvent, Reader};
 use crate::lookup::answer_from_flight::{Followed, answer_from_flight, follow};
 use crate::lookup::serve_stored::{make_up, serve_or_make_up};
 use crate::lookup::{Lookup, by_slices, forward};
-use crate::request::answered::{Aborted, Answered};
-use crate::request::cache_status::Hit;
 use crate::request::exchange::{Next, decide};
-use crate::request::reason::ErrorReason;
+use crate::request::{Aborted, Answered, ErrorReason, Hit};
 use foxy_base::clock;
 use foxy_rules::UpstreamRange;
 use std::sync::Arc;
@@ -37,16 +29,22 @@ pub(crate) async fn answer_or_fetch(
     transaction: &mut Transaction<'_, '_>,
 ) -> Result<Fetched, Aborted> {
     loop {
-        let (answered, miss) = match super::answer(transaction).await? {
-            Lookup::Answered(answered) => (Some(answered), None),
-            Lookup::Lost(lost) => (make_up(transaction, lost).await?, None),
+        let mut miss = None;
+        let answered = match super::answer(transaction).await? {
+            Lookup::Answered(answered) => Some(answered),
+            Lookup::Lost(lost) => make_up(transaction, lost).await?,
             Lookup::Refresh { stored, key, hit } => {
                 let Transaction { worker, wanted, looked, .. } = *transaction;
                 refresh(worker, wanted, &stored, key, transaction.watch());
-                let now = clock::steady();
-                (serve_or_make_up(transaction, stored, looked, hit, now).await?, None)
+                serve_or_make_up(transaction, stored, looked, hit, clock::steady()).await?
             }
-            Lookup::Miss(miss) => (None, Some(miss)),
+            Lookup::Refused => None,
+            Lookup::Miss { found, reason, validate } => {
+                let watch = transaction.watch().renewing(transaction.wants_anew());
+                let (waiting, key) = (&transaction.worker.shared.waiting, &transaction.wanted.key);
+                miss = Some(Miss::new(waiting, key, found, reason, validate, watch));
+                None
+            }
         };
         if let Some(answered) = answered {
             return Ok(Fetched::Answered(answered));
@@ -54,11 +52,7 @@ pub(crate) async fn answer_or_fetch(
         if miss.is_none() && transaction.control.only_if_cached {
             return transaction.error(ErrorReason::OnlyIfCached).await.map(Fetched::Answered);
         }
-        let body_gone = || {
-            let watch = transaction.watch();
-            Miss { reason: ForwardReason::UriMiss, list: None, stale: None, watch }
-        };
-        let miss = miss.unwrap_or_else(body_gone);
+        let miss = miss.unwrap_or_else(|| Miss::of_lost_body(transaction.watch()));
         if let Some(fetched) = fetch(transaction, miss).await? {
             return Ok(fetched);
         }

@@ -3,23 +3,19 @@
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
-use crate::cache::stored::CacheKey;
-use crate::client::Receiver;
-use crate::client::Sender;
+use crate::cache::CacheKey;
 use crate::client::io::ReadEnd;
-use crate::core::View;
-use crate::core::counters::Counter;
-use crate::core::outcome::ForwardReason;
+use crate::client::{Receiver, Sender};
 use crate::core::transport::Transport;
+use crate::core::{Counter, ForwardReason, View};
 use crate::fill::outgoing;
 use crate::fill::request::{OriginHead, Times, known_length, prepare};
 use crate::fill::stale::PendingUpdate;
 use crate::fill::tee::Tee;
 use crate::lookup::serve_stored::serve_or_make_up;
-use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
-use crate::request::cache_status::CacheStatus;
-use crate::request::exchange::Wanted;
-use crate::request::reason::ErrorReason;
+use crate::request::{
+    Aborted, AnswerOptions, Answered, CacheStatus, ConnectionFate, ErrorReason, Wanted,
+};
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, RequestBody, UpstreamError, UpstreamExchange,
 };

@@ -8,15 +8,11 @@ pub(crate) mod forward;
 pub(crate) mod serve_stored;
 
 use crate::answer::transaction::Transaction;
-use crate::cache::stored::{CacheKey, Stored};
-use crate::cache::{Found, InMemory};
-use crate::core::outcome::HitSource;
-use crate::fill::stale::Miss;
+use crate::cache::{CacheKey, Found, InMemory, Stored};
+use crate::core::{ForwardReason, HitSource};
 use crate::lookup::serve_stored::{LostBody, Served, serve_stored};
-use crate::request::answered::{Aborted, Answered};
-use crate::request::cache_status::Hit;
 use crate::request::exchange::{Next, decide_about};
-use crate::request::reason::ErrorReason;
+use crate::request::{Aborted, Answered, Hit};
 use foxy_base::clock;
 use foxy_rules::Permit;
 use std::sync::Arc;
@@ -32,7 +28,14 @@ pub(crate) enum Lookup {
         key: CacheKey,
         hit: Hit,
     },
-    Miss(Miss),
+    /// The request allows a cached answer only, and there is none.
+    Refused,
+    /// The origin must be asked; with `validate`, to confirm the response that was found.
+    Miss {
+        found: Found,
+        reason: ForwardReason,
+        validate: bool,
+    },
 }
 
 /// Answers from the cache, if that may answer.
@@ -51,16 +54,9 @@ pub(crate) async fn answer(transaction: &mut Transaction<'_, '_>) -> Result<Look
             }
         }
         (Next::Serve { .. }, _) => Err(Aborted::Source),
-        (Next::GatewayTimeout, _) => {
-            transaction.error(ErrorReason::OnlyIfCached).await.map(Lookup::Answered)
-        }
-        (next @ (Next::Revalidate(reason) | Next::Fetch(reason)), found) => {
-            let (waiting, watch) = (&transaction.worker.shared.waiting, transaction.watch());
-            let watch = watch.renewing(transaction.wants_anew());
-            let validates = matches!(next, Next::Revalidate(_));
-            let key = &transaction.wanted.key;
-            Ok(Lookup::Miss(Miss::new(waiting, key, found, reason, validates, watch)))
-        }
+        (Next::GatewayTimeout, _) => Ok(Lookup::Refused),
+        (Next::Revalidate(reason), found) => Ok(Lookup::Miss { found, reason, validate: true }),
+        (Next::Fetch(reason), found) => Ok(Lookup::Miss { found, reason, validate: false }),
     }
 }
 

@@ -2,15 +2,10 @@
 //! lost.
 
 use crate::answer::rest::resume;
-use crate::answer::transaction::Transaction;
-use crate::cache::epoch::Epoch;
-use crate::cache::stored::{CacheKey, Stored, StoredBody};
-use crate::cache::watch::Watch;
-use crate::core::View;
-use crate::core::counters::Counter;
-use crate::request::answered::{Aborted, Answered, SendFailure};
-use crate::request::cache_status::{CacheStatus, Hit};
-use crate::request::exchange::Wanted;
+use crate::answer::transaction::{Selection, Transaction};
+use crate::cache::{CacheKey, Epoch, Stored, StoredBody, Watch};
+use crate::core::{Counter, View};
+use crate::request::{Aborted, Answered, CacheStatus, Hit, SendFailure, Wanted};
 use crate::slices::send::{left_of, send_rest};
 use bytes::Bytes;
 use foxy_base::{WallTime, clock};
@@ -70,20 +65,17 @@ pub(crate) async fn serve_stored(
         in_parts: matches!(stored.body, StoredBody::Parts { .. })
             .then(|| (Arc::clone(&stored), worker.shared.cache.watch_since(&wanted.key, looked))),
     };
-    let (span, layout) = match &range {
-        RangeAnswer::Part(span) => (Some(*span), None),
+    let selection = match &range {
+        RangeAnswer::Part(span) => Selection::Range(*span),
         RangeAnswer::Several(spans) => {
             let content_type = stored.head.headers.get("content-type");
             let boundary = (worker.shared.cache.draw(), worker.shared.cache.draw());
-            (None, Multipart::new(spans, stored.length, content_type, boundary))
+            let layout = Multipart::new(spans, stored.length, content_type, boundary);
+            layout.map_or(Selection::Whole, Selection::Ranges)
         }
-        RangeAnswer::Whole | RangeAnswer::Unsatisfiable => (None, None),
+        RangeAnswer::Whole | RangeAnswer::Unsatisfiable => Selection::Whole,
     };
-    let sent = match layout {
-        Some(layout) => transaction.stored_ranges(stored, &layout, age, outcome).await,
-        None => transaction.stored(stored, span, age, outcome).await,
-    };
-    match sent {
+    match transaction.stored(stored, selection, age, outcome).await {
         Ok(answered) => Ok(Served::Answered(answered)),
         Err(SendFailure::Aborted(aborted)) => Err(aborted),
         Err(failure) => Ok(Served::Lost(LostBody { remains, failure })),

@@ -1,32 +1,32 @@
-//! What is known of a request when it has ended; whoever keeps a log takes it from here.
+//! The record of a finished request, for access logs.
 
 use crate::request::cache_status::CacheStatus;
 use foxy_base::WallTime;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// One finished request.
+/// A finished request.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessRecord<'a> {
-    /// When it ended.
+    /// When the answer ended.
     pub end: WallTime,
-    /// From its first byte to the end of the answer.
+    /// From the first byte of the request to the end of the answer.
     pub elapsed: Duration,
-    /// Who asked.
+    /// The client's address.
     pub client: SocketAddr,
-    /// What was done with it.
+    /// The outcome.
     pub outcome: CacheStatus,
-    /// Why its answer did not reach its end, if it did not.
+    /// Why the answer was cut short.
     pub cut: Option<CutReason>,
-    /// The status sent; 0 when none was.
+    /// The status sent; 0 if none was.
     pub status: u16,
     /// Bytes sent, head included.
     pub bytes: u64,
-    /// Bytes of body sent.
+    /// Body bytes sent.
     pub body_bytes: u64,
-    /// The method, as far as it was read. A request that is refused may have any bytes there.
+    /// The method as far as it was read; any bytes for a refused request.
     pub method: &'a [u8],
-    /// The scheme and the host of a request to a reverse proxy, whose URL has neither.
+    /// Scheme and host of a request to a reverse proxy, whose URL lacks them.
     pub site: Option<(&'a str, &'a [u8])>,
     /// The URL, or the authority of a CONNECT, as far as it was read.
     pub url: &'a [u8],
@@ -41,7 +41,7 @@ pub struct AccessRecord<'a> {
 }
 
 impl<'a> AccessRecord<'a> {
-    /// The host that was asked for, and its port where that is given.
+    /// The requested host, with its port if that was given.
     pub fn authority(&self) -> &'a [u8] {
         if let Some((_, host)) = self.site {
             return host;
@@ -54,12 +54,12 @@ impl<'a> AccessRecord<'a> {
     }
 }
 
-/// Why an answer did not reach its end.
+/// Why an answer was cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutReason {
-    /// The client left, or took nothing for too long.
+    /// The client left or took nothing.
     ClientLeft,
-    /// The body did not come whole.
+    /// The origin broke off.
     BrokeOff,
     /// The proxy stopped.
     Stopped,
@@ -76,7 +76,7 @@ impl CutReason {
     }
 }
 
-/// The media type of a response, without its parameters; a very long one is cut.
+/// The media type of a response, without parameters, cut to 79 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaType {
     bytes: [u8; Self::LONGEST],
@@ -92,7 +92,7 @@ impl Default for MediaType {
 impl MediaType {
     const LONGEST: usize = 79;
 
-    /// Takes it from a `Content-Type`; none from none.
+    /// Reads a `Content-Type`.
     pub fn of(content_type: Option<&[u8]>) -> Self {
         let value = content_type.unwrap_or_default();
         let ends = |byte: &u8| matches!(byte, b';' | b' ' | b'\t');
@@ -102,18 +102,18 @@ impl MediaType {
         media_type
     }
 
-    /// As it was sent; `None` when there was none.
+    /// The media type as it was sent.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.bytes.get(..usize::from(self.length)).filter(|bytes| !bytes.is_empty())
     }
 }
 
-/// Takes records. Called on a worker's thread: it must not wait.
+/// Receives access records on a worker's thread; must not block.
 pub trait AccessSink: Send + Sync {
-    /// Takes one.
+    /// Receives a record.
     fn record(&self, record: &AccessRecord<'_>);
 
-    /// Whether it takes a record of a request with that outcome.
+    /// Whether it wants a record of a request with this outcome.
     fn wants(&self, _outcome: CacheStatus) -> bool {
         true
     }

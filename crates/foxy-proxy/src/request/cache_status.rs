@@ -1,8 +1,7 @@
 //! The `Cache-Status` field (RFC 9211): the outcome of a request, as a value and as text.
 
-use crate::cache::stored::Stored;
-use crate::core::outcome::ForwardReason;
-use crate::core::outcome::HitSource;
+use crate::cache::Stored;
+use crate::core::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
 use foxy_base::WallTime;
 use foxy_rules::Permit;

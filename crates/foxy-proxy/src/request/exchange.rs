@@ -13,11 +13,9 @@
 //!                                  └─ nothing, or no validators ────────► Fetch
 //! ```
 
-use crate::cache::Found;
-use crate::cache::stored::{CacheKey, Stored};
-use crate::core::View;
-use crate::core::outcome::ForwardReason;
+use crate::cache::{CacheKey, Found, Stored};
 use crate::core::places::ClientBlock;
+use crate::core::{ForwardReason, View};
 use crate::request::answered::AnswerOptions;
 use crate::request::cache_status::signed;
 use crate::request::mode::Mode;
@@ -165,7 +163,6 @@ pub(crate) enum Next {
     Fetch(ForwardReason),
 }
 
-/// Decides about the result of a look-up.
 pub(crate) fn decide_about(control: &RequestControl, found: &Found, now: WallTime) -> Next {
     match found {
         Found::Response(stored, _) => decide(control, stored, now),
@@ -174,7 +171,6 @@ pub(crate) fn decide_about(control: &RequestControl, found: &Found, now: WallTim
     }
 }
 
-/// Decides about a stored response.
 pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -> Next {
     match may_reuse_under(control, stored.facts(), now) {
         Reuse::Fresh { left } => Next::Serve { ttl: signed(left), permit: None },

@@ -1,19 +1,17 @@
-//! The fields in which a proxy tells an origin what its client asked for (RFC 7239 and its
-//! forerunners). An origin may build its answer from them, and no cache key has what a client
-//! writes there. A reverse proxy puts its own in their place; a forward proxy takes them off each
-//! request that the cache is asked about.
+//! Forwarding fields, which tell an origin about the client (RFC 7239 and its forerunners). Origins
+//! may build answers from them, but they are in no cache key. A reverse proxy replaces them; a
+//! forward proxy removes them from requests to the cache.
 
 use crate::request::mode::{Mode, ReverseOrigin};
 use crate::upstream::{Cidr, Scheme};
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};
 
-/// How the names of families begin: the client, host, scheme, port, prefix and user that a proxy
-/// forwards for, and the target before a proxy rewrote it.
+/// Prefixes of names: the client, host, scheme, port, prefix and user of the forwarded request, and
+/// the target before a rewrite.
 const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
-/// Names beside the families: the standard field, and further fields for the host or the client's
-/// address.
+/// Further names: the standard field, the host, and the client's address.
 const NAMES: [&str; 11] = [
     "forwarded",
     "x-forwarded",
@@ -28,24 +26,21 @@ const NAMES: [&str; 11] = [
     "fastly-client-ip",
 ];
 
-/// Names of fields that make another method of a GET. They stay where the cache is not asked: they
-/// serve POST.
+/// Names that override the method. They stay on requests that bypass the cache, for POST.
 const METHODS: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
 
-/// What a field tells an origin that no cache key has.
+/// The request part that a field describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tells {
-    /// Who the client of another proxy is, or what it asked for.
+    /// The client of another proxy, or its target.
     Client,
-    /// Another method than the request's own.
     Method,
 }
 
 impl Tells {
-    /// Names are compared in lower case, and with `-` for `_`: CGI and its kin do not tell these
-    /// apart.
+    /// Compares names in lower case, with `-` for `_` as CGI does.
     fn of(name: &[u8]) -> Option<Self> {
-        // Every listed name begins with one of these; nearly no other does.
+        // A quick check of the first byte.
         if !matches!(name, [b'x' | b'X' | b'f' | b'F' | b't' | b'T' | b'c' | b'C', ..]) {
             return None;
         }
@@ -62,13 +57,13 @@ impl Tells {
     }
 }
 
-/// Whether a request has a field that speaks for the client of another proxy.
+/// Whether a request has a field about the client of another proxy.
 pub(crate) fn are_in(headers: &Headers) -> bool {
     headers.raw().any(|(name, _)| Tells::of(name) == Some(Tells::Client))
 }
 
-/// Takes off a request for the cache what is in no cache key and may choose the answer. A reverse
-/// proxy's own fields stay.
+/// Removes fields that may choose the answer without being in the cache key. A reverse proxy's own
+/// fields stay.
 pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     let goes = |name: &[u8]| match Tells::of(name) {
         Some(Tells::Client) => *mode == Mode::Forward,
@@ -80,8 +75,8 @@ pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     }
 }
 
-/// Makes a request what a reverse proxy's origin is to see of it. Gives the scheme that the client
-/// spoke, which differs from `over` where a trusted balancer says so.
+/// Rewrites a request for the origin of a reverse proxy. Returns the client's scheme, which a
+/// trusted balancer may report to differ from `over`.
 ///
 /// A request without Host, which only HTTP/1.0 may send, is for the origin itself.
 pub(crate) fn replace(
@@ -105,7 +100,7 @@ pub(crate) fn replace(
     scheme
 }
 
-/// What a trusted balancer said of the hops before it.
+/// The report of a trusted balancer about earlier hops.
 #[derive(Default)]
 struct Before {
     addresses: Option<String>,
@@ -124,7 +119,6 @@ impl Before {
     }
 }
 
-/// Adds what this proxy says.
 fn add(headers: &mut Headers, before: &Before, (client, host, scheme): (IpAddr, &str, Scheme)) {
     let after = |before: &Option<String>, own: String| match before {
         Some(before) => format!("{before}, {own}"),
@@ -171,7 +165,7 @@ mod tests {
         ReverseOrigin { scheme: Scheme::Http, host: "::1".into(), port: 81 }
     }
 
-    /// What an origin sees of a request from there, and the scheme that it counts as.
+    /// The header lines that an origin sees, and the client's scheme.
     fn replaced(text: &str, client: &str, over: Scheme, trusted: &str) -> (Vec<String>, Scheme) {
         let (mut head, client) =
             (head(text), SocketAddr::new(client.parse().expect("an address"), 9));

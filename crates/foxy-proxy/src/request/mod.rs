@@ -9,3 +9,12 @@ pub(crate) mod forwarding_fields;
 pub mod mode;
 pub(crate) mod proxy_status;
 pub mod reason;
+
+pub(crate) use crate::request::access::MediaType;
+pub(crate) use crate::request::answered::{
+    Aborted, AnswerOptions, Answered, ClientTook, ConnectionFate, Framing, Opening, SendFailure,
+    SentResponse, UnsentRest, WriteEnd,
+};
+pub(crate) use crate::request::cache_status::{CacheStatus, Hit};
+pub(crate) use crate::request::exchange::Wanted;
+pub(crate) use crate::request::reason::ErrorReason;

@@ -1,23 +1,23 @@
-//! For whom the proxy speaks: clients that name any origin, or one origin.
+//! Forward proxy or reverse proxy.
 
 use crate::upstream::{ChosenBy, Origin, Scheme};
 use foxy_rules::Role;
 
-/// For whom the proxy speaks.
+/// The kind of proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// For clients that name any origin: absolute-form requests and CONNECT.
+    /// For clients that name any origin, in absolute form or by CONNECT.
     #[default]
     Forward,
-    /// For one origin: origin-form requests.
+    /// For one origin, in origin form.
     Reverse {
-        /// Host and port of the origin.
+        /// The origin.
         origin: ReverseOrigin,
     },
 }
 
 impl Mode {
-    /// In whose service it caches.
+    /// The role that the caching rules know.
     pub const fn role(&self) -> Role {
         match self {
             Self::Forward => Role::Proxy,
@@ -29,21 +29,21 @@ impl Mode {
 /// The origin behind a reverse proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseOrigin {
-    /// What is spoken with it.
+    /// The protocol to the origin.
     pub scheme: Scheme,
-    /// Its host name or address.
+    /// The host name or address.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
 }
 
 impl ReverseOrigin {
-    /// As the upstream side names it: chosen by the operator, so no policy forbids its address.
+    /// The origin for the upstream side: the operator chose it, so no policy forbids its address.
     pub fn origin(&self) -> Origin {
         Origin::new(self.scheme, &self.host, self.port, ChosenBy::Operator)
     }
 
-    /// Its own authority, as Host says it.
+    /// The authority as in Host.
     pub fn authority(&self) -> String {
         let bare = self.host.contains(':') && !self.host.starts_with('[');
         let host = if bare { format!("[{}]", self.host) } else { self.host.clone() };

@@ -1,5 +1,4 @@
-//! The `Proxy-Status` field (RFC 9209) of answers that the proxy makes itself: what kept it from
-//! passing on another's.
+//! The `Proxy-Status` field (RFC 9209) of the proxy's own error answers.
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{
@@ -7,12 +6,11 @@ use crate::upstream::{
 };
 use foxy_http::DecodeError;
 
-/// The field's value: this proxy and the error's type.
 pub(crate) fn value(reason: ErrorReason) -> String {
     format!("foxy; error={}", error_type(reason))
 }
 
-/// The registered type (RFC 9209 §2.3) that says it best.
+/// The registered error type (RFC 9209 §2.3).
 const fn error_type(reason: ErrorReason) -> &'static str {
     match reason {
         ErrorReason::Malformed(_)

@@ -1,55 +1,53 @@
-//! Why the proxy answers for itself: a closed list, each reason with its name.
+//! The reasons for the proxy's own error answers.
 
 use crate::cache::purge::NotPurged;
 use crate::core::places::Full;
 use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
 use foxy_http::DecodeError;
 
-/// Why the proxy answers a request with an error of its own. `docs/errors.md` explains each to
-/// people.
+/// Why the proxy answers with an error of its own. `docs/errors.md` explains each reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
-    /// The request is not one we accept.
+    /// The request is malformed.
     Malformed(DecodeError),
     /// The client did not send a whole head in time.
     RequestTimeout,
-    /// HTTP without TLS to a port for TLS.
+    /// Plain HTTP on a TLS port.
     PlainOnTls,
     /// An origin-form request to a forward proxy.
     NotAProxyRequest,
-    /// A CONNECT or an absolute form for a scheme we do not relay.
+    /// A CONNECT or an absolute form with an unsupported scheme.
     UnsupportedScheme,
     /// CONNECT to a reverse proxy.
     ConnectToReverse,
     /// CONNECT inside an intercepted CONNECT.
     ConnectInside,
-    /// A request inside an intercepted CONNECT that is for another authority (RFC 9110 §15.5.20).
+    /// A request inside an intercepted CONNECT for another authority (RFC 9110 §15.5.20).
     Misdirected,
-    /// The authority has no host, or a port that is none.
+    /// The authority has no host, or an invalid port.
     BadAuthority,
-    /// Our own name stands in Via: the request went in a circle.
+    /// Via names this proxy: a loop.
     Loop,
-    /// The request may only be answered from the cache, and nothing fitting is there (RFC 9111
-    /// §5.2.1.7).
+    /// The request allows a cached answer only, and none fits (RFC 9111 §5.2.1.7).
     OnlyIfCached,
-    /// TRACE that must not be forwarded further.
+    /// TRACE with no hops left.
     TraceHere,
-    /// PURGE from an address that may not, and without the token.
+    /// PURGE from a forbidden address, without the token.
     PurgeNotAllowed,
-    /// A PURGE that could not be carried out.
+    /// A PURGE failed.
     NotPurged(NotPurged),
     /// Too many client connections.
     TooManyConnections,
-    /// One client has more connections than its share.
+    /// One client has too many connections.
     TooManyOfClient,
-    /// A large head, while other large heads take all the room there is for them.
+    /// No memory for a large head.
     NoRoomForHead,
-    /// The origin could not be reached or gave no answer.
+    /// The origin is unreachable or gave no answer.
     Upstream(UpstreamError),
 }
 
 impl ErrorReason {
-    /// The status a client gets.
+    /// The status of the answer.
     pub fn status(self) -> u16 {
         match self {
             Self::Malformed(error) => error.status(),
@@ -95,7 +93,7 @@ impl ErrorReason {
         }
     }
 
-    /// One line for people: what is wrong, and what would be right where that can be said.
+    /// A one-line message with a remedy.
     pub fn description(self) -> &'static str {
         match self {
             Self::Malformed(error) => error.description(),
@@ -137,7 +135,7 @@ impl ErrorReason {
 }
 
 impl ErrorReason {
-    /// Why the policy forbids the destination, if that is the reason.
+    /// The policy's refusal of the destination.
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {
         match self {
             Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => {

@@ -1,8 +1,7 @@
 //! A worker's clients: accepts them, counts them, and lets them end when the proxy stops.
 
 use crate::core::counters::{Counter, Counters};
-use crate::core::places::ClientBlock;
-use crate::core::places::{Full, Place};
+use crate::core::places::{ClientBlock, Full, Place};
 use crate::core::tls::{ClientTls, HANDSHAKE};
 use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;

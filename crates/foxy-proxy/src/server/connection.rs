@@ -2,10 +2,8 @@
 //! wants no more. `dispatch` makes the answers.
 
 use crate::answer;
-use crate::client::Client;
-use crate::client::Sender;
-use crate::client::io::LINGER;
-use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
+use crate::client::io::{ClientConnection, Http1Receiver, LINGER, ReadEnd};
+use crate::client::{Client, Sender};
 use crate::core::counters::Counter;
 use crate::core::frames::PREFACE;
 use crate::core::places::Activity;

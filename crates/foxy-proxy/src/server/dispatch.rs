@@ -3,8 +3,7 @@
 use crate::answer;
 use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
-use crate::client::Sender;
-use crate::client::{Client, Receiver};
+use crate::client::{Client, Receiver, Sender};
 use crate::core::places::ClientBlock;
 use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};

@@ -19,7 +19,7 @@ use crate::cache::storage::{ObjectStore, Storage};
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{self, Counter, Counters};
 use crate::core::places::Places;
-use crate::flight::flights::Flights;
+use crate::flight::Flights;
 use crate::request::access::AccessSink;
 use crate::server::accept::{Door, work};
 use crate::server::purger::Purger;

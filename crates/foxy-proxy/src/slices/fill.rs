@@ -2,12 +2,10 @@
 //! the object's set of slices. An answer that is no slice goes on as a fill of the whole.
 
 use crate::cache::purge::site_of;
-use crate::cache::refusals::{NotKept, Refused};
-use crate::cache::storage::{PART, part_key};
-use crate::cache::stored::{CacheKey, Stored, StoredBody, VaryList, strip};
-use crate::cache::watch::Watch;
-use crate::core::View;
-use crate::core::counters::Counter;
+use crate::cache::{
+    CacheKey, NotKept, PART, Refused, Stored, StoredBody, VaryList, Watch, part_key, strip,
+};
+use crate::core::{Counter, View};
 use crate::fill;
 use crate::fill::request::{
     Ending, FillRequest, OriginHead, final_head, prepare, why_not_storable,

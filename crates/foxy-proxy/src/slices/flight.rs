@@ -1,16 +1,11 @@
 //! Fetches one slice of an object, shared with other requests for the same slice.
 
 use crate::answer::transaction::Transaction;
-use crate::cache::refusals::NotKept;
-use crate::cache::stored::{CacheKey, Stored, VaryList};
-use crate::cache::watch::Watch;
-use crate::core::View;
-use crate::core::counters::Counter;
-use crate::core::outcome::ForwardReason;
+use crate::cache::{CacheKey, NotKept, Stored, VaryList, Watch};
+use crate::core::{Counter, ForwardReason, View};
 use crate::fill::outgoing;
-use crate::flight::flights::Boarding;
-use crate::flight::{Flight, FlightEvent, FlightOutcome, Reader};
-use crate::request::cache_status::CacheStatus;
+use crate::flight::{Boarding, Flight, FlightEvent, FlightOutcome, Reader};
+use crate::request::CacheStatus;
 use crate::slices::fill::{self, SliceRequest};
 use foxy_base::clock;
 use foxy_rules::Span;

@@ -3,7 +3,7 @@
 
 use crate::bench::{TestOrigin, TestProxy, forward_proxy, ok, proxy_with};
 use crate::sparse::{SLICE, Sparse};
-use foxy_proxy::cache::stored::CacheKey;
+use foxy_proxy::cache::CacheKey;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};

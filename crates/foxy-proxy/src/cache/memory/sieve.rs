@@ -1,10 +1,9 @@
-//! What is held under keys, and which of it goes when room is wanted. That is up to SIEVE (Zhang et
-//! al., NSDI 2024): a hit only sets a mark, so it takes the lock for a look-up and nothing more.
-//! How much may be held is up to the owner.
+//! A map with SIEVE eviction (Zhang et al., NSDI 2024): a hit only sets a mark. The owner bounds
+//! the bytes.
 
 use foxy_store::{Key, KeyMap};
 
-/// Values by key, in the order they came.
+/// Values by key, in order of insertion.
 #[derive(Debug)]
 pub(super) struct Sieve<Value> {
     used: u64,
@@ -27,7 +26,6 @@ struct Slot<Value> {
 }
 
 impl<Value: Clone> Sieve<Value> {
-    /// An empty one.
     pub(super) fn new() -> Self {
         Self {
             used: 0,
@@ -40,17 +38,15 @@ impl<Value: Clone> Sieve<Value> {
         }
     }
 
-    /// Bytes held.
     pub(super) const fn used(&self) -> u64 {
         self.used
     }
 
-    /// Entries held.
     pub(super) fn entries(&self) -> usize {
         self.index.len()
     }
 
-    /// What is held under `key`; it is marked as used.
+    /// Marks the entry as used.
     pub(super) fn get(&mut self, key: Key) -> Option<Value> {
         let index = *self.index.get(&key)?;
         let slot = &mut self.slots[index];
@@ -58,7 +54,6 @@ impl<Value: Clone> Sieve<Value> {
         slot.value.clone()
     }
 
-    /// Takes in what is not held, and weighs that many bytes.
     pub(super) fn insert(&mut self, key: Key, value: Value, weight: u64) {
         let slot = Slot {
             key,
@@ -87,7 +82,6 @@ impl<Value: Clone> Sieve<Value> {
         self.used += weight;
     }
 
-    /// Lets go of `key`.
     pub(super) fn remove(&mut self, key: Key) {
         if let Some(index) = self.index.remove(&key) {
             self.unlink(index);
@@ -113,8 +107,8 @@ impl<Value: Clone> Sieve<Value> {
         self.free.push(index);
     }
 
-    /// The hand moves from the oldest to the newest, clearing marks, and evicts the first without
-    /// one.
+    /// Moves the hand from the oldest entry to the newest, clearing marks, and evicts the first
+    /// unmarked entry.
     pub(super) fn evict(&mut self) {
         let mut at = self.hand.or(self.oldest);
         while let Some(index) = at {

@@ -1,6 +1,6 @@
-//! Purges as bytes: blocks that are appended to a file, each written twice, so that one damaged
-//! copy costs nothing. A torn tail was never acknowledged; damage before it is a doubt about
-//! everything. What reads and writes the file is not here.
+//! The purge journal as bytes: blocks appended to a file, each written twice, so that one damaged
+//! copy costs nothing. A torn tail was never acknowledged; earlier damage is a doubt about
+//! everything.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength};
 use foxy_base::WallTime;
@@ -16,33 +16,31 @@ pub const BLOCK_BYTES: usize = 2 * PAGE;
 const HEADER: usize = 56;
 /// scope 1, strength 1, length 2, nothing 4, moment 8, at 8, name 16, site 8
 const ENTRY: usize = 48;
-/// Rules that fit one block.
 const BLOCK_RULES: usize = (PAGE - HEADER) / ENTRY;
 const MAGIC: &[u8; 8] = b"foxypur2";
-/// What the magic of every version begins with.
+/// The start of the magic in every version.
 const ANY_VERSION: &[u8] = b"foxypur";
 
-/// Which purges a journal has, and beside which store it lies; the same in each of its blocks.
+/// The identity of a journal, repeated in each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// Which series of purges it is. Random; what was stored under another has outlived purges
-    /// nobody knows.
+    /// The random number of the series. Records of another series have outlived unknown purges.
     pub era: u64,
-    /// Which stores are used together. Random, and another once one of them is another.
+    /// The random number of the stores used together; changes if one of them is replaced.
     pub set: u64,
-    /// What its store is among them, as [`place`] has it.
+    /// The store's place among them, from [`place`].
     pub place: u64,
 }
 
-/// What a store is among those it is used with: another number for another description.
+/// A store's place: the hash of its description.
 pub fn place(description: &str) -> u64 {
     xxh3_64(description.as_bytes())
 }
 
-/// What a journal says.
+/// A decoded journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// Whose it is.
+    /// The identity.
     pub series: Series,
     /// The number of the last purge.
     pub latest: u64,
@@ -50,14 +48,14 @@ pub struct Journal {
     pub rules: Vec<Rule>,
 }
 
-/// Why a journal cannot be relied on.
+/// Why a journal is unreliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreliable {
-    /// It has no readable beginning.
+    /// Its first block is unreadable.
     NoBeginning,
-    /// A block before the last cannot be read.
+    /// A block before the last is unreadable.
     Damaged,
-    /// A rule is of a kind this version does not know.
+    /// A rule has an unknown kind.
     Unknown,
     /// Another version of foxy wrote it.
     OtherVersion,
@@ -74,8 +72,8 @@ impl fmt::Display for Unreliable {
     }
 }
 
-/// Blocks `first…` of a journal with these rules; one block where there are none. Gives the number
-/// after the last.
+/// Appends blocks with `rules`, numbered from `first`; one block if there are none. Returns the
+/// next block number.
 pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
     let mut number = first;
     let mut rest = rules;
@@ -158,7 +156,6 @@ fn take(entry: &[u8]) -> Option<Rule> {
     Some(Rule { order: Order { scope, strength, at: WallTime(number(16)?) }, moment: number(8)? })
 }
 
-/// One sound copy of a block.
 struct Sound<'a> {
     series: Series,
     latest: u64,
@@ -176,10 +173,7 @@ fn sound(page: &[u8], number: u32) -> Option<Sound<'_>> {
     Some(Sound { series, latest: field(24)?, entries: page[HEADER..].chunks_exact(ENTRY), count })
 }
 
-/// Reads a journal.
-///
-/// # Errors
-/// [`Unreliable`]: an acknowledged purge may be missing.
+/// Reads a journal. On [`Unreliable`] an acknowledged purge may be missing.
 pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
     let mut journal: Option<Journal> = None;
     let mut hole = false;

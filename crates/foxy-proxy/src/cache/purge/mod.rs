@@ -1,10 +1,8 @@
-//! Purges: what is to be forgotten although it is stored. A purge is a rule about everything begun
-//! before it, looked at when a stored response is considered; a response is stamped with the moment
-//! its fetch began, so a purge during a fetch holds for what it brings. Who makes purges durable is
-//! a [`PurgeKeeper`]; files are not known here.
+//! Purges: rules that forget stored responses. A rule applies to everything whose fetch began
+//! before it, also to responses in flight. A [`PurgeKeeper`] makes purges durable; files are not
+//! known here.
 
 pub mod journal;
-mod left;
 mod rule;
 mod table;
 
@@ -19,19 +17,19 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Rules put in force at a time.
+/// Rules applied under one lock.
 const AT_A_TIME: usize = 256;
 
-/// When something began, among the purges: a number of a series.
+/// The place of a fetch among the purges of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The series. Zero is none: what has it was begun before any purge.
+    /// The series. Zero: begun before any purge.
     pub era: u64,
-    /// The last purge before it began.
+    /// The last purge before the fetch began.
     pub moment: u64,
 }
 
-/// Up to which purge a stored response is known to be untouched.
+/// The last purge known not to affect a stored response.
 #[derive(Debug, Default)]
 pub struct Cleared(AtomicU64);
 
@@ -41,7 +39,7 @@ impl Clone for Cleared {
     }
 }
 
-/// The purges in force, as all workers see them.
+/// The purges in force, shared by all workers.
 #[derive(Debug)]
 pub struct PurgeBook {
     era: u64,
@@ -50,7 +48,7 @@ pub struct PurgeBook {
 }
 
 impl PurgeBook {
-    /// A book of this series, with the rules that are known and the number of the last purge.
+    /// `latest` is the number of the last purge.
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
         let mut table = PurgeTable::default();
         rules.iter().for_each(|rule| table.add(rule));
@@ -62,7 +60,7 @@ impl PurgeBook {
         }
     }
 
-    /// The series of purges.
+    /// The number of the series.
     pub const fn era(&self) -> u64 {
         self.era
     }
@@ -72,14 +70,13 @@ impl PurgeBook {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// The stamp of what begins now.
+    /// The stamp of a fetch that begins now.
     pub fn stamp(&self) -> Stamp {
         Stamp { era: self.era, moment: self.latest() }
     }
 
-    /// Puts rules in force, a few at a time, so that no worker waits long for the table. They must
-    /// be durable already, if they are to be: a stamp must never be of a purge that a crash could
-    /// undo.
+    /// Puts rules in force, in small batches so that workers do not wait long. Durable rules must
+    /// be durable already: a stamp must never name a purge that a crash could undo.
     pub fn apply(&self, rules: &[Rule]) {
         for part in rules.chunks(AT_A_TIME) {
             let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
@@ -95,8 +92,7 @@ impl PurgeBook {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
-    /// What purges make of a stored response. One that none has touched is asked about once, until
-    /// the next purge.
+    /// Judges a stored response. An untouched response is judged once per purge.
     pub fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {
@@ -114,8 +110,7 @@ impl PurgeBook {
         verdict
     }
 
-    /// Whether a purge since `begun` is, or may be, about the response to `url` that is still being
-    /// fetched.
+    /// Whether a purge since `begun` may apply to the response in flight for `url`.
     pub fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
         begun.era != self.era
             || (begun.moment < self.latest()
@@ -127,16 +122,16 @@ impl PurgeBook {
     }
 }
 
-/// Why something was not purged.
+/// Why a purge failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotPurged {
     /// It could not be made durable.
     NotDurable,
-    /// Too many purges wait already.
+    /// Too many purges are queued.
     Busy,
-    /// The proxy is ending.
+    /// The proxy is stopping.
     Stopping,
-    /// The disk has not taken it in time. It may come into force all the same.
+    /// The disk was too slow. The purge may still come into force.
     Late,
 }
 
@@ -151,7 +146,7 @@ impl NotPurged {
         }
     }
 
-    /// One line for people.
+    /// A one-line message with a remedy.
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotDurable => {
@@ -174,33 +169,32 @@ impl fmt::Display for NotPurged {
     }
 }
 
-/// Takes the answer to a purge: the number of the last of its rules. Called on any thread.
+/// Receives the number of the last rule of a purge, on any thread.
 pub type PurgeReply = Box<dyn FnOnce(Result<u64, NotPurged>) + Send>;
 
-/// Makes purges durable and puts them in force, in the order they come. Calls return at once.
+/// Makes purges durable and puts them in force, in order. Calls return at once.
 pub trait PurgeKeeper: Send + Sync {
-    /// Purges all of these. A reply that is dropped unused means [`NotPurged::Stopping`].
+    /// Queues a purge. A dropped reply means [`NotPurged::Stopping`].
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
 }
 
-/// The book and who keeps it.
+/// The purges in force and their keeper.
 #[derive(Clone)]
 pub struct Purges {
     /// The purges in force.
     pub book: Arc<PurgeBook>,
-    /// Who adds to them.
+    /// The keeper that adds purges.
     pub keeper: Arc<dyn PurgeKeeper>,
 }
 
 impl Purges {
-    /// Purges for a cache that nothing survives: kept in memory alone.
+    /// Purges kept in memory only, for a cache without a store.
     pub fn in_memory() -> Self {
         let book = Arc::new(PurgeBook::new(1, 0, &[]));
         Self { keeper: Arc::new(Unkept { book: Arc::clone(&book), turn: Mutex::default() }), book }
     }
 }
 
-/// Puts purges in force without keeping them.
 struct Unkept {
     book: Arc<PurgeBook>,
     turn: Mutex<()>,
@@ -216,18 +210,18 @@ impl PurgeKeeper for Unkept {
     }
 }
 
-/// Rules of orders, numbered on from `latest`.
+/// Numbers orders from `latest` + 1 on.
 pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
     (latest + 1..).zip(orders).map(|(moment, order)| Rule { order: *order, moment }).collect()
 }
 
 impl Stored {
-    /// The same, of a fetch that began then.
+    /// Sets the stamp of its fetch.
     pub fn begun(self, begun: Stamp) -> Self {
         Self { begun, ..self }
     }
 
-    /// The same, stale since a time.
+    /// A copy that is stale since a time.
     pub fn stale_since(&self, since: WallTime, now: WallTime) -> Self {
         let fresh_for = self.lifetime.min(self.times.age(since)).min(self.times.age(now));
         Self { lifetime: fresh_for, ..self.clone() }

@@ -1,6 +1,5 @@
-//! What can be purged and how: orders as people give them, rules as they are kept. Names are kept
-//! as hashes, so that a rule has one size; two names with one hash are purged together, which costs
-//! a fetch and nothing else.
+//! Purge orders and rules. Names are kept as hashes, so that rules have one size; a hash collision
+//! costs one fetch.
 
 use crate::cache::stored::CacheKey;
 use bytes::Bytes;
@@ -11,10 +10,10 @@ use foxy_store::{Key, Site};
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Longest prefix or tag taken, in bytes.
+/// Bytes of the longest prefix or tag.
 pub const NAME_LIMIT: usize = 4096;
 
-/// Which stored responses a purge is about.
+/// The stored responses that a purge is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// One URL with all its variants.
@@ -26,11 +25,11 @@ pub enum Scope {
     },
     /// Responses that carry a tag in `Surrogate-Key` or `Cache-Tag`.
     Tag(u128),
-    /// URLs that begin with a text.
+    /// URLs that begin with a prefix.
     Prefix {
-        /// The text's length in bytes.
+        /// The prefix's length in bytes.
         length: u16,
-        /// Its hash.
+        /// The prefix's hash.
         hash: u128,
         /// Its site.
         site: Site,
@@ -41,18 +40,18 @@ pub enum Scope {
     All,
 }
 
-/// What becomes of a purged response.
+/// The effect of a purge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strength {
-    /// It is stale: kept, and validated before it answers again.
+    /// The response is stale: kept, and validated before it answers again.
     #[default]
     Soft,
-    /// It is gone.
+    /// The response is gone.
     Hard,
 }
 
 impl Strength {
-    /// Its name.
+    /// The name in messages and settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Soft => "soft",
@@ -61,28 +60,27 @@ impl Strength {
     }
 }
 
-/// A purge that is asked for.
+/// A requested purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// What is purged.
     pub scope: Scope,
-    /// How.
+    /// Soft or hard.
     pub strength: Strength,
-    /// When it was asked for. It says for how long a response has been stale; no order depends on
-    /// it.
+    /// When it was requested: softly purged responses are stale since then.
     pub at: WallTime,
 }
 
 /// A purge in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What was asked for.
+    /// The requested purge.
     pub order: Order,
-    /// Its place among all purges, from 1. It holds for what was begun before it.
+    /// The number among all purges, from 1. The rule applies to fetches that began before it.
     pub moment: u64,
 }
 
-/// The kinds of names a purge can be given.
+/// The kinds of purge names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A whole URL.
@@ -91,18 +89,18 @@ pub enum Named {
     Tag,
     /// The beginning of URLs.
     Prefix,
-    /// A host, with a scheme and port where they are not the usual ones.
+    /// A host, with scheme and port if these are not the usual ones.
     Site,
 }
 
-/// Why a name is not one that can be purged.
+/// Why a name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadName {
     /// Neither URL nor prefix.
     NotAUrl,
     /// Not a site.
     NotASite,
-    /// Empty, with a blank or comma, or too long.
+    /// Empty, with blanks or commas, or too long.
     NotATag,
     /// Longer than [`NAME_LIMIT`].
     TooLong,
@@ -120,10 +118,7 @@ impl fmt::Display for BadName {
 }
 
 impl Named {
-    /// What a name stands for. A site without a scheme is two: `http` and `https`.
-    ///
-    /// # Errors
-    /// [`BadName`], with what would be right.
+    /// The scopes of a name. A site without a scheme gives two: `http` and `https`.
     pub fn scopes(self, name: &str) -> Result<Vec<Scope>, BadName> {
         let name = name.trim();
         match self {
@@ -147,7 +142,7 @@ impl Named {
     }
 }
 
-/// The cache key of a URL as people write it; none for what is no URL of a scheme that is cached.
+/// The cache key of a URL as a person writes it; `None` if no such URL is cached.
 pub fn key_of(url: &str) -> Option<Vec<u8>> {
     let url = url.split('#').next().unwrap_or(url);
     let target = Target::parse(&Method::Get, Bytes::copy_from_slice(url.as_bytes())).ok()?;
@@ -172,7 +167,7 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
     known.then(|| schemes.iter().map(site).collect())
 }
 
-/// The URL in a key's text, which a variant's secondary key may follow.
+/// The URL in a key's text, without the secondary key of a variant.
 pub(crate) fn url_of(key: &[u8]) -> &[u8] {
     key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }
@@ -185,12 +180,12 @@ pub(crate) fn site_of(text: &[u8]) -> Site {
 }
 
 impl Scope {
-    /// A URL by its key.
+    /// The scope of a URL.
     pub fn url(key: &CacheKey) -> Self {
         Self::Url { key: key.hash, site: site_of(&key.text) }
     }
 
-    /// The URL that a key of one of its variants or parts belongs to, or its own.
+    /// The scope of the URL that the key, or its variant or part, belongs to.
     pub(crate) fn url_of(key: &CacheKey) -> Self {
         let url = url_of(&key.text);
         if url.len() == key.text.len() {
@@ -200,7 +195,7 @@ impl Scope {
         }
     }
 
-    /// A tag. Case makes no difference, as some origins' servers change it.
+    /// The scope of a tag, which is case-insensitive: some origins change the case.
     pub fn tag(tag: &[u8]) -> Self {
         Self::Tag(hash_of_tag(tag))
     }
@@ -219,7 +214,7 @@ fn hash_of_tag(tag: &[u8]) -> u128 {
     xxh3_128(&tag.to_ascii_lowercase())
 }
 
-/// The hashes of a response's tags: words of `Surrogate-Key`, and what commas part in `Cache-Tag`.
+/// The hashes of a response's tags: words in `Surrogate-Key`, and elements in `Cache-Tag`.
 pub(crate) fn tags(headers: &Headers) -> impl Iterator<Item = u128> {
     let blank = |byte: &u8| byte.is_ascii_whitespace();
     let words = headers.get_all("surrogate-key").flat_map(move |value| value.split(blank));

@@ -1,9 +1,7 @@
-//! The purges in force, bounded: what a stored response is worth after them. Pure, and without
-//! names: see `rule`.
+//! The purges in force, bounded and pure.
 //!
-//! A rule holds for everything begun before it, so it is never done with. Where there are too many,
-//! the oldest become coarser: a URL's or prefix's one its site's, a tag's or site's one for
-//! everything. That forgets more, never less.
+//! A rule never expires. If there are too many, the oldest get coarser: a URL or prefix becomes its
+//! site, and a tag or site becomes everything. That forgets more, never less.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength, site_of};
 use foxy_base::WallTime;
@@ -12,28 +10,28 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// What purges make of a stored response.
+/// The effect of purges on a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// None is about it.
+    /// No purge applies.
     Untouched,
-    /// It is stale since then, whatever its freshness lifetime says.
+    /// The response is stale, whatever its lifetime.
     Stale {
         /// When the purge was asked for.
         since: WallTime,
     },
-    /// It is not to be used again.
+    /// The response must not be used.
     Gone,
 }
 
-/// How many rules of each kind are kept as they are.
+/// Rules of each kind before the oldest get coarser.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// For single URLs.
     pub urls: usize,
     /// For tags.
     pub tags: usize,
-    /// For prefixes. A look-up costs a hash for each length there is among them.
+    /// For prefixes. A look-up hashes once per distinct prefix length.
     pub prefixes: usize,
     /// For sites.
     pub sites: usize,
@@ -45,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// The last purge of a strength, and when it was asked for.
+/// The last purge of one strength.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
     moment: u64,
@@ -88,7 +86,7 @@ impl Marks {
     }
 }
 
-/// The rules.
+/// The purge rules in force.
 #[derive(Clone, Debug, Default)]
 pub struct PurgeTable {
     limits: Limits,
@@ -101,12 +99,12 @@ pub struct PurgeTable {
 }
 
 impl PurgeTable {
-    /// An empty one with these limits.
+    /// An empty table.
     pub fn with_limits(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
 
-    /// Adds a rule. Rules may come in any order, and more than once.
+    /// Adds a rule. Order and repetition do not matter.
     pub fn add(&mut self, rule: &Rule) {
         let marks = Marks::one(rule);
         match rule.order.scope {
@@ -138,7 +136,7 @@ impl PurgeTable {
         }
     }
 
-    /// Forgets what a hard purge of everything makes needless.
+    /// Drops the rules that a hard purge of everything makes redundant.
     fn drop_older_than(&mut self, moment: u64) {
         self.urls.retain(|_, (_, marks)| marks.newest() > moment);
         self.tags.retain(|_, marks| marks.newest() > moment);
@@ -183,7 +181,7 @@ impl PurgeTable {
         half.into_iter().for_each(|(_, marks)| self.all.join(marks));
     }
 
-    /// The marks that a URL has whatever its response says.
+    /// The marks of a URL, without tags.
     fn of_url(&self, url: &[u8]) -> Marks {
         let mut marks = self.all;
         if let Some(found) = self.sites.get(&site_of(url)) {
@@ -203,8 +201,7 @@ impl PurgeTable {
         marks
     }
 
-    /// What is left of a response to `url` with these tags, of a fetch that began after purge
-    /// number `begun`.
+    /// Judges a response to `url` whose fetch began after purge `begun`.
     pub fn judge(&self, url: &[u8], tags: impl IntoIterator<Item = u128>, begun: u64) -> Verdict {
         let mut marks = self.of_url(url);
         if self.newest_tag > begun {
@@ -219,8 +216,7 @@ impl PurgeTable {
         }
     }
 
-    /// Whether any purge since number `begun` is, or may be, about the response to a URL that is
-    /// still being fetched.
+    /// Whether a purge since `begun` may apply to the response in flight for `url`.
     pub fn may_touch(&self, url: &[u8], begun: u64) -> bool {
         self.newest_tag > begun || self.of_url(url).newest() > begun
     }
@@ -250,7 +246,7 @@ impl PurgeTable {
     }
 }
 
-/// Takes out the oldest half of a map that has more than `limit` entries.
+/// Removes the oldest half of a map with more than `limit` entries.
 fn oldest_half<K: Copy + Eq + Hash, V: Copy>(
     map: &mut HashMap<K, V>,
     limit: usize,

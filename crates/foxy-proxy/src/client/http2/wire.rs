@@ -1,9 +1,9 @@
 //! Watches the bytes of a client's HTTP/2 connection: frames without message content, whose number
 //! is limited; trailers that begin with a pseudo-field; and answers that the socket has not taken.
 
-use crate::core::frames::PREFACE;
 use crate::core::frames::{
-    Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
+    Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, PREFACE, Passing, StartsWith,
+    flag, kind,
 };
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

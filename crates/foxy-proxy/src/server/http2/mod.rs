@@ -4,13 +4,12 @@
 
 pub(crate) mod stream;
 
-use crate::client::io::{COPIES_OF_HEAD, SMALL_HEAD};
+use crate::client::io::{COPIES_OF_HEAD, ClientConnection, ReadTimer, SMALL_HEAD};
 
 use crate::client::http2::io::{Stalled, WatchedIo};
 use crate::client::http2::sender::SEND_BUFFER;
 use crate::client::http2::stream::fields;
 use crate::client::http2::wire::Wire;
-use crate::client::io::{ClientConnection, ReadTimer};
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
 use crate::core::counters::Counter;
 use crate::core::places::Activity;

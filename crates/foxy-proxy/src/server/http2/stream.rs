@@ -2,21 +2,17 @@
 //! An unsafe request goes on until its answer is known, because it may invalidate stored responses.
 
 use crate::answer;
-use crate::client::Client;
-use crate::client::Sender;
 use crate::client::http2::sender::{Http2Sender, Out};
-use crate::client::http2::stream::Http2Body;
-use crate::client::http2::stream::Http2Stream;
-use crate::client::http2::stream::fields;
+use crate::client::http2::stream::{Http2Body, Http2Stream, fields};
 use crate::client::io::ReadEnd;
+use crate::client::{Client, Sender};
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
 use crate::request::answered::{Aborted, AnswerOptions};
 use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
 use crate::server::http2::Open;
-use crate::server::request_log::Ended;
-use crate::server::request_log::{ReadRequest, RequestLog};
+use crate::server::request_log::{Ended, ReadRequest, RequestLog};
 use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;
