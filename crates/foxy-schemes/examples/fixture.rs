@@ -1,8 +1,8 @@
-//! Prints the fixture of a scheme in the present format, to be kept in tests/fixtures before the
+//! Prints the fixture of a scheme in the present format. Keep it in tests/fixtures before the
 //! format changes: `cargo run -p foxy-schemes --example fixture -- webcosm`.
 //!
-//! It is text: a line `file NAME BYTES`, then a line for each 64 bytes that are not all zero: where
-//! they begin, and they themselves, both hexadecimal.
+//! The text has a line `file NAME BYTES`, then a line for each 64 bytes that are not all zero:
+//! their offset and the bytes, both hexadecimal.
 
 #[path = "../tests/fixtures/script.rs"]
 mod script;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const LINE: usize = 64;
 
-/// Makes the store: filled and closed, opened again, some replaced and some removed, some put, then
+/// Makes the store: filled and closed, opened again, partly replaced and removed, filled more, then
 /// killed.
 fn make(scheme: SchemeName) -> Memory {
     let (mut driver, _) = open(scheme, Memory::default());
@@ -39,7 +39,6 @@ fn make(scheme: SchemeName) -> Memory {
     driver.into_device().fork()
 }
 
-/// A file as the text of a fixture.
 fn to_text(name: &str, bytes: &[u8]) -> String {
     let mut text = format!("file {name} {}\n", bytes.len());
     for (number, line) in

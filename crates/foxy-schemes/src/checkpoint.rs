@@ -1,50 +1,43 @@
-//! The index on disk, so that a store serves a moment after it is opened (R38): pages of entries,
-//! each with its own checksum, and a first page that counts them. What it says is a hint that every
-//! read verifies, except that a complete one, written at closing, also stands for "there is nothing
-//! else".
+//! A checkpoint of the index on disk for a fast start (R38): a head page, then checksummed pages of
+//! entries. Its content is a hint that every read verifies. A complete checkpoint, written at
+//! closing, also says that nothing else is on disk.
 
 use foxy_store::contract::Key;
 use foxy_store::layout::PAGE;
 use foxy_store::record::Secret;
 
-/// One record as a checkpoint lists it.
+/// A record in a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Whose.
     pub key: Key,
-    /// Its place in the order of puts.
+    /// Number in the order of puts.
     pub sequence: u64,
-    /// Where it begins.
     pub first_slot: u32,
-    /// How many slots it takes.
     pub slots: u16,
-    /// Whether it may be returned; else it is a leftover.
+    /// Whether gets may return the record; else it is a leftover.
     pub live: bool,
 }
 
-/// The first page of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointHead {
-    /// Grows with each checkpoint.
+    /// Number of the checkpoint; it grows.
     pub number: u64,
-    /// The open of the store it was written in.
+    /// Number of the store's opening that wrote the checkpoint.
     pub opens: u64,
-    /// Pages of entries that follow.
+    /// Number of entry pages that follow.
     pub pages: u32,
-    /// Whether it lists everything there is on disk.
+    /// Whether the checkpoint lists everything on disk.
     pub complete: bool,
-    /// Records numbered this or less are durable.
+    /// Records up to this number are durable.
     pub durable: u64,
 }
 
 const HEADER: usize = 32;
 const ENTRY: usize = 32;
 
-/// Entries that fit one page.
 pub const PAGE_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
 
 impl CheckpointHead {
-    /// The page as it lies on disk.
     pub fn encode(&self, secret: &Secret) -> [u8; PAGE] {
         let mut page = [0; PAGE];
         page[8..16].copy_from_slice(b"foxyhead");
@@ -58,7 +51,7 @@ impl CheckpointHead {
         page
     }
 
-    /// Reads a first page; `None` when it is not one, or damaged.
+    /// Decodes a head page; `None` when it is damaged or something else.
     pub fn decode(page: &[u8], secret: &Secret) -> Option<Self> {
         let checksum = secret.checksum(page.get(8..PAGE)?);
         let sound = page[..8] == checksum.to_le_bytes() && page[8..16] == *b"foxyhead";
@@ -78,8 +71,7 @@ fn number(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// Writes up to [`PAGE_ENTRIES`] entries as page `place` of checkpoint `checkpoint` into a zeroed
-/// page.
+/// Encodes up to [`PAGE_ENTRIES`] entries as page `place` of a checkpoint into a zeroed page.
 pub fn encode_page(
     entries: &[Listed],
     checkpoint: u64,
@@ -103,7 +95,7 @@ pub fn encode_page(
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Reads page `place` of checkpoint `checkpoint`; `None` when it is not that page, or damaged.
+/// Decodes page `place` of a checkpoint; `None` when it is damaged or another page.
 pub fn decode_page<'a>(
     page: &'a [u8],
     checkpoint: u64,

@@ -1,20 +1,21 @@
-//! Storage schemes beside foxy's own: Squid's (ufs, aufs, diskd, coss), the schemes of the WebCoSM
-//! paper and of Squid-M, and their replacement policies. [`SCHEMES`] lists all schemes, also the
-//! default engine of [`foxy_store`].
+//! Storage schemes besides foxy's own engine: Squid's (ufs, aufs, diskd, coss), those of the
+//! WebCoSM paper and of Squid-M, and their replacement policies. [`SCHEMES`] lists all schemes, the
+//! default engine of [`foxy_store`] included.
 
-pub mod checkpoint;
-pub mod index;
-pub mod lru;
-pub mod pages;
+mod checkpoint;
+mod index;
+mod lru;
+mod pages;
 pub mod policy;
 mod scheme_name;
 mod settings;
-pub mod slotted;
+mod slotted;
 pub mod stream_packetizer;
 mod table;
-pub mod ufs;
+mod ufs;
 
 pub use policy::{POLICIES, Policy, PolicyName, PolicySettings, UnknownPolicy};
 pub use scheme_name::{SchemeName, UnknownScheme};
 pub use settings::{SchemeSettings, SchemeSettingsError, UfsMapping, UfsReclaim};
-pub use table::{DeviceWish, SCHEMES, SchemeRow};
+pub use slotted::{BufferChoice, locality_buffers};
+pub use table::{PreferredDevice, SCHEMES, SchemeRow};

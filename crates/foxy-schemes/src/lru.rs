@@ -1,10 +1,8 @@
-//! An intrusive least-recently-used list over the slots of a slab: O(1), no allocation, links held
-//! by the entries.
+//! An intrusive least-recently-used list over the slots of a slab: O(1), without allocation. The
+//! entries hold the links.
 
-/// No entry.
 pub const NONE: u32 = u32::MAX;
 
-/// The links an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Links {
     colder: u32,
@@ -17,9 +15,8 @@ impl Default for Links {
     }
 }
 
-/// Whoever owns the entries and their links.
+/// The owner of the entries and their links.
 pub trait LinkStore {
-    /// The links of an entry.
     fn links(&mut self, index: u32) -> &mut Links;
 }
 
@@ -29,7 +26,6 @@ impl LinkStore for Vec<Links> {
     }
 }
 
-/// The ends of the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Lru {
     coldest: u32,
@@ -43,28 +39,27 @@ impl Default for Lru {
 }
 
 impl Lru {
-    /// The entry unused for longest.
+    /// The least recently used entry.
     pub fn coldest(&self) -> Option<u32> {
         (self.coldest != NONE).then_some(self.coldest)
     }
 
-    /// The entry used last.
+    /// The most recently used entry.
     pub fn hottest(&self) -> Option<u32> {
         (self.hottest != NONE).then_some(self.hottest)
     }
 
-    /// The entry used just after `index`; for walks from the coldest to the hottest.
+    /// The next entry towards the hottest.
     pub fn hotter(store: &mut impl LinkStore, index: u32) -> Option<u32> {
         let hotter = store.links(index).hotter;
         (hotter != NONE).then_some(hotter)
     }
 
-    /// All entries, the coldest first.
     pub fn coldest_first(&self, store: &mut impl LinkStore) -> Vec<u32> {
         std::iter::successors(self.coldest(), |&index| Self::hotter(store, index)).collect()
     }
 
-    /// Adds an entry that is not in the list as the hottest.
+    /// Adds an entry as the hottest. It must not be in the list.
     pub fn push(&mut self, store: &mut impl LinkStore, index: u32) {
         *store.links(index) = Links { colder: self.hottest, hotter: NONE };
         match self.hottest {
@@ -74,7 +69,6 @@ impl Lru {
         self.hottest = index;
     }
 
-    /// Takes an entry out of the list.
     pub fn remove(&mut self, store: &mut impl LinkStore, index: u32) {
         let Links { colder, hotter } = *store.links(index);
         match colder {
@@ -88,7 +82,6 @@ impl Lru {
         *store.links(index) = Links::default();
     }
 
-    /// Makes an entry of the list the hottest.
     pub fn touch(&mut self, store: &mut impl LinkStore, index: u32) {
         if self.hottest != index {
             self.remove(store, index);

@@ -1,7 +1,9 @@
-//! Which pages of the record space hold live records, and the cyclic search for the next free run
-//! (R22, R25).
+//! The pages of the record space: live records on each page, and the cyclic search for the next
+//! free run (R22, R25).
 
-/// How many live records touch each page; a byte a page.
+use foxy_store::layout::PAGE;
+
+/// Number of live records on each page, one byte for each page.
 #[derive(Debug)]
 pub struct Pages {
     uses: Vec<u8>,
@@ -11,94 +13,84 @@ pub struct Pages {
 
 const RETIRED: u8 = u8::MAX;
 
-/// Pages looked at before the search gives up: it bounds the time a put can take.
-const LOOK_AHEAD: usize = 16_384;
+/// Most pages searched, which bounds the time of a put.
+const MAX_SEARCHED_PAGES: usize = 16_384;
 
-/// A run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Its first page.
     pub first: u32,
-    /// How many.
     pub pages: u32,
 }
 
 impl Run {
-    /// The page after its last.
     pub const fn end(self) -> u32 {
         self.first + self.pages
     }
 
-    /// Whether two runs share a page.
+    pub const fn bytes(self) -> usize {
+        self.pages as usize * PAGE
+    }
+
     pub const fn overlaps(self, other: Self) -> bool {
         self.first < other.end() && other.first < self.end()
     }
 }
 
 impl Pages {
-    /// All pages free.
     pub fn new(count: u32) -> Self {
         Self { uses: vec![0; count as usize], retired: 0, cursor: 0 }
     }
 
-    /// How many pages there are.
     pub fn count(&self) -> u32 {
         u32::try_from(self.uses.len()).expect("made from a u32")
     }
 
-    /// Pages given up.
+    /// Number of retired pages.
     pub const fn retired(&self) -> u32 {
         self.retired
     }
 
-    /// Whether a page was given up.
     pub fn is_retired(&self, page: u32) -> bool {
         self.uses[page as usize] == RETIRED
     }
 
-    /// A live record now touches these pages.
-    pub fn occupy(&mut self, (from, to): (u32, u32)) {
-        for uses in &mut self.uses[from as usize..to as usize] {
+    /// Counts a live record on the pages of `run`.
+    pub fn occupy(&mut self, run: Run) {
+        for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
                 *uses += 1;
             }
         }
     }
 
-    /// A live record no longer touches these pages.
-    pub fn release(&mut self, (from, to): (u32, u32)) {
-        for uses in &mut self.uses[from as usize..to as usize] {
+    /// Removes a live record from the pages of `run`.
+    pub fn release(&mut self, run: Run) {
+        for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
                 *uses -= 1;
             }
         }
     }
 
-    /// Gives pages up for good.
-    pub fn retire(&mut self, (from, to): (u32, u32)) {
-        for uses in &mut self.uses[from as usize..to as usize] {
+    /// Retires pages for good.
+    pub fn retire(&mut self, run: Run) {
+        for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             self.retired += u32::from(*uses != RETIRED);
             *uses = RETIRED;
         }
     }
 
-    /// Where the next search begins.
-    pub const fn cursor(&self) -> u32 {
-        self.cursor
-    }
-
-    /// Lets the next search begin at `page`.
     pub fn move_cursor(&mut self, page: u32) {
         self.cursor = if page >= self.count() { 0 } else { page };
     }
 
-    /// The next run, cyclically from the cursor, of at least `least` and at most `most` free pages,
-    /// none of them in `busy`. `None` when there is none within the look-ahead.
+    /// The next run, cyclically from the cursor, of `least` to `most` free pages outside `busy`;
+    /// `None` if the search limit is reached.
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let mut at = self.cursor;
         let mut seen = 0;
-        while seen < LOOK_AHEAD.min(self.uses.len()) {
+        while seen < MAX_SEARCHED_PAGES.min(self.uses.len()) {
             let Some(skip) = memchr::memchr(0, &self.uses[at as usize..]) else {
                 seen += (count - at) as usize;
                 at = 0;
@@ -124,7 +116,7 @@ impl Pages {
         None
     }
 
-    /// The part of a run before the first busy page; empty when it begins with one.
+    /// The part of a run before the first busy page.
     fn cut(run: Run, busy: &[Run]) -> Run {
         let end = busy
             .iter()
@@ -134,8 +126,8 @@ impl Pages {
         Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
     }
 
-    /// The next run of exactly `length` pages, cyclically from the cursor, that is neither retired
-    /// nor in `busy`, whatever live records it holds.
+    /// The next run of exactly `length` pages, cyclically from the cursor, without retired or busy
+    /// pages. It may hold live records.
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let (mut first, mut seen) = (self.cursor, 0);
@@ -171,7 +163,7 @@ mod tests {
     #[test]
     fn the_search_goes_round_from_the_cursor_and_skips_what_is_used() {
         let mut pages = Pages::new(10);
-        pages.occupy((2, 4));
+        pages.occupy(run(2, 2));
         assert_eq!(pages.next_free(1, 8, &[]), Some(run(0, 2)));
         assert_eq!(pages.next_free(3, 8, &[]), Some(run(4, 6)));
         assert_eq!(pages.next_free(3, 4, &[]), Some(run(4, 4)));
@@ -180,7 +172,7 @@ mod tests {
         assert_eq!(pages.next_free(3, 8, &[]), Some(run(4, 6)));
         assert_eq!(pages.next_free(7, 8, &[]), None);
         pages.move_cursor(10);
-        assert_eq!(pages.cursor(), 0);
+        assert_eq!(pages.cursor, 0);
     }
 
     #[test]
@@ -188,7 +180,7 @@ mod tests {
         let mut pages = Pages::new(10);
         assert_eq!(pages.next_free(3, 8, &[run(2, 3)]), Some(run(5, 5)));
         assert_eq!(pages.next_usable(3, &[run(2, 3)]), Some(run(5, 3)));
-        pages.retire((6, 7));
+        pages.retire(run(6, 1));
         assert_eq!((pages.next_usable(4, &[run(2, 3)]), pages.retired()), (None, 1));
         assert_eq!(pages.next_usable(3, &[run(2, 3)]), Some(run(7, 3)));
     }
@@ -200,7 +192,7 @@ mod tests {
             let mut pages = Pages::new(40);
             for _ in 0..random.below(20) {
                 let from = u32::try_from(random.below(40)).expect("small");
-                pages.occupy((from, (from + 2).min(40)));
+                pages.occupy(run(from, 2.min(40 - from)));
             }
             let busy = [run(u32::try_from(random.below(38)).expect("small"), 2)];
             pages.move_cursor(u32::try_from(random.below(40)).expect("small"));
@@ -214,7 +206,7 @@ mod tests {
                     assert!((found.first..found.end()).all(free), "round {round}: {found:?}");
                     assert!(found.pages >= least && found.pages <= 8, "round {round}");
                 }
-                None => assert!(!exists || pages.cursor() > 0, "round {round}: least {least}"),
+                None => assert!(!exists || pages.cursor > 0, "round {round}: least {least}"),
             }
         }
     }

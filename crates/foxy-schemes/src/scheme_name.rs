@@ -1,52 +1,52 @@
-//! The schemes and their names. What each of them is stands in `table`: adding a scheme touches its
-//! file and that table.
+//! The names of the schemes. [`crate::SCHEMES`] describes them: a new scheme needs its files and a
+//! row there.
 
 use crate::{SCHEMES, SchemeRow, SchemeSettings};
 use foxy_store::{Observer, Scheme};
 use std::fmt;
 use std::str::FromStr;
 
-/// A scheme's name, as in settings and reports.
+/// A scheme's name, in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
-    /// As `Ufs`, by threads; nothing is opened while their queue is long.
+    /// As `Ufs`, with threads; opens nothing while their queue is long.
     Aufs,
     /// A file for each size of records.
     Buddy,
     /// A ring of stripes, as Squid's coss.
     Coss,
-    /// As `Ufs`, by a process beside; nothing is opened while it has much to do.
+    /// As `Ufs`, with another process; opens nothing while it is busy.
     Diskd,
-    /// As `Packetizer`, reads gathered and sorted.
+    /// As `Packetizer`, with gathered and sorted reads.
     LazyReads,
-    /// As `LazyReads`, writes gathered by origin server first.
+    /// As `LazyReads`, with writes gathered by origin server.
     LazyReadsLoc,
-    /// One file a record, a directory for each origin server.
+    /// One file for each record, and a directory for each origin server.
     MultipleDirs,
     /// Stores nothing.
     Null,
-    /// As `Stream`, contiguous records gathered into pages.
+    /// As `Stream`, with contiguous records gathered into pages.
     Packetizer,
-    /// One file a record, in one directory.
+    /// One file for each record, in one directory.
     SingleDirectory,
-    /// As `Ufs`, the files of one origin server in one directory.
+    /// As `Ufs`, with a directory for the files of each origin server.
     Squidl,
     /// Small records in a mapped file, larger ones as `Ufs`.
     Squidm,
-    /// As `Squidm`, small records gathered by origin server and kept within pages.
+    /// As `Squidm`, with small records gathered by origin server and kept within pages.
     Squidmla,
     /// One file, records in the next free slots.
     Stream,
     /// One file, records gathered in a page buffer.
     StreamPacketizer,
-    /// One file a record, in two levels of directories, as Squid does.
+    /// One file for each record, in two levels of directories, as Squid does.
     Ufs,
     /// A log of segments.
     Webcosm,
 }
 
 impl SchemeName {
-    /// Its row of the table.
+    /// The row of the table.
     pub fn row(self) -> &'static SchemeRow {
         SCHEMES
             .iter()
@@ -54,7 +54,7 @@ impl SchemeName {
             .expect("every name has a row; a test holds this")
     }
 
-    /// Makes a scheme. It opens nothing until [`Scheme::start`].
+    /// Makes a scheme. It opens nothing before [`Scheme::start`].
     pub fn make(self, settings: &SchemeSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.store.size);
         (self.row().make)(settings, observer)
@@ -67,7 +67,7 @@ impl fmt::Display for SchemeName {
     }
 }
 
-/// A name that no scheme has.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownScheme(pub String);
 

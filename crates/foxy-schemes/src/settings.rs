@@ -1,79 +1,78 @@
-//! Settings of the schemes that only some of them read, beside those of every store.
+//! Settings that only some schemes read, besides the settings of every store.
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::slotted::BufferChoice;
 use foxy_store::{SettingsError, StoreSettings};
 use std::fmt;
 
-/// How file numbers are spread over two levels of directories.
+/// The spread of file numbers over two levels of directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsMapping {
-    /// As Squid 1.1 did: the first level is the number modulo 16, neighbours lie in different
+    /// As Squid 1.1: the first level is the number modulo 16, so neighbours lie in different
     /// directories.
     RoundRobin,
-    /// As Squid does since 1998: 256 consecutive numbers share a directory.
+    /// As Squid since 1998: 256 consecutive numbers share a directory.
     #[default]
     Consecutive,
 }
 
-/// When records are evicted.
+/// The time of evictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsReclaim {
-    /// When a fill would pass the high watermark, down to the low one (R50).
+    /// When a put would pass the high watermark, down to the low one (R50).
     #[default]
     AtOnce,
-    /// Every second above the low watermark some, more the fuller it is, as Squid's
-    /// `UFSSwapDir::maintain` (R70). The size is still a limit: where Squid passes it until the
-    /// next second, a fill evicts what it needs.
+    /// Every second above the low watermark, more the fuller the store is, as Squid's
+    /// `UFSSwapDir::maintain` (R70). The size stays a limit: Squid may pass it until the next
+    /// second, a put here evicts what it needs.
     EverySecond,
 }
 
-/// Settings of a scheme: those of every store, and those that only some schemes read.
+/// Settings of a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
     /// Settings of every store.
     pub store: StoreSettings,
-    /// Which record goes when room is wanted (R71, R74).
+    /// The replacement policy (R71, R74).
     pub policy: PolicyName,
-    /// How the scheme `ufs` spreads its files over directories (R18).
+    /// The spread of files over directories in the scheme `ufs` (R18).
     pub ufs_mapping: UfsMapping,
-    /// When the scheme `ufs` evicts (R50, R70).
+    /// The time of evictions in the scheme `ufs` (R50, R70).
     pub ufs_reclaim: UfsReclaim,
-    /// Operations under way at which the scheme `aufs` opens nothing more (R63).
+    /// Operations in flight at which the scheme `aufs` opens no more files (R63).
     pub aufs_queue: usize,
-    /// Operations under way at which the scheme `diskd` opens nothing more: Squid's Q1 (R64).
+    /// Operations in flight at which the scheme `diskd` opens no more files: Squid's Q1 (R64).
     pub diskd_q1: usize,
-    /// The largest record, in slots of 512 bytes, that the scheme `buddy` keeps in a file with
-    /// others (R20, R21).
+    /// Largest record, in slots of 512 bytes, that shares a file in the scheme `buddy` (R20, R21).
     pub buddy_threshold: u32,
-    /// Buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin server
-    /// (R28).
+    /// Number of buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin
+    /// server (R28).
     pub locality_buffers: u16,
-    /// Which of them is emptied when a server needs one (R29).
+    /// The buffer to empty when a server needs one (R29).
     pub locality_choice: BufferChoice,
-    /// Bytes of an origin server's next records that the schemes which gather records by origin
-    /// server read along with one that is asked for (R36); 0 for none. Sixteen times as much is
-    /// kept in memory at most.
+    /// Bytes of the same origin server's next records that a read prefetches, in schemes that
+    /// gather records by origin server (R36); 0 for none. Memory holds at most sixteen times as
+    /// much.
     pub prefetch: usize,
-    /// Percent of the space in use at which eviction begins (R50).
+    /// Percentage of used space at which eviction begins (R50).
     pub high_watermark: u8,
-    /// Percent of the space in use at which eviction ends (R50).
+    /// Percentage of used space at which eviction ends (R50).
     pub low_watermark: u8,
 }
 
 impl SchemeSettings {
-    /// Settings for a store of `size` bytes, the others at their defaults.
+    /// Default settings for a store of `size` bytes.
     pub fn with_size(size: u64) -> Self {
         StoreSettings::with_size(size).into()
     }
 
-    /// An empty policy for the records of this store.
+    /// An empty policy for this store.
     pub fn make_policy(&self) -> Box<dyn Policy> {
         let capacity = self.store.size / 100 * u64::from(self.high_watermark);
         self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })
     }
 
-    /// Checks that the settings fit together.
+    /// Checks that the settings fit together; returns the first that does not.
     ///
     /// # Errors
     /// The first setting that does not fit.
@@ -106,16 +105,16 @@ impl From<StoreSettings> for SchemeSettings {
     }
 }
 
-/// Settings that do not fit together.
+/// Contradictory settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemeSettingsError {
-    /// The settings of every store do not fit.
+    /// The settings of every store.
     Store(SettingsError),
     /// Not `0 < low <= high <= 100`.
     Watermarks {
-        /// The low one, percent.
+        /// The low watermark in percent.
         low: u8,
-        /// The high one, percent.
+        /// The high watermark in percent.
         high: u8,
     },
 }

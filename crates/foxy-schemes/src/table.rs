@@ -1,46 +1,45 @@
-//! The table of schemes: name, what it is, what it takes, constructor. It names them and does
-//! nothing.
+//! The table of schemes: name, summary, control file, device and constructor.
 
 use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
 use foxy_store::layout::MOST_BYTES;
 use foxy_store::{Observer, Scheme, null, webcosm};
 
-/// The device that a scheme is meant for; any other carries it as well.
+/// The device that a scheme is meant for; every other device works too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceWish {
-    /// Whichever is fastest.
+pub enum PreferredDevice {
+    /// The fastest device.
     Any,
-    /// System calls that the store's thread waits for.
+    /// System calls that block the store's thread.
     Blocking,
     /// A pool of threads.
     Threads,
-    /// A process of its own.
+    /// A separate process.
     Helper,
 }
 
 /// One row of the table.
 pub struct SchemeRow {
-    /// The name as a value.
+    /// Name as a value.
     pub name: SchemeName,
-    /// The name as written.
+    /// Name as text.
     pub text: &'static str,
-    /// What it is, in a few words.
+    /// Short description.
     pub summary: &'static str,
-    /// The file in the store's folder that begins with its superblock, if it has one.
+    /// The file in the store's folder that begins with the superblock, if the scheme has one.
     pub control: Option<&'static str>,
-    /// The device to use when the user names none.
-    pub device: DeviceWish,
+    /// The device when the user names none.
+    pub device: PreferredDevice,
     pub(super) make: fn(&SchemeSettings, Observer) -> Box<dyn Scheme + Send>,
 }
 
-/// Every scheme there is.
+/// All schemes.
 pub const SCHEMES: &[SchemeRow] = &[
     SchemeRow {
         name: SchemeName::Aufs,
         text: "aufs",
         summary: "ufs by threads: what is asked while their queue is long is not opened, as Squid's aufs",
         control: Some(ufs::LEDGER_NAME),
-        device: DeviceWish::Threads,
+        device: PreferredDevice::Threads,
         make: |settings, observer| Box::new(ufs::Ufs::new(ufs::AUFS, settings, observer)),
     },
     SchemeRow {
@@ -48,7 +47,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "buddy",
         summary: "a file for each size of records; only a clean stop is recovered from",
         control: Some("buddy.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::BUDDY, settings, observer))
         },
@@ -58,7 +57,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "coss",
         summary: "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
         control: Some("coss.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::COSS, settings, observer))
         },
@@ -68,7 +67,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "diskd",
         summary: "ufs by a process beside the proxy, with limits on what it is asked at once, as Squid's diskd",
         control: Some(ufs::LEDGER_NAME),
-        device: DeviceWish::Helper,
+        device: PreferredDevice::Helper,
         make: |settings, observer| Box::new(ufs::Ufs::new(ufs::DISKD, settings, observer)),
     },
     SchemeRow {
@@ -76,7 +75,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "lazy-reads",
         summary: "packetizer, reads gathered by ten and sorted",
         control: Some("lazy-reads.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::LAZY_READS, settings, observer))
         },
@@ -86,7 +85,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "lazy-reads-loc",
         summary: "lazy-reads, writes gathered by origin server",
         control: Some("lazy-reads-loc.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::LAZY_READS_LOC, settings, observer))
         },
@@ -96,7 +95,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "multiple-dirs",
         summary: "one file a record, a directory for each origin server",
         control: Some(ufs::LEDGER_NAME),
-        device: DeviceWish::Blocking,
+        device: PreferredDevice::Blocking,
         make: |settings, observer| Box::new(ufs::Ufs::new(ufs::MULTIPLE_DIRS, settings, observer)),
     },
     SchemeRow {
@@ -104,7 +103,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "null",
         summary: "stores nothing; only the memory tier caches",
         control: None,
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |_, observer| Box::new(null::Null::new(observer)),
     },
     SchemeRow {
@@ -112,7 +111,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "packetizer",
         summary: "stream, contiguous records gathered into pages",
         control: Some("packetizer.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::PACKETIZER, settings, observer))
         },
@@ -122,7 +121,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "single-directory",
         summary: "one file a record, all in one directory",
         control: Some(ufs::LEDGER_NAME),
-        device: DeviceWish::Blocking,
+        device: PreferredDevice::Blocking,
         make: |settings, observer| {
             Box::new(ufs::Ufs::new(ufs::SINGLE_DIRECTORY, settings, observer))
         },
@@ -132,7 +131,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "squidl",
         summary: "ufs, the files of one origin server in one directory",
         control: Some(ufs::LEDGER_NAME),
-        device: DeviceWish::Blocking,
+        device: PreferredDevice::Blocking,
         make: |settings, observer| Box::new(ufs::Ufs::new(ufs::SQUIDL, settings, observer)),
     },
     SchemeRow {
@@ -140,7 +139,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "squidm",
         summary: "objects below 8 KiB in a mapped file, larger ones in files as ufs; only a clean stop is recovered from",
         control: Some("squidm.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::SQUIDM, settings, observer))
         },
@@ -150,7 +149,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "squidmla",
         summary: "squidm, small objects gathered by origin server and kept within pages",
         control: Some("squidmla.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::SQUIDMLA, settings, observer))
         },
@@ -160,7 +159,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "stream",
         summary: "one file, written cyclically, a write a record; only a clean stop is recovered from",
         control: Some("stream.foxy"),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(slotted::Slotted::new(slotted::STREAM, settings, observer))
         },
@@ -170,7 +169,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "stream-packetizer",
         summary: "one preallocated file, written cyclically in large pieces",
         control: Some(stream_packetizer::FILE_NAME),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| {
             Box::new(stream_packetizer::StreamPacketizer::new(settings, observer))
         },
@@ -180,7 +179,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "ufs",
         summary: "one file a record in 16 x 256 directories, as Squid does",
         control: Some(ufs::LEDGER_NAME),
-        device: DeviceWish::Blocking,
+        device: PreferredDevice::Blocking,
         make: |settings, observer| Box::new(ufs::Ufs::new(ufs::UFS, settings, observer)),
     },
     SchemeRow {
@@ -188,13 +187,13 @@ pub const SCHEMES: &[SchemeRow] = &[
         text: "webcosm",
         summary: "a log of segments, about ten bytes of memory a record, written in large pieces",
         control: Some(webcosm::FILE_NAME),
-        device: DeviceWish::Any,
+        device: PreferredDevice::Any,
         make: |settings, observer| webcosm::Webcosm::boxed(&settings.store, observer),
     },
 ];
 
 impl SchemeRow {
-    /// Whether an entry of that name in the store's folder is one that this scheme makes.
+    /// Whether the scheme creates an entry of this name in the store's folder.
     pub fn owns(&self, name: &str) -> bool {
         match self.control {
             None => false,
@@ -203,24 +202,23 @@ impl SchemeRow {
         }
     }
 
-    /// Whether it asks [`SchemeSettings::policy`] which record goes; the others have an order of
-    /// their own.
+    /// Whether the scheme uses [`SchemeSettings::policy`]; the others have their own order.
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
-    /// Whether its disk space is taken bit by bit and any other size is as good; of the others
-    /// webcosm alone keeps what fits when its size changes.
+    /// Whether the store grows as it fills, so that any other size is as good. Of the other schemes
+    /// only webcosm keeps fitting records when its size changes.
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)
     }
 
-    /// Whether a block device will do in place of its file.
+    /// Whether the scheme can use a block device in place of its file.
     pub fn takes_block_devices(&self) -> bool {
         self.name == SchemeName::Webcosm
     }
 
-    /// Bytes of the largest object that a store of `size` bytes can hold.
+    /// Bytes of the largest object in a store of `size` bytes.
     pub fn largest_object(&self, size: u64) -> u64 {
         match self.name {
             SchemeName::Null => 0,
@@ -229,7 +227,7 @@ impl SchemeRow {
         }
     }
 
-    /// The most bytes of disk it can use; more would lie idle.
+    /// Most bytes of disk that the scheme can use.
     pub fn most_bytes(&self) -> u64 {
         match self.name {
             _ if self.grows() => u64::MAX,

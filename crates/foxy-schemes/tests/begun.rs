@@ -1,5 +1,5 @@
-//! A store whose first opening was cut short by a power failure, again and again, becomes a store
-//! when it is let: what it had begun is never taken for a stranger's file.
+//! A store whose first opening a power failure interrupts, again and again, still becomes a store:
+//! its own unfinished files never look foreign.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
@@ -9,7 +9,7 @@ use foxy_store::webcosm;
 use foxy_store::{Observer, Recovery, StepDriver, StoreSettings, StoreStatus};
 use std::time::Duration;
 
-const MILLISECOND: u64 = 1_000_000;
+const NANOS_IN_A_MILLISECOND: u64 = 1_000_000;
 
 fn open(
     scheme: SchemeName,
@@ -35,7 +35,7 @@ fn check(scheme: SchemeName, recovery: Recovery, disk: Memory, seed: u64) {
     let mut device = Faulty::new(disk, plan, seed);
     for _ in 0..random.below(4) {
         let (mut driver, _) = open(scheme, recovery, device);
-        driver.run_until(Instant(random.below(12 * MILLISECOND)));
+        driver.run_until(Instant(random.below(12 * NANOS_IN_A_MILLISECOND)));
         device = driver.into_device();
         device.crash(&CrashPolicy::MIXED);
     }

@@ -1,5 +1,4 @@
-//! Stores as earlier programs left them, kept as text: each opens with what was put into it, or is
-//! refused by name.
+//! Stores of earlier programs, kept as text: each opens with its records, or is refused by name.
 
 #[path = "fixtures/script.rs"]
 mod script;
@@ -15,7 +14,7 @@ use foxy_store::{Answer, OpenStoreError, StoreStatus};
 use script::{KEYS, name, open, record, version};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A store that some program left; `examples/fixture.rs` says what the text is.
+/// A store of an earlier program; `examples/fixture.rs` describes the text.
 struct Fixture {
     scheme: SchemeName,
     text: &'static str,
@@ -29,7 +28,7 @@ const FIXTURES: &[Fixture] = &[
     },
 ];
 
-/// The file of a fixture: its name and its bytes.
+/// The name and the bytes of a fixture's file.
 fn of_text(text: &str) -> (String, Vec<u8>) {
     let mut lines = text.lines();
     let mut head = lines.next().expect("a first line").split(' ').skip(1);
@@ -45,7 +44,6 @@ fn of_text(text: &str) -> (String, Vec<u8>) {
     (name, bytes)
 }
 
-/// A device with that file.
 fn device(name: &str, bytes: &[u8]) -> Memory {
     let mut device = Memory::default();
     let (file, path) = (FileId(0), StorePath::new(name));

@@ -1,5 +1,5 @@
-//! A shard on a real folder: what was stored is there again after the store was closed, and after
-//! its file was left behind without closing, as a killed process leaves it.
+//! A shard on a real folder: stored records are there again after closing, and after a copy of the
+//! unclosed file, as a killed process leaves it.
 
 use bytes::Bytes;
 use foxy_base::clock::monotonic;

@@ -3,8 +3,8 @@
 
 use crate::canary::{Flaw, Slots, Unsynced};
 use foxy_schemes::policy::POLICIES;
-use foxy_schemes::ufs::{UfsMapping, UfsReclaim};
 use foxy_schemes::{SchemeName, SchemeSettings};
+use foxy_schemes::{UfsMapping, UfsReclaim};
 use foxy_store::settings::{MINIMUM_SIZE, Newcomers, Recovery, WriteBudget};
 use foxy_store::{Observer, Scheme, StoreSettings};
 use std::time::Duration;

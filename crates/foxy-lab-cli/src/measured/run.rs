@@ -11,8 +11,8 @@ use foxy_lab::simulation::storage::operation::Operations;
 use foxy_lab::simulation::storage::pages::left_on_disk;
 use foxy_lab::simulation::storage::runs::{self, DeviceCounts, Place, SimulationPlan, Watch};
 use foxy_lab::simulation::storage::sizing::FewerBuffers;
-use foxy_schemes::ufs::UfsMapping;
-use foxy_schemes::{DeviceWish, SchemeName};
+use foxy_schemes::UfsMapping;
+use foxy_schemes::{PreferredDevice, SchemeName};
 use rustix::fs::Advice;
 use std::fs::File;
 use std::io;
@@ -57,8 +57,8 @@ impl<'a> Run<'a> {
     ) -> Self {
         let folder = Temporary::new(base.join(format!("{PREFIX}{}-{scheme}", std::process::id())));
         let at_once = match scheme.row().device {
-            DeviceWish::Threads | DeviceWish::Helper => AUFS_THREADS,
-            DeviceWish::Any | DeviceWish::Blocking => 1,
+            PreferredDevice::Threads | PreferredDevice::Helper => AUFS_THREADS,
+            PreferredDevice::Any | PreferredDevice::Blocking => 1,
         };
         let plan = SimulationPlan {
             scheme,
@@ -140,10 +140,10 @@ fn forget(folder: &Path) -> io::Result<()> {
 
 fn device(root: &Root, scheme: SchemeName) -> io::Result<Box<dyn BlockingDevice>> {
     let preference = match scheme.row().device {
-        DeviceWish::Helper => return Ok(Box::new(helper(root, HELPER_LIMIT)?)),
-        DeviceWish::Any => Preference::Fastest,
-        DeviceWish::Threads => Preference::Threads,
-        DeviceWish::Blocking => Preference::Blocking,
+        PreferredDevice::Helper => return Ok(Box::new(helper(root, HELPER_LIMIT)?)),
+        PreferredDevice::Any => Preference::Fastest,
+        PreferredDevice::Threads => Preference::Threads,
+        PreferredDevice::Blocking => Preference::Blocking,
     };
     let settings =
         DeviceSettings { preference, threads: AUFS_THREADS, ..DeviceSettings::default() };

@@ -9,7 +9,7 @@ use foxy_lab::simulation::storage::sizing::FewerBuffers;
 use foxy_report::figure::{FigureRow, within};
 use foxy_report::statistics::mean;
 use foxy_schemes::SchemeName;
-use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::UfsMapping;
 use std::sync::Arc;
 
 const NAME: &str = "001-table2-disk";

@@ -1,14 +1,7 @@
-//! Replacement policies: which entry goes when room is wanted (R71, R74). The trait, the table of
-//! policies, and their names. A policy knows entries by number and size only; it holds no content,
-//! frees no space and reads no clock.
+//! Replacement policies (R71, R74): the trait, the table and the names. A policy knows entries by
+//! number and size only; it frees no space and reads no clock.
 
-mod fifo;
-mod gdsf;
-mod heap;
-mod heap_lru;
-mod lfuda;
-mod lru;
-mod lru_th;
+mod list;
 mod ranked;
 mod s3_fifo;
 mod sieve;
@@ -17,56 +10,54 @@ mod w_tiny_lfu;
 use std::fmt;
 use std::str::FromStr;
 
-/// Decides which entry goes. Entries are named by small dense numbers that the owner chooses
-/// (places in its slab); arrays indexed by them are all the memory a policy needs. Calls cost O(1)
-/// or O(log n), amortised.
+/// Decides which entry is evicted. The owner identifies entries by small dense numbers (places in
+/// its slab), so a policy needs only arrays. Calls cost amortised O(1) or O(log n).
 pub trait Policy: Send {
-    /// Whether an entry of that many bytes may come in at all. An owner asks before it inserts.
+    /// Whether an entry of `size` bytes is admitted. The owner asks before it inserts.
     fn admits(&self, _size: u64) -> bool {
         true
     }
 
-    /// A new entry came in, because it was missed. `key_hash` is a well-mixed hash that names it
-    /// for longer than the number does; `size` is in bytes. The entry must not be present.
+    /// Adds a new entry after a miss. `key_hash` is a well-mixed hash that outlives the number;
+    /// `size` is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
-    /// A present entry was hit.
+    /// Notes a hit on a present entry.
     fn touch(&mut self, entry: u32);
 
-    /// Who should go next; `None` when there is nobody. The owner then removes that entry, and asks
-    /// again while it wants more room. To refuse a newcomer, a policy names it here.
+    /// The next entry to evict; `None` if empty. The owner removes it and asks again while it needs
+    /// room. To refuse a new entry, a policy names it here.
     fn victim(&mut self) -> Option<u32>;
 
-    /// A present entry is gone, whoever decided so.
+    /// Removes a present entry, for any reason.
     fn remove(&mut self, entry: u32);
 
-    /// All entries, about in the order in which they would go. Entries inserted in this order into
-    /// a new policy of the same kind stand much as they did; how often each was used is lost.
+    /// All entries, approximately in the order of eviction. Inserted in this order into a new
+    /// policy of the same kind, they stand much as before, without their hit counts.
     fn coldest_first(&mut self) -> Vec<u32>;
 
-    /// Memory taken in bytes.
+    /// Memory in bytes.
     fn memory(&self) -> usize;
 }
 
-/// What policies are made with. One ignores what it has no use for.
+/// Parameters of policies; a policy may ignore some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// Bytes that the entries may take together; the share of a queue or segment is reckoned from
-    /// it.
+    /// Capacity in bytes, from which queues and segments take shares.
     pub capacity: u64,
-    /// Entries above this many bytes are not admitted by a policy with a threshold (R49).
+    /// A policy with a threshold refuses larger entries, in bytes (R49).
     pub object_limit: u64,
 }
 
-/// A policy's name, as in settings and reports.
+/// A policy's name, in settings and reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PolicyName {
-    /// The one unused for longest goes.
+    /// Least recently used.
     #[default]
     Lru,
-    /// The same, and nothing above a threshold comes in.
+    /// LRU that refuses entries above a threshold.
     LruThreshold,
-    /// The oldest goes.
+    /// First in, first out.
     Fifo,
     /// LRU kept in a heap, as Squid can.
     HeapLru,
@@ -74,62 +65,62 @@ pub enum PolicyName {
     Gdsf,
     /// Least frequently used with dynamic aging, as Squid's.
     Lfuda,
-    /// Small and main queue with a ghost.
+    /// A small and a main queue, and a ghost queue.
     S3Fifo,
-    /// A queue, a bit an entry and a hand.
+    /// A queue, a bit for each entry, and a hand.
     Sieve,
-    /// A window, then admission by a sketch of frequencies.
+    /// A window, and admission by a frequency sketch.
     WTinyLfu,
 }
 
 /// One row of the table.
 pub struct PolicyRow {
-    /// The name as a value.
+    /// Name as a value.
     pub name: PolicyName,
-    /// The name as written.
+    /// Name as text.
     pub text: &'static str,
-    /// What it is, in a few words.
+    /// Short description.
     pub summary: &'static str,
     make: fn(&PolicySettings) -> Box<dyn Policy>,
 }
 
-/// Every policy there is.
+/// All policies.
 pub const POLICIES: &[PolicyRow] = &[
     PolicyRow {
         name: PolicyName::Lru,
         text: "lru",
         summary: "the entry unused for longest goes",
-        make: |_| Box::new(lru::LruPolicy::default()),
+        make: |_| Box::new(list::ListPolicy::lru()),
     },
     PolicyRow {
         name: PolicyName::LruThreshold,
         text: "lru-th",
         summary: "lru that admits nothing above the object limit",
-        make: |settings| Box::new(lru_th::LruThreshold::new(settings)),
+        make: |settings| Box::new(list::ListPolicy::lru_threshold(settings)),
     },
     PolicyRow {
         name: PolicyName::Fifo,
         text: "fifo",
         summary: "the oldest entry goes, used or not",
-        make: |_| Box::new(fifo::Fifo::default()),
+        make: |_| Box::new(list::ListPolicy::fifo()),
     },
     PolicyRow {
         name: PolicyName::HeapLru,
         text: "heap-lru",
         summary: "lru kept in a heap, as Squid can",
-        make: |_| Box::new(ranked::Ranked::new(heap_lru::key)),
+        make: |_| Box::new(ranked::Ranked::new(ranked::lru_key)),
     },
     PolicyRow {
         name: PolicyName::Gdsf,
         text: "gdsf",
         summary: "small popular entries stay, as Squid's heap GDSF: most hits",
-        make: |_| Box::new(ranked::Ranked::new(gdsf::key)),
+        make: |_| Box::new(ranked::Ranked::new(ranked::gdsf_key)),
     },
     PolicyRow {
         name: PolicyName::Lfuda,
         text: "lfuda",
         summary: "popular entries stay, as Squid's heap LFUDA: most bytes",
-        make: |_| Box::new(ranked::Ranked::new(lfuda::key)),
+        make: |_| Box::new(ranked::Ranked::new(ranked::lfuda_key)),
     },
     PolicyRow {
         name: PolicyName::S3Fifo,
@@ -146,13 +137,13 @@ pub const POLICIES: &[PolicyRow] = &[
     PolicyRow {
         name: PolicyName::WTinyLfu,
         text: "w-tiny-lfu",
-        summary: "a newcomer stays only if used more than whom it displaces",
+        summary: "a new entry stays only if used more than the entry it displaces",
         make: |settings| Box::new(w_tiny_lfu::WTinyLfu::new(settings)),
     },
 ];
 
 impl PolicyName {
-    /// Its row of the table.
+    /// The row of the table.
     pub fn row(self) -> &'static PolicyRow {
         POLICIES
             .iter()
@@ -172,7 +163,7 @@ impl fmt::Display for PolicyName {
     }
 }
 
-/// A name that no policy has.
+/// An unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy(pub String);
 
@@ -194,8 +185,8 @@ impl FromStr for PolicyName {
     }
 }
 
-/// The value of an entry in an array that grows to hold it.
-fn place<T: Clone + Default>(array: &mut Vec<T>, entry: u32) -> &mut T {
+/// The value of an entry in an array, which grows as needed.
+fn slot_of<T: Clone + Default>(array: &mut Vec<T>, entry: u32) -> &mut T {
     let index = entry as usize;
     if array.len() <= index {
         array.resize(index + 1, T::default());

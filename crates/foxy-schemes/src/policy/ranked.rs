@@ -1,20 +1,19 @@
-//! What Squid's heap policies share (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al.,
-//! HPL-1999-69): each entry has a key, the smallest goes, and the key of the last that went is the
-//! age that new keys begin from. Squid breaks ties by the seconds since the last use; here the
-//! order of uses does, because a policy has no clock.
+//! Squid's heap policies (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al., HPL-1999-69): each
+//! entry has a key, the entry with the smallest key goes, and its key becomes the age from which
+//! new keys begin. Squid breaks ties by the seconds since the last use; here the order of uses
+//! does, because a policy has no clock.
 
-use super::heap::{Heap, Node};
-use super::{Policy, place};
+use super::{Policy, slot_of};
+use std::cmp::Ordering;
 
-/// What a key is made of.
 pub(super) struct Use {
-    /// How often the entry was asked for, its insertion included; `refcount` in Squid.
+    /// Uses of the entry, its insertion included; `refcount` in Squid.
     pub(super) frequency: u32,
     /// Bytes, at least 1.
     pub(super) size: u64,
-    /// The key of the last entry that went.
+    /// The key of the last victim.
     pub(super) age: f64,
-    /// The number of this use among all.
+    /// The number of this use.
     pub(super) number: u64,
 }
 
@@ -24,7 +23,24 @@ struct RankedSlot {
     frequency: u32,
 }
 
-/// A policy that ranks entries by a key.
+/// Squid's `heap LRU`: the last use, without aging. It names the same victims as the list in
+/// O(log n), so it shows the cost of the heap.
+pub(super) fn lru_key(used: &Use) -> f64 {
+    used.number as f64
+}
+
+/// GreedyDual-Size with frequency, Squid's `heap GDSF`: small popular objects stay, for the most
+/// hits at the price of fewer bytes.
+pub(super) fn gdsf_key(used: &Use) -> f64 {
+    used.age + f64::from(used.frequency) / used.size as f64
+}
+
+/// Least frequently used with dynamic aging, Squid's `heap LFUDA`: popular objects of any size
+/// stay, for more bytes and fewer hits.
+pub(super) fn lfuda_key(used: &Use) -> f64 {
+    used.age + f64::from(used.frequency)
+}
+
 pub(super) struct Ranked {
     key: fn(&Use) -> f64,
     heap: Heap,
@@ -49,7 +65,7 @@ impl Ranked {
 
 impl Policy for Ranked {
     fn insert(&mut self, entry: u32, _key_hash: u64, size: u64) {
-        *place(&mut self.slots, entry) = RankedSlot { size, frequency: 1 };
+        *slot_of(&mut self.slots, entry) = RankedSlot { size, frequency: 1 };
         let node = self.node(entry);
         self.heap.insert(node);
     }
@@ -77,5 +93,114 @@ impl Policy for Ranked {
 
     fn memory(&self) -> usize {
         self.heap.memory() + self.slots.capacity() * size_of::<RankedSlot>()
+    }
+}
+
+/// An entry with its sort key. Among equal keys the entry used longer ago is smaller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) key: f64,
+    pub(super) used: u64,
+    pub(super) entry: u32,
+}
+
+impl Node {
+    fn compare(&self, other: &Self) -> Ordering {
+        self.key.total_cmp(&other.key).then(self.used.cmp(&other.used))
+    }
+
+    fn is_less(&self, other: &Self) -> bool {
+        self.compare(other).is_lt()
+    }
+}
+
+/// A binary heap that knows the place of each entry, so any entry can be moved or removed in O(log
+/// n).
+#[derive(Default)]
+pub(super) struct Heap {
+    nodes: Vec<Node>,
+    /// The place of each entry; stale for entries outside the heap.
+    places: Vec<u32>,
+}
+
+impl Heap {
+    pub(super) fn min(&self) -> Option<&Node> {
+        self.nodes.first()
+    }
+
+    pub(super) fn insert(&mut self, node: Node) {
+        slot_of(&mut self.places, node.entry);
+        self.nodes.push(node);
+        self.rise(self.nodes.len() - 1);
+    }
+
+    pub(super) fn update(&mut self, node: Node) {
+        let at = self.places[node.entry as usize] as usize;
+        self.nodes[at] = node;
+        self.settle(at);
+    }
+
+    pub(super) fn remove(&mut self, entry: u32) {
+        let at = self.places[entry as usize] as usize;
+        self.nodes.swap_remove(at);
+        if at < self.nodes.len() {
+            self.settle(at);
+        }
+    }
+
+    pub(super) fn in_order(&self) -> Vec<u32> {
+        let mut nodes = self.nodes.clone();
+        nodes.sort_unstable_by(Node::compare);
+        nodes.iter().map(|node| node.entry).collect()
+    }
+
+    /// Memory taken in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.places.capacity() * size_of::<u32>()
+    }
+
+    fn settle(&mut self, at: usize) {
+        let risen = self.rise(at);
+        self.sink(risen);
+    }
+
+    fn rise(&mut self, mut at: usize) -> usize {
+        let node = self.nodes[at];
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if !node.is_less(&self.nodes[parent]) {
+                break;
+            }
+            self.put(at, self.nodes[parent]);
+            at = parent;
+        }
+        self.put(at, node);
+        at
+    }
+
+    fn sink(&mut self, mut at: usize) {
+        let node = self.nodes[at];
+        loop {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let Some(mut least) = self.nodes.get(left).copied() else { break };
+            let mut below = left;
+            if let Some(other) = self.nodes.get(right)
+                && other.is_less(&least)
+            {
+                (least, below) = (*other, right);
+            }
+            if !least.is_less(&node) {
+                break;
+            }
+            self.put(at, least);
+            at = below;
+        }
+        self.put(at, node);
+    }
+
+    fn put(&mut self, at: usize, node: Node) {
+        self.nodes[at] = node;
+        self.places[node.entry as usize] =
+            u32::try_from(at).expect("fewer nodes than entry numbers");
     }
 }

@@ -1,17 +1,16 @@
-//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes: a small queue of a
-//! tenth of the space that sifts out what is asked for once, a main queue whose entries come round
-//! while their two-bit counter lasts, and a ghost of what the small queue let go, which enters the
-//! main queue at its next miss.
+//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes. A small queue of a
+//! tenth of the space filters out entries used once. Entries of the main queue stay while their
+//! two-bit counter lasts. A ghost remembers entries that left the small queue; at their next miss
+//! they enter the main queue.
 
-mod ghost;
+use super::{Policy, PolicySettings, slot_of};
+use crate::lru::{Links, Lru};
+use hashbrown::HashTable;
+use std::collections::VecDeque;
 
-use super::{Policy, PolicySettings, place};
-use crate::lru::{Links, Lru as Order};
-use ghost::Ghost;
-
-/// The most a counter holds: two bits.
+/// Maximum of a two-bit counter.
 const FREQUENCY_LIMIT: u8 = 3;
-/// Hits above which an entry leaves the small queue for the main one.
+/// Entries with more hits move from the small queue to the main one.
 const PROMOTED_ABOVE: u8 = 1;
 
 #[derive(Clone, Default)]
@@ -22,17 +21,16 @@ struct FifoSlot {
     is_main: bool,
 }
 
-/// The policy.
 pub(super) struct S3Fifo {
     links: Vec<Links>,
     slots: Vec<FifoSlot>,
-    small: Order,
-    main: Order,
+    small: Lru,
+    main: Lru,
     small_bytes: u64,
     small_target: u64,
     ghost: Ghost,
     entries: usize,
-    /// The victim named last: only what goes by decision of the small queue is remembered.
+    /// The last named victim: the ghost remembers only victims of the small queue.
     named: Option<u32>,
 }
 
@@ -42,8 +40,8 @@ impl S3Fifo {
         Self {
             links: Vec::new(),
             slots: Vec::new(),
-            small: Order::default(),
-            main: Order::default(),
+            small: Lru::default(),
+            main: Lru::default(),
             small_bytes: 0,
             small_target,
             ghost: Ghost::new(settings.capacity - small_target),
@@ -72,7 +70,7 @@ impl S3Fifo {
         }
     }
 
-    /// The oldest of the queue whose turn it is.
+    /// The oldest entry of the queue that evicts next.
     fn oldest(&self) -> Option<u32> {
         let small = self.small.coldest().filter(|_| self.small_bytes >= self.small_target);
         small.or_else(|| self.main.coldest()).or_else(|| self.small.coldest())
@@ -82,8 +80,8 @@ impl S3Fifo {
 impl Policy for S3Fifo {
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64) {
         let is_main = self.ghost.take(key_hash);
-        *place(&mut self.slots, entry) = FifoSlot { key_hash, size, frequency: 0, is_main };
-        place(&mut self.links, entry);
+        *slot_of(&mut self.slots, entry) = FifoSlot { key_hash, size, frequency: 0, is_main };
+        slot_of(&mut self.links, entry);
         self.entries += 1;
         self.push(entry);
     }
@@ -129,5 +127,69 @@ impl Policy for S3Fifo {
         self.links.capacity() * size_of::<Links>()
             + self.slots.capacity() * size_of::<FifoSlot>()
             + self.ghost.memory()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Gone {
+    key_hash: u64,
+    size: u64,
+    is_kept: bool,
+}
+
+/// The ghost queue: hashes of evicted entries. It stands for at most the bytes of the main queue
+/// and has at most as many places as the cache has entries, so its memory is bounded.
+struct Ghost {
+    queue: VecDeque<Gone>,
+    /// The number of the queue's first place.
+    first: u64,
+    /// Hash and number of remembered entries.
+    numbers: HashTable<(u64, u64)>,
+    bytes: u64,
+    limit: u64,
+}
+
+impl Ghost {
+    fn new(limit: u64) -> Self {
+        Self { queue: VecDeque::new(), first: 0, numbers: HashTable::new(), bytes: 0, limit }
+    }
+
+    /// Remembers an evicted entry; forgets the oldest beyond the byte limit and beyond `entries`.
+    fn push(&mut self, key_hash: u64, size: u64, entries: usize) {
+        self.take(key_hash);
+        self.bytes += size;
+        let number = self.first + self.queue.len() as u64;
+        self.numbers.insert_unique(key_hash, (key_hash, number), |&(hash, _)| hash);
+        self.queue.push_back(Gone { key_hash, size, is_kept: true });
+        while self.bytes > self.limit || self.queue.len() > entries {
+            self.pop();
+        }
+    }
+
+    /// Forgets an entry; returns whether it was remembered.
+    fn take(&mut self, key_hash: u64) -> bool {
+        let Ok(found) = self.numbers.find_entry(key_hash, |&(hash, _)| hash == key_hash) else {
+            return false;
+        };
+        let ((_, number), _) = found.remove();
+        let place = usize::try_from(number - self.first).expect("a place in a queue in memory");
+        let gone = &mut self.queue[place];
+        gone.is_kept = false;
+        self.bytes -= gone.size;
+        true
+    }
+
+    fn pop(&mut self) {
+        let Some(&Gone { key_hash, is_kept, .. }) = self.queue.front() else { return };
+        if is_kept {
+            self.take(key_hash);
+        }
+        self.queue.pop_front();
+        self.first += 1;
+    }
+
+    fn memory(&self) -> usize {
+        self.queue.capacity() * size_of::<Gone>()
+            + self.numbers.capacity() * (size_of::<(u64, u64)>() + 1)
     }
 }

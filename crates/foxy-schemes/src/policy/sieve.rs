@@ -1,25 +1,24 @@
-//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, one bit
-//! an entry that a hit sets, and a hand that moves from the oldest to the newest, clears bits, and
-//! stops at the first that is clear. Room is made for a newcomer that is in the queue already, so
-//! the hand passes over the newest.
+//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, a bit
+//! for each entry that a hit sets, and a hand. The hand moves from the oldest to the newest, clears
+//! bits, and stops at the first clear bit. The new entry is already in the queue when room is made,
+//! so the hand skips the newest.
 
-use super::{Policy, place};
-use crate::lru::{Links, Lru as Order};
+use super::{Policy, slot_of};
+use crate::lru::{Links, Lru};
 
-/// The policy.
 #[derive(Default)]
 pub(super) struct Sieve {
     links: Vec<Links>,
     visited: Vec<bool>,
-    order: Order,
-    /// Where the hand is; at the oldest when nowhere.
+    order: Lru,
+    /// The entry at the hand; `None` is the oldest.
     hand: Option<u32>,
 }
 
 impl Sieve {
-    /// Where the hand goes from an entry; `None` is back to the oldest.
+    /// The next entry for the hand; `None` is back to the oldest.
     fn after(&mut self, entry: u32) -> Option<u32> {
-        Order::hotter(&mut self.links, entry).filter(|&next| !self.is_newest(next))
+        Lru::hotter(&mut self.links, entry).filter(|&next| !self.is_newest(next))
     }
 
     fn is_newest(&self, entry: u32) -> bool {
@@ -29,8 +28,8 @@ impl Sieve {
 
 impl Policy for Sieve {
     fn insert(&mut self, entry: u32, _key_hash: u64, _size: u64) {
-        *place(&mut self.visited, entry) = false;
-        place(&mut self.links, entry);
+        *slot_of(&mut self.visited, entry) = false;
+        slot_of(&mut self.links, entry);
         self.order.push(&mut self.links, entry);
     }
 

@@ -1,17 +1,14 @@
-//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes: newcomers live in a
-//! window of a hundredth of the space; what leaves it is a candidate that stays only if it was
-//! asked for more often, by the sketch, than whoever would go for it. The rest is a segmented LRU,
-//! four fifths of it protected. A candidate that loses is named as the victim; one that nobody had
-//! to make room for by the next insertion is in, so an owner that evicts in batches has fewer
-//! judged.
+//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes. New entries live in a
+//! window of a hundredth of the space. An entry that leaves the window is a candidate: it stays
+//! only if the sketch counts more uses for it than for the victim of the rest, a segmented LRU with
+//! four fifths protected. A losing candidate is the next victim. A candidate that was not needed as
+//! victim until the next insertion stays, so an owner that evicts in batches judges fewer
+//! candidates.
 
-mod sketch;
+use super::{Policy, PolicySettings, slot_of};
+use crate::lru::{Links, Lru};
+use foxy_base::random::split_mix;
 
-use super::{Policy, PolicySettings, place};
-use crate::lru::{Links, Lru as Order};
-pub(super) use sketch::Sketch;
-
-/// Where an entry is.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Segment {
     #[default]
@@ -30,15 +27,14 @@ struct LfuSlot {
 
 #[derive(Default)]
 struct Queue {
-    order: Order,
+    order: Lru,
     bytes: u64,
 }
 
-/// The policy.
 pub(super) struct WTinyLfu {
     links: Vec<Links>,
     slots: Vec<LfuSlot>,
-    /// By [`Segment`].
+    /// Indexed by [`Segment`].
     queues: [Queue; 4],
     window_target: u64,
     protected_target: u64,
@@ -88,7 +84,7 @@ impl WTinyLfu {
         self.push(entry, to);
     }
 
-    /// Moves the coldest of a segment on while it holds more than `target` bytes.
+    /// Moves the coldest entries of a segment on while it holds more than `target` bytes.
     fn overflow(&mut self, from: Segment, target: u64, to: Segment) {
         while self.bytes(from) > target
             && let Some(entry) = self.coldest(from)
@@ -110,8 +106,8 @@ impl Policy for WTinyLfu {
         self.entries += 1;
         self.sketch.fit(self.entries);
         self.sketch.add(key_hash);
-        place(&mut self.links, entry);
-        *place(&mut self.slots, entry) = LfuSlot { key_hash, size, segment: Segment::Window };
+        slot_of(&mut self.links, entry);
+        *slot_of(&mut self.slots, entry) = LfuSlot { key_hash, size, segment: Segment::Window };
         self.push(entry, Segment::Window);
         self.overflow(Segment::Window, self.window_target, Segment::Candidate);
     }
@@ -157,5 +153,141 @@ impl Policy for WTinyLfu {
         self.links.capacity() * size_of::<Links>()
             + self.slots.capacity() * size_of::<LfuSlot>()
             + self.sketch.memory()
+    }
+}
+
+const ROWS: usize = 4;
+const COUNTER_BITS: usize = 4;
+const COUNTER_LIMIT: u8 = 15;
+const COUNTERS_PER_WORD: usize = 64 / COUNTER_BITS;
+/// All bits of a word except the highest of each counter.
+const HALVED: u64 = 0x7777_7777_7777_7777;
+/// Counters in a row for each entry, which keeps collisions rare.
+const COUNTERS_PER_ENTRY: usize = 4;
+/// Additions for each entry between two halvings.
+const SAMPLE_PER_ENTRY: u64 = 10;
+const MIN_ENTRIES: usize = 16;
+
+/// Approximate recent use counts of hashes: a count-min sketch with four rows of four-bit counters,
+/// halved after ten additions for each entry. It grows by doubling, which keeps every estimate.
+pub(super) struct Sketch {
+    rows: [Vec<u64>; ROWS],
+    /// Largest number of entries so far.
+    entries: usize,
+    additions: u64,
+}
+
+impl Default for Sketch {
+    fn default() -> Self {
+        let words = MIN_ENTRIES * COUNTERS_PER_ENTRY / COUNTERS_PER_WORD;
+        Self { rows: std::array::from_fn(|_| vec![0; words]), entries: MIN_ENTRIES, additions: 0 }
+    }
+}
+
+/// The word and the shift of a hash's counter in a row.
+fn counter(row: usize, words: usize, halves: [u32; ROWS]) -> (usize, usize) {
+    let at = halves[row] as usize & (words * COUNTERS_PER_WORD - 1);
+    (at / COUNTERS_PER_WORD, at % COUNTERS_PER_WORD * COUNTER_BITS)
+}
+
+fn spread(key_hash: u64) -> [u32; ROWS] {
+    let (a, b) = (key_hash, split_mix(&mut key_hash.clone()));
+    [a as u32, (a >> 32) as u32, b as u32, (b >> 32) as u32]
+}
+
+impl Sketch {
+    /// Grows the sketch for this number of entries.
+    pub(super) fn fit(&mut self, entries: usize) {
+        self.entries = self.entries.max(entries);
+        while self.rows[0].len() * COUNTERS_PER_WORD < self.entries * COUNTERS_PER_ENTRY {
+            for row in &mut self.rows {
+                row.extend_from_within(..);
+            }
+        }
+    }
+
+    pub(super) fn add(&mut self, key_hash: u64) {
+        let halves = spread(key_hash);
+        let mut counted = false;
+        for (row, words) in self.rows.iter_mut().enumerate() {
+            let (word, shift) = counter(row, words.len(), halves);
+            if (words[word] >> shift) as u8 & COUNTER_LIMIT < COUNTER_LIMIT {
+                words[word] += 1 << shift;
+                counted = true;
+            }
+        }
+        self.additions += u64::from(counted);
+        if self.additions >= SAMPLE_PER_ENTRY * self.entries as u64 {
+            self.halve();
+        }
+    }
+
+    /// Counted uses, 0 to 15; at least the uses since the counters were last cut.
+    pub(super) fn frequency(&self, key_hash: u64) -> u8 {
+        let halves = spread(key_hash);
+        let counters = self.rows.iter().enumerate().map(|(row, words)| {
+            let (word, shift) = counter(row, words.len(), halves);
+            (words[word] >> shift) as u8 & COUNTER_LIMIT
+        });
+        counters.min().unwrap_or(0)
+    }
+
+    fn halve(&mut self) {
+        self.additions /= 2;
+        for word in self.rows.iter_mut().flatten() {
+            *word = (*word >> 1) & HALVED;
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.rows.iter().map(|row| row.capacity() * size_of::<u64>()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_base::Random;
+
+    #[test]
+    fn a_use_is_never_undercounted_and_seldom_overcounted() {
+        let (mut sketch, mut random) = (Sketch::default(), Random::new(3));
+        sketch.fit(1000);
+        let keys: Vec<_> = (0..1000).map(|_| random.next_u64()).collect();
+        let uses: Vec<_> = (0..1000).map(|nth| u8::try_from(nth % 9).expect("small")).collect();
+        for (&key, &uses) in keys.iter().zip(&uses) {
+            (0..uses).for_each(|_| sketch.add(key));
+        }
+        let over =
+            keys.iter().zip(&uses).filter(|&(&key, &uses)| sketch.frequency(key) > uses).count();
+        assert!(keys.iter().zip(&uses).all(|(&key, &uses)| sketch.frequency(key) >= uses));
+        assert!(over < 20, "{over} of 1000");
+    }
+
+    #[test]
+    fn growing_keeps_every_estimate() {
+        let (mut sketch, mut random) = (Sketch::default(), Random::new(4));
+        let keys: Vec<_> = (0..100).map(|_| random.next_u64()).collect();
+        keys.iter().for_each(|&key| sketch.add(key));
+        let estimates =
+            |sketch: &Sketch| keys.iter().map(|&key| sketch.frequency(key)).collect::<Vec<_>>();
+        let before = estimates(&sketch);
+        let memory = sketch.memory();
+        sketch.fit(1000);
+        assert!(sketch.memory() > memory);
+        assert_eq!(estimates(&sketch), before);
+    }
+
+    #[test]
+    fn counters_stop_at_fifteen_and_are_halved_after_ten_additions_an_entry() {
+        let (mut sketch, mut random) = (Sketch::default(), Random::new(5));
+        let popular = random.next_u64();
+        (0..40).for_each(|_| sketch.add(popular));
+        assert_eq!(sketch.frequency(popular), 15);
+        while sketch.frequency(popular) == 15 {
+            assert!(sketch.additions < 160, "never halved");
+            sketch.add(random.next_u64());
+        }
+        assert_eq!((sketch.frequency(popular), sketch.additions), (7, 80));
     }
 }

@@ -1,5 +1,5 @@
-//! Closing: what is gathered goes to disk, then all data is made durable, then the index; only then
-//! is it believed.
+//! Closing: gathered records are written, all data is made durable, then the index. The next
+//! opening believes only a complete index.
 
 use super::files::Access;
 use super::image::{self, ListedSlot};
@@ -11,22 +11,24 @@ use foxy_store::contract::{Answer, Outbox, RefusedReason, Ticket};
 use foxy_store::layout::PAGE;
 use foxy_store::status::StoreStatus;
 
-/// Data files made durable at once.
-const SYNCS_AT_ONCE: usize = 16;
-/// Bytes of the index written at once.
-const WRITE_AT_ONCE: usize = 256 << 10;
+const MAX_SYNCS: usize = 16;
+const MAX_WRITE_BYTES: usize = 256 << 10;
 
-/// How far the closing is.
 #[derive(Debug)]
 pub enum Closing {
-    /// Operations begun before are ending.
+    /// Earlier operations are ending.
     Draining,
-    /// So many data files are being made durable; whether one could not be.
-    Settling(usize, bool),
-    /// The index is being written, from this byte on.
-    Index(Vec<u8>, usize),
-    /// The index is being made durable.
-    Syncing,
+    /// Data files are being made durable.
+    SyncingData {
+        in_flight: usize,
+        has_failed: bool,
+    },
+    /// The index is being written up to byte `end`.
+    WritingIndex {
+        image: Vec<u8>,
+        end: usize,
+    },
+    SyncingIndex,
 }
 
 impl Slotted {
@@ -35,10 +37,10 @@ impl Slotted {
             Phase::Serving => {
                 self.flush_all(now, out);
                 self.release_reads(out);
-                self.phase = Phase::Closing(ticket, Closing::Draining);
+                self.phase = Phase::Closing { ticket, step: Closing::Draining };
                 self.progress_close(now, out);
             }
-            Phase::Closing(..) | Phase::Closed => {
+            Phase::Closing { .. } | Phase::Closed => {
                 out.reply(ticket, Answer::Refused(RefusedReason::Closed));
             }
             Phase::New | Phase::Opening(_) | Phase::Unusable(_) => self.finish_close(ticket, out),
@@ -53,55 +55,65 @@ impl Slotted {
         self.flush_gathered(out);
     }
 
-    /// Goes on once everything begun before the closing has ended.
+    /// Continues once all earlier operations have ended.
     pub(super) fn progress_close(&mut self, now: Instant, out: &mut Outbox) {
-        let Phase::Closing(ticket, Closing::Draining) = self.phase else { return };
+        let Phase::Closing { ticket, step: Closing::Draining } = self.phase else { return };
         self.flush_all(now, out);
         if self.jobs.is_empty() && self.no_reads() {
-            self.phase = Phase::Closing(ticket, Closing::Settling(0, false));
+            let step = Closing::SyncingData { in_flight: 0, has_failed: false };
+            self.phase = Phase::Closing { ticket, step };
             self.settle_more(out);
         }
     }
 
     fn settle_more(&mut self, out: &mut Outbox) {
-        loop {
-            let Phase::Closing(_, Closing::Settling(under_way, failed)) = &mut self.phase else {
-                return;
-            };
-            if *failed || *under_way >= SYNCS_AT_ONCE {
-                break;
+        let Phase::Closing { ticket, step: Closing::SyncingData { in_flight, has_failed } } =
+            &mut self.phase
+        else {
+            return;
+        };
+        let ticket = *ticket;
+        if *has_failed {
+            if *in_flight == 0 {
+                self.finish_close(ticket, out);
             }
-            let Some(file) = self.files.take_dirty() else { break };
-            *under_way += 1;
-            self.access(file, Access::Sync, Job::Settle(file), out);
+            return;
         }
-        match self.phase {
-            Phase::Closing(ticket, Closing::Settling(0, true)) => self.finish_close(ticket, out),
-            Phase::Closing(ticket, Closing::Settling(0, false)) => {
-                let image = self.image();
-                self.write_index(ticket, image, 0, out);
-            }
-            _ => {}
+        let mut files = Vec::new();
+        while *in_flight < MAX_SYNCS
+            && let Some(file) = self.files.take_dirty()
+        {
+            *in_flight += 1;
+            files.push(file);
+        }
+        if *in_flight == 0 {
+            let image = self.image();
+            return self.write_index(ticket, image, 0, out);
+        }
+        for file in files {
+            self.access(file, Access::Sync, Job::Settle(file), out);
         }
     }
 
-    /// A data file is durable; if one cannot be, no index is written, and the store will begin
+    /// A data file is durable. If a sync failed, no index is written, and the store will begin
     /// empty.
     pub(super) fn settled(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
-        if let Phase::Closing(_, Closing::Settling(under_way, failed)) = &mut self.phase {
-            *under_way -= 1;
-            *failed |= result.is_err();
+        if let Phase::Closing { step: Closing::SyncingData { in_flight, has_failed }, .. } =
+            &mut self.phase
+        {
+            *in_flight -= 1;
+            *has_failed |= result.is_err();
             self.settle_more(out);
         }
     }
 
-    /// All records, as far as the index has room; the coldest are left out first.
+    /// The image of all records; the coldest are left out when it is full.
     fn image(&mut self) -> Vec<u8> {
         let all = self.entries.coldest_first();
         let listed: Vec<ListedSlot> = all
             .into_iter()
             .map(|id| self.entries.get(id))
-            .filter(|entry| entry.held.is_none())
+            .filter(|entry| entry.in_memory.is_none())
             .map(|entry| ListedSlot {
                 key: entry.key,
                 site: entry.site,
@@ -122,24 +134,26 @@ impl Slotted {
 
     fn write_index(&mut self, ticket: Ticket, image: Vec<u8>, at: usize, out: &mut Outbox) {
         if at >= image.len() {
-            self.phase = Phase::Closing(ticket, Closing::Syncing);
+            self.phase = Phase::Closing { ticket, step: Closing::SyncingIndex };
             return self.submit(IoOp::Sync { file: CONTROL }, Job::CloseStep, out);
         }
-        let end = (at + WRITE_AT_ONCE).min(image.len());
+        let end = (at + MAX_WRITE_BYTES).min(image.len());
         let offset = (SUPERBLOCKS * PAGE + at) as u64;
         let buffer = IoBuffer::copy_of(&image[at..end]);
-        self.phase = Phase::Closing(ticket, Closing::Index(image, end));
+        self.phase = Phase::Closing { ticket, step: Closing::WritingIndex { image, end } };
         self.submit(IoOp::Write { file: CONTROL, offset, buffer }, Job::CloseStep, out);
     }
 
     pub(super) fn closing_step(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
-        let Phase::Closing(ticket, closing) = std::mem::replace(&mut self.phase, Phase::Closed)
+        let Phase::Closing { ticket, step } = std::mem::replace(&mut self.phase, Phase::Closed)
         else {
             return;
         };
-        match closing {
-            Closing::Index(image, at) if result.is_ok() => self.write_index(ticket, image, at, out),
-            Closing::Syncing => {
+        match step {
+            Closing::WritingIndex { image, end } if result.is_ok() => {
+                self.write_index(ticket, image, end, out);
+            }
+            Closing::SyncingIndex => {
                 if result.is_ok() {
                     self.observer.statistics.checkpoints.add(1);
                 }

@@ -1,4 +1,4 @@
-//! What the scheme knows of its records: a slab found by key, ordered by use. Pure memory.
+//! The records of the scheme: a slab with look-up by key and an order of use.
 
 use super::layout::Piece;
 use crate::lru::{LinkStore, Links, Lru};
@@ -8,55 +8,45 @@ use foxy_store::record::slots_for;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
-/// Names an entry while it exists.
 pub type EntryId = u32;
 
-/// The pieces of a record; almost always one.
+/// Almost always one piece.
 pub type Pieces = SmallVec<[Piece; 1]>;
 
-/// A record on disk, or on its way there.
 #[derive(Debug)]
 pub struct SlotEntry {
-    /// Whose.
     pub key: Key,
-    /// Whose it is in turn: its origin server.
+    /// The origin server.
     pub site: Site,
-    /// Its place in the order of puts.
+    /// Number in the order of puts.
     pub sequence: u64,
     /// Bytes of head and body.
     pub content: u32,
-    /// Where it lies; empty while it waits in a locality buffer.
+    /// Empty while the record waits in a locality buffer.
     pub pieces: Pieces,
-    /// Its content, while not all of it is on disk.
-    pub held: Option<Record>,
-    /// Writes that still carry a part of it.
+    /// The content until it is on disk.
+    pub in_memory: Option<Record>,
+    /// Number of writes in flight with a part of the record.
     pub writes: u32,
-    /// A get may return it. What is not live goes once nothing carries it any more.
+    /// Whether a get may return it. Other entries go when no write carries them.
     pub live: bool,
     vacant: bool,
     links: Links,
 }
 
 impl SlotEntry {
-    /// Slots it takes.
     pub const fn slots(&self) -> u32 {
         slots_for(self.content as usize)
     }
 }
 
-/// What is known of a record from the start.
 #[derive(Debug)]
-pub struct New {
-    /// [`SlotEntry::key`].
+pub struct NewEntry {
     pub key: Key,
-    /// [`SlotEntry::site`].
     pub site: Site,
-    /// [`SlotEntry::sequence`].
     pub sequence: u64,
-    /// [`SlotEntry::content`].
     pub content: u32,
-    /// [`SlotEntry::held`].
-    pub held: Option<Record>,
+    pub in_memory: Option<Record>,
 }
 
 struct Slab(Vec<SlotEntry>);
@@ -67,7 +57,6 @@ impl LinkStore for Slab {
     }
 }
 
-/// All entries.
 pub struct Entries {
     slab: Slab,
     vacant: Vec<EntryId>,
@@ -79,7 +68,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// None yet. `mix` is a secret that keeps callers from choosing keys that collide.
+    /// `mix` is a secret that prevents chosen key collisions.
     pub fn new(mix: u64) -> Self {
         Self {
             slab: Slab(Vec::new()),
@@ -92,31 +81,31 @@ impl Entries {
         }
     }
 
-    /// The live entry of a key.
     pub fn find(&self, key: Key) -> Option<EntryId> {
         let slab = &self.slab.0;
         self.by_key.find(key.hash(self.mix), |&id| slab[id as usize].key == key).copied()
     }
 
-    /// An entry.
     pub fn get(&self, id: EntryId) -> &SlotEntry {
         &self.slab.0[id as usize]
     }
 
-    /// An entry, to change what it holds or where it lies.
     pub fn get_mut(&mut self, id: EntryId) -> &mut SlotEntry {
         &mut self.slab.0[id as usize]
     }
 
-    /// Adds a live entry, the hottest of all. Its key must have none.
-    pub fn insert(&mut self, New { key, site, sequence, content, held }: New) -> EntryId {
+    /// Adds a live entry as the hottest. Its key must have no other.
+    pub fn insert(
+        &mut self,
+        NewEntry { key, site, sequence, content, in_memory }: NewEntry,
+    ) -> EntryId {
         let entry = SlotEntry {
             key,
             site,
             sequence,
             content,
             pieces: Pieces::new(),
-            held,
+            in_memory,
             writes: 0,
             live: true,
             vacant: false,
@@ -140,7 +129,7 @@ impl Entries {
         id
     }
 
-    /// The entry is not returned any more.
+    /// Makes an entry unavailable to gets.
     pub fn unlist(&mut self, id: EntryId) {
         let entry = &mut self.slab.0[id as usize];
         assert!(entry.live, "a record is dropped once");
@@ -154,7 +143,7 @@ impl Entries {
         }
     }
 
-    /// Nothing carries the entry any more: its place in the slab is free.
+    /// Frees the slab place of an entry that no write carries.
     pub fn vacate(&mut self, id: EntryId) -> Pieces {
         let entry = &mut self.slab.0[id as usize];
         assert!(
@@ -162,48 +151,36 @@ impl Entries {
             "something still needs the entry"
         );
         entry.vacant = true;
-        entry.held = None;
+        entry.in_memory = None;
         self.vacant.push(id);
         std::mem::take(&mut entry.pieces)
     }
 
-    /// Marks a live entry as just used.
     pub fn touch(&mut self, id: EntryId) {
         self.order.touch(&mut self.slab, id);
     }
 
-    /// The live entry unused for longest.
     pub fn coldest(&self) -> Option<EntryId> {
         self.order.coldest()
     }
 
-    /// All live entries, coldest first.
     pub fn coldest_first(&mut self) -> Vec<EntryId> {
-        let mut all = Vec::with_capacity(self.live as usize);
-        let mut next = self.order.coldest();
-        while let Some(id) = next {
-            all.push(id);
-            next = Lru::hotter(&mut self.slab, id);
-        }
-        all
+        self.order.coldest_first(&mut self.slab)
     }
 
-    /// Number of live entries.
     pub const fn live(&self) -> u32 {
         self.live
     }
 
-    /// Slots of live entries.
     pub const fn live_slots(&self) -> u64 {
         self.live_slots
     }
 
-    /// Bytes of disk that live entries take.
     pub const fn live_bytes(&self) -> u64 {
         self.live_slots * SLOT as u64
     }
 
-    /// Memory taken, in bytes, as far as it is known.
+    /// Approximate memory in bytes.
     pub fn memory(&self) -> usize {
         self.slab.0.capacity() * size_of::<SlotEntry>()
             + self.vacant.capacity() * size_of::<EntryId>()

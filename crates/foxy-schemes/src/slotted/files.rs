@@ -1,5 +1,5 @@
-//! The scheme's data files: opened when first needed, closed when they hold one record only,
-//! removed when given up.
+//! The data files: opened at the first use, closed when they hold one record only, removed when
+//! abandoned.
 
 use super::Slotted;
 use super::layout::FileKind;
@@ -9,51 +9,53 @@ use foxy_device::{FileId, IoBuffer, IoError, IoOp, StorePath};
 use foxy_store::contract::Outbox;
 use std::collections::{HashMap, HashSet};
 
-/// What is to be done with a file, once it is open.
+/// An operation on a data file that may not be open yet.
 #[derive(Debug)]
 pub enum Access {
-    /// Reads so many bytes from an offset in bytes.
-    Read(u64, usize),
-    /// Writes at an offset in bytes.
-    Write(u64, IoBuffer),
-    /// Makes what was written durable.
+    /// Reads `length` bytes.
+    Read {
+        offset: u64,
+        length: usize,
+    },
+    Write {
+        offset: u64,
+        buffer: IoBuffer,
+    },
     Sync,
 }
 
 #[derive(Debug)]
 struct OpenFile {
     id: FileId,
-    opened: bool,
-    /// Its folder was not there when it was to be created, and has been made.
-    housed: bool,
+    is_open: bool,
+    /// Whether its missing folder was created.
+    has_new_folder: bool,
     waiting: Vec<(Access, Job)>,
-    under_way: u32,
+    in_flight: u32,
 }
 
-/// The data files.
 #[derive(Debug, Default)]
 pub struct Files {
     open: HashMap<u64, OpenFile>,
-    /// Files there are on disk.
+    /// Files on disk.
     existing: HashSet<u64>,
-    /// Files written to and not synced since.
+    /// Files with unsynced writes.
     dirty: HashSet<u64>,
     free_ids: Vec<u32>,
     next_id: u32,
 }
 
 impl Files {
-    /// Takes note of a file that a closed store left behind.
+    /// Notes a file that a closed store left behind.
     pub fn adopt(&mut self, file: u64) {
         self.existing.insert(file);
     }
 
-    /// Whether it is one of ours that is in use.
     pub fn exists(&self, file: u64) -> bool {
         self.existing.contains(&file)
     }
 
-    /// A file that has to be made durable, if there is one; it is not named again.
+    /// Takes a file that needs a sync.
     pub fn take_dirty(&mut self) -> Option<u64> {
         let file = self.dirty.iter().next().copied()?;
         self.dirty.take(&file)
@@ -83,11 +85,11 @@ impl Slotted {
         }
     }
 
-    /// Does something with a data file; the job gets the completion.
+    /// Performs an access on a data file, opening it if needed; `job` gets the completion.
     pub(super) fn access(&mut self, file: u64, access: Access, job: Job, out: &mut Outbox) {
         if let Some(open) = self.files.open.get_mut(&file) {
-            if open.opened {
-                open.under_way += 1;
+            if open.is_open {
+                open.in_flight += 1;
                 let id = open.id;
                 return self.submit_access(file, id, access, job, out);
             }
@@ -96,10 +98,10 @@ impl Slotted {
         let id = self.files.take_id();
         let open = OpenFile {
             id,
-            opened: false,
-            housed: false,
+            is_open: false,
+            has_new_folder: false,
             waiting: vec![(access, job)],
-            under_way: 0,
+            in_flight: 0,
         };
         self.files.open.insert(file, open);
         if self.files.exists(file) {
@@ -119,7 +121,7 @@ impl Slotted {
         self.submit(op, Job::OpenData(file), out);
     }
 
-    /// Makes the folders of a file, one after the other, then creates it.
+    /// Creates the folders `left`, last first, then the file.
     pub(super) fn make_folders(&mut self, file: u64, mut left: Vec<StorePath>, out: &mut Outbox) {
         match left.pop() {
             Some(path) => self.submit(IoOp::MakeDir { path }, Job::MakeFolder(file, left), out),
@@ -133,10 +135,10 @@ impl Slotted {
 
     fn submit_access(&mut self, file: u64, id: FileId, access: Access, job: Job, out: &mut Outbox) {
         let op = match access {
-            Access::Read(offset, length) => {
+            Access::Read { offset, length } => {
                 IoOp::Read { file: id, offset, buffer: IoBuffer::zeroed(length) }
             }
-            Access::Write(offset, buffer) => {
+            Access::Write { offset, buffer } => {
                 self.files.dirty.insert(file);
                 IoOp::Write { file: id, offset, buffer }
             }
@@ -145,7 +147,7 @@ impl Slotted {
         self.submit(op, job, out);
     }
 
-    /// The file is open, or cannot be opened: then all that waited for it fails.
+    /// Continues after an open. If it failed, all waiting accesses fail.
     pub(super) fn data_opened(
         &mut self,
         file: u64,
@@ -153,13 +155,13 @@ impl Slotted {
         now: Instant,
         out: &mut Outbox,
     ) {
-        let unhoused = result == Err(IoError::NotFound)
+        let lacks_folder = result == Err(IoError::NotFound)
             && !self.files.exists(file)
             && self.layout.folder_number(file).is_some();
         let path = self.path_of(file);
         let Some(open) = self.files.open.get_mut(&file) else { return };
-        if unhoused && !open.housed {
-            open.housed = true;
+        if lacks_folder && !open.has_new_folder {
+            open.has_new_folder = true;
             let folder = path.parent();
             let above = folder.parent();
             return self.make_folders(file, vec![folder, above], out);
@@ -168,8 +170,8 @@ impl Slotted {
         let id = open.id;
         match result {
             Ok(()) => {
-                open.opened = true;
-                open.under_way += u32::try_from(waiting.len()).unwrap_or(u32::MAX);
+                open.is_open = true;
+                open.in_flight += u32::try_from(waiting.len()).unwrap_or(u32::MAX);
                 self.files.existing.insert(file);
                 for (access, job) in waiting {
                     self.submit_access(file, id, access, job, out);
@@ -185,12 +187,12 @@ impl Slotted {
         }
     }
 
-    /// One operation on it has ended. A file nobody is likely to need again is closed.
+    /// Ends an access; closes a file that will not be needed again.
     pub(super) fn accessed(&mut self, file: u64, out: &mut Outbox) {
-        let given_up = !self.files.exists(file);
+        let is_abandoned = !self.files.exists(file);
         let Some(open) = self.files.open.get_mut(&file) else { return };
-        open.under_way -= 1;
-        if open.under_way == 0 && (given_up || self.layout.kind(file) == FileKind::Single) {
+        open.in_flight -= 1;
+        if open.in_flight == 0 && (is_abandoned || self.layout.kind(file) == FileKind::Single) {
             self.close_data(file, out);
         }
     }
@@ -205,14 +207,18 @@ impl Slotted {
         self.files.free_ids.push(id.0);
     }
 
-    /// Removes files that the layout gave up. Their numbers are not used again. Says whether one of
-    /// them was not on disk, so that its room is free at once.
-    pub(super) fn remove_given_up(&mut self, out: &mut Outbox) -> bool {
+    /// Removes the files that the layout abandoned. Returns whether one of them was not on disk, so
+    /// its room is free at once.
+    pub(super) fn remove_abandoned(&mut self, out: &mut Outbox) -> bool {
         let mut gone_at_once = false;
-        for file in self.layout.given_up() {
+        for file in self.layout.take_abandoned() {
             self.files.dirty.remove(&file);
             if self.files.existing.remove(&file) {
-                if self.files.open.get(&file).is_some_and(|open| open.opened && open.under_way == 0)
+                if self
+                    .files
+                    .open
+                    .get(&file)
+                    .is_some_and(|open| open.is_open && open.in_flight == 0)
                 {
                     self.close_data(file, out);
                 }

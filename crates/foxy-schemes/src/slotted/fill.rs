@@ -1,25 +1,23 @@
-//! Puts: admission, eviction, placing, and the writes. A record is visible at once and held until
+//! Puts: admission, eviction, placement and writes. A record is visible at once, from memory until
 //! it is on disk.
 
-use super::Slotted;
-use super::entries::{EntryId, New, Pieces, SlotEntry};
+use super::entries::{EntryId, NewEntry, Pieces, SlotEntry};
 use super::files::Access;
 use super::gather::Batch;
 use super::layout::{FileKind, Piece, Placement};
 use super::work::Job;
+use super::{RecordStart, Slotted, Unplaced};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Site};
 use foxy_store::layout::SLOT;
 use foxy_store::record::{self, slots_for};
 
-/// Whether a record finds room.
+/// The result of the search for room.
 enum Room {
-    /// Here.
     At(Pieces),
-    /// Once a file that was given up is removed.
+    /// After the removal of an abandoned file.
     Later,
-    /// Not now.
     Never,
 }
 
@@ -59,7 +57,13 @@ impl Slotted {
     fn insert(&mut self, key: Key, site: Site, record: Record) -> EntryId {
         self.sequence += 1;
         let content = u32::try_from(record.len()).expect("records are limited");
-        self.entries.insert(New { key, site, sequence: self.sequence, content, held: Some(record) })
+        self.entries.insert(NewEntry {
+            key,
+            site,
+            sequence: self.sequence,
+            content,
+            in_memory: Some(record),
+        })
     }
 
     /// Evicts until the record fits under the high watermark, then on to the low one (R50).
@@ -87,7 +91,7 @@ impl Slotted {
         true
     }
 
-    /// Sends records on their way to disk, in order. One that finds no room is dropped.
+    /// Places and writes records in order. Drops records without room.
     pub(super) fn place_all(&mut self, records: &[EntryId], now: Instant, out: &mut Outbox) {
         for &id in records {
             let entry = self.entries.get(id);
@@ -98,7 +102,7 @@ impl Slotted {
                         self.flush_gathered(out);
                         let bytes = self.entries.get(id).slots() as usize * SLOT;
                         self.waiting += bytes;
-                        self.unplaced.push((id, bytes));
+                        self.unplaced.push(Unplaced { id, bytes });
                     }
                     Room::Never => self.drop_live(id, out),
                 }
@@ -106,9 +110,9 @@ impl Slotted {
         }
     }
 
-    /// A file that was given up is gone: what waited for its room is placed.
+    /// Places the records that waited for the removal of a file.
     pub(super) fn place_waiting(&mut self, now: Instant, out: &mut Outbox) {
-        for (id, bytes) in std::mem::take(&mut self.unplaced) {
+        for Unplaced { id, bytes } in std::mem::take(&mut self.unplaced) {
             self.waiting -= bytes;
             self.place_all(&[id], now, out);
         }
@@ -118,7 +122,7 @@ impl Slotted {
         let slots = self.entries.get(id).slots();
         loop {
             let placement = self.layout.place(slots);
-            let gone_at_once = self.remove_given_up(out);
+            let gone_at_once = self.remove_abandoned(out);
             match placement {
                 Placement::At(pieces) => return Room::At(pieces.into()),
                 Placement::AfterRemoving if gone_at_once => {}
@@ -138,36 +142,36 @@ impl Slotted {
         }
     }
 
-    /// Drops every record that begins in a piece. False while one of them is still being written.
+    /// Drops every record that starts in a piece. Returns false while one of them is being written.
     fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
         let Piece { file, first, slots } = piece;
-        let range = (file, first, 0)..(file, first + slots, 0);
-        let inside: Vec<EntryId> = self.begins.range(range.clone()).map(|&(_, _, id)| id).collect();
-        for id in inside {
+        let range = RecordStart::before(file, first)..RecordStart::before(file, first + slots);
+        let inside: Vec<RecordStart> = self.starts.range(range.clone()).copied().collect();
+        for RecordStart { id, .. } in inside {
             if self.entries.get(id).live {
                 self.observer.statistics.evicted.add(1);
                 self.drop_live(id, out);
             }
         }
-        self.begins.range(range).next().is_none()
+        self.starts.range(range).next().is_none()
     }
 
-    /// Takes note of where a record begins, for layouts that clear pieces and for reading ahead.
-    pub(super) fn note_begin(&mut self, id: EntryId, pieces: &Pieces) {
+    /// Notes the start of a record, for layouts that clear pieces and for prefetching.
+    pub(super) fn note_start(&mut self, id: EntryId, pieces: &Pieces) {
         if (self.layout.clears() || self.prefetch.is_on())
             && let Some(piece) = pieces.first()
         {
-            self.begins.insert((piece.file, piece.first, id));
+            self.starts.insert(RecordStart { file: piece.file, first: piece.first, id });
         }
     }
 
     fn write(&mut self, id: EntryId, pieces: Pieces, now: Instant, out: &mut Outbox) {
         let entry = self.entries.get(id);
         let (key, sequence, slots) = (entry.key, entry.sequence, entry.slots() as usize);
-        let Some(record) = &entry.held else { return };
+        let Some(record) = &entry.in_memory else { return };
         let mut bytes = vec![0; slots * SLOT];
         record::encode(&mut bytes, key, sequence, record, &self.secret);
-        self.note_begin(id, &pieces);
+        self.note_start(id, &pieces);
         self.waiting += bytes.len();
         let (mut batches, mut rest, mut writes) = (Vec::new(), &bytes[..], 0);
         for &piece in &pieces {
@@ -192,10 +196,11 @@ impl Slotted {
         let Batch { file, first, bytes, records } = batch;
         let offset = u64::from(first) * SLOT as u64;
         let job = Job::Write { file, bytes: bytes.len(), records };
-        self.access(file, Access::Write(offset, IoBuffer::copy_of(&bytes)), job, out);
+        let buffer = IoBuffer::copy_of(&bytes);
+        self.access(file, Access::Write { offset, buffer }, job, out);
     }
 
-    /// A batch is on disk, or it failed and the records in it are gone.
+    /// Ends the write of a batch; a failed write drops its records.
     pub(super) fn batch_written(
         &mut self,
         bytes: usize,
@@ -208,7 +213,7 @@ impl Slotted {
             let entry = self.entries.get_mut(id);
             entry.writes -= 1;
             if entry.writes == 0 {
-                entry.held = None;
+                entry.in_memory = None;
             }
             if result.is_err() && entry.live {
                 self.entries.unlist(id);
@@ -217,7 +222,7 @@ impl Slotted {
         }
     }
 
-    /// Writes what has waited for long enough.
+    /// Writes records that waited for `flush_after`.
     pub(super) fn flush_old(&mut self, now: Instant, out: &mut Outbox) {
         let then = now - self.settings.store.flush_after;
         if let Some(locality) = &mut self.locality {
@@ -229,14 +234,14 @@ impl Slotted {
         }
     }
 
-    /// Writes what was gathered, be it little.
+    /// Writes the gathered bytes, whatever their number.
     pub(super) fn flush_gathered(&mut self, out: &mut Outbox) {
         if let Some(batch) = self.gather.flush() {
             self.write_batch(batch, out);
         }
     }
 
-    /// Writes a record that was read again at the head, as coss does.
+    /// Writes a record again at the head after a hit, as coss does.
     pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
         if self.waiting + record.len() <= self.settings.store.waiting_bytes {
             let SlotEntry { key, site, .. } = *self.entries.get(id);

@@ -1,50 +1,44 @@
-//! The packetizer (R25): what is to be written is gathered as long as it follows what came before,
-//! and leaves in whole granules (pages, stripes). Without gathering (R22) every piece leaves at
-//! once. It does no IO.
+//! The packetizer (R25) gathers contiguous writes and releases whole granules (pages, stripes).
+//! Without gathering (R22) every piece leaves at once.
 
 use super::entries::EntryId;
 use super::layout::Piece;
 use foxy_base::Instant;
 use foxy_store::layout::SLOT;
 
-/// Bytes that are to be written in one piece.
+/// One write.
 #[derive(Debug)]
 pub struct Batch {
-    /// Into which file.
     pub file: u64,
-    /// At which slot.
+    /// First slot.
     pub first: u32,
-    /// What.
     pub bytes: Vec<u8>,
-    /// The records it carries parts of.
+    /// The records with bytes in this batch.
     pub records: Vec<EntryId>,
 }
 
 impl Batch {
-    /// A piece that is not to wait for others.
     pub fn alone(piece: Piece, bytes: &[u8], record: EntryId) -> Self {
         Self { file: piece.file, first: piece.first, bytes: bytes.to_vec(), records: vec![record] }
     }
 }
 
-/// What waits to be followed.
 #[derive(Debug)]
 pub struct Gather {
-    /// Slots that leave together; 0 to gather nothing.
+    /// Slots of a granule; 0 disables gathering.
     granule: u32,
     pending: Option<Batch>,
     since: Instant,
 }
 
 impl Gather {
-    /// Gathers up to boundaries of so many slots; 0 for not at all.
     pub const fn new(granule: u32) -> Self {
         Self { granule, pending: None, since: Instant::ZERO }
     }
 
-    /// Adds a piece of a record; what is to be written now is appended to `out`. A record is listed
-    /// once in every batch that carries some of it; gives how many more batches that are, the
-    /// waiting one included.
+    /// Adds a piece of a record and appends full batches to `out`. A record is listed once in every
+    /// batch with some of its bytes. Returns the number of new listings, the pending batch
+    /// included.
     pub fn add(
         &mut self,
         piece: Piece,
@@ -94,12 +88,11 @@ impl Gather {
         listed
     }
 
-    /// Gives out what waits.
     pub fn flush(&mut self) -> Option<Batch> {
         self.pending.take()
     }
 
-    /// Since when something waits.
+    /// Arrival time of the oldest gathered bytes.
     pub fn waiting_since(&self) -> Option<Instant> {
         self.pending.as_ref().map(|_| self.since)
     }
@@ -109,7 +102,7 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// Adds pieces `(first slot, slots)` as records 0, 1, … and gives what left: `(first slot,
+    /// Adds pieces `(first slot, slots)` as records 0, 1, … and checks the batches `(first slot,
     /// slots, records)`.
     fn check(granule: u32, pieces: &[(u32, u32)], expected: &[(u32, u32, &[EntryId])]) {
         let mut gather = Gather::new(granule);

@@ -1,5 +1,5 @@
-//! Gets: from memory while the record is held, else read at once or in sorted batches, and always
-//! verified.
+//! Gets: from memory while the record is there, else by verified reads, at once or in sorted
+//! batches.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -15,45 +15,45 @@ use foxy_store::record;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// A record as it was when it was asked for.
+/// Identifies a record at the time of a get.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedHit {
-    /// Whose.
     pub key: Key,
-    /// Its place in the order of puts.
     pub sequence: u64,
-    /// Its entry then.
     pub entry: EntryId,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PendingGet {
+    ticket: Ticket,
+    wanted: WantedHit,
 }
 
 #[derive(Debug)]
 struct Reading {
-    ticket: Ticket,
-    wanted: WantedHit,
+    get: PendingGet,
     parts: SmallVec<[Option<IoBuffer>; 1]>,
     left: usize,
     error: Option<IoError>,
     neighbours: Vec<Neighbour>,
-    /// Gets of the neighbours.
-    also: Vec<(Ticket, WantedHit)>,
+    /// Gets that wait for the neighbours of the record.
+    also: Vec<PendingGet>,
 }
 
-/// Gets under way.
 #[derive(Debug)]
 pub struct Hits {
     order: ReadOrder,
-    waiting: Vec<(Ticket, WantedHit)>,
+    waiting: Vec<PendingGet>,
     since: Instant,
     reading: HashMap<u64, Reading>,
-    /// Records that come along with a read under way, and which.
+    /// Records that a read in flight prefetches, with the number of the read.
     coming: HashMap<EntryId, u64>,
-    /// Gets that wait for these.
+    /// Number of gets that wait for prefetched records.
     also: usize,
     next: u64,
 }
 
 impl Hits {
-    /// None yet.
     pub fn new(order: ReadOrder) -> Self {
         Self {
             order,
@@ -70,22 +70,22 @@ impl Hits {
         self.waiting.len() + self.reading.len() + self.also
     }
 
-    /// Whether a record comes along with a read under way.
+    /// Whether a read in flight prefetches the record.
     pub fn is_coming(&self, id: EntryId) -> bool {
         self.coming.contains_key(&id)
     }
 
-    /// Has a get wait for a read that the record comes along with; false when there is none.
-    fn join(&mut self, ticket: Ticket, wanted: WantedHit) -> bool {
+    /// Lets a get wait for a read that prefetches its record; returns false without such a read.
+    fn join(&mut self, get: PendingGet) -> bool {
         let reading =
-            self.coming.get(&wanted.entry).and_then(|number| self.reading.get_mut(number));
+            self.coming.get(&get.wanted.entry).and_then(|number| self.reading.get_mut(number));
         let Some(reading) = reading else { return false };
-        reading.also.push((ticket, wanted));
+        reading.also.push(get);
         self.also += 1;
         true
     }
 
-    /// When the waiting reads are to begin, however few they are.
+    /// Time when the waiting reads begin, however few they are.
     pub fn deadline(&self) -> Option<Instant> {
         match self.order {
             ReadOrder::Batched { patience, .. } if !self.waiting.is_empty() => {
@@ -105,7 +105,7 @@ impl Slotted {
             self.entries.touch(id);
         }
         let entry = self.entries.get(id);
-        if let Some(record) = &entry.held {
+        if let Some(record) = &entry.in_memory {
             return out.reply(ticket, Answer::Found(record.clone()));
         }
         if let Some(record) = self.take_prefetched(id) {
@@ -115,16 +115,17 @@ impl Slotted {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
         let wanted = WantedHit { key, sequence: self.entries.get(id).sequence, entry: id };
-        if self.hits.join(ticket, wanted) {
+        let get = PendingGet { ticket, wanted };
+        if self.hits.join(get) {
             return;
         }
         match self.plan.reads {
-            ReadOrder::Eager => self.read(ticket, wanted, out),
+            ReadOrder::Eager => self.read(get, out),
             ReadOrder::Batched { count, .. } => {
                 if self.hits.waiting.is_empty() {
                     self.hits.since = now;
                 }
-                self.hits.waiting.push((ticket, wanted));
+                self.hits.waiting.push(get);
                 if self.hits.waiting.len() >= count.min(self.settings.store.waiting_reads) {
                     self.release_reads(out);
                 }
@@ -132,60 +133,55 @@ impl Slotted {
         }
     }
 
-    /// Begins the waiting reads, in the order in which they lie on disk.
+    /// Begins the waiting reads in disk order.
     pub(super) fn release_reads(&mut self, out: &mut Outbox) {
         let mut waiting = std::mem::take(&mut self.hits.waiting);
-        waiting.sort_by_key(|(_, wanted)| {
-            self.entries.get(wanted.entry).pieces.first().map(|piece| (piece.file, piece.first))
+        waiting.sort_by_key(|get| {
+            self.entries.get(get.wanted.entry).pieces.first().map(|piece| (piece.file, piece.first))
         });
-        for (ticket, wanted) in waiting {
-            self.read(ticket, wanted, out);
+        for get in waiting {
+            self.read(get, out);
         }
     }
 
-    /// Whether a record is still the one that was asked for.
+    /// Whether the record is still the requested one.
     pub(super) fn still_there(&self, wanted: &WantedHit) -> bool {
         let entry = self.entries.get(wanted.entry);
         entry.live && entry.key == wanted.key && entry.sequence == wanted.sequence
     }
 
-    fn read(&mut self, ticket: Ticket, wanted: WantedHit, out: &mut Outbox) {
+    fn read(&mut self, get: PendingGet, out: &mut Outbox) {
+        let PendingGet { ticket, wanted } = get;
         if !self.still_there(&wanted) {
             return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         }
         if let Some(record) = self.take_prefetched(wanted.entry) {
             return out.reply(ticket, Answer::Found(record));
         }
-        if self.hits.join(ticket, wanted) {
+        if self.hits.join(get) {
             return;
         }
         let neighbours = self.neighbours(wanted.entry);
-        self.read_with(ticket, wanted, neighbours, out);
+        self.read_with(get, neighbours, out);
     }
 
-    fn read_with(
-        &mut self,
-        ticket: Ticket,
-        wanted: WantedHit,
-        neighbours: Vec<Neighbour>,
-        out: &mut Outbox,
-    ) {
-        let pieces = self.entries.get(wanted.entry).pieces.clone();
+    fn read_with(&mut self, get: PendingGet, neighbours: Vec<Neighbour>, out: &mut Outbox) {
+        let pieces = self.entries.get(get.wanted.entry).pieces.clone();
         let number = self.hits.next;
         self.hits.next += 1;
-        let along: u32 = neighbours.iter().map(Neighbour::slots).sum();
+        let along: u32 = neighbours.iter().map(|neighbour| neighbour.slots).sum();
         self.hits
             .coming
             .extend(neighbours.iter().map(|neighbour| (neighbour.wanted.entry, number)));
         let parts = pieces.iter().map(|_| None).collect();
         let (left, also) = (pieces.len(), Vec::new());
-        let reading = Reading { ticket, wanted, parts, left, error: None, neighbours, also };
+        let reading = Reading { get, parts, left, error: None, neighbours, also };
         self.hits.reading.insert(number, reading);
         for (part, piece) in pieces.into_iter().enumerate() {
             let offset = u64::from(piece.first) * SLOT as u64;
             let job = Job::Read { file: piece.file, read: number, part };
             let length = (piece.slots + along) as usize * SLOT;
-            self.access(piece.file, Access::Read(offset, length), job, out);
+            self.access(piece.file, Access::Read { offset, length }, job, out);
         }
     }
 
@@ -210,7 +206,6 @@ impl Slotted {
         }
     }
 
-    /// What was read, if it is sound.
     pub(super) fn decode(
         &self,
         bytes: IoBuffer,
@@ -220,38 +215,38 @@ impl Slotted {
             .map_err(AbsentReason::from)
     }
 
-    /// A read has ended: its record is answered, then those that came along with it and were asked
-    /// for meanwhile. What cannot be read along must not cost the record itself.
+    /// Answers the record of a read, then the gets that waited for its neighbours. If the longer
+    /// read failed, reads the record alone.
     fn finish_read(&mut self, reading: Reading, now: Instant, out: &mut Outbox) {
-        let Reading { ticket, wanted, parts, error, neighbours, also, .. } = reading;
+        let Reading { get, parts, error, neighbours, also, .. } = reading;
+        let wanted = get.wanted;
         for neighbour in &neighbours {
             self.hits.coming.remove(&neighbour.wanted.entry);
         }
         self.hits.also -= also.len();
         match error {
             Some(_) if !neighbours.is_empty() && self.still_there(&wanted) => {
-                self.read_with(ticket, wanted, Vec::new(), out);
+                self.read_with(get, Vec::new(), out);
             }
             Some(error) => {
-                self.answer_read(ticket, wanted, Err(AbsentReason::DeviceFailed(error)), now, out);
+                self.answer_read(get, Err(AbsentReason::DeviceFailed(error)), now, out);
             }
             None => {
                 let bytes = join(parts);
                 self.keep_neighbours(&neighbours, &bytes);
                 let record = self.decode(bytes, &wanted);
-                self.answer_read(ticket, wanted, record, now, out);
+                self.answer_read(get, record, now, out);
             }
         }
-        for (ticket, wanted) in also {
-            self.read(ticket, wanted, out);
+        for get in also {
+            self.read(get, out);
         }
     }
 
-    /// A record that was replaced, removed or evicted meanwhile is not returned, whatever was read.
+    /// Never returns a record that was replaced, removed or evicted meanwhile.
     fn answer_read(
         &mut self,
-        ticket: Ticket,
-        wanted: WantedHit,
+        PendingGet { ticket, wanted }: PendingGet,
         record: Result<Record, AbsentReason>,
         now: Instant,
         out: &mut Outbox,
@@ -273,13 +268,11 @@ impl Slotted {
         }
     }
 
-    /// Whether no get is under way.
     pub(super) fn no_reads(&self) -> bool {
         self.hits.count() == 0
     }
 }
 
-/// The parts of a record as one buffer.
 fn join(parts: SmallVec<[Option<IoBuffer>; 1]>) -> IoBuffer {
     let mut parts: SmallVec<[IoBuffer; 1]> = parts.into_iter().flatten().collect();
     if parts.len() == 1 {

@@ -1,5 +1,5 @@
-//! The index of a closed store as bytes: one checksummed image, coldest record first, good for one
-//! opening only. Nothing read is trusted.
+//! The index of a closed store as one checksummed image, coldest record first, valid for one
+//! opening. Input is not trusted.
 
 use super::entries::Pieces;
 use super::layout::Piece;
@@ -8,35 +8,30 @@ use foxy_store::layout::PAGE;
 use foxy_store::record::{SLOTS_LIMIT, Secret};
 
 const MAGIC: &[u8; 8] = b"FOXYIDX\x02";
-/// Bytes of the image's head.
 pub const HEAD: usize = 40;
 const FIXED: usize = 16 + 8 + 8 + 4 + 2;
 const PIECE: usize = 8 + 4 + 4;
 const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 
-/// A record as the image lists it.
+/// A record in the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedSlot {
-    /// Whose.
     pub key: Key,
-    /// Its origin server.
     pub site: Site,
-    /// Its place in the order of puts.
+    /// Number in the order of puts.
     pub sequence: u64,
     /// Bytes of head and body.
     pub content: u32,
-    /// Where it lies.
     pub pieces: Pieces,
 }
 
 impl ListedSlot {
-    /// Bytes it takes in an image.
     pub fn bytes(&self) -> usize {
         FIXED + self.pieces.len() * PIECE
     }
 }
 
-/// The image of these records, padded to whole pages. It belongs to one generation of the store.
+/// Encodes records into an image of whole pages for one generation of the store.
 pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u8> {
     let length: usize = records.iter().map(ListedSlot::bytes).sum();
     let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
@@ -66,8 +61,7 @@ pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u
     image
 }
 
-/// How many bytes follow the head of an image of that generation; `None` when it does not begin
-/// like one.
+/// Bytes that follow the head of an image of this generation; `None` when the head is wrong.
 pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     let head = head.get(..HEAD)?;
     let sound = head[..8] == *MAGIC
@@ -76,7 +70,7 @@ pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     if sound { number(&head[16..24]) } else { None }
 }
 
-/// The records of an image; `None` when anything is wrong with it.
+/// Decodes an image; `None` when anything is wrong.
 pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedSlot>> {
     let length = usize::try_from(length(image, generation, secret)?).ok()?;
     let content = image.get(HEAD..HEAD.checked_add(length)?)?;

@@ -1,6 +1,5 @@
-//! Locality buffers (R28): records of one origin server wait together, and go to disk one after the
-//! other when their buffer is full or another server needs it (R29 says how one is chosen). It does
-//! no IO.
+//! Locality buffers (R28): records of one origin server wait together and leave together when their
+//! buffer is full or another server needs it (R29).
 
 use super::entries::EntryId;
 use foxy_base::{Instant, Random};
@@ -8,15 +7,15 @@ use foxy_store::contract::Site;
 use foxy_store::layout::SLOT;
 use std::collections::HashMap;
 
-/// Which buffer is emptied when a server needs one (R29); the paper does not say.
+/// The buffer to empty when a server needs one (R29); the paper does not say which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferChoice {
-    /// The one that got no record for longest.
+    /// The buffer without a new record for longest.
     #[default]
     LeastRecentlyUsed,
-    /// The one with most bytes.
+    /// The buffer with most bytes.
     Fullest,
-    /// Any.
+    /// A random buffer.
     Random,
 }
 
@@ -29,7 +28,6 @@ struct Buffer {
     since: Instant,
 }
 
-/// The buffers.
 #[derive(Debug)]
 pub struct Locality {
     buffers: Vec<Buffer>,
@@ -42,7 +40,6 @@ pub struct Locality {
 }
 
 impl Locality {
-    /// `count` buffers of `limit` bytes each.
     pub fn new(count: usize, limit: usize, choice: BufferChoice, seed: u64) -> Self {
         Self {
             buffers: Vec::with_capacity(count),
@@ -55,7 +52,7 @@ impl Locality {
         }
     }
 
-    /// Adds a record of so many slots; gives the records that are to go to disk now, in order.
+    /// Adds a record and returns the records that leave now, in order.
     pub fn add(&mut self, site: Site, record: EntryId, slots: u32, now: Instant) -> Vec<EntryId> {
         let bytes = slots as usize * SLOT;
         let mut leaving = Vec::new();
@@ -117,7 +114,7 @@ impl Locality {
         chosen.expect("there is at least one buffer")
     }
 
-    /// Takes a record out that is not to be written any more.
+    /// Removes a record that will not be written.
     pub fn forget(&mut self, record: EntryId, slots: u32) {
         for buffer in &mut self.buffers {
             if let Some(place) = buffer.records.iter().position(|&other| other == record) {
@@ -127,13 +124,13 @@ impl Locality {
         }
     }
 
-    /// Since when the oldest waiting record waits.
+    /// Arrival time of the oldest waiting record.
     pub fn waiting_since(&self) -> Option<Instant> {
         let filled = self.buffers.iter().filter(|buffer| !buffer.records.is_empty());
         filled.map(|buffer| buffer.since).min()
     }
 
-    /// The records that have waited since before `then`, or all.
+    /// Takes the records of buffers filled since `then` or earlier.
     pub fn flush(&mut self, then: Instant) -> Vec<EntryId> {
         let mut leaving = Vec::new();
         for buffer in &mut self.buffers {

@@ -1,17 +1,13 @@
 //! The schemes of the seeds that keep many records in a file (R20–R28, R61): slots of 512 bytes, an
-//! index in memory, and one plan each of where records lie and in what order they are written and
-//! read. This file holds the state and the dispatch; `fill`, `hits`, `open` and `close` hold what
-//! happens.
+//! index in memory, and a plan for the layout and the order of writes and reads. This file holds
+//! the state and the dispatch; `fill`, `hits`, `open` and `close` hold the operations.
 //!
-//! Why a get never lies: only a store that was closed is believed. Opening claims it durably before
-//! anything is served, so after a crash the claim and the index on disk disagree, and the store
-//! begins empty under a new secret. That is what the seeds' schemes give up for never waiting for a
-//! sync; `stream-packetizer` is the one that recovers.
+//! A get never returns wrong content: only a cleanly closed store is believed. Opening claims the
+//! store durably before it serves. After a crash the claim and the index on disk disagree, and the
+//! store begins empty under a new secret. The seeds' schemes thus never wait for a sync;
+//! `stream-packetizer` is the scheme that recovers.
 
-mod budget;
-mod classes;
 mod close;
-mod cyclic;
 mod entries;
 mod files;
 mod fill;
@@ -19,20 +15,17 @@ mod gather;
 mod hits;
 mod image;
 mod layout;
-mod layouts;
 mod locality;
-mod mapped;
 mod open;
 mod plan;
 mod prefetch;
-mod ring;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
 pub use locality::BufferChoice;
-pub use plan::{
+pub(crate) use plan::{
     BUDDY, COSS, LAZY_READS, LAZY_READS_LOC, PACKETIZER, Plan, SQUIDM, SQUIDMLA, STREAM,
 };
 
@@ -52,22 +45,21 @@ use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
 use foxy_store::superblock::Superblock;
 use gather::Gather;
 use hits::Hits;
-use layout::Layout;
+use layout::{Layout, Ring};
 use locality::Locality;
 use open::Opening;
 use plan::WriteOrder;
 use prefetch::Prefetch;
-use ring::Ring;
 use std::collections::{BTreeSet, HashMap};
 use work::Job;
 
-/// The control file's name in the device.
+/// The control file in the device.
 const CONTROL: FileId = FileId(0);
 /// Pages of the control file before the index.
 const SUPERBLOCKS: usize = 2;
-/// The share of a store that the index of a closed one may take.
+/// Divisor of a store's size for the index of a closed store.
 const INDEX_SHARE: u64 = 32;
-/// Slots of the packetizer's page: 8 KiB, the page of the paper's machine.
+/// Slots of the packetizer's page: 8 KiB, as on the paper's machine.
 const PAGE_SLOTS: u32 = 16;
 /// Bytes of a locality buffer (R28).
 const SITE_BUFFER: usize = 64 << 10;
@@ -77,13 +69,34 @@ enum Phase {
     New,
     Opening(Opening),
     Serving,
-    Closing(Ticket, Closing),
+    Closing { ticket: Ticket, step: Closing },
     Closed,
     Unusable(OpenStoreError),
 }
 
+#[derive(Debug)]
+struct Unplaced {
+    id: EntryId,
+    bytes: usize,
+}
+
+/// The first slot of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RecordStart {
+    file: u64,
+    first: u32,
+    id: EntryId,
+}
+
+impl RecordStart {
+    /// Sorts before all records that start at this slot.
+    const fn before(file: u64, first: u32) -> Self {
+        Self { file, first, id: 0 }
+    }
+}
+
 /// The scheme. Made by [`crate::SchemeName::make`].
-pub struct Slotted {
+pub(crate) struct Slotted {
     plan: Plan,
     settings: SchemeSettings,
     observer: Observer,
@@ -92,48 +105,45 @@ pub struct Slotted {
     secret: Secret,
     entries: Entries,
     layout: Box<dyn Layout>,
-    /// Where records begin, for layouts that drop what lies in a piece and for reading ahead.
-    begins: BTreeSet<(u64, u32, EntryId)>,
+    /// Starts of records, for layouts that clear pieces and for prefetching.
+    starts: BTreeSet<RecordStart>,
     gather: Gather,
     locality: Option<Locality>,
     hits: Hits,
     prefetch: Prefetch,
     files: Files,
     sequence: u64,
-    /// Bytes gathered, being written, or waiting for room.
+    /// Bytes that are gathered, being written, or waiting for room.
     waiting: usize,
-    /// Records that wait until a file that was given up is removed, with their bytes.
-    unplaced: Vec<(EntryId, usize)>,
+    /// Records that wait for the removal of an abandoned file.
+    unplaced: Vec<Unplaced>,
     jobs: HashMap<IoId, Job>,
     next_io: u64,
 }
 
-/// Slots for records in a store of so many bytes.
 fn slots_of(size: u64) -> u32 {
     let control = (SUPERBLOCKS * PAGE) as u64 + index_bytes(size);
     u32::try_from(size.saturating_sub(control) / SLOT as u64).unwrap_or(u32::MAX)
 }
 
-/// Slots that may be gathered without filling half of what may wait.
+/// Slots that can be gathered within half of `waiting_bytes`.
 fn most_gathered(settings: &SchemeSettings) -> u32 {
     u32::try_from(settings.store.waiting_bytes / 2 / SLOT).unwrap_or(u32::MAX).max(1)
 }
 
-/// Bytes for the index of a closed store of so many bytes, whole pages.
+/// Bytes for the index of a closed store, in whole pages.
 fn index_bytes(size: u64) -> u64 {
     (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
 }
 
-/// Buffers for origin servers: as many as the settings ask for, or as many as a quarter of the
-/// store has room for.
+/// Number of locality buffers: as set, or as a quarter of the store has room for.
 pub fn locality_buffers(settings: &SchemeSettings) -> usize {
     let room = slots_of(settings.store.size) as usize * SLOT / (4 * SITE_BUFFER);
     usize::from(settings.locality_buffers).min(room).max(1)
 }
 
 impl Slotted {
-    /// A scheme that is not open yet.
-    pub fn new(plan: Plan, settings: &SchemeSettings, observer: Observer) -> Self {
+    pub(crate) fn new(plan: Plan, settings: &SchemeSettings, observer: Observer) -> Self {
         let slots = slots_of(settings.store.size);
         let granule = match plan.writes {
             WriteOrder::Arrival => 0,
@@ -153,7 +163,7 @@ impl Slotted {
             secret: Secret::new(0),
             entries: Entries::new(settings.store.seed),
             layout: plan.layout.make(slots, settings.buddy_threshold),
-            begins: BTreeSet::new(),
+            starts: BTreeSet::new(),
             gather: Gather::new(granule),
             locality,
             hits: Hits::new(plan.reads),
@@ -171,13 +181,13 @@ impl Slotted {
         }
     }
 
-    /// What requests are told when the phase does not serve them.
+    /// The refusals of requests in a phase that does not serve.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             Phase::Serving => None,
             Phase::New | Phase::Opening(_) => Some(Unable::Recovering.reasons()),
             Phase::Unusable(error) => Some(Unable::Failed(error).reasons()),
-            Phase::Closing(..) | Phase::Closed => Some(Unable::Closed.reasons()),
+            Phase::Closing { .. } | Phase::Closed => Some(Unable::Closed.reasons()),
         }
     }
 
@@ -186,12 +196,12 @@ impl Slotted {
         statistics.records.set(u64::from(self.entries.live()));
         statistics.live_bytes.set(self.entries.live_bytes());
         statistics.capacity_bytes.set(self.layout.capacity() * SLOT as u64);
-        let begins = self.begins.len() * size_of::<(u64, u32, EntryId)>();
-        let memory = self.entries.memory() + self.layout.memory() + begins + self.prefetch.memory();
+        let starts = self.starts.len() * size_of::<RecordStart>();
+        let memory = self.entries.memory() + self.layout.memory() + starts + self.prefetch.memory();
         statistics.index_bytes.set(memory as u64);
     }
 
-    /// A record is not returned any more; its room comes back once nothing carries it.
+    /// Drops a record; its room returns once no write carries it.
     fn drop_live(&mut self, id: EntryId, out: &mut Outbox) {
         if let Some(locality) = &mut self.locality
             && self.entries.get(id).pieces.is_empty()
@@ -209,11 +219,11 @@ impl Slotted {
             return;
         }
         if let Some(piece) = entry.pieces.first() {
-            self.begins.remove(&(piece.file, piece.first, id));
+            self.starts.remove(&RecordStart { file: piece.file, first: piece.first, id });
         }
         let pieces = self.entries.vacate(id);
         self.layout.free(&pieces);
-        self.remove_given_up(out);
+        self.remove_abandoned(out);
     }
 }
 
@@ -233,11 +243,8 @@ impl Scheme for Slotted {
             (_, Some((_, refused))) => out.reply(ticket, Answer::Refused(refused)),
             (StoreRequest::Get { key, .. }, None) => self.get(ticket, key, now, out),
             (StoreRequest::Put { key, record, hint, .. }, None) => {
-                let answer = match self.put(key, record, hint, now, out) {
-                    Ok(()) => Answer::Stored,
-                    Err(reason) => Answer::Refused(reason),
-                };
-                out.reply(ticket, answer);
+                let put = self.put(key, record, hint, now, out);
+                out.reply(ticket, put.map_or_else(Answer::Refused, |()| Answer::Stored));
             }
             (StoreRequest::Remove { key, .. }, None) => {
                 if let Some(id) = self.entries.find(key) {

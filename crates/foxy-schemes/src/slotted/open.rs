@@ -1,7 +1,7 @@
-//! Opening: the control file, the index that the last closing wrote, the data files; then the store
-//! is claimed durably.
+//! Opening: the control file, the index of the last closing, the data files; then the store is
+//! claimed durably.
 
-use super::entries::New;
+use super::entries::NewEntry;
 use super::image::{self, ListedSlot};
 use super::work::{Job, filled};
 use super::{CONTROL, Phase, Slotted, slots_of};
@@ -16,44 +16,50 @@ use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::superblock::{Found, Superblock};
 use std::collections::VecDeque;
 
-/// Bytes of the index read at once.
-const READ_AT_ONCE: usize = 1 << 20;
+const MAX_READ_BYTES: usize = 1 << 20;
 
 const LOST: Beginning = Beginning::Anew(AnewReason::IndexLost);
-/// How often the claim is tried on a device that fails.
-const CLAIMS: u32 = 3;
+/// Attempts of the claim on a failing device.
+const CLAIM_ATTEMPTS: u32 = 3;
 
-/// How far the opening is.
 #[derive(Debug)]
 pub enum Opening {
-    /// The control file is being opened.
     Control,
-    /// It is being created.
     Creating,
-    /// What was created is being made durable, so that nothing is written to a file that may not
-    /// last.
+    /// The new file is being made durable, so that nothing is written to a file that may vanish.
     Created,
-    /// Its superblocks are being read, of a file of so many bytes.
-    Superblocks(u64),
-    /// The index is being read; so many bytes of it are wanted in all, once that is known.
-    Index(Vec<u8>, Option<usize>),
-    /// The directory of the data files is being made.
+    /// The superblocks of a file of `size` bytes are being read.
+    Superblocks {
+        size: u64,
+    },
+    /// The index is being read; `length` is known after the first page.
+    Index {
+        bytes: Vec<u8>,
+        length: Option<usize>,
+    },
     Directory,
-    /// It and its folders are being listed: the one under way, those that are next, what was found
-    /// to be removed.
-    Listing(StorePath, Vec<StorePath>, Vec<StorePath>),
-    /// So many files that are no record's any more are being removed.
-    Removing(usize),
-    /// These steps make the claim durable, at the try of this number.
-    Claiming(VecDeque<OpenStep>, u32),
+    /// The directory and its folders are being listed: `path` now, `next` later; `stale` files will
+    /// be removed.
+    Listing {
+        path: StorePath,
+        next: Vec<StorePath>,
+        stale: Vec<StorePath>,
+    },
+    /// Stale files are being removed; `left` of them remain.
+    Removing {
+        left: usize,
+    },
+    /// The remaining steps of the claim.
+    Claiming {
+        steps: VecDeque<OpenStep>,
+        attempt: u32,
+    },
 }
 
-/// A step of the claim.
 #[derive(Debug)]
 pub enum OpenStep {
-    /// Writes the superblock's copy of this number.
+    /// Writes this copy of the superblock.
     Write(usize),
-    /// Makes it durable.
     Sync,
 }
 
@@ -87,7 +93,7 @@ impl Slotted {
                     self.create_control(out)
                 }
                 Ok(IoOutput::Opened { size }) => {
-                    self.go(Opening::Superblocks(size), read(0, 2 * PAGE), out)
+                    self.go(Opening::Superblocks { size }, read(0, 2 * PAGE), out)
                 }
                 result => {
                     self.fail(OpenStoreError::opening(result.err().unwrap_or(IoError::Device)))
@@ -102,13 +108,13 @@ impl Slotted {
                 Ok(_) => self.begin_anew(Beginning::of_blank(&self.settings.store), out),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
-            Opening::Superblocks(size) => self.superblocks_read(size, done, out),
-            Opening::Index(bytes, wanted) => self.index_read(bytes, wanted, done, out),
+            Opening::Superblocks { size } => self.superblocks_read(size, done, out),
+            Opening::Index { bytes, length } => self.index_read(bytes, length, done, out),
             Opening::Directory => match done.result {
                 Ok(_) => self.list_next(vec![self.directory()], Vec::new(), out),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
-            Opening::Listing(path, mut next, mut stale) => match done.result {
+            Opening::Listing { path, mut next, mut stale } => match done.result {
                 Ok(IoOutput::Listing(listed)) => {
                     for entry in listed {
                         self.judge_entry(&path, &entry, &mut next, &mut stale);
@@ -119,10 +125,10 @@ impl Slotted {
                     self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device)))
                 }
             },
-            Opening::Removing(left) => self.phase = Phase::Opening(Opening::Removing(left)),
-            Opening::Claiming(steps, number) => match written(&done) {
-                Ok(()) => self.claim_next(steps, number, out),
-                Err(_) if number < CLAIMS => self.claim_durably(number + 1, out),
+            step @ Opening::Removing { .. } => self.phase = Phase::Opening(step),
+            Opening::Claiming { steps, attempt } => match written(&done) {
+                Ok(()) => self.claim_next(steps, attempt, out),
+                Err(_) if attempt < CLAIM_ATTEMPTS => self.claim_durably(attempt + 1, out),
                 Err(error) => self.fail(OpenStoreError::Device(error)),
             },
         }
@@ -154,7 +160,8 @@ impl Slotted {
                 self.superblock = superblock;
                 self.secret = superblock.secret();
                 self.sequence = (superblock.opens + 1) << 40;
-                self.go(Opening::Index(Vec::new(), None), read(2 * PAGE as u64, PAGE), out);
+                let opening = Opening::Index { bytes: Vec::new(), length: None };
+                self.go(opening, read(2 * PAGE as u64, PAGE), out);
             }
             Ok(Found::Ours(superblock)) => {
                 self.superblock = superblock;
@@ -169,7 +176,7 @@ impl Slotted {
         }
     }
 
-    /// The store begins empty: a new secret makes all old records unreadable.
+    /// Begins an empty store; a new secret makes all old records unreadable.
     fn begin_anew(&mut self, beginning: Beginning, out: &mut Outbox) {
         self.observer.begins(beginning);
         let old = self.superblock;
@@ -200,8 +207,8 @@ impl Slotted {
             None => self.begin_anew(LOST, out),
             Some(all) if bytes.len() < all => {
                 let offset = (2 * PAGE + bytes.len()) as u64;
-                let length = (all - bytes.len()).min(READ_AT_ONCE);
-                self.go(Opening::Index(bytes, wanted), read(offset, length), out);
+                let length = (all - bytes.len()).min(MAX_READ_BYTES);
+                self.go(Opening::Index { bytes, length: wanted }, read(offset, length), out);
             }
             Some(_) => match image::decode(&bytes, generation, &self.secret) {
                 Some(listed) => self.adopt(listed, out),
@@ -222,8 +229,9 @@ impl Slotted {
                     self.files.adopt(piece.file);
                 }
                 let ListedSlot { key, site, sequence, content, .. } = record;
-                let id = self.entries.insert(New { key, site, sequence, content, held: None });
-                self.note_begin(id, &record.pieces);
+                let id =
+                    self.entries.insert(NewEntry { key, site, sequence, content, in_memory: None });
+                self.note_start(id, &record.pieces);
                 self.entries.get_mut(id).pieces = record.pieces;
             }
         }
@@ -237,18 +245,19 @@ impl Slotted {
         self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
     }
 
-    /// Lists the next folder, or removes what was found.
+    /// Lists the next folder; after the last, removes stale files.
     fn list_next(&mut self, mut next: Vec<StorePath>, stale: Vec<StorePath>, out: &mut Outbox) {
         match next.pop() {
             Some(path) => {
-                self.go(Opening::Listing(path.clone(), next, stale), IoOp::List { path }, out);
+                let opening = Opening::Listing { path: path.clone(), next, stale };
+                self.go(opening, IoOp::List { path }, out);
             }
             None => self.remove_stale(stale, out),
         }
     }
 
-    /// Folders are listed too, files that hold no record are removed, and what is not ours is left
-    /// alone.
+    /// Sorts an entry: folders are listed, files without a record are stale, foreign entries are
+    /// left alone.
     fn judge_entry(
         &mut self,
         folder: &StorePath,
@@ -270,14 +279,14 @@ impl Slotted {
         for path in stale {
             self.submit(IoOp::Remove { path }, Job::RemoveStale, out);
         }
-        self.phase = Phase::Opening(Opening::Removing(count));
+        self.phase = Phase::Opening(Opening::Removing { left: count });
         if count == 0 {
             self.claim(out);
         }
     }
 
     pub(super) fn removed_stale(&mut self, out: &mut Outbox) {
-        if let Phase::Opening(Opening::Removing(left)) = &mut self.phase {
+        if let Phase::Opening(Opening::Removing { left }) = &mut self.phase {
             *left -= 1;
             if *left == 0 {
                 self.claim(out);
@@ -285,7 +294,7 @@ impl Slotted {
         }
     }
 
-    /// From here on, the index on disk belongs to an older generation.
+    /// Invalidates the index on disk by a new generation.
     fn claim(&mut self, out: &mut Outbox) {
         self.superblock.generation += 1;
         self.superblock.opens += 1;
@@ -294,14 +303,14 @@ impl Slotted {
         self.claim_durably(1, out);
     }
 
-    /// Writes both copies of the superblock from the first on: what a failed write or sync left is
-    /// overwritten.
-    fn claim_durably(&mut self, number: u32, out: &mut Outbox) {
+    /// Writes and syncs both copies of the superblock, which overwrites the result of a failed
+    /// attempt.
+    fn claim_durably(&mut self, attempt: u32, out: &mut Outbox) {
         let steps = [OpenStep::Write(0), OpenStep::Sync, OpenStep::Write(1), OpenStep::Sync];
-        self.claim_next(steps.into(), number, out);
+        self.claim_next(steps.into(), attempt, out);
     }
 
-    fn claim_next(&mut self, mut steps: VecDeque<OpenStep>, number: u32, out: &mut Outbox) {
+    fn claim_next(&mut self, mut steps: VecDeque<OpenStep>, attempt: u32, out: &mut Outbox) {
         let op = match steps.pop_front() {
             Some(OpenStep::Write(copy)) => IoOp::Write {
                 file: CONTROL,
@@ -318,7 +327,7 @@ impl Slotted {
                 return self.observer.status.set(StoreStatus::Serving);
             }
         };
-        self.go(Opening::Claiming(steps, number), op, out);
+        self.go(Opening::Claiming { steps, attempt }, op, out);
     }
 }
 

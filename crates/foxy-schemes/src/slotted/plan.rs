@@ -1,57 +1,53 @@
-//! What makes each of the schemes that keep records in slots of files: layout × write order × read
-//! order.
+//! The plans that define the slotted schemes: layout × write order × read order.
 
-use super::layouts::LayoutKind;
+use super::layout::LayoutKind;
 use std::time::Duration;
 
-/// In what order records go to disk.
+/// The order of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOrder {
-    /// Each as it comes, in a write of its own (R22).
+    /// Each record in its own write, as it comes (R22).
     Arrival,
-    /// As they come, what is contiguous gathered into whole pages (R25).
+    /// Contiguous records gathered into whole pages (R25).
     Pages,
-    /// As they come, gathered into the layout's stripes (R61).
+    /// Records gathered into the layout's stripes (R61).
     Stripes,
-    /// Gathered by origin server first, then as pages (R28).
+    /// Records gathered by origin server first, then into pages (R28).
     Sites,
 }
 
-/// In what order records are read.
+/// The order of reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOrder {
-    /// Each at once.
     Eager,
-    /// So many together, sorted by place, or after a while (R26, R27).
+    /// Sorted batches of `count` reads, or fewer after `patience` (R26, R27).
     Batched {
-        /// How many.
         count: usize,
-        /// How long one may wait for the others.
         patience: Duration,
     },
 }
 
-/// What happens to a record that is read from disk.
+/// The effect of a hit on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHit {
-    /// It counts as used; the record unused for longest goes first (LRU).
+    /// The record counts as used; the least recently used record goes first.
     Touch,
-    /// It is written again at the head; the record written longest ago goes first (R65).
+    /// The record is written again at the head; the record written longest ago goes first (R65).
     Rewrite,
 }
 
-/// A scheme.
+/// A scheme of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Its name, in the table of schemes and in file names.
+    /// The name, in the table of schemes and in file names.
     pub name: &'static str,
-    /// Where records lie.
+    /// The placement of records.
     pub layout: LayoutKind,
-    /// In what order they are written.
+    /// The order of writes.
     pub writes: WriteOrder,
-    /// In what order they are read.
+    /// The order of reads.
     pub reads: ReadOrder,
-    /// What a hit changes.
+    /// The effect of a hit.
     pub on_hit: OnHit,
 }
 

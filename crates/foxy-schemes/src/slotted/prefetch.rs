@@ -1,17 +1,16 @@
-//! Reading ahead (R36): with a record, those of its origin server that follow it on disk are read
-//! too, in the same read, and kept in a little memory until they are asked for. What is decided
-//! here and what is kept; the reads are in `hits`.
+//! Prefetching (R36): a read also brings the following records of the same origin server, which
+//! stay in a small memory until a get. The reads are in `hits`.
 
-use super::Slotted;
 use super::entries::EntryId;
 use super::hits::WantedHit;
+use super::{RecordStart, Slotted};
 use foxy_device::IoBuffer;
 use foxy_store::contract::Record;
 use foxy_store::layout::SLOT;
 use std::collections::{BTreeMap, HashMap};
 
-/// How many times the most that one read takes along is kept.
-const READS_KEPT: usize = 16;
+/// The memory holds this many times the bytes of one read's prefetch.
+const KEPT_READS: usize = 16;
 
 #[derive(Debug)]
 struct Kept {
@@ -20,10 +19,10 @@ struct Kept {
     turn: u64,
 }
 
-/// Records that were read along and that nobody has asked for yet.
+/// Prefetched records without a get so far.
 #[derive(Debug)]
 pub struct Prefetch {
-    /// Bytes that one read takes along at most; 0 for none.
+    /// Most prefetched bytes of one read; 0 disables prefetching.
     limit: usize,
     kept: HashMap<EntryId, Kept>,
     by_turn: BTreeMap<u64, EntryId>,
@@ -32,17 +31,15 @@ pub struct Prefetch {
 }
 
 impl Prefetch {
-    /// None yet; a read takes along at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, kept: HashMap::new(), by_turn: BTreeMap::new(), bytes: 0, turns: 0 }
     }
 
-    /// Whether anything is ever read along.
     pub const fn is_on(&self) -> bool {
         self.limit > 0
     }
 
-    /// Keeps a record; gives how many older ones that pushed out.
+    /// Keeps a record; returns how many older records it displaced.
     fn keep(&mut self, id: EntryId, sequence: u64, record: Record) -> u64 {
         self.turns += 1;
         self.bytes += record.len();
@@ -50,7 +47,7 @@ impl Prefetch {
         let known = self.kept.insert(id, Kept { sequence, record, turn: self.turns });
         assert!(known.is_none(), "what is kept is not read along again");
         let mut pushed_out = 0;
-        while self.bytes > self.limit * READS_KEPT
+        while self.bytes > self.limit * KEPT_READS
             && let Some((_, id)) = self.by_turn.first_key_value()
         {
             self.take(*id);
@@ -66,39 +63,29 @@ impl Prefetch {
         Some(kept)
     }
 
-    /// Memory taken, in bytes, as far as it is known.
+    /// Approximate memory in bytes.
     pub const fn memory(&self) -> usize {
         self.bytes
     }
 }
 
-/// A record that is read along.
 #[derive(Clone, Copy, Debug)]
 pub struct Neighbour {
-    /// Which.
     pub wanted: WantedHit,
-    /// How many slots.
-    slots: u32,
-}
-
-impl Neighbour {
-    /// How many slots it takes.
-    pub const fn slots(&self) -> u32 {
-        self.slots
-    }
+    pub slots: u32,
 }
 
 impl Slotted {
-    /// The records to read along with one: those of its server that follow it without a gap, as
-    /// many as the limit lets.
+    /// The records to prefetch: those of the same server that follow without a gap, within the
+    /// limit.
     pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
         let entry = self.entries.get(id);
         let ([piece], true) = (&entry.pieces[..], self.prefetch.is_on()) else { return Vec::new() };
         let (mut end, mut left) = (piece.first + piece.slots, self.prefetch.limit / SLOT);
         let mut found = Vec::new();
-        for &(_, first, next) in
-            self.begins.range((piece.file, end, 0)..=(piece.file, u32::MAX, EntryId::MAX))
-        {
+        let following =
+            RecordStart::before(piece.file, end)..RecordStart::before(piece.file + 1, 0);
+        for &RecordStart { first, id: next, .. } in self.starts.range(following) {
             let other = self.entries.get(next);
             let slots = other.slots();
             let fits = first == end
@@ -118,10 +105,9 @@ impl Slotted {
         found
     }
 
-    /// Keeps what was read along, as far as it is still there and sound. It is at the end of the
-    /// bytes read.
+    /// Keeps the sound prefetched records, which are at the end of `bytes`.
     pub(super) fn keep_neighbours(&mut self, neighbours: &[Neighbour], bytes: &IoBuffer) {
-        let along: u32 = neighbours.iter().map(Neighbour::slots).sum();
+        let along: u32 = neighbours.iter().map(|neighbour| neighbour.slots).sum();
         let (_, mut rest) = bytes.as_ref().split_at(bytes.len() - along as usize * SLOT);
         for &Neighbour { wanted, slots } in neighbours {
             let (bytes, after) = rest.split_at(slots as usize * SLOT);
@@ -138,7 +124,7 @@ impl Slotted {
         }
     }
 
-    /// The record, if it was read along; it is not kept any longer.
+    /// Takes a prefetched record.
     pub(super) fn take_prefetched(&mut self, id: EntryId) -> Option<Record> {
         let kept = self.prefetch.take(id)?;
         assert_eq!(kept.sequence, self.entries.get(id).sequence, "what is dropped is forgotten");
@@ -146,7 +132,6 @@ impl Slotted {
         Some(kept.record)
     }
 
-    /// Nobody will ask for it any more.
     pub(super) fn forget_prefetched(&mut self, id: EntryId) {
         if self.prefetch.take(id).is_some() {
             self.observer.statistics.prefetch_wasted.add(1);

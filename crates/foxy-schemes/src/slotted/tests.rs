@@ -1,5 +1,5 @@
-//! What each plan does to the disk, counted on a device in memory; the contract itself is held by
-//! the contract suite.
+//! The disk operations of each plan, counted on a device in memory. The contract suite tests the
+//! contract.
 
 mod ahead;
 
@@ -13,7 +13,7 @@ use foxy_store::engine::Ask;
 use foxy_store::step::StepDriver;
 use std::time::Duration;
 
-/// Bytes of a record that takes exactly so many slots.
+/// Body bytes of a record of exactly `slots` slots.
 const fn body_of(slots: usize) -> usize {
     slots * SLOT - foxy_store::record::HEADER
 }
@@ -22,7 +22,7 @@ fn settings() -> SchemeSettings {
     SchemeSettings { high_watermark: 100, low_watermark: 100, ..SchemeSettings::with_size(4 << 20) }
 }
 
-/// A device that carries out something else than it is asked for.
+/// A device that carries out a changed operation.
 struct Spoilt {
     inner: Memory,
     spoil: fn(IoOp) -> IoOp,
@@ -86,7 +86,7 @@ impl<D: Device> Store<D> {
     }
 }
 
-/// What a put of so many slots costs in creates, writes and reads, once its kind of file is there.
+/// Creates, writes and reads of a put, once its kind of file exists.
 fn cost_of_a_put(plan: Plan, slots: usize) -> [u64; 3] {
     let mut store = Store::open(plan, Memory::default(), &settings());
     store.put(1, slots, 1);

@@ -1,4 +1,4 @@
-//! The operations under way: what each is for, and where its completion goes.
+//! The operations in flight: their purpose, and the dispatch of their completions.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -7,7 +7,7 @@ use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput, Store
 use foxy_store::completion::written;
 use foxy_store::contract::Outbox;
 
-/// What an operation under way is for.
+/// The purpose of an operation in flight.
 #[derive(Debug)]
 pub enum Job {
     /// A step of opening the store.
@@ -16,31 +16,36 @@ pub enum Job {
     CloseStep,
     /// Opening or creating a data file.
     OpenData(u64),
-    /// Making a folder for a data file that is to be created; these are made next, last first.
+    /// Making a folder for a new data file; the remaining folders follow, last first.
     MakeFolder(u64, Vec<StorePath>),
-    /// Part of a get.
-    Read { file: u64, read: u64, part: usize },
-    /// Writing so many bytes of these records.
-    Write { file: u64, bytes: usize, records: Vec<EntryId> },
+    Read {
+        file: u64,
+        read: u64,
+        part: usize,
+    },
+    Write {
+        file: u64,
+        bytes: usize,
+        records: Vec<EntryId>,
+    },
     /// Making a data file durable before the index is written.
     Settle(u64),
-    /// Letting go of a file.
+    /// Closing a file.
     Close(FileId),
-    /// Removing a data file that was given up.
+    /// Removing an abandoned data file.
     Remove(u64),
-    /// Removing a data file of an earlier life of the store.
+    /// Removing a data file of an earlier incarnation.
     RemoveStale,
 }
 
 impl Slotted {
-    /// Submits an operation.
     pub(super) fn submit(&mut self, op: IoOp, job: Job, out: &mut Outbox) {
         self.next_io += 1;
         self.jobs.insert(IoId(self.next_io), job);
         out.submit(IoId(self.next_io), op);
     }
 
-    /// An operation that never reached the device has failed.
+    /// Fails an operation that never reached the device.
     pub(super) fn failed(&mut self, job: Job, error: IoError, now: Instant, out: &mut Outbox) {
         match job {
             Job::Read { read, part, .. } => self.part_read(read, part, Err(error), now, out),
@@ -58,7 +63,6 @@ impl Slotted {
         }
     }
 
-    /// Takes a completion to where it belongs.
     pub(super) fn dispatch(&mut self, job: Job, done: IoDone, now: Instant, out: &mut Outbox) {
         match job {
             Job::Open => self.opening_step(done, out),
@@ -87,7 +91,7 @@ impl Slotted {
     }
 }
 
-/// The buffer of a read that gave all that was asked for.
+/// The buffer of a complete read.
 pub fn filled(done: IoDone) -> Result<IoBuffer, IoError> {
     match (done.result?, done.buffer) {
         (IoOutput::Moved { count }, Some(buffer)) if count == buffer.len() => Ok(buffer),

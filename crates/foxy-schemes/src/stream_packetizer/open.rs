@@ -8,7 +8,7 @@ use super::pending::Pending;
 use super::script::After;
 use super::state::Phase;
 use crate::index::Index;
-use crate::pages::Pages;
+use crate::pages::{Pages, Run};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::beginning::{AnewReason, Beginning};
@@ -111,7 +111,7 @@ impl StreamPacketizer {
             return;
         }
         self.adopt_superblock(superblock);
-        self.pages.retire((there, self.pages.count()));
+        self.pages.retire(Run { first: there, pages: self.pages.count() - there });
         self.scan.begin(there);
         self.life.enter(Phase::ReadingJournal);
         self.read_journal(out);

@@ -7,7 +7,7 @@ use super::state::Phase;
 use crate::index::EntryState;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
-use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
+use foxy_store::layout::{SLOT, SLOTS_PER_PAGE};
 use foxy_store::record;
 
 impl StreamPacketizer {
@@ -31,10 +31,10 @@ impl StreamPacketizer {
         }
         self.reads_in_flight += 1;
         let entry = self.index.get(id);
-        let (from, to) = entry.pages();
+        let run = entry.pages();
         let pending = PendingRead { ticket, key, sequence: entry.sequence, entry: id };
-        let offset = self.layout.data_offset(from);
-        self.file.read(offset, (to - from) as usize * PAGE, Pending::Read(pending), out);
+        let offset = self.layout.data_offset(run.first);
+        self.file.read(offset, run.bytes(), Pending::Read(pending), out);
     }
 
     /// A record that was replaced, removed or evicted meanwhile is not returned, whatever was read.

@@ -13,7 +13,7 @@ use crate::pages::Run;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::{Key, Outbox};
-use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
+use foxy_store::layout::{SLOT, SLOTS_PER_PAGE};
 use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::record::{Header, RecordError, SLOTS_LIMIT};
 
@@ -42,15 +42,17 @@ impl Scan {
         *self = Self { end: pages, ..Self::default() };
     }
 
-    fn unsettle(&mut self, (from, to): (u32, u32), count: u32) {
-        let to = to.min(count);
+    fn unsettle(&mut self, run: Run, count: u32) {
+        let end = run.end().min(count);
         match self.unsettled.last_mut() {
-            Some(run)
-                if run.first <= from && from <= run.end() && to - run.first <= PAGES_AT_ONCE =>
+            Some(last)
+                if last.first <= run.first
+                    && run.first <= last.end()
+                    && end - last.first <= PAGES_AT_ONCE =>
             {
-                run.pages = run.pages.max(to - run.first);
+                last.pages = last.pages.max(end - last.first);
             }
-            _ => self.unsettled.push(Run { first: from, pages: to - from }),
+            _ => self.unsettled.push(Run { first: run.first, pages: end - run.first }),
         }
     }
 
@@ -72,7 +74,7 @@ impl StreamPacketizer {
         {
             self.scan.in_flight += 1;
             let offset = self.layout.data_offset(run.first);
-            self.file.read(offset, run.pages as usize * PAGE, Pending::Scan(run), out);
+            self.file.read(offset, run.bytes(), Pending::Scan(run), out);
         }
         if self.scan.in_flight == 0 {
             self.settle_next(now, out);
@@ -87,7 +89,7 @@ impl StreamPacketizer {
         out: &mut Outbox,
     ) {
         self.scan.in_flight -= 1;
-        match result.ok().filter(|buffer| buffer.len() == run.pages as usize * PAGE) {
+        match result.ok().filter(|buffer| buffer.len() == run.bytes()) {
             Some(buffer) => {
                 let first_slot = run.first * SLOTS_PER_PAGE;
                 for (slot, bytes) in (first_slot..).zip(buffer.as_ref().chunks_exact(SLOT)) {
@@ -185,7 +187,7 @@ impl StreamPacketizer {
         match self.scan.unsettled.pop() {
             Some(run) => {
                 let offset = self.layout.data_offset(run.first);
-                self.file.read(offset, run.pages as usize * PAGE, Pending::Settle(run), out);
+                self.file.read(offset, run.bytes(), Pending::Settle(run), out);
             }
             None => self.scan_done(now, out),
         }
@@ -198,7 +200,7 @@ impl StreamPacketizer {
         now: Instant,
         out: &mut Outbox,
     ) {
-        match result.ok().filter(|buffer| buffer.len() == run.pages as usize * PAGE) {
+        match result.ok().filter(|buffer| buffer.len() == run.bytes()) {
             Some(buffer) => {
                 let steps =
                     vec![IoStep::Write(self.layout.data_offset(run.first), buffer), IoStep::Sync];

@@ -191,7 +191,7 @@ impl StreamPacketizer {
         for id in in_the_way {
             self.evict(id);
         }
-        let buffer = IoBuffer::zeroed(run.pages as usize * PAGE);
+        let buffer = IoBuffer::zeroed(run.bytes());
         self.window = Some(Window { run, used_slots: 0, buffer, records: Vec::new(), opened: now });
         Ok(())
     }
@@ -201,7 +201,7 @@ impl StreamPacketizer {
         let Some(window) = self.window.take() else { return };
         let Window { mut run, used_slots, mut buffer, records, .. } = window;
         run.pages = used_slots.div_ceil(SLOTS_PER_PAGE);
-        buffer.truncate(run.pages as usize * PAGE);
+        buffer.truncate(run.bytes());
         self.pages.move_cursor(run.end());
         self.write_run(run, buffer, records, out);
     }
@@ -259,7 +259,7 @@ impl StreamPacketizer {
             Err(error) => {
                 self.resurrect(dying);
                 if error == IoError::Device {
-                    self.pages.retire((run.first, run.end()));
+                    self.pages.retire(run);
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! Puts and removals in ufs. One change a key is under way at a time; others of the key wait behind
-//! it in order. A put writes its file, becomes visible, and is answered at once if its key was new
-//! or there is no ledger, else after the ledger's sync.
+//! Puts and removals. Only one change of a key is in progress; later changes of the key wait in
+//! order. A put writes its file and becomes visible. It is answered at once if the key is new or
+//! there is no ledger, else after the ledger's sync.
 
-use super::mapping::Spot;
-use super::shelf::{State, disk_bytes, file_bytes};
+use super::index::{FileRecord, State, disk_bytes, file_bytes};
+use super::mapping::FileLocation;
 use super::{Ufs, UfsJob};
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput};
 use foxy_store::contract::{
@@ -14,15 +14,14 @@ use foxy_store::settings::Recovery;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 
-/// Puts and removals that may be unanswered.
-const CHANGES_LIMIT: usize = 1024;
+const MAX_CHANGES: usize = 1024;
 
-/// A put or removal that has not begun to work on the disk.
+/// A put or removal before its work on the disk.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) ticket: Ticket,
     pub(super) key: Key,
-    /// What is put; `None` for a removal.
+    /// The record of a put; `None` for a removal.
     record: Option<Record>,
     site: Site,
 }
@@ -32,13 +31,12 @@ impl Change {
         Self { ticket, key, record: None, site: Site(0) }
     }
 
-    /// Bytes that count as waiting: those of the file it will be.
+    /// Bytes that count as waiting: those of the future file.
     fn weight(&self) -> usize {
         self.record.as_ref().map_or(0, |record| file_bytes(record.len()))
     }
 }
 
-/// A put whose file is being written.
 #[derive(Debug)]
 pub(super) struct Fill {
     ticket: Ticket,
@@ -47,11 +45,9 @@ pub(super) struct Fill {
     number: u32,
     sequence: u64,
     file: FileId,
-    /// Where it goes.
-    spot: Spot,
-    /// Directories on the way that were made because the file could not be; `None` before the first
-    /// try.
-    made: Option<usize>,
+    location: FileLocation,
+    /// Number of created parent directories; `None` before the first attempt.
+    directories_made: Option<usize>,
 }
 
 impl Ufs {
@@ -65,7 +61,7 @@ impl Ufs {
     ) {
         let whole = hint.size.max(record.len() as u64);
         let too_large = whole > self.settings.store.object_limit
-            || !self.shelf.admits(whole)
+            || !self.index.admits(whole)
             || !record.is_within_limits()
             || disk_bytes(record.len()) > self.capacity();
         if too_large {
@@ -81,7 +77,7 @@ impl Ufs {
     }
 
     pub(super) fn change(&mut self, change: Change, out: &mut Outbox) {
-        if self.changes >= CHANGES_LIMIT {
+        if self.changes >= MAX_CHANGES {
             self.waiting_bytes -= change.weight();
             return out.reply(change.ticket, Answer::Refused(RefusedReason::Busy));
         }
@@ -99,13 +95,13 @@ impl Ufs {
         if change.record.is_some() {
             return self.begin_fill(change, out);
         }
-        if let Some(number) = self.shelf.find(change.key) {
+        if let Some(number) = self.index.find(change.key) {
             self.forget(number, out);
         }
         self.answer_when_settled(change.ticket, change.key, Answer::Removed, out);
     }
 
-    /// Gives the change its answer and lets the next one of the key begin.
+    /// Answers a change and begins the next change of the key.
     pub(super) fn finish_change(
         &mut self,
         ticket: Ticket,
@@ -130,19 +126,28 @@ impl Ufs {
         }
         let length = change.record.as_ref().map_or(0, Record::len);
         self.make_room(disk_bytes(length), out);
-        let room = self.shelf.used() + disk_bytes(length) <= self.capacity();
+        let room = self.index.used_bytes() + disk_bytes(length) <= self.capacity();
         let content = u32::try_from(length).unwrap_or(u32::MAX);
-        let sequence = self.sequence;
+        let (key, sequence) = (change.key, self.sequence);
         let place = self.mapping.place(change.site);
-        let number =
-            if room { self.shelf.take(change.key, sequence, content, place) } else { None };
+        let record = FileRecord { key, sequence, place, content };
+        let number = if room { self.index.take(record) } else { None };
         match (number, change) {
             (Some(number), Change { ticket, key, record: Some(record), .. }) => {
                 self.sequence += 1;
                 let file = self.take_file();
-                let spot = self.mapping.spot(number, place);
+                let location = self.mapping.location(number, place);
                 self.create(
-                    Fill { ticket, key, record, number, sequence, file, spot, made: None },
+                    Fill {
+                        ticket,
+                        key,
+                        record,
+                        number,
+                        sequence,
+                        file,
+                        location,
+                        directories_made: None,
+                    },
                     out,
                 );
             }
@@ -154,7 +159,7 @@ impl Ufs {
         }
     }
 
-    /// Puts that wait for room try again.
+    /// Retries puts that wait for room.
     pub(super) fn retry_waiting(&mut self, out: &mut Outbox) {
         for _ in 0..self.no_room.len() {
             if let Some(change) = self.no_room.pop_front() {
@@ -163,7 +168,7 @@ impl Ufs {
         }
     }
 
-    /// Puts that wait for room will not get it.
+    /// Refuses puts that wait for room.
     pub(super) fn refuse_waiting(&mut self, reason: RefusedReason, out: &mut Outbox) {
         while let Some(change) = self.no_room.pop_front() {
             self.waiting_bytes -= change.weight();
@@ -172,7 +177,7 @@ impl Ufs {
     }
 
     fn create(&mut self, fill: Fill, out: &mut Outbox) {
-        let (file, path) = (fill.file, fill.spot.path());
+        let (file, path) = (fill.file, fill.location.path());
         self.submit(IoOp::Create { file, path, size: 0 }, UfsJob::FillCreate(fill), out);
     }
 
@@ -193,8 +198,8 @@ impl Ufs {
                     out,
                 );
             }
-            Err(IoError::NotFound) if fill.made.is_none() => {
-                fill.made = Some(0);
+            Err(IoError::NotFound) if fill.directories_made.is_none() => {
+                fill.directories_made = Some(0);
                 self.make_directory(fill, out);
             }
             Err(error) => {
@@ -204,9 +209,10 @@ impl Ufs {
         }
     }
 
-    /// Makes the next directory on the way, or tries the file again when there is none left.
+    /// Creates the next parent directory; after the last, creates the file again.
     fn make_directory(&mut self, fill: Fill, out: &mut Outbox) {
-        let next = fill.spot.directory.chain().into_iter().nth(fill.made.unwrap_or(0));
+        let next =
+            fill.location.directory.chain().into_iter().nth(fill.directories_made.unwrap_or(0));
         match next {
             Some(path) => self.submit(IoOp::MakeDir { path }, UfsJob::FillDirectory(fill), out),
             None => self.create(fill, out),
@@ -216,7 +222,8 @@ impl Ufs {
     pub(super) fn fill_directory(&mut self, mut fill: Fill, done: &IoDone, out: &mut Outbox) {
         match done.result {
             Ok(_) => {
-                fill.made = fill.made.map(|made| made + 1);
+                fill.directories_made =
+                    fill.directories_made.map(|directories_made| directories_made + 1);
                 self.make_directory(fill, out);
             }
             Err(error) => {
@@ -235,15 +242,15 @@ impl Ufs {
             Ok(_) => return self.fill_failed(&fill, IoError::Device, out),
         }
         self.waiting_bytes -= file_bytes(fill.record.len());
-        if let Some(old) = self.shelf.find(fill.key) {
+        if let Some(old) = self.index.find(fill.key) {
             self.forget(old, out);
         }
-        self.shelf.enliven(fill.number);
-        self.gauge();
+        self.index.make_live(fill.number);
+        self.update_gauges();
         self.answer_when_settled(fill.ticket, fill.key, Answer::Stored, out);
     }
 
-    /// The file may be there, wholly or in part: it is forgotten as a record would be.
+    /// Forgets the file, which may exist in whole or in part.
     fn fill_failed(&mut self, fill: &Fill, error: IoError, out: &mut Outbox) {
         self.waiting_bytes -= file_bytes(fill.record.len());
         self.forget(fill.number, out);
@@ -254,29 +261,29 @@ impl Ufs {
         self.finish_change(fill.ticket, fill.key, Answer::Refused(reason), out);
     }
 
-    /// A put whose old record could not be forgotten durably did not happen: neither may be found
-    /// from here on.
-    pub(super) fn take_back(&mut self, key: Key, out: &mut Outbox) {
-        if let Some(number) = self.shelf.find(key) {
+    /// Undoes a put whose old record could not be forgotten durably: neither record may be found
+    /// from now on.
+    pub(super) fn undo_put(&mut self, key: Key, out: &mut Outbox) {
+        if let Some(number) = self.index.find(key) {
             self.forget(number, out);
         }
     }
 
-    /// Takes a file out of the index, durably with the next commit if there is a ledger, and
-    /// unlinks it.
+    /// Removes a file from the index and unlinks it. With a ledger the next commit makes this
+    /// durable.
     pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
-        let slot = self.shelf.slot(number);
+        let slot = self.index.slot(number);
         assert!(
             slot.state == State::Live || slot.state == State::Filling,
             "only a file can be forgotten"
         );
         self.observer.statistics.forgets.add(1);
         if self.settings.store.recovery == Recovery::AfterCrash {
-            self.ledger.raise(number, slot.sequence + 1);
-            self.commit.unsettle(slot.key);
+            self.ledger.raise(number, slot.record.sequence + 1);
+            self.commit.unsettle(slot.record.key);
             self.commit_by.get_or_insert(self.now + self.settings.store.flush_after);
         }
-        self.shelf.condemn(number);
+        self.index.mark_dying(number);
         self.unlink(number, out);
     }
 }

@@ -1,6 +1,6 @@
-//! Closing ufs: what was begun ends; then a store that recovers from a clean stop only writes its
-//! snapshot (R69), and one with a ledger commits it. Files are not synced: a get believes nothing
-//! that has not the checksum it should.
+//! Closing: pending operations end; then a store that recovers from a clean stop writes its
+//! snapshot (R69), and a store with a ledger commits it. Files are not synced: every get verifies
+//! the checksum.
 
 use super::snapshot::{self, ListedFile};
 use super::{SNAPSHOT, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};
@@ -9,15 +9,20 @@ use foxy_store::contract::{Answer, Outbox, RefusedReason, Ticket};
 use foxy_store::settings::Recovery;
 use foxy_store::status::StoreStatus;
 
-/// Bytes of the snapshot written at once.
-const WRITE_AT_ONCE: usize = 256 << 10;
+const MAX_WRITE_BYTES: usize = 256 << 10;
 
-/// What is awaited of the snapshot.
+/// A step of the snapshot.
 #[derive(Debug)]
 pub(super) enum Saving {
-    Created(Vec<u8>),
-    /// This many bytes of the image.
-    Written(Vec<u8>, usize, usize),
+    Created {
+        image: Vec<u8>,
+    },
+    /// `length` bytes of the image, from `at` on.
+    Written {
+        image: Vec<u8>,
+        at: usize,
+        length: usize,
+    },
     Synced,
 }
 
@@ -42,7 +47,7 @@ impl Ufs {
         }
     }
 
-    /// Goes on with closing once nothing is under way any more.
+    /// Continues closing once nothing is in flight.
     pub(super) fn finish_closing(&mut self, out: &mut Outbox) {
         let UfsPhase::Closing(ticket) = self.phase else { return };
         if !self.jobs.is_empty() || !self.busy.is_empty() {
@@ -59,31 +64,24 @@ impl Ufs {
 
     fn begin_saving(&mut self, ticket: Ticket, out: &mut Outbox) {
         self.phase = UfsPhase::Saving(ticket);
-        let listed = self.shelf.coldest_first().into_iter().map(|number| {
-            let slot = self.shelf.slot(number);
-            ListedFile {
-                key: slot.key,
-                sequence: slot.sequence,
-                place: slot.place,
-                number,
-                content: slot.content,
-            }
-        });
+        let listed = self.index.coldest_first().into_iter();
+        let listed =
+            listed.map(|number| ListedFile { number, record: self.index.slot(number).record });
         let image = snapshot::encode(listed, self.superblock.generation, &self.secret);
         let path = StorePath::new(SNAPSHOT_NAME);
         self.submit(
             IoOp::Create { file: SNAPSHOT, path, size: 0 },
-            UfsJob::Save(Saving::Created(image)),
+            UfsJob::Save(Saving::Created { image }),
             out,
         );
     }
 
-    /// A snapshot that cannot be written whole is not believed: the store will begin empty.
+    /// Continues the snapshot. An incomplete snapshot is not believed: the store will begin empty.
     pub(super) fn saving(&mut self, saving: Saving, done: &IoDone, out: &mut Outbox) {
         let UfsPhase::Saving(ticket) = self.phase else { return };
         match (saving, &done.result) {
-            (Saving::Created(image), Ok(_)) => self.save_more(image, 0, out),
-            (Saving::Written(image, at, length), Ok(IoOutput::Moved { count }))
+            (Saving::Created { image }, Ok(_)) => self.save_more(image, 0, out),
+            (Saving::Written { image, at, length }, Ok(IoOutput::Moved { count }))
                 if *count == length =>
             {
                 self.save_more(image, at + length, out);
@@ -97,13 +95,13 @@ impl Ufs {
     }
 
     fn save_more(&mut self, image: Vec<u8>, at: usize, out: &mut Outbox) {
-        let length = (image.len() - at).min(WRITE_AT_ONCE);
+        let length = (image.len() - at).min(MAX_WRITE_BYTES);
         if length == 0 {
             return self.submit(IoOp::Sync { file: SNAPSHOT }, UfsJob::Save(Saving::Synced), out);
         }
         let buffer = IoBuffer::copy_of(&image[at..at + length]);
         let op = IoOp::Write { file: SNAPSHOT, offset: at as u64, buffer };
-        self.submit(op, UfsJob::Save(Saving::Written(image, at, length)), out);
+        self.submit(op, UfsJob::Save(Saving::Written { image, at, length }), out);
     }
 
     fn closed(&mut self, ticket: Ticket, out: &mut Outbox) {

@@ -1,51 +1,55 @@
-//! Making the ledger durable: blocks are written a few at a time, then one sync answers for all.
-//! Changes that must be durable before their answer wait for the commit that covers them; the
-//! others are committed after a while.
+//! Commits of the ledger: blocks are written a few at a time, then one sync covers all. Changes
+//! that must be durable before their answer wait for their commit; other changes are committed
+//! after a while.
 
-use super::{LEDGER, TRIES, Ufs, UfsJob, UfsPhase};
+use super::{LEDGER, MAX_ATTEMPTS, Ufs, UfsJob, UfsPhase};
 use foxy_device::{IoDone, IoError, IoOp, IoOutput};
 use foxy_store::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use std::collections::HashMap;
 
-/// Blocks written at once.
-const AT_ONCE: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 
-/// What is being made durable, and who waits for it.
+/// The commit in progress, and the answers that wait.
 #[derive(Debug, Default)]
 pub(super) struct Commit {
-    /// Blocks still to be written.
+    /// Blocks to write.
     blocks: Vec<u32>,
     writing: usize,
     failed: Option<IoError>,
     running: bool,
-    /// The number of the commit that runs, or ran last.
+    /// Number of the current or last commit.
     round: u64,
     failures: u8,
-    /// Keys of which a forgotten record might come back, and the commit after which it cannot.
+    /// Keys whose forgotten record could come back, with the commit that prevents it.
     unsettled: HashMap<Key, u64>,
-    waiting: Vec<(u64, Ticket, Key, Answer)>,
+    waiting: Vec<WaitingAnswer>,
+}
+
+/// An answer that waits for a commit.
+#[derive(Debug)]
+struct WaitingAnswer {
+    round: u64,
+    ticket: Ticket,
+    key: Key,
+    answer: Answer,
 }
 
 impl Commit {
-    /// A record of the key was forgotten; the next commit to begin will cover that.
+    /// Notes a forgotten record; the next commit will cover it.
     pub(super) fn unsettle(&mut self, key: Key) {
         self.unsettled.insert(key, self.round + 1);
     }
 
-    /// Whether it has failed so often that a closing store does not wait for it any longer.
+    /// Whether commits failed so often that a closing store no longer waits.
     pub(super) const fn gives_up(&self) -> bool {
-        self.failures >= TRIES
-    }
-
-    fn somebody_waits(&self) -> bool {
-        !self.waiting.is_empty()
+        self.failures >= MAX_ATTEMPTS
     }
 }
 
 impl Ufs {
-    /// Answers a change at once, or after the commit that makes sure that nothing older of its key
-    /// comes back.
+    /// Answers a change at once, or after the commit that keeps older records of the key from
+    /// coming back.
     pub(super) fn answer_when_settled(
         &mut self,
         ticket: Ticket,
@@ -56,7 +60,7 @@ impl Ufs {
         match self.commit.unsettled.get(&key) {
             None => self.finish_change(ticket, key, answer, out),
             Some(&round) => {
-                self.commit.waiting.push((round, ticket, key, answer));
+                self.commit.waiting.push(WaitingAnswer { round, ticket, key, answer });
                 self.begin_commit(out);
             }
         }
@@ -78,7 +82,7 @@ impl Ufs {
     }
 
     fn write_blocks(&mut self, out: &mut Outbox) {
-        while self.commit.writing < AT_ONCE
+        while self.commit.writing < MAX_IN_FLIGHT
             && let Some(block) = self.commit.blocks.pop()
         {
             let (offset, buffer) = self.ledger.page_of(block, &self.secret);
@@ -127,12 +131,19 @@ impl Ufs {
         }
         let (ready, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.commit.waiting)
             .into_iter()
-            .partition(|entry| entry.0 <= round);
+            .partition(|waiting| waiting.round <= round);
         self.commit.waiting = waiting;
-        for (_, ticket, key, answer) in ready {
-            self.settled(ticket, key, answer, failed, out);
+        for WaitingAnswer { ticket, key, answer, .. } in ready {
+            let answer = match failed {
+                None => answer,
+                Some(error) => {
+                    self.undo_put(key, out);
+                    Answer::Refused(RefusedReason::DeviceFailed(error))
+                }
+            };
+            self.finish_change(ticket, key, answer, out);
         }
-        if self.commit.somebody_waits() {
+        if !self.commit.waiting.is_empty() {
             self.begin_commit(out);
         }
         if self.ledger.has_changed() && self.commit_by.is_none() && !self.commit.running {
@@ -141,25 +152,7 @@ impl Ufs {
         self.settle_opening(failed, out);
     }
 
-    fn settled(
-        &mut self,
-        ticket: Ticket,
-        key: Key,
-        answer: Answer,
-        failed: Option<IoError>,
-        out: &mut Outbox,
-    ) {
-        let answer = match failed {
-            None => answer,
-            Some(error) => {
-                self.take_back(key, out);
-                Answer::Refused(RefusedReason::DeviceFailed(error))
-            }
-        };
-        self.finish_change(ticket, key, answer, out);
-    }
-
-    /// Serving begins when what the scan left in doubt is durably forgotten.
+    /// Begins to serve once all doubts of the scan are durably forgotten.
     fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
         if !matches!(self.phase, UfsPhase::Settling) {
             return;
@@ -173,10 +166,9 @@ impl Ufs {
         }
     }
 
-    /// Everything found is sound: requests are welcome.
     pub(super) fn serve(&mut self) {
         self.phase = UfsPhase::Serving;
         self.observer.status.set(StoreStatus::Serving);
-        self.gauge();
+        self.update_gauges();
     }
 }

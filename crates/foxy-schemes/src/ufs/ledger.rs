@@ -1,11 +1,10 @@
-//! What ufs must never forget: for each file number, the lowest sequence number that still counts.
-//! A record below it was removed, replaced or evicted, even if its file comes back after a power
-//! failure. Bounded, never compacted. Entry 0 speaks for every number that has no entry of its own
-//! yet; number n has entry n + 1.
+//! The ledger: for each file number, the lowest sequence number that still counts. A lower record
+//! was removed, replaced or evicted, even if its file comes back after a power failure. The ledger
+//! is bounded and never compacted. Entry 0 stands for every number without an entry; number n has
+//! entry n + 1.
 //!
-//! The file: two superblock pages, then for every block of numbers two pages that are written in
-//! turn, so that a torn write leaves the state before it. No IO here; the scheme carries the writes
-//! out.
+//! The file has two superblock pages, then two pages for every block of numbers. The pages of a
+//! block are written in turn, so a torn write leaves the previous state.
 
 use foxy_device::IoBuffer;
 use foxy_store::layout::PAGE;
@@ -13,11 +12,9 @@ use foxy_store::record::Secret;
 use std::collections::BTreeSet;
 
 const HEADER: usize = 24;
-/// File numbers in one block.
 pub(super) const NUMBERS: usize = (PAGE - HEADER) / 8;
-/// Where the first block lies, in bytes: after the superblocks.
+/// Offset of the first block in bytes.
 pub(super) const BLOCKS_AT: u64 = 2 * PAGE as u64;
-/// Bytes of a block, both pages.
 pub(super) const BLOCK_BYTES: usize = 2 * PAGE;
 
 /// The lowest sequence number that counts, by file number.
@@ -30,7 +27,7 @@ pub(super) struct Ledger {
 
 #[derive(Clone, Debug)]
 struct Block {
-    /// How often it was made durable; the next writing goes to the other page.
+    /// Number of durable writes; the next write goes to the other page.
     turns: u64,
     lowest: Box<[u64]>,
 }
@@ -41,14 +38,13 @@ impl Block {
     }
 }
 
-/// Bytes of a ledger for that many numbers.
 pub(super) const fn bytes_for(numbers: u32) -> u64 {
     BLOCKS_AT + (numbers as usize + 1).div_ceil(NUMBERS) as u64 * BLOCK_BYTES as u64
 }
 
 impl Ledger {
-    /// Reads the blocks that follow the superblocks. A block of which no page can be read was
-    /// either never written (both are zero) or is damaged: then nothing in it counts any more.
+    /// Reads the blocks after the superblocks. A block without a sound page was never written (both
+    /// pages are zero), or is damaged: then nothing in it counts any more.
     pub(super) fn load(&mut self, bytes: &[u8], secret: &Secret) {
         for pair in bytes.chunks(BLOCK_BYTES) {
             let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
@@ -63,7 +59,7 @@ impl Ledger {
         }
     }
 
-    /// The lowest sequence number that counts in that file.
+    /// The lowest sequence number that counts for a file number.
     pub(super) fn lowest(&self, number: u32) -> u64 {
         let (block, place) = place_of(number);
         self.blocks.get(block as usize).map_or_else(|| self.beyond(), |block| block.lowest[place])
@@ -73,15 +69,15 @@ impl Ledger {
         self.blocks.first().map_or(0, |block| block.lowest[0])
     }
 
-    /// The highest sequence number mentioned, damaged blocks aside.
+    /// The highest sequence number of all undamaged blocks.
     pub(super) fn highest_mentioned(&self) -> u64 {
         let all = self.blocks.iter().flat_map(|block| block.lowest.iter().copied());
         all.filter(|&lowest| lowest != u64::MAX).max().unwrap_or(0)
     }
 
-    /// After the scan: a number counts from its live record's sequence number on, every other one
-    /// from `next` on, whatever was known of it before. What the scan did not see may still come
-    /// back after a power failure.
+    /// Sets all entries after the scan: a number counts from its live record's sequence number,
+    /// every other number from `next`. Files that the scan did not see may still come back after a
+    /// power failure.
     pub(super) fn settle(&mut self, numbers: u32, next: u64, live: impl Fn(u32) -> Option<u64>) {
         let (last, _) = place_of(numbers);
         let blocks = self.blocks.len().max(last as usize + 1);
@@ -95,12 +91,11 @@ impl Ledger {
         }
     }
 
-    /// Memory taken, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.blocks.capacity() * (size_of::<Block>() + NUMBERS * 8)
     }
 
-    /// From now on, nothing below `lowest` counts in that file. Durable after the next commit.
+    /// Raises the lowest sequence number that counts; durable after the next commit.
     pub(super) fn raise(&mut self, number: u32, lowest: u64) {
         let (block, place) = place_of(number);
         if self.blocks.len() <= block as usize {
@@ -114,25 +109,25 @@ impl Ledger {
         }
     }
 
-    /// Whether something is not durable and in no commit either.
+    /// Whether there are changes outside a commit.
     pub(super) fn has_changed(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// Begins a commit of all changes; gives the blocks to write.
+    /// Begins a commit of all changes; returns the blocks to write.
     pub(super) fn begin(&mut self) -> Vec<u32> {
         self.committing = std::mem::take(&mut self.changed);
         self.committing.iter().copied().collect()
     }
 
-    /// Where and what to write for a block of the commit.
+    /// Offset and page of a block in the commit.
     pub(super) fn page_of(&self, block: u32, secret: &Secret) -> (u64, IoBuffer) {
         self.page(block, self.blocks[block as usize].turns + 1, secret)
     }
 
-    /// The first block from `block` on that was read from a sound page, with that page as it was
-    /// read: written to the same place and synced, it is durable for certain, and a torn write of
-    /// the same bytes does no harm.
+    /// The first block from `block` on that was read from a sound page, with its offset and that
+    /// page. Written to the same place and synced it is certainly durable; a torn write of the same
+    /// bytes does no harm.
     pub(super) fn page_again(&self, block: u32, secret: &Secret) -> Option<(u32, u64, IoBuffer)> {
         let read =
             (0..).zip(&self.blocks).skip(block as usize).find(|(_, content)| content.turns > 0);
@@ -159,7 +154,7 @@ impl Ledger {
         (offset, buffer)
     }
 
-    /// The commit is durable, or it failed and its blocks must be written again.
+    /// Ends a commit; the blocks of a failed commit must be written again.
     pub(super) fn finish(&mut self, durable: bool) {
         for block in std::mem::take(&mut self.committing) {
             if durable {

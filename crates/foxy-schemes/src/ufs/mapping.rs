@@ -1,22 +1,22 @@
-//! Where the file of a number lies: one directory for all, 16 directories of 256 each, or a
-//! directory for each origin server (R17-R19, R37). Names only, no IO.
+//! The plans of the ufs schemes and the location of files: one directory for all, 16 directories of
+//! 256 each, or a directory for each origin server (R17-R19, R37).
 
-use crate::UfsMapping;
+use crate::{SchemeSettings, UfsMapping};
 use foxy_base::random::split_mix;
 use foxy_device::StorePath;
 use foxy_store::contract::Site;
 
-/// Directories of the first level.
+/// Number of first-level directories.
 const FIRST_LEVEL: u32 = 16;
-/// Directories in each of them.
+/// Number of directories in each of them.
 const SECOND_LEVEL: u32 = 256;
-/// The directory that holds all files of a store that has only one.
+/// The only directory of a store with one directory.
 const SINGLE: &str = "files";
-/// The directory that holds those of the origin servers.
+/// The directory with the directories of origin servers.
 const SITES: &str = "sites";
 
 impl UfsMapping {
-    /// The folder of the file of that number, below the one that has all of them.
+    /// The folder of a file, below the store's folder.
     pub(crate) fn folder(self, number: u32) -> StorePath {
         self.directory(number).path()
     }
@@ -34,61 +34,60 @@ impl UfsMapping {
     }
 }
 
-/// What decides in which directory a file lies.
+/// The rule for the directory of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mapping {
-    /// There is one only (R17).
+    /// One directory for all (R17).
     Single,
-    /// Its number (R18).
+    /// By file number (R18).
     Levels(UfsMapping),
-    /// Its origin server, each of which has one (R19). They are made, never removed.
+    /// A directory for each origin server (R19); directories are never removed.
     Sites,
-    /// A hash of its origin server, in two levels (R37, Maltzahn's SQUIDL).
+    /// By a hash of the origin server, in two levels (R37, Maltzahn's SQUIDL).
     HashedSites,
 }
 
-/// A directory that holds files.
+/// A directory with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directory {
-    /// The one for all.
     Single,
     /// First and second level.
     Levels(u32, u32),
-    /// That of an origin server.
+    /// The directory of an origin server.
     Site(u64),
 }
 
-/// A directory that holds directories.
+/// A directory with directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Branch {
-    /// One of the first level.
+    /// A first-level directory.
     Level(u32),
-    /// The one of the origin servers'.
+    /// The directory with all origin servers.
     Sites,
 }
 
-/// What a name in the store's folder stands for.
+/// An entry of the store's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Top {
+pub(super) enum TopEntry {
     Branch(Branch),
     Leaf(Directory),
 }
 
-/// A file of ours: what [`Mapping::place`] says of its record, and its number.
+/// The location of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct FileLocation {
     pub(super) directory: Directory,
     pub(super) number: u32,
 }
 
-impl Spot {
+impl FileLocation {
     pub(super) fn path(self) -> StorePath {
         StorePath::new(format!("{}/{:08X}", self.directory.path().as_str(), self.number))
     }
 }
 
 impl Mapping {
-    /// What must be known of a record, besides its number, to find its file.
+    /// The information, besides its number, that locates a record's file.
     pub(super) fn place(self, site: Site) -> u64 {
         match self {
             Self::Single | Self::Levels(_) => 0,
@@ -99,8 +98,7 @@ impl Mapping {
         }
     }
 
-    /// Where the file lies.
-    pub(super) fn spot(self, number: u32, place: u64) -> Spot {
+    pub(super) fn location(self, number: u32, place: u64) -> FileLocation {
         let directory = match self {
             Self::Single => Directory::Single,
             Self::Levels(levels) => levels.directory(number),
@@ -110,14 +108,14 @@ impl Mapping {
                 Directory::Levels(place / SECOND_LEVEL, place % SECOND_LEVEL)
             }
         };
-        Spot { directory, number }
+        FileLocation { directory, number }
     }
 
-    /// The place of a file that was found, if it may lie there.
-    pub(super) fn place_of(self, spot: Spot) -> Option<u64> {
-        match (self, spot.directory) {
+    /// The place of a found file, if this mapping allows its location.
+    pub(super) fn place_of(self, location: FileLocation) -> Option<u64> {
+        match (self, location.directory) {
             (Self::Single, Directory::Single) => Some(0),
-            (Self::Levels(levels), directory) if levels.directory(spot.number) == directory => {
+            (Self::Levels(levels), directory) if levels.directory(location.number) == directory => {
                 Some(0)
             }
             (Self::Sites, Directory::Site(site)) => Some(site),
@@ -138,7 +136,7 @@ impl Directory {
         }
     }
 
-    /// The directories that must be there for it to be made, itself last.
+    /// The directory's parents and itself, in order of creation.
     pub(super) fn chain(self) -> Vec<StorePath> {
         let (parent, own) = (self.path().parent(), self.path());
         if parent == StorePath::root() { vec![own] } else { vec![parent, own] }
@@ -153,7 +151,6 @@ impl Branch {
         }
     }
 
-    /// The directory of that name in this one.
     pub(super) fn leaf(self, name: &str) -> Option<Directory> {
         match self {
             Self::Level(first) => {
@@ -164,16 +161,16 @@ impl Branch {
     }
 }
 
-/// What a directory of that name in the store's folder is, if it is of ours.
-pub(super) fn top(name: &str) -> Option<Top> {
+/// The entry of this name in the store's folder, if it belongs to the store.
+pub(super) fn top_entry(name: &str) -> Option<TopEntry> {
     match name {
-        SINGLE => Some(Top::Leaf(Directory::Single)),
-        SITES => Some(Top::Branch(Branch::Sites)),
-        _ => level(name, FIRST_LEVEL).map(|first| Top::Branch(Branch::Level(first))),
+        SINGLE => Some(TopEntry::Leaf(Directory::Single)),
+        SITES => Some(TopEntry::Branch(Branch::Sites)),
+        _ => level(name, FIRST_LEVEL).map(|first| TopEntry::Branch(Branch::Level(first))),
     }
 }
 
-/// The number of a file of that name.
+/// The number of a file name.
 pub(super) fn number(name: &str) -> Option<u32> {
     u32::try_from(hexadecimal(name, 8)?).ok()
 }
@@ -187,6 +184,79 @@ fn hexadecimal(text: &str, digits: usize) -> Option<u64> {
         && text.bytes().all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b));
     if ours { u64::from_str_radix(text, 16).ok() } else { None }
 }
+
+/// The rule for the directory of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilePlacement {
+    /// One directory for all (R17).
+    SingleDirectory,
+    /// By file number, in two levels, as [`SchemeSettings::ufs_mapping`] says (R18).
+    TwoLevels,
+    /// A directory for each origin server (R19).
+    DirectoryASite,
+    /// By a hash of the origin server, in two levels (R37).
+    HashedSites,
+}
+
+impl FilePlacement {
+    pub(super) const fn mapping(self, settings: &SchemeSettings) -> Mapping {
+        match self {
+            Self::SingleDirectory => Mapping::Single,
+            Self::TwoLevels => Mapping::Levels(settings.ufs_mapping),
+            Self::DirectoryASite => Mapping::Sites,
+            Self::HashedSites => Mapping::HashedSites,
+        }
+    }
+}
+
+/// The number of operations in flight up to which a scheme opens files. Above it, gets are answered
+/// as absent and puts refused, both as busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenLimit {
+    /// Only `waiting_reads` limits gets.
+    None,
+    /// [`SchemeSettings::aufs_queue`] (R63).
+    WithinAufsQueue,
+    /// [`SchemeSettings::diskd_q1`] (R64).
+    WithinDiskdQ1,
+}
+
+impl OpenLimit {
+    pub(super) const fn limit(self, settings: &SchemeSettings) -> usize {
+        match self {
+            Self::None => usize::MAX,
+            Self::WithinAufsQueue => settings.aufs_queue,
+            Self::WithinDiskdQ1 => settings.diskd_q1,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UfsPlan {
+    pub placement: FilePlacement,
+    pub open_limit: OpenLimit,
+}
+
+impl UfsPlan {
+    const fn placed(placement: FilePlacement) -> Self {
+        Self { placement, open_limit: OpenLimit::None }
+    }
+}
+
+/// All files in one directory (R17).
+pub const SINGLE_DIRECTORY: UfsPlan = UfsPlan::placed(FilePlacement::SingleDirectory);
+/// Squid's ufs (R58).
+pub const UFS: UfsPlan = UfsPlan::placed(FilePlacement::TwoLevels);
+/// A directory for each origin server (R19).
+pub const MULTIPLE_DIRS: UfsPlan = UfsPlan::placed(FilePlacement::DirectoryASite);
+/// Two levels, where files of one origin server share a directory (R37).
+pub const SQUIDL: UfsPlan = UfsPlan::placed(FilePlacement::HashedSites);
+/// Squid's aufs, on a device of threads (R59, R63).
+pub const AUFS: UfsPlan =
+    UfsPlan { placement: FilePlacement::TwoLevels, open_limit: OpenLimit::WithinAufsQueue };
+/// Squid's diskd, on a device in a process of its own (R60, R64).
+pub const DISKD: UfsPlan =
+    UfsPlan { placement: FilePlacement::TwoLevels, open_limit: OpenLimit::WithinDiskdQ1 };
 
 #[cfg(test)]
 mod tests {
@@ -203,7 +273,7 @@ mod tests {
     #[test]
     fn squid_1_1_spreads_neighbours_and_its_successors_keep_them_together() {
         let check = |mapping, number, expected: &str| {
-            assert_eq!(Mapping::Levels(mapping).spot(number, 0).path().as_str(), expected);
+            assert_eq!(Mapping::Levels(mapping).location(number, 0).path().as_str(), expected);
         };
         check(UfsMapping::RoundRobin, 0, "00/00/00000000");
         check(UfsMapping::RoundRobin, 0x1234, "04/23/00001234");
@@ -215,7 +285,7 @@ mod tests {
 
     #[test]
     fn records_of_one_server_share_a_directory() {
-        let path = |mapping: Mapping, site| mapping.spot(7, mapping.place(Site(site))).path();
+        let path = |mapping: Mapping, site| mapping.location(7, mapping.place(Site(site))).path();
         assert_eq!(path(Mapping::Single, 1), path(Mapping::Single, 2));
         assert_eq!(path(Mapping::Single, 1).as_str(), "files/00000007");
         assert_eq!(path(Mapping::Sites, 0xAB).as_str(), "sites/00000000000000AB/00000007");
@@ -227,21 +297,21 @@ mod tests {
     fn what_was_written_is_found_by_walking_the_directories() {
         for mapping in MAPPINGS {
             let place = mapping.place(Site(0xFEDC_BA98_7654_3210));
-            let spot = mapping.spot(0x00AB_CDEF, place);
-            let path = spot.path();
+            let location = mapping.location(0x00AB_CDEF, place);
+            let path = location.path();
             let names: Vec<_> = path.as_str().split('/').collect();
-            let directory = match (top(names[0]), names.len()) {
-                (Some(Top::Leaf(directory)), 2) => Some(directory),
-                (Some(Top::Branch(branch)), 3) => {
+            let directory = match (top_entry(names[0]), names.len()) {
+                (Some(TopEntry::Leaf(directory)), 2) => Some(directory),
+                (Some(TopEntry::Branch(branch)), 3) => {
                     assert_eq!(branch.path().as_str(), names[0]);
                     branch.leaf(names[1])
                 }
                 _ => None,
             };
-            assert_eq!(directory, Some(spot.directory), "{mapping:?}");
-            assert_eq!(names.last().and_then(|name| number(name)), Some(spot.number));
-            assert_eq!(mapping.place_of(spot), Some(place));
-            assert_eq!(spot.directory.chain().last(), Some(&path.parent()));
+            assert_eq!(directory, Some(location.directory), "{mapping:?}");
+            assert_eq!(names.last().and_then(|name| number(name)), Some(location.number));
+            assert_eq!(mapping.place_of(location), Some(place));
+            assert_eq!(location.directory.chain().last(), Some(&path.parent()));
         }
     }
 
@@ -251,15 +321,19 @@ mod tests {
             assert_eq!(number(foreign), None, "{foreign}");
         }
         assert_eq!(
-            (top("0F").is_some(), top("10").is_some(), top("lost+found").is_some()),
+            (
+                top_entry("0F").is_some(),
+                top_entry("10").is_some(),
+                top_entry("lost+found").is_some()
+            ),
             (true, false, false)
         );
         for (at, mapping) in MAPPINGS.iter().enumerate() {
-            let spot = mapping.spot(0x1234, mapping.place(Site(3)));
+            let location = mapping.location(0x1234, mapping.place(Site(3)));
             for (other, another) in MAPPINGS.iter().enumerate() {
-                let belongs = another.place_of(spot).is_some();
+                let belongs = another.place_of(location).is_some();
                 let alike = *another == Mapping::HashedSites
-                    && matches!(spot.directory, Directory::Levels(..));
+                    && matches!(location.directory, Directory::Levels(..));
                 assert_eq!(belongs, at == other || alike, "{mapping:?} {another:?}");
             }
         }

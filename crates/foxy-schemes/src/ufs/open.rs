@@ -1,16 +1,14 @@
-//! Opening ufs: the superblock is read, or a new one made in a folder that holds nothing like a
-//! store. With a ledger, its blocks follow and then the scan; without, the snapshot of the last
-//! clean stop, which is invalidated durably before anything is served. A ledger or folder that is
-//! not ours is never written to.
+//! Opening: the superblock is read, or created in a folder without any store. With a ledger, its
+//! blocks follow and then the scan. Without, the snapshot of the last clean stop follows; it is
+//! invalidated durably before serving. A foreign ledger or folder is never written to.
 //!
-//! What was read of a ledger may lie in the system's cache only, left there by a process that was
-//! killed before its sync. It is written again to the same place and synced before anything else
-//! is: only then may the other page be overwritten. A store that was last used without a ledger is
-//! not scanned by one with, nor the other way round: it begins empty, with a new secret, and all
-//! old files are strangers to it.
+//! A ledger may have been read from the system's cache only, after a process was killed before its
+//! sync. It is written again to the same place and synced before anything else: only then may the
+//! other page be overwritten. A store last used without a ledger is not scanned by a store with
+//! one, nor the other way round: it begins empty with a new secret, so all old files are foreign.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
-use super::{LEDGER, LEDGER_NAME, SNAPSHOT_NAME, TRIES, Ufs, UfsJob, UfsPhase, mapping};
+use super::{LEDGER, LEDGER_NAME, MAX_ATTEMPTS, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase, mapping};
 use foxy_base::Random;
 use foxy_device::{IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 use foxy_store::beginning::{AnewReason, Beginning};
@@ -20,10 +18,9 @@ use foxy_store::settings::Recovery;
 use foxy_store::status::OpenStoreError;
 use foxy_store::superblock::{Found, Superblock};
 
-/// Bytes of the ledger read at once.
-const CHUNK: usize = 128 * BLOCK_BYTES;
+const MAX_LEDGER_READ: usize = 128 * BLOCK_BYTES;
 
-/// What is awaited while the store opens, and which try it is.
+/// The operation that opening waits for, and the attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UfsOpenStep {
     awaited: Awaited,
@@ -40,7 +37,7 @@ enum Awaited {
         size: u64,
         offset: u64,
     },
-    /// The superblock or the block before this one is written again.
+    /// The superblock or the block before `block` is written again.
     Again {
         block: u32,
         length: usize,
@@ -48,7 +45,7 @@ enum Awaited {
     Folder,
     SnapshotRemoved,
     Created,
-    /// What was created is made durable, so that nothing is written to a file that may not last.
+    /// The new file is made durable, so that nothing is written to a file that may vanish.
     Kept,
     Written,
     Synced,
@@ -63,7 +60,7 @@ impl UfsOpenStep {
 
 impl Ufs {
     pub(super) fn begin_opening(&mut self, tries: u8, out: &mut Outbox) {
-        self.shelf = super::Shelf::new(&self.settings);
+        self.index = super::FileIndex::new(&self.settings);
         let step = UfsOpenStep { awaited: Awaited::Opened, tries };
         self.submit(
             IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) },
@@ -96,7 +93,7 @@ impl Ufs {
                 self.blocks_read(step, size, offset, count, done.buffer, out);
             }
             (Awaited::Folder, Ok(IoOutput::Listing(entries))) => {
-                let store = |name: &str| mapping::top(name).is_some();
+                let store = |name: &str| mapping::top_entry(name).is_some();
                 if entries.iter().any(|entry| entry.is_directory && store(&entry.name)) {
                     return self.fail_for_good(OpenStoreError::ForeignFolders);
                 }
@@ -145,9 +142,9 @@ impl Ufs {
         self.open_again(step.tries, error, out);
     }
 
-    /// Begins anew with opening, unless it was tried often enough.
+    /// Opens again from the start, up to the limit of attempts.
     pub(super) fn open_again(&mut self, tries: u8, error: IoError, out: &mut Outbox) {
-        if tries >= TRIES {
+        if tries >= MAX_ATTEMPTS {
             return self.fail_for_good(OpenStoreError::Device(error));
         }
         let again = UfsOpenStep { awaited: Awaited::Closed, tries: tries + 1 };
@@ -194,7 +191,8 @@ impl Ufs {
             let op = IoOp::Write { file: LEDGER, offset: 0, buffer };
             return self.submit(op, UfsJob::Open(step.next(awaited)), out);
         }
-        let length = usize::try_from(size - offset).map_or(CHUNK, |rest| rest.min(CHUNK));
+        let length = usize::try_from(size - offset)
+            .map_or(MAX_LEDGER_READ, |rest| rest.min(MAX_LEDGER_READ));
         self.read_ledger(
             offset,
             IoBuffer::zeroed(length),
@@ -226,7 +224,7 @@ impl Ufs {
         self.submit(IoOp::Create { file: LEDGER, path, size: BLOCKS_AT }, UfsJob::Open(step), out);
     }
 
-    /// Writes the next block that was read again, or syncs when there is none.
+    /// Writes the next sound block again; after the last, syncs.
     fn write_again(&mut self, step: UfsOpenStep, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
             return self.submit(
@@ -243,7 +241,7 @@ impl Ufs {
         );
     }
 
-    /// Reads what the last process left, if it kept its books as this one does.
+    /// Continues with the books of the last process, if it used the same recovery.
     fn go_on_with(&mut self, step: UfsOpenStep, size: u64, out: &mut Outbox) {
         match (self.settings.store.recovery, self.superblock.opens) {
             (Recovery::AfterCrash, 0) => {
@@ -262,7 +260,7 @@ impl Ufs {
         }
     }
 
-    /// A new secret: whatever lies in the folder is no record of this store any more.
+    /// Makes a new secret, so that no file in the folder is a record of this store.
     pub(super) fn renew(&mut self) {
         let old = self.superblock;
         let mut random = Random::new(
@@ -283,7 +281,7 @@ impl Ufs {
         self.submit(op, UfsJob::Open(step.next(Awaited::Written)), out);
     }
 
-    /// Both copies of the superblock, which stays the same as long as there is a ledger.
+    /// Both copies of the superblock, which is constant while a ledger exists.
     fn superblock(&self) -> IoBuffer {
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
         for page in buffer.as_mut().chunks_exact_mut(PAGE) {

@@ -1,15 +1,14 @@
-//! Recovery of ufs (R39): every directory is listed and every file's header read, a few at a time.
-//! A file counts when its header is sound, its bytes are all there and the ledger has not outlived
-//! it; the newest of a key wins. What cannot be read does not count. Content is not read here:
-//! every get checks it.
+//! Recovery (R39): all directories are listed and all file headers read, a few at a time. A file
+//! counts when its header is sound, its bytes are complete and the ledger does not exclude it; the
+//! newest record of a key wins. Content is not read here: every get verifies it.
 //!
-//! A store that recovers from a clean stop only knows its files already, or has none: there the
-//! directories are listed while it serves, and what is not its own is unlinked. Until that is done,
-//! puts wait: the disk may still be full.
+//! A store that recovers from a clean stop already knows its files, or has none. It lists the
+//! directories while it serves and unlinks files that are not its own. Until then puts wait,
+//! because the disk may still be full.
 
-use super::mapping::{self, Branch, Directory, Spot, Top};
-use super::shelf::{State, file_bytes};
-use super::{LEDGER_NAME, SNAPSHOT_NAME, TRIES, Ufs, UfsJob, UfsPhase};
+use super::index::{FileRecord, State, file_bytes};
+use super::mapping::{self, Branch, Directory, FileLocation, TopEntry};
+use super::{LEDGER_NAME, MAX_ATTEMPTS, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};
 use foxy_device::{DirectoryEntry, FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 use foxy_store::contract::{Key, Outbox};
 use foxy_store::layout::SLOT;
@@ -17,23 +16,21 @@ use foxy_store::record::Header;
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use std::collections::{HashSet, VecDeque};
 
-/// Operations under way at once.
-const AT_ONCE: usize = 16;
-/// The part of a sequence number that counts puts; above it, how often the store was opened.
+const MAX_IN_FLIGHT: usize = 16;
+/// Low bits of a sequence number that count puts; the high bits count openings of the store.
 pub(super) const PUT_BITS: u32 = 40;
 
-/// What is still to be looked at.
+/// A place to scan.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Root,
     Branch(Branch),
     Leaf(Directory),
-    File(Spot),
-    /// A file that lies where no record of its number does: it is removed.
-    Stray(Spot),
+    File(FileLocation),
+    /// A file at a wrong location, to be removed.
+    Stray(FileLocation),
 }
 
-/// What is awaited.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ScanStep {
     Listed(Try),
@@ -42,21 +39,19 @@ pub(super) enum ScanStep {
     Removed(Try),
 }
 
-/// A place, and how often it was tried.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Try {
     place: Place,
     tries: u8,
 }
 
-/// A scan under way.
 #[derive(Debug)]
 pub(super) struct DirectoryScan {
     todo: VecDeque<Try>,
     running: usize,
-    found: Vec<(Spot, Header)>,
-    /// Files of ours that do not count, and their sizes.
-    junk: Vec<(Spot, u64)>,
+    found: Vec<(FileLocation, Header)>,
+    /// The store's files that do not count, with their sizes.
+    junk: Vec<(FileLocation, u64)>,
     highest: u64,
     foreign: u64,
 }
@@ -75,29 +70,28 @@ impl DirectoryScan {
     }
 
     fn add(&mut self, place: Place) {
-        // Files before directories, so that the list stays short.
+        // Files come before directories, which keeps the list short.
         let file = matches!(place, Place::File(_) | Place::Stray(_));
         let entry = Try { place, tries: 1 };
         if file { self.todo.push_front(entry) } else { self.todo.push_back(entry) }
     }
 
-    /// One file a number stays: the newest record, else the first other file. The rest, which only
-    /// a power failure can have brought back, is to be removed; so is a file of a number that is
-    /// `taken`.
-    fn part_with_doubles(&mut self, taken: impl Fn(u32) -> bool) {
+    /// Keeps one file for each number: the newest record, else the first other file. Other files,
+    /// which only a power failure can bring back, and files of `taken` numbers are removed.
+    fn drop_duplicates(&mut self, taken: impl Fn(u32) -> bool) {
         self.found.sort_unstable_by_key(|(_, header)| std::cmp::Reverse(header.sequence));
         let mut numbers = HashSet::new();
         let mut strays = Vec::new();
-        let mut keep = |spot: &Spot| {
-            let keeps = !taken(spot.number) && numbers.insert(spot.number);
+        let mut keep = |location: &FileLocation| {
+            let keeps = !taken(location.number) && numbers.insert(location.number);
             if !keeps {
-                strays.push(*spot);
+                strays.push(*location);
             }
             keeps
         };
-        self.found.retain(|(spot, _)| keep(spot));
-        self.junk.retain(|(spot, _)| keep(spot));
-        strays.into_iter().for_each(|spot| self.add(Place::Stray(spot)));
+        self.found.retain(|(location, _)| keep(location));
+        self.junk.retain(|(location, _)| keep(location));
+        strays.into_iter().for_each(|location| self.add(Place::Stray(location)));
     }
 }
 
@@ -107,11 +101,11 @@ impl Ufs {
         self.scan_more(out);
     }
 
-    /// Goes on with the scan, or ends it.
+    /// Continues or ends the scan.
     fn scan_more(&mut self, out: &mut Outbox) {
         loop {
             let Some(scan) = &mut self.scan else { return };
-            if scan.running >= AT_ONCE {
+            if scan.running >= MAX_IN_FLIGHT {
                 return;
             }
             if let Some(next) = scan.todo.pop_front() {
@@ -122,8 +116,8 @@ impl Ufs {
             if scan.running > 0 {
                 return;
             }
-            let shelf = &self.shelf;
-            scan.part_with_doubles(|number| !shelf.is_free(number));
+            let index = &self.index;
+            scan.drop_duplicates(|number| !index.is_free(number));
             if scan.todo.is_empty() {
                 return self.end_scan(out);
             }
@@ -136,12 +130,15 @@ impl Ufs {
             Place::Root => list(StorePath::root()),
             Place::Branch(branch) => list(branch.path()),
             Place::Leaf(directory) => list(directory.path()),
-            Place::File(spot) => {
+            Place::File(location) => {
                 let file = self.take_file();
-                (IoOp::Open { file, path: spot.path() }, UfsJob::Scan(ScanStep::Opened(next, file)))
+                (
+                    IoOp::Open { file, path: location.path() },
+                    UfsJob::Scan(ScanStep::Opened(next, file)),
+                )
             }
-            Place::Stray(spot) => {
-                (IoOp::Remove { path: spot.path() }, UfsJob::Scan(ScanStep::Removed(next)))
+            Place::Stray(location) => {
+                (IoOp::Remove { path: location.path() }, UfsJob::Scan(ScanStep::Removed(next)))
             }
         };
         self.submit(op, job, out);
@@ -165,7 +162,7 @@ impl Ufs {
                 self.close_file(file, out);
                 let buffer = done.buffer.filter(|_| count as u64 == size.min(SLOT as u64));
                 match (at.place, buffer) {
-                    (Place::File(spot), Some(buffer)) => self.judge(spot, &buffer, size),
+                    (Place::File(location), Some(buffer)) => self.judge(location, &buffer, size),
                     _ => self.scan_failed(at, IoError::Device, out),
                 }
             }
@@ -191,16 +188,16 @@ impl Ufs {
     fn scan_failed(&mut self, at: Try, error: IoError, out: &mut Outbox) {
         let Some(scan) = &mut self.scan else { return };
         match at.place {
-            _ if at.tries < TRIES && error != IoError::NotFound => {
+            _ if at.tries < MAX_ATTEMPTS && error != IoError::NotFound => {
                 scan.todo.push_back(Try { tries: at.tries + 1, ..at });
             }
-            Place::File(spot) => scan.junk.push((spot, 0)),
+            Place::File(location) => scan.junk.push((location, 0)),
             _ if error == IoError::NotFound => {}
             _ => self.scan_gives_up(error, out),
         }
     }
 
-    /// What lies on the disk cannot be told, so neither can how much may be added.
+    /// Ends a scan that failed: without it the used space is unknown.
     fn scan_gives_up(&mut self, error: IoError, out: &mut Outbox) {
         self.scan = None;
         if matches!(self.phase, UfsPhase::Scanning | UfsPhase::Serving) {
@@ -216,82 +213,85 @@ impl Ufs {
         for entry in entries {
             let name = entry.name.as_str();
             let found = match place {
-                Place::Root if entry.is_directory => mapping::top(name).map(|top| match top {
-                    Top::Branch(branch) => Place::Branch(branch),
-                    Top::Leaf(directory) => Place::Leaf(directory),
-                }),
+                Place::Root if entry.is_directory => {
+                    mapping::top_entry(name).map(|top| match top {
+                        TopEntry::Branch(branch) => Place::Branch(branch),
+                        TopEntry::Leaf(directory) => Place::Leaf(directory),
+                    })
+                }
                 Place::Root if name == LEDGER_NAME || name == SNAPSHOT_NAME => continue,
                 Place::Branch(branch) if entry.is_directory => branch.leaf(name).map(Place::Leaf),
-                Place::Leaf(directory) if !entry.is_directory => {
-                    mapping::number(name).map(|number| Place::File(Spot { directory, number }))
-                }
+                Place::Leaf(directory) if !entry.is_directory => mapping::number(name)
+                    .map(|number| Place::File(FileLocation { directory, number })),
                 _ => None,
             };
             let Some(found) = found else {
                 scan.foreign += 1;
                 continue;
             };
-            let Place::File(spot) = found else {
+            let Place::File(location) = found else {
                 scan.add(found);
                 continue;
             };
-            match mapping.place_of(spot).filter(|_| spot.number < limit) {
-                None => scan.add(Place::Stray(spot)),
+            match mapping.place_of(location).filter(|_| location.number < limit) {
+                None => scan.add(Place::Stray(location)),
                 Some(_) if reads => scan.add(found),
                 Some(place) => {
-                    let slot = self.shelf.slot(spot.number);
-                    if slot.state == State::Free || slot.place != place {
-                        scan.junk.push((spot, entry.size));
+                    let slot = self.index.slot(location.number);
+                    if slot.state == State::Free || slot.record.place != place {
+                        scan.junk.push((location, entry.size));
                     }
                 }
             }
         }
     }
 
-    fn judge(&mut self, spot: Spot, buffer: &IoBuffer, size: u64) {
+    fn judge(&mut self, location: FileLocation, buffer: &IoBuffer, size: u64) {
         let Some(scan) = &mut self.scan else { return };
         let Ok(header) = Header::decode(buffer.as_ref(), &self.secret) else {
-            return scan.junk.push((spot, size));
+            return scan.junk.push((location, size));
         };
         scan.highest = scan.highest.max(header.sequence);
         let content = header.head_length as usize + header.body_length as usize;
-        let counts = header.sequence >= self.ledger.lowest(spot.number)
+        let counts = header.sequence >= self.ledger.lowest(location.number)
             && size >= file_bytes(content) as u64;
-        if counts { scan.found.push((spot, header)) } else { scan.junk.push((spot, size)) }
+        if counts { scan.found.push((location, header)) } else { scan.junk.push((location, size)) }
     }
 
-    /// Puts what was found on the shelf, oldest first, and forgets all the rest for good.
+    /// Adopts the found records, oldest first, and forgets all other files.
     fn end_scan(&mut self, out: &mut Outbox) {
         let Some(mut scan) = self.scan.take() else { return };
         self.observer.statistics.foreign_files.set(scan.foreign);
         scan.found.sort_unstable_by_key(|(_, header)| header.sequence);
-        for (spot, header) in scan.found {
-            let place = self.mapping.place_of(spot).unwrap_or(0);
+        for (location, header) in scan.found {
+            let place = self.mapping.place_of(location).unwrap_or(0);
             let content = header.head_length + header.body_length;
-            self.shelf.occupy(spot.number, header.key, header.sequence, content, place);
-            if let Some(older) = self.shelf.find(header.key) {
-                self.shelf.condemn(older);
+            let (key, sequence) = (header.key, header.sequence);
+            self.index.occupy(location.number, FileRecord { key, sequence, place, content });
+            if let Some(older) = self.index.find(header.key) {
+                self.index.mark_dying(older);
                 self.unlink(older, out);
             }
-            self.shelf.enliven(spot.number);
+            self.index.make_live(location.number);
         }
-        for (spot, size) in scan.junk {
-            let place = self.mapping.place_of(spot).unwrap_or(0);
-            let size = u32::try_from(size).unwrap_or(u32::MAX);
-            self.shelf.occupy(spot.number, Key([0; 16]), 0, size, place);
-            self.shelf.condemn(spot.number);
-            self.unlink(spot.number, out);
+        for (location, size) in scan.junk {
+            let place = self.mapping.place_of(location).unwrap_or(0);
+            let content = u32::try_from(size).unwrap_or(u32::MAX);
+            let junk = FileRecord { key: Key([0; 16]), sequence: 0, place, content };
+            self.index.occupy(location.number, junk);
+            self.index.mark_dying(location.number);
+            self.unlink(location.number, out);
         }
         if !matches!(self.phase, UfsPhase::Scanning) {
-            self.gauge();
+            self.update_gauges();
             return self.retry_waiting(out);
         }
         self.phase = UfsPhase::Settling;
         let highest = scan.highest.max(self.ledger.highest_mentioned());
         self.sequence = ((highest >> PUT_BITS) + 1) << PUT_BITS;
-        self.observer.statistics.recovered.set(self.shelf.records() as u64);
-        let shelf = &self.shelf;
-        self.ledger.settle(shelf.numbers(), self.sequence, |number| shelf.live_sequence(number));
+        self.observer.statistics.recovered.set(self.index.records() as u64);
+        let index = &self.index;
+        self.ledger.settle(index.numbers(), self.sequence, |number| index.live_sequence(number));
         self.observer.status.set(StoreStatus::Rebuilding);
         self.begin_commit(out);
     }

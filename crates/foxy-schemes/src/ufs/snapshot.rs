@@ -1,44 +1,36 @@
-//! The index of a closed store as bytes, as Squid's swap.state (R69): one checksummed image,
-//! coldest record first, good for one opening only. Nothing read is trusted.
+//! The index of a closed store as one checksummed image, like Squid's swap.state (R69): coldest
+//! record first, valid for one opening. Input is not trusted.
 
+use super::index::FileRecord;
 use foxy_store::contract::Key;
 use foxy_store::record::Secret;
 
 const MAGIC: &[u8; 8] = b"FOXYSWAP";
-/// Bytes before the first entry.
 const HEAD: usize = 32;
-/// Bytes of an entry.
 const ENTRY: usize = 40;
 
-/// A record and its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListedFile {
-    pub(super) key: Key,
-    pub(super) sequence: u64,
-    /// What the mapping knows of it.
-    pub(super) place: u64,
     pub(super) number: u32,
-    /// Bytes of head and body.
-    pub(super) content: u32,
+    pub(super) record: FileRecord,
 }
 
-/// Bytes of the image of that many records.
 pub(super) const fn bytes_for(records: u32) -> u64 {
     HEAD as u64 + records as u64 * ENTRY as u64
 }
 
-/// The image of these records; it belongs to one generation of the store.
+/// Encodes records into an image for one generation of the store.
 pub(super) fn encode(
     records: impl Iterator<Item = ListedFile>,
     generation: u64,
     secret: &Secret,
 ) -> Vec<u8> {
     let mut image = vec![0; HEAD];
-    for record in records {
+    for ListedFile { number, record } in records {
         image.extend(record.key.0);
         image.extend(record.sequence.to_le_bytes());
         image.extend(record.place.to_le_bytes());
-        image.extend(record.number.to_le_bytes());
+        image.extend(number.to_le_bytes());
         image.extend(record.content.to_le_bytes());
     }
     let length = (image.len() - HEAD) as u64;
@@ -50,7 +42,7 @@ pub(super) fn encode(
     image
 }
 
-/// The records of an image; `None` when anything is wrong with it.
+/// Decodes an image; `None` when anything is wrong.
 pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedFile>> {
     let entries = image.get(HEAD..)?;
     let sound = number(&image[..8])? == secret.checksum(&image[8..])
@@ -65,13 +57,13 @@ pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<V
 }
 
 fn listed(entry: &[u8]) -> Option<ListedFile> {
-    Some(ListedFile {
+    let record = FileRecord {
         key: Key(entry[..16].try_into().ok()?),
         sequence: number(&entry[16..24])?,
         place: number(&entry[24..32])?,
-        number: u32::from_le_bytes(entry[32..36].try_into().ok()?),
         content: u32::from_le_bytes(entry[36..40].try_into().ok()?),
-    })
+    };
+    Some(ListedFile { number: u32::from_le_bytes(entry[32..36].try_into().ok()?), record })
 }
 
 fn number(bytes: &[u8]) -> Option<u64> {
@@ -83,12 +75,14 @@ mod tests {
     use super::*;
 
     fn records(count: u32) -> Vec<ListedFile> {
-        let listed = |number: u32| ListedFile {
-            key: Key([number.to_le_bytes()[0]; 16]),
-            sequence: u64::from(number) << 33,
-            place: u64::MAX - u64::from(number),
-            number,
-            content: number * 7,
+        let listed = |number: u32| {
+            let record = FileRecord {
+                key: Key([number.to_le_bytes()[0]; 16]),
+                sequence: u64::from(number) << 33,
+                place: u64::MAX - u64::from(number),
+                content: number * 7,
+            };
+            ListedFile { number, record }
         };
         (0..count).map(listed).collect()
     }

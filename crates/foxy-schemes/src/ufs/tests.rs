@@ -1,12 +1,13 @@
-//! Tests of ufs itself: what it asks of the device for a hit, a fill and a removal, in which files,
-//! in which order. The promises every scheme makes are tested elsewhere.
+//! Tests of ufs: its operations for hits, puts and removals, with files and order. The contract
+//! suite tests the promises of all schemes.
 
 use super::*;
+use crate::{UfsMapping, UfsReclaim};
 use bytes::Bytes;
-use foxy_device::{DirectoryEntry, IoError, IoOutput};
+use foxy_device::DirectoryEntry;
 use foxy_store::contract::{Record, StoreReply};
 
-/// A ufs driven by hand: every operation is answered by the test.
+/// A ufs whose operations the test answers.
 struct Hand {
     ufs: Ufs,
     log: Vec<String>,
@@ -24,8 +25,7 @@ impl Hand {
         }
     }
 
-    /// Carries out everything that is asked, as an empty disk would; folders in `there` exist
-    /// already.
+    /// Carries out all operations like a disk whose folder has these entries.
     fn carry_out(&mut self, mut out: Outbox, folder: &[DirectoryEntry]) {
         while !out.operations.is_empty() {
             let mut next = Outbox::default();
@@ -46,7 +46,7 @@ impl Hand {
         self.carry_out(out, folder);
     }
 
-    /// What the device is asked for because of a request, and the answer.
+    /// The operations and the answer of a request.
     fn ask(&mut self, request: StoreRequest) -> (Vec<String>, Answer) {
         self.log.clear();
         let mut out = Outbox::default();
@@ -210,7 +210,7 @@ fn squids_maintenance_removes_some_every_second_down_to_the_low_watermark() {
         second = second + std::time::Duration::from_secs(1);
     }
     assert_eq!(removed, [46, 39, 34, 29, 24, 8]);
-    assert!(hand.ufs.shelf.living() < low && hand.ufs.shelf.living() > low - 4096 - 1);
+    assert!(hand.ufs.index.live_bytes() < low && hand.ufs.index.live_bytes() > low - 4096 - 1);
 }
 
 #[test]
@@ -219,10 +219,10 @@ fn under_squids_maintenance_a_fill_between_two_seconds_keeps_to_the_size() {
     hand.start(&[]);
     for key in 0..=u8::MAX {
         assert_eq!(hand.put(key).1, Answer::Stored);
-        assert!(hand.ufs.shelf.used() <= hand.ufs.capacity(), "key {key}");
+        assert!(hand.ufs.index.used_bytes() <= hand.ufs.capacity(), "key {key}");
     }
     assert!(
-        hand.ufs.shelf.used() > hand.ufs.capacity() / 100 * 95,
+        hand.ufs.index.used_bytes() > hand.ufs.capacity() / 100 * 95,
         "nothing goes before it must or a second is over"
     );
 }

@@ -7,7 +7,7 @@ mod policies;
 mod store;
 
 use foxy_base::Random;
-use foxy_schemes::{DeviceWish, SCHEMES, SchemeName, SchemeSettings};
+use foxy_schemes::{PreferredDevice, SCHEMES, SchemeName, SchemeSettings};
 use foxy_store::settings::RECORD_BODY_LIMIT;
 use foxy_store::{AbsentReason, Answer, Newcomers, RefusedReason, StoreSettings, WriteBudget};
 use foxy_torture::content::RecordName;
@@ -21,7 +21,7 @@ const MEBIBYTE: u64 = 1 << 20;
 /// process, those schemes that are meant for it.
 fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     for row in SCHEMES.iter().filter(|row| row.name != SchemeName::Null) {
-        let helped = row.device == DeviceWish::Helper;
+        let helped = row.device == PreferredDevice::Helper;
         for kind in KINDS.into_iter().filter(|&kind| kind != Kind::Helper || helped) {
             for settings in variants(row.name, settings) {
                 let place = Place::new(kind);

@@ -13,7 +13,7 @@ use foxy_lab::simulation::storage::runs::{
     self, Place, RunError, RunResult, SimulationPlan, Watch,
 };
 use foxy_lab::simulation::storage::sizing;
-use foxy_schemes::DeviceWish;
+use foxy_schemes::PreferredDevice;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -117,9 +117,9 @@ fn run_in(
         ));
     }
     let preference = match plan.scheme.row().device {
-        DeviceWish::Any => Preference::Fastest,
-        DeviceWish::Threads => Preference::Threads,
-        DeviceWish::Blocking | DeviceWish::Helper => Preference::Blocking,
+        PreferredDevice::Any => Preference::Fastest,
+        PreferredDevice::Threads => Preference::Threads,
+        PreferredDevice::Blocking | PreferredDevice::Helper => Preference::Blocking,
     };
     let opened = open_device(&root, DeviceSettings { preference, ..DeviceSettings::default() });
     let (device, _) = opened.map_err(|error| format!("no thread for the disk: {error}"))?;

@@ -15,8 +15,8 @@ use foxy_lab::simulation::storage::operation::Operations;
 use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan, Watch};
 use foxy_lab::simulation::storage::sizing;
 use foxy_report::Record;
-use foxy_schemes::ufs::UfsMapping;
-use foxy_schemes::{DeviceWish, SCHEMES, SchemeName};
+use foxy_schemes::UfsMapping;
+use foxy_schemes::{PreferredDevice, SCHEMES, SchemeName};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub fn run(
@@ -59,7 +59,7 @@ pub fn run(
         .collect();
     let records = rows.iter().flat_map(Row::records).collect();
     text.push_str(&format!("\n\nOn {}:\n\n{}", device.title(), rows::table(&rows)));
-    let helped = |scheme: &SchemeName| scheme.row().device == DeviceWish::Helper;
+    let helped = |scheme: &SchemeName| scheme.row().device == PreferredDevice::Helper;
     if matches!(device, Where::Folder(_)) && schemes.iter().any(helped) {
         text.push_str("\ndiskd is measured with blocking calls here, without its helper process.");
     }

@@ -8,7 +8,7 @@ use super::trial::{Trial, TrialResult};
 use super::webcosm::{RATE, rates, ratios, sweep};
 use foxy_report::figure::{FigureRow, judge_order, within};
 use foxy_report::statistics::mean;
-use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::UfsMapping;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 

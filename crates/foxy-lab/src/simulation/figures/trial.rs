@@ -9,9 +9,9 @@ use crate::simulation::storage::pace::Virtual;
 use crate::simulation::storage::runs::{self, RunError, SimulationPlan};
 use foxy_base::Instant;
 use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
+use foxy_schemes::BufferChoice;
 use foxy_schemes::SchemeSettings;
-use foxy_schemes::slotted::BufferChoice;
-use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::UfsMapping;
 use foxy_store::{Observer, StoreSettings};
 use foxy_workload::trace::synthetic::TABLE1;
 

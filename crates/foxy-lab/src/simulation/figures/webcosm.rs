@@ -7,7 +7,7 @@ use super::picture::{Picture, Series, Style};
 use super::trial::{Mix, Trial, TrialResult};
 use foxy_report::figure::{FigureRow, Place, judge_order, within};
 use foxy_report::statistics::mean;
-use foxy_schemes::slotted::BufferChoice;
+use foxy_schemes::BufferChoice;
 use std::sync::Arc;
 
 /// Utilizations of the sweeps. Less than 62 % does not fit the paper's disk beside its inodes.

@@ -11,7 +11,7 @@ use super::pace::{Real, TimeSource, Virtual};
 use super::sizing::{self, FewerBuffers};
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory};
-use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::UfsMapping;
 use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::{Observer, Recovery, StoreSettings};

@@ -3,7 +3,7 @@
 
 use super::drive::PIECE;
 use super::operation::{Operation, OperationKind, Operations};
-use foxy_schemes::slotted::locality_buffers;
+use foxy_schemes::locality_buffers;
 use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::layout::{PAGE, SLOT};
 use foxy_store::record::slots_for;

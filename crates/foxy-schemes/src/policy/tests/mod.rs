@@ -1,4 +1,4 @@
-//! Every policy against what all must keep, and each against a naive model of its own that scans.
+//! Tests of all policies: common properties, and agreement with naive models.
 
 mod models;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const CAPACITY: u64 = 4000;
 const SETTINGS: PolicySettings = PolicySettings { capacity: CAPACITY, object_limit: 150 };
 
-/// An owner: entries by key, as a cache holds them, with the policy and perhaps its model.
+/// An owner as a cache is: entries by key, the policy, and perhaps its model.
 struct Owner {
     policy: Box<dyn Policy>,
     model: Option<Box<dyn Model>>,
@@ -90,7 +90,7 @@ impl Owner {
         self.sizes.keys().nth(nth).copied()
     }
 
-    /// A stream of look-ups with a skew, some removals, and evictions that nothing forced.
+    /// Runs skewed look-ups, some removals, and unforced evictions.
     fn drive(&mut self, random: &mut Random, steps: u32) {
         for _ in 0..steps {
             let reach = random.below(400);

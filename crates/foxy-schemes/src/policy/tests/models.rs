@@ -1,10 +1,9 @@
-//! Naive models of the policies: plain lists and whole scans, written from the definitions and not
-//! from the code.
+//! Naive models of the policies with plain lists and whole scans, written from the definitions.
 
 use super::super::w_tiny_lfu::Sketch;
 use super::{CAPACITY, PolicyName};
 
-/// What a policy does, slowly.
+/// A slow policy.
 pub(super) trait Model {
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
     fn touch(&mut self, entry: u32);
@@ -64,7 +63,7 @@ struct RankedItem {
     number: u64,
 }
 
-/// Entries with a key of age, frequency, size and number of the use.
+/// Entries with a key of age, frequency, size and use number.
 struct Ranked {
     key: fn(f64, f64, u64, u64) -> f64,
     items: Vec<RankedItem>,
@@ -100,7 +99,7 @@ impl Model for Ranked {
     }
 }
 
-/// Oldest first, with the bit; the hand is an entry and goes round among all but the newest.
+/// Oldest first, with the bit. The hand is an entry and passes all entries but the newest.
 #[derive(Default)]
 struct Sieve {
     items: Vec<(u32, bool)>,
@@ -164,8 +163,7 @@ fn bytes(list: &[Item]) -> u64 {
     list.iter().map(|item| item.size).sum()
 }
 
-/// Lists with the oldest first; a ghost that was hit stays as a place without a name until it is
-/// the oldest.
+/// Lists with the oldest first. A ghost that was hit keeps an empty place until it is the oldest.
 #[derive(Default)]
 struct S3Fifo {
     small: Vec<Item>,
@@ -232,7 +230,7 @@ impl Model for S3Fifo {
     }
 }
 
-/// Lists with the coldest first. The sketch is the real one; it has tests of its own.
+/// Lists with the coldest first. The sketch is the real one, which has its own tests.
 #[derive(Default)]
 struct WTinyLfu {
     window: Vec<Item>,

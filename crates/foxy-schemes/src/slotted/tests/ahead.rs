@@ -1,14 +1,14 @@
-//! Reading ahead (R36): what is read along, what it answers, and what drops it.
+//! Prefetching (R36): prefetched records, their answers, and their removal.
 
 use super::*;
 
-/// Settings of a store that reads ahead.
+/// Settings of a store that prefetches.
 fn ahead() -> SchemeSettings {
     SchemeSettings { prefetch: 8 << 10, ..settings() }
 }
 
-/// A device with a store that reads ahead, with records 0 to 5 of one site side by side on disk and
-/// one of another behind them.
+/// A device with a closed store: records 0 to 5 of one site side by side, and a record of another
+/// site behind them.
 fn written_side_by_side() -> Memory {
     let mut store = Store::open(LAZY_READS_LOC, Memory::default(), &ahead());
     for key in 0..6 {
@@ -19,7 +19,7 @@ fn written_side_by_side() -> Memory {
     store.driver.into_device().fork()
 }
 
-/// That store, open, and its counts from then on.
+/// That store, open, with its counts so far.
 fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     let store = Store::open(LAZY_READS_LOC, written_side_by_side(), &ahead());
     let mut before = [0; 3];
@@ -27,8 +27,8 @@ fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     (store, before)
 }
 
-/// Records read along, useful and wasted.
-fn read_along<D>(store: &Store<D>) -> [u64; 3] {
+/// Prefetched, useful and wasted records.
+fn prefetch_counts<D>(store: &Store<D>) -> [u64; 3] {
     let statistics = &store.observer.statistics;
     [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted]
         .map(|cell| cell.get())
@@ -38,11 +38,11 @@ fn read_along<D>(store: &Store<D>) -> [u64; 3] {
 fn records_of_the_same_site_that_follow_are_read_along_and_answer_without_a_read() {
     let (mut store, mut before) = reading_ahead();
     assert!(store.has(0));
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (1, [2, 0, 0]));
+    assert_eq!((store.counts(&mut before)[2], prefetch_counts(&store)), (1, [2, 0, 0]));
     assert!(store.has(2) && store.has(1));
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (0, [2, 2, 0]));
+    assert_eq!((store.counts(&mut before)[2], prefetch_counts(&store)), (0, [2, 2, 0]));
     assert!(store.has(5) && store.has(6), "the last of its site, and one of another");
-    assert_eq!((store.counts(&mut before)[2], read_along(&store)), (2, [2, 2, 0]));
+    assert_eq!((store.counts(&mut before)[2], prefetch_counts(&store)), (2, [2, 2, 0]));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn what_was_read_along_is_dropped_when_its_key_changes() {
     assert!(store.has(0));
     store.put(1, 3, 1);
     assert_eq!(store.driver.remove(Key([2; 16])), Answer::Removed);
-    assert_eq!(read_along(&store), [2, 0, 2]);
+    assert_eq!(prefetch_counts(&store), [2, 0, 2]);
     assert!(store.has(1) && !store.has(2));
 }
 
@@ -62,7 +62,7 @@ fn a_damaged_neighbour_is_not_kept_and_the_record_itself_is_answered() {
     assert!(device.rot(&StorePath::new("lazy-reads-loc.d/0"), second, 1));
     let mut store = Store::open(LAZY_READS_LOC, device, &ahead());
     assert!(store.has(0));
-    assert_eq!(read_along(&store), [1, 0, 0]);
+    assert_eq!(prefetch_counts(&store), [1, 0, 0]);
     assert!(!store.has(1) && store.has(2));
 }
 
@@ -77,7 +77,7 @@ fn a_record_is_read_alone_when_it_cannot_be_read_with_its_neighbours() {
     let device = Spoilt { inner: written_side_by_side(), spoil };
     let mut store = Store::open(LAZY_READS_LOC, device, &ahead());
     assert!((0..7).all(|key| store.has(key)));
-    assert!(read_along(&store)[0] > 0, "two are too many, one is not");
+    assert!(prefetch_counts(&store)[0] > 0, "two are too many, one is not");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn gets_of_what_is_being_read_along_wait_for_that_read() {
     };
     assert!(asked.iter().all(found));
     assert_eq!(
-        (store.counts(&mut before)[2], read_along(&store)),
+        (store.counts(&mut before)[2], prefetch_counts(&store)),
         (2, [4, 2, 0]),
         "0 to 2, and 3 to 5"
     );

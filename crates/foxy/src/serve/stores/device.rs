@@ -7,7 +7,7 @@ use foxy_cli::disk_helper::{AUFS_THREADS, helper};
 use foxy_device::{
     BlockingDevice, DeviceKind, DeviceSettings, Preference, Root, Writes, open_device,
 };
-use foxy_schemes::DeviceWish;
+use foxy_schemes::PreferredDevice;
 
 pub struct OpenDevice {
     pub device: Box<dyn BlockingDevice>,
@@ -24,24 +24,24 @@ impl OpenDevice {
         };
         let meant = store.scheme.unwrap_or(disk.scheme).row().device;
         let wish = match disk.device {
-            "blocking" => DeviceWish::Blocking,
-            "threads" => DeviceWish::Threads,
-            "helper" => DeviceWish::Helper,
-            "uring" => DeviceWish::Any,
+            "blocking" => PreferredDevice::Blocking,
+            "threads" => PreferredDevice::Threads,
+            "helper" => PreferredDevice::Helper,
+            "uring" => PreferredDevice::Any,
             _ => meant,
         };
         let preference = match wish {
-            DeviceWish::Any => Preference::Fastest,
-            DeviceWish::Blocking => Preference::Blocking,
-            DeviceWish::Threads => Preference::Threads,
-            DeviceWish::Helper => {
+            PreferredDevice::Any => Preference::Fastest,
+            PreferredDevice::Blocking => Preference::Blocking,
+            PreferredDevice::Threads => Preference::Threads,
+            PreferredDevice::Helper => {
                 let block_at = store.q2.unwrap_or(disk.diskd_q2);
                 let device = Box::new(helper(root, block_at).map_err(cannot_start)?);
                 return Ok(Self { device, name: "helper".into() });
             }
         };
         let mut wanted = DeviceSettings { preference, ..DeviceSettings::default() };
-        if meant == DeviceWish::Threads {
+        if meant == PreferredDevice::Threads {
             wanted.threads = AUFS_THREADS;
             wanted.writes =
                 if disk.aufs_writes == "waited" { Writes::Waited } else { Writes::Queued };

@@ -18,7 +18,7 @@ use crate::terminal::{self, Level};
 use device::OpenDevice;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{LockedFile, Root, release_freed_memory};
-use foxy_schemes::ufs::UfsMapping;
+use foxy_schemes::UfsMapping;
 use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::{
     Beginning, Newcomers, Observer, OpenStoreError, Recovery, Shard, ShardSettings, SizeWish,

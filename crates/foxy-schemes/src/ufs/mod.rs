@@ -1,67 +1,63 @@
-//! The schemes that keep one file a record, at system-call level (R17-R19, R58-R60): Squid's ufs
-//! and its kin, which differ in their [`UfsPlan`]. The lowest free file number is taken first. A hit
-//! opens, reads and closes; a miss creates, writes and closes; what goes is unlinked. Files that
-//! are not the store's are left alone and counted.
+//! The schemes with one file for each record, at system-call level (R17-R19, R58-R60): Squid's ufs
+//! and its kin, which differ in their [`UfsPlan`]. The lowest free file number is taken first. A
+//! hit opens, reads and closes; a miss creates, writes and closes; a victim is unlinked. Foreign
+//! files are left alone and counted.
 //!
-//! Every file carries its header (R39). With a ledger, opening scans them. What must be durable is
-//! forgetting: a put of a key that has or had a record, and every removal, is answered once the
-//! ledger is synced. A put of a new key costs no sync. Without ([`Recovery::AfterCleanStop`])
+//! Every file carries its header (R39). With a ledger, opening scans the headers. Only forgetting
+//! must be durable: a put of a key with an old record, and every removal, is answered after a sync
+//! of the ledger. A put of a new key costs no sync. Without a ledger ([`Recovery::AfterCleanStop`])
 //! nothing is synced while serving, and only a clean stop is recovered from.
 
 mod change;
 mod close;
 mod commit;
-mod get;
+mod index;
 mod ledger;
 mod load;
 mod mapping;
 mod open;
-mod plan;
 mod room;
 mod scan;
-mod shelf;
 mod snapshot;
 
-pub use crate::{UfsMapping, UfsReclaim};
+#[cfg(test)]
+mod tests;
 
 use crate::SchemeSettings;
 use change::{Change, Fill};
 use commit::Commit;
 use foxy_base::Instant;
-use foxy_device::{FileId, IoDone, IoError, IoId, IoOp};
+use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput};
 use foxy_store::contract::{
     AbsentReason, Answer, Key, Outbox, RefusedReason, Scheme, StoreRequest, Ticket,
 };
 use foxy_store::observe::Observer;
-use foxy_store::record::Secret;
+use foxy_store::record::{self, RecordError, Secret};
 use foxy_store::settings::Recovery;
 use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
 use foxy_store::superblock::Superblock;
-use get::Get;
+use index::{FileIndex, FileRecord, file_bytes};
 use ledger::Ledger;
 use mapping::Mapping;
-pub use plan::{
-    AUFS, DISKD, FilePlacement, MULTIPLE_DIRS, Opens, SINGLE_DIRECTORY, SQUIDL, UFS, UfsPlan,
-};
+pub(crate) use mapping::{AUFS, DISKD, MULTIPLE_DIRS, SINGLE_DIRECTORY, SQUIDL, UFS, UfsPlan};
 use scan::DirectoryScan;
-use shelf::Shelf;
 use std::collections::{HashMap, VecDeque};
 
-/// The ledger's file, in the store's folder.
-pub const LEDGER_NAME: &str = "foxy-ufs-ledger";
+/// The ledger's file in the store's folder.
+pub(crate) const LEDGER_NAME: &str = "foxy-ufs-ledger";
 const LEDGER: FileId = FileId(0);
-/// The snapshot's file, beside it.
+/// The snapshot's file in the store's folder.
 const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
 const SNAPSHOT: FileId = FileId(u32::MAX);
-/// How often an operation that opening depends on is tried.
-const TRIES: u8 = 3;
+/// Attempts of an operation that opening depends on.
+const MAX_ATTEMPTS: u8 = 3;
 
-/// Whether an entry of that name in the store's folder is one that these schemes make.
+/// Whether these schemes create an entry of this name in the store's folder.
 pub(crate) fn owns(name: &str) -> bool {
-    name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top(name).is_some()
+    name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top_entry(name).is_some()
 }
 
-/// What a completion means.
+/// The meaning of a completion.
 #[derive(Debug)]
 enum UfsJob {
     Open(open::UfsOpenStep),
@@ -79,39 +75,37 @@ enum UfsJob {
     CommitSync,
 }
 
-/// What the store is doing as a whole.
 #[derive(Debug)]
 enum UfsPhase {
     Opening,
     Scanning,
-    /// The scan is done; what it did not find is being forgotten.
+    /// The scan is done; records that it did not find are being forgotten.
     Settling,
     Serving,
     Closing(Ticket),
-    /// Nothing is under way any more but the snapshot.
+    /// Only the snapshot is being written.
     Saving(Ticket),
     Closed,
     Unusable(OpenStoreError),
 }
 
-/// The scheme.
-pub struct Ufs {
+pub(crate) struct Ufs {
     settings: SchemeSettings,
     mapping: Mapping,
-    /// Operations under way at which nothing more is opened.
+    /// Operations in flight at which no more files are opened.
     opens_until: usize,
     observer: Observer,
     phase: UfsPhase,
     superblock: Superblock,
     secret: Secret,
-    /// A scan under way: before serving with a ledger, while serving without.
+    /// A scan in progress: before serving with a ledger, while serving without.
     scan: Option<DirectoryScan>,
-    shelf: Shelf,
+    index: FileIndex,
     ledger: Ledger,
     commit: Commit,
     sequence: u64,
     now: Instant,
-    /// When changes to the ledger that nobody waits for are committed.
+    /// Time to commit ledger changes that nobody waits for.
     commit_by: Option<Instant>,
     maintain_by: Option<Instant>,
     jobs: HashMap<IoId, UfsJob>,
@@ -119,33 +113,30 @@ pub struct Ufs {
     files: Vec<u32>,
     files_made: u32,
     gets: usize,
-    /// Changes in progress, one a key; later ones of the same key wait behind it.
+    /// Changes in progress, one for each key, with the later changes that wait behind it.
     busy: HashMap<Key, VecDeque<Change>>,
-    /// Puts that wait for room on the disk.
     no_room: VecDeque<Change>,
     waiting_bytes: usize,
-    /// Puts and removals not answered yet.
+    /// Number of unanswered puts and removals.
     changes: usize,
-    /// Files to unlink.
-    doomed: VecDeque<u32>,
+    to_unlink: VecDeque<u32>,
     unlinking: usize,
-    /// Files whose unlinking failed; tried again when room is wanted.
-    stuck: Vec<u32>,
+    /// Retried when room is needed.
+    failed_unlinks: Vec<u32>,
 }
 
 impl Ufs {
-    /// A scheme that opens nothing until [`Scheme::start`].
-    pub fn new(plan: UfsPlan, settings: &SchemeSettings, observer: Observer) -> Self {
+    pub(crate) fn new(plan: UfsPlan, settings: &SchemeSettings, observer: Observer) -> Self {
         Self {
             settings: settings.clone(),
             mapping: plan.placement.mapping(settings),
-            opens_until: plan.opens.limit(settings),
+            opens_until: plan.open_limit.limit(settings),
             observer,
             phase: UfsPhase::Opening,
             superblock: Superblock::default(),
             secret: Secret::new(settings.store.seed),
             scan: None,
-            shelf: Shelf::new(settings),
+            index: FileIndex::new(settings),
             ledger: Ledger::default(),
             commit: Commit::default(),
             sequence: 1,
@@ -161,13 +152,13 @@ impl Ufs {
             no_room: VecDeque::new(),
             waiting_bytes: 0,
             changes: 0,
-            doomed: VecDeque::new(),
+            to_unlink: VecDeque::new(),
             unlinking: 0,
-            stuck: Vec::new(),
+            failed_unlinks: Vec::new(),
         }
     }
 
-    /// Bytes that records can take: the store's size without its bookkeeping.
+    /// Bytes for records: the store's size without its bookkeeping.
     fn capacity(&self) -> u64 {
         let books = match self.settings.store.recovery {
             Recovery::AfterCrash => ledger::bytes_for(self.settings.store.record_limit),
@@ -196,7 +187,7 @@ impl Ufs {
         self.submit(IoOp::Close { file }, UfsJob::CloseFile(file), out);
     }
 
-    /// Whether files of an earlier process may still take room that is not accounted for.
+    /// Whether files of an earlier process may still take unaccounted room.
     const fn sweeping(&self) -> bool {
         self.scan.is_some() && matches!(self.phase, UfsPhase::Serving)
     }
@@ -206,14 +197,14 @@ impl Ufs {
         self.phase = UfsPhase::Unusable(error);
     }
 
-    fn gauge(&self) {
+    fn update_gauges(&self) {
         let statistics = &self.observer.statistics;
-        statistics.records.set(self.shelf.records() as u64);
-        statistics.live_bytes.set(self.shelf.used());
-        statistics.index_bytes.set((self.shelf.memory() + self.ledger.memory()) as u64);
+        statistics.records.set(self.index.records() as u64);
+        statistics.live_bytes.set(self.index.used_bytes());
+        statistics.index_bytes.set((self.index.memory() + self.ledger.memory()) as u64);
     }
 
-    /// Why nothing can be served at the moment, if so.
+    /// The refusals of a phase that does not serve.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             UfsPhase::Serving => None,
@@ -288,10 +279,83 @@ impl Scheme for Ufs {
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
         self.now = now;
-        self.keep_time(out);
+        self.run_timers(out);
     }
 }
 
-#[cfg(test)]
-#[path = "ufs/tests.rs"]
-mod tests;
+#[derive(Debug)]
+struct Get {
+    ticket: Ticket,
+    key: Key,
+    number: u32,
+    sequence: u64,
+    content: u32,
+    file: FileId,
+}
+
+impl Ufs {
+    fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
+        let Some(number) = self.index.find(key) else {
+            return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
+        };
+        if self.gets >= self.settings.store.waiting_reads || self.jobs.len() >= self.opens_until {
+            return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
+        }
+        self.gets += 1;
+        self.index.touch(number);
+        let FileRecord { sequence, place, content, .. } = self.index.slot(number).record;
+        let file = self.take_file();
+        let get = Get { ticket, key, number, sequence, content, file };
+        self.submit(
+            IoOp::Open { file, path: self.mapping.location(number, place).path() },
+            UfsJob::GetOpen(get),
+            out,
+        );
+    }
+
+    fn get_opened(&mut self, get: Get, done: &IoDone, out: &mut Outbox) {
+        if let Err(error) = done.result {
+            self.files.push(get.file.0);
+            return self.miss(&get, AbsentReason::DeviceFailed(error), out);
+        }
+        let buffer = IoBuffer::zeroed(file_bytes(get.content as usize));
+        self.submit(IoOp::Read { file: get.file, offset: 0, buffer }, UfsJob::GetRead(get), out);
+    }
+
+    fn get_read(&mut self, get: Get, done: IoDone, out: &mut Outbox) {
+        self.close_file(get.file, out);
+        let buffer = match (done.result, done.buffer) {
+            (Ok(IoOutput::Moved { count }), Some(buffer)) if count == buffer.len() => buffer,
+            (result, _) => {
+                let error = result.err().unwrap_or(IoError::Device);
+                return self.miss(&get, AbsentReason::DeviceFailed(error), out);
+            }
+        };
+        match record::decode(buffer, 0, get.key, get.sequence, &self.secret) {
+            Ok(record) => {
+                self.gets -= 1;
+                out.reply(get.ticket, Answer::Found(record));
+            }
+            Err(RecordError::OtherRecord) => self.miss(&get, AbsentReason::KeyMismatch, out),
+            Err(_) => self.miss(&get, AbsentReason::ChecksumMismatch, out),
+        }
+    }
+
+    /// Answers a miss, and forgets a record whose file does not hold it.
+    fn miss(&mut self, get: &Get, reason: AbsentReason, out: &mut Outbox) {
+        self.gets -= 1;
+        out.reply(get.ticket, Answer::Absent(reason));
+        let lost = matches!(
+            reason,
+            AbsentReason::KeyMismatch
+                | AbsentReason::ChecksumMismatch
+                | AbsentReason::DeviceFailed(IoError::NotFound)
+        );
+        if lost
+            && self.index.find(get.key) == Some(get.number)
+            && self.index.slot(get.number).record.sequence == get.sequence
+        {
+            self.forget(get.number, out);
+        }
+    }
+}

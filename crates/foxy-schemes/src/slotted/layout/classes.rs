@@ -1,16 +1,14 @@
-//! BUDDY's layout (R20): a file for each size holds records of just so many slots, each in the
-//! first free place; a record above the threshold has a file of its own. Room once given to a file
-//! of one size comes back only when that file is empty, so a store that is full puts a record into
-//! the next larger place that is free.
+//! BUDDY's layout (R20): each file holds records of one size, a record takes the first free place,
+//! and a record above the threshold has its own file. A file's room returns only when the file is
+//! empty, so a full store puts a record into a larger free place.
 
 use super::budget::Budget;
-use super::layout::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, Piece, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The low bits of a file's number say how many slots its places have; 0 for a file of one record.
+/// The low bits of a file number are the slots of its places; 0 for a file of one record.
 const SIZE_BITS: u32 = 16;
 
-/// A file of records of one size.
 #[derive(Debug)]
 struct Class {
     file: u64,
@@ -24,13 +22,12 @@ impl Class {
     }
 }
 
-/// The files.
 #[derive(Debug)]
 pub struct Classes {
     threshold: u32,
     budget: Budget,
     next_serial: u64,
-    /// By slots of a place.
+    /// Files by slots of a place.
     classes: BTreeMap<u32, Class>,
 }
 
@@ -39,8 +36,6 @@ const fn size_of(file: u64) -> u32 {
 }
 
 impl Classes {
-    /// No file yet; all of them together will take at most `slots`. Records of more than
-    /// `threshold` slots get a file of their own.
     pub fn new(slots: u32, threshold: u32) -> Self {
         Self {
             threshold: threshold.clamp(1, (1 << SIZE_BITS) - 1),
@@ -55,14 +50,14 @@ impl Classes {
         (self.next_serial << SIZE_BITS) + u64::from(size)
     }
 
-    /// Gives up files without a record until there is room, or will be.
+    /// Abandons empty files until there is room, or will be.
     fn make_room(&mut self, slots: u32) {
         while !self.budget.will_have_room(slots)
             && let Some(size) =
                 self.classes.iter().find(|(_, class)| class.is_empty()).map(|(&size, _)| size)
             && let Some(class) = self.classes.remove(&size)
         {
-            self.budget.give_up(class.file, class.places * size);
+            self.budget.abandon(class.file, class.places * size);
         }
     }
 
@@ -152,8 +147,8 @@ impl Layout for Classes {
         }
     }
 
-    fn given_up(&mut self) -> Vec<u64> {
-        self.budget.given_up()
+    fn take_abandoned(&mut self) -> Vec<u64> {
+        self.budget.take_abandoned()
     }
 
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
@@ -216,7 +211,7 @@ mod tests {
         assert_eq!(records.map(|piece| piece.first), [0, 7, 0, 14]);
         assert_ne!(records[0].file, records[2].file);
         layout.free(&[records[1]]);
-        assert_eq!(layout.given_up(), Vec::<u64>::new());
+        assert_eq!(layout.take_abandoned(), Vec::<u64>::new());
         assert_eq!(placed(&mut layout, 7), records[1]);
     }
 
@@ -226,8 +221,8 @@ mod tests {
         let record = placed(&mut layout, 51);
         assert_eq!(layout.kind(record.file), FileKind::Single);
         layout.free(&[record]);
-        assert_eq!(layout.given_up(), [record.file]);
-        assert_eq!(layout.given_up(), Vec::<u64>::new());
+        assert_eq!(layout.take_abandoned(), [record.file]);
+        assert_eq!(layout.take_abandoned(), Vec::<u64>::new());
     }
 
     #[test]
@@ -241,7 +236,7 @@ mod tests {
         assert_eq!(layout.place(20), Placement::Full);
         layout.free(&records[1..]);
         assert_eq!(layout.place(20), Placement::AfterRemoving);
-        assert_eq!(layout.given_up(), [records[0].file]);
+        assert_eq!(layout.take_abandoned(), [records[0].file]);
         layout.removed(records[0].file);
         assert_ne!(placed(&mut layout, 20).file, records[0].file);
     }
@@ -273,7 +268,7 @@ mod tests {
                         let place =
                             usize::try_from(random.below(records.len() as u64)).expect("small");
                         layout.free(&[records.swap_remove(place)]);
-                        for file in layout.given_up() {
+                        for file in layout.take_abandoned() {
                             layout.removed(file);
                         }
                     }
@@ -290,7 +285,7 @@ mod tests {
             for piece in records {
                 again.free(&[piece]);
             }
-            for file in again.given_up() {
+            for file in again.take_abandoned() {
                 again.removed(file);
             }
             assert!(again.classes.values().all(Class::is_empty), "seed {seed}");

@@ -1,34 +1,32 @@
 //! The layout of Squid's coss (R61, R65): one file as a ring of stripes. Records follow each other
-//! within the current stripe; when the next one does not fit, the next stripe becomes current and
-//! everything that lies in it is dropped.
+//! in the current stripe. When a record does not fit, the next stripe becomes current and its old
+//! records are dropped.
 
-use super::layout::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Slots of a stripe in a store that is large enough: 1 MiB.
+/// Slots of a stripe in a large store: 1 MiB.
 const STRIPE: u32 = (1 << 20) / SLOT as u32;
-/// The fewest stripes a ring has.
-const FEWEST_STRIPES: u32 = 8;
+/// Least number of stripes.
+const MIN_STRIPES: u32 = 8;
 
-/// The ring.
 #[derive(Debug)]
 pub struct Ring {
     stripe: u32,
     stripes: u32,
     current: u32,
     used: u32,
-    /// The next stripe is clear.
+    /// Whether the next stripe is clear.
     cleared: bool,
 }
 
 impl Ring {
-    /// A ring of as many whole stripes as fit.
     pub fn new(slots: u32) -> Self {
-        let stripe = STRIPE.min(slots / FEWEST_STRIPES).max(1);
+        let stripe = STRIPE.min(slots / MIN_STRIPES).max(1);
         Self { stripe, stripes: slots / stripe, current: 0, used: 0, cleared: false }
     }
 
-    /// Slots of a stripe of a store with so many slots.
+    /// Slots of a stripe in a store of `slots` slots.
     pub fn stripe_of(slots: u32) -> u32 {
         Self::new(slots).stripe
     }
@@ -61,8 +59,8 @@ impl Layout for Ring {
 
     fn free(&mut self, _pieces: &[Piece]) {}
 
-    /// The records of a closed store stay where they are; the ring goes on behind the newest of
-    /// them, which is adopted last.
+    /// The records of a closed store stay in place. The ring continues behind the newest record,
+    /// which is adopted last.
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [Piece { file: 0, first, slots }] = *pieces else { return false };
         let stripe = first / self.stripe;

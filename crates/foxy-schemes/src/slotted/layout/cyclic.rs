@@ -1,13 +1,12 @@
-//! STREAM's layout (R22): one preallocated file; a record takes the next free slots from where the
-//! last one ended, skipping those in use, and begins again at the start when the end is reached.
-//! Usually they are contiguous.
+//! STREAM's layout (R22): one preallocated file. A record takes the next free slots, usually
+//! contiguous, from the end of the last record, and wraps around.
 
-use super::layout::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
 const BITS: u32 = 64;
 
-/// A bit for each slot, set when it is in use.
+/// A bitmap of used slots.
 #[derive(Debug)]
 pub struct Cyclic {
     used: Vec<u64>,
@@ -17,7 +16,6 @@ pub struct Cyclic {
 }
 
 impl Cyclic {
-    /// All slots free.
     pub fn new(slots: u32) -> Self {
         let mut used = vec![0; slots.div_ceil(BITS) as usize];
         if let Some(last) = used.last_mut()
@@ -42,7 +40,7 @@ impl Cyclic {
         self.free = if used { self.free - piece.slots } else { self.free + piece.slots };
     }
 
-    /// The first free slot at or after `from`; `None` up to the end of the file.
+    /// The first free slot from `from` to the end of the file.
     fn next_free(&self, from: u32) -> Option<u32> {
         let mut index = (from / BITS) as usize;
         let mut free = !*self.used.get(index)? & (u64::MAX << (from % BITS));
@@ -55,7 +53,7 @@ impl Cyclic {
         }
     }
 
-    /// How many slots are free from this one on, at most `most`.
+    /// Number of free slots from `first` on, at most `most`.
     fn run_length(&self, first: u32, most: u32) -> u32 {
         let end = first.saturating_add(most).min(self.slots);
         let mut slot = first;
@@ -70,18 +68,15 @@ impl Cyclic {
         slot.min(end) - first
     }
 
-    /// Slots that are free.
     pub const fn free_slots(&self) -> u32 {
         self.free
     }
 
-    /// Whether all slots are free.
     pub const fn is_empty(&self) -> bool {
         self.free == self.slots
     }
 
-    /// Takes the next free slots that follow each other within one page of `page` slots, if there
-    /// are any.
+    /// Takes the next run of free slots within one page of `page` slots.
     pub fn place_within(&mut self, slots: u32, page: u32) -> Option<Piece> {
         let first = self
             .next_within(self.cursor, slots, page)

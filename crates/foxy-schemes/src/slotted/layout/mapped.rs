@@ -1,40 +1,37 @@
-//! The layout of SQUIDM and SQUIDMLA (R37): small records in a file that is mapped into memory, one
-//! after the other cyclically; each larger one in a file of its own, in Squid's folders. The mapped
-//! file comes in parts, because it has to give room back to the others: a part that holds little is
-//! dropped when a large record finds no room.
+//! The layout of SQUIDM and SQUIDMLA (R37): small records lie cyclically in a mapped file, each
+//! larger record in its own file in Squid's folders. The mapped file consists of parts, because it
+//! has to give room back: a sparse part is dropped when a large record finds no room.
 
 use super::budget::Budget;
 use super::cyclic::Cyclic;
-use super::layout::{FileKind, Layout, Piece, Placement};
+use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Slots of a page of the mapped file: 8 KiB, as on the machine of the work cited.
+/// Slots of a page of the mapped file: 8 KiB, as in the cited work.
 const PAGE_SLOTS: u32 = 16;
-/// The largest record that is kept in the mapped file, in slots: it fits into a page.
-const SMALL: u32 = PAGE_SLOTS;
-/// Parts of the mapped file that a store has room for.
+/// Largest record in the mapped file, in slots: it fits into a page.
+const MAX_SMALL_SLOTS: u32 = PAGE_SLOTS;
+/// Number of parts for which a store has room.
 const PARTS: u32 = 16;
 
-/// A part of the mapped file.
 #[derive(Debug)]
 struct Part {
     file: u64,
     slots: Cyclic,
-    /// Takes no records any more, and goes with the last it has.
+    /// Takes no more records, and is dropped with its last record.
     retired: bool,
 }
 
-/// The mapped file, and the others.
 #[derive(Debug)]
 pub struct Mapped {
-    /// Records do not lie across a page boundary where that can be helped.
+    /// Records avoid page boundaries.
     aligned: bool,
     part_slots: u32,
     budget: Budget,
-    /// The low bit of a file's number says whether it is mapped.
+    /// The low bit of a file number marks mapped files.
     next_serial: u64,
     parts: Vec<Part>,
-    /// The part that takes records.
+    /// The part that takes new records.
     current: Option<u64>,
 }
 
@@ -43,7 +40,6 @@ const fn is_mapped(file: u64) -> bool {
 }
 
 impl Mapped {
-    /// No file yet; all of them together will take at most `slots`.
     pub fn new(slots: u32, aligned: bool) -> Self {
         let part_slots = (slots / PARTS / PAGE_SLOTS).max(1) * PAGE_SLOTS;
         Self {
@@ -67,8 +63,7 @@ impl Mapped {
         self.parts.last_mut().expect("just added")
     }
 
-    /// Makes another part current when the one that is has no room: a new one, or the one with most
-    /// room.
+    /// Makes another part current if the current one has no room: a new part, or the emptiest.
     fn turn_to_room(&mut self, slots: u32) {
         let with_room = |part: &&Part| !part.retired && part.slots.free_slots() >= slots;
         let current = self.parts.iter().find(|part| Some(part.file) == self.current);
@@ -107,7 +102,7 @@ impl Mapped {
         }
     }
 
-    /// Whether there will be room once all that is on its way out is gone.
+    /// Whether there will be room once all retired and abandoned files are gone.
     fn will_have_room(&self, slots: u32) -> bool {
         let retired = self.parts.iter().filter(|part| part.retired).count();
         let retired = u32::try_from(retired).unwrap_or(u32::MAX).saturating_mul(self.part_slots);
@@ -119,7 +114,7 @@ impl Mapped {
             && let Some(empty) = self.parts.iter().position(|part| part.slots.is_empty())
         {
             let part = self.parts.swap_remove(empty);
-            self.budget.give_up(part.file, self.part_slots);
+            self.budget.abandon(part.file, self.part_slots);
         }
         if self.budget.has_room(slots) {
             let file = self.new_file(false);
@@ -145,7 +140,7 @@ impl Mapped {
         }
     }
 
-    /// Gives pieces of a mapped file back, and the file if it has nothing to wait for any more.
+    /// Frees pieces of a mapped file, and abandons a retired file when it is empty.
     fn free_mapped(&mut self, file: u64, pieces: &[Piece]) {
         let place = self
             .parts
@@ -156,7 +151,7 @@ impl Mapped {
         part.slots.free(pieces);
         if part.retired && part.slots.is_empty() {
             self.parts.swap_remove(place);
-            self.budget.give_up(file, self.part_slots);
+            self.budget.abandon(file, self.part_slots);
         }
     }
 
@@ -181,7 +176,7 @@ impl Layout for Mapped {
         if self.shares(slots) { self.place_small(slots) } else { self.place_alone(slots) }
     }
 
-    /// The part that is to be cleared waits for its last record only.
+    /// A part to be cleared waits only for its last record.
     fn cleared(&mut self, _clear: bool) -> bool {
         true
     }
@@ -199,8 +194,8 @@ impl Layout for Mapped {
         }
     }
 
-    fn given_up(&mut self) -> Vec<u64> {
-        self.budget.given_up()
+    fn take_abandoned(&mut self) -> Vec<u64> {
+        self.budget.take_abandoned()
     }
 
     fn removed(&mut self, file: u64) {
@@ -230,7 +225,7 @@ impl Layout for Mapped {
     }
 
     fn shares(&self, slots: u32) -> bool {
-        slots <= SMALL
+        slots <= MAX_SMALL_SLOTS
     }
 
     fn capacity(&self) -> u64 {

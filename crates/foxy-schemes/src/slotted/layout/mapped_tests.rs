@@ -1,5 +1,4 @@
-//! Where small and large records go, when parts of the mapped file make way, and that room is
-//! accounted for.
+//! Placement of small and large records, dropped parts, and the accounting of room.
 
 use super::*;
 use foxy_base::Random;
@@ -11,7 +10,7 @@ fn placed(layout: &mut Mapped, slots: u32) -> Piece {
     }
 }
 
-/// The first slots of records of so many slots each.
+/// Checks the first slots of records with these sizes in slots.
 fn check(aligned: bool, records: &[u32], expected: &[u32]) {
     let mut layout = Mapped::new(16 * 32, aligned);
     let firsts: Vec<u32> = records.iter().map(|&slots| placed(&mut layout, slots).first).collect();
@@ -28,11 +27,12 @@ fn small_records_follow_each_other_and_keep_to_a_page_when_aligned() {
 #[test]
 fn a_large_record_has_a_file_in_the_folders_that_goes_with_it() {
     let mut layout = Mapped::new(1000, false);
-    let (small, large) = (placed(&mut layout, SMALL), placed(&mut layout, SMALL + 1));
+    let (small, large) =
+        (placed(&mut layout, MAX_SMALL_SLOTS), placed(&mut layout, MAX_SMALL_SLOTS + 1));
     assert_eq!(layout.kind(large.file), FileKind::Single);
     assert_eq!([small, large].map(|piece| layout.folder_number(piece.file)), [None, Some(2)]);
     layout.free(&[large]);
-    assert_eq!(layout.given_up(), [large.file]);
+    assert_eq!(layout.take_abandoned(), [large.file]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_part_that_holds_little_makes_way_for_a_large_record() {
     layout.free(&first[3..]);
     layout.free(&second[2..3]);
     layout.free(&second[3..]);
-    for file in layout.given_up() {
+    for file in layout.take_abandoned() {
         layout.removed(file);
     }
     let large = placed(&mut layout, 20);
@@ -87,7 +87,7 @@ fn room_is_accounted_for_and_survives_adoption() {
                     layout.free(&records.swap_remove(place));
                 }
             }
-            for file in layout.given_up() {
+            for file in layout.take_abandoned() {
                 layout.removed(file);
             }
         }
@@ -102,7 +102,7 @@ fn room_is_accounted_for_and_survives_adoption() {
         for pieces in records {
             again.free(&pieces);
         }
-        for file in again.given_up() {
+        for file in again.take_abandoned() {
             again.removed(file);
         }
         assert!(again.parts.iter().all(|part| part.slots.is_empty()), "seed {seed}");

@@ -1,0 +1,93 @@
+//! The space of layouts with many files: slots taken by all files, files of a single record, and
+//! abandoned files. A file's slots return when it is removed.
+
+use super::Piece;
+use std::collections::HashMap;
+
+#[derive(Debug)]
+pub struct Budget {
+    slots: u32,
+    taken: u32,
+    /// Files of one record, with their slots.
+    singles: HashMap<u64, u32>,
+    abandoned: Vec<u64>,
+    /// Abandoned files with their slots, which stay taken until the removal.
+    abandoned_slots: HashMap<u64, u32>,
+}
+
+impl Budget {
+    pub fn new(slots: u32) -> Self {
+        Self {
+            slots,
+            taken: 0,
+            singles: HashMap::new(),
+            abandoned: Vec::new(),
+            abandoned_slots: HashMap::new(),
+        }
+    }
+
+    pub const fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    pub const fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    pub const fn has_room(&self, slots: u32) -> bool {
+        self.slots - self.taken >= slots
+    }
+
+    /// Whether there will be room once all abandoned files are removed.
+    pub fn will_have_room(&self, slots: u32) -> bool {
+        self.slots - self.taken + self.abandoned_slots.values().sum::<u32>() >= slots
+    }
+
+    pub fn take(&mut self, slots: u32) {
+        assert!(self.has_room(slots), "room is taken only where some is left");
+        self.taken += slots;
+    }
+
+    pub fn abandon(&mut self, file: u64, slots: u32) {
+        self.abandoned.push(file);
+        self.abandoned_slots.insert(file, slots);
+    }
+
+    /// Returns each abandoned file once.
+    pub fn take_abandoned(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.abandoned)
+    }
+
+    pub fn removed(&mut self, file: u64) {
+        self.taken -= self.abandoned_slots.remove(&file).unwrap_or(0);
+    }
+
+    pub fn add_single(&mut self, file: u64, slots: u32) -> Piece {
+        self.take(slots);
+        self.singles.insert(file, slots);
+        Piece { file, first: 0, slots }
+    }
+
+    /// Abandons the file of a single record; returns false when the record shares a file.
+    pub fn free_single(&mut self, file: u64) -> bool {
+        let slots = self.singles.remove(&file);
+        if let Some(slots) = slots {
+            self.abandon(file, slots);
+        }
+        slots.is_some()
+    }
+
+    /// Adopts the file of one record that a closed store left behind; returns false when it cannot
+    /// be right.
+    pub fn adopt_single(&mut self, Piece { file, first, slots }: Piece) -> bool {
+        let sound = first == 0 && self.has_room(slots) && !self.singles.contains_key(&file);
+        if sound {
+            self.add_single(file, slots);
+        }
+        sound
+    }
+
+    pub fn memory(&self) -> usize {
+        (self.singles.capacity() + self.abandoned_slots.capacity()) * 16
+    }
+}
