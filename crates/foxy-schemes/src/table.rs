@@ -231,7 +231,7 @@ impl SchemeRow {
     pub fn most_bytes(&self) -> u64 {
         match self.name {
             _ if self.grows() => u64::MAX,
-            SchemeName::Webcosm => webcosm::MOST_BYTES,
+            SchemeName::Webcosm => webcosm::MAX_STORE_BYTES,
             _ => MOST_BYTES,
         }
     }

@@ -9,7 +9,7 @@ use foxy_schemes::SchemeName;
 use foxy_store::layout::PAGE;
 use foxy_store::medium::Medium;
 use foxy_store::record::FORMAT_VERSION;
-use foxy_store::webcosm::check::{Extent, Level, check};
+use foxy_store::webcosm::check::{CheckScope, Level, check};
 use foxy_store::{Answer, OpenStoreError, StoreStatus};
 use script::{KEYS, name, open, record, version};
 use xxhash_rust::xxh3::xxh3_64;
@@ -95,7 +95,7 @@ fn a_store_of_another_version_is_refused_and_left_as_it_is() {
 #[test]
 fn the_check_finds_no_damage_in_a_store_as_it_was_left() {
     let (_, bytes) = of_text(FIXTURES[0].text);
-    let extent = Extent { records: true, listed: None };
+    let extent = CheckScope { records: true, listed: None };
     let report =
         check(Medium::File, bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
             let from = usize::try_from(offset).expect("small");

@@ -7,7 +7,7 @@ use foxy_device::{FaultPlan, Faulty, Memory, StorePath};
 use foxy_store::medium::Medium;
 use foxy_store::webcosm::FILE_NAME;
 use foxy_store::webcosm::Webcosm;
-use foxy_store::webcosm::check::{Extent, Level, LogName, Report, SegmentReport, check};
+use foxy_store::webcosm::check::{CheckScope, Level, LogName, Report, SegmentReport, check};
 use foxy_store::{
     Answer, Key, Observer, PlacementHint, Record, StepDriver, StoreSettings, StoreStatus,
 };
@@ -109,7 +109,7 @@ fn look(device: &Device) -> Report {
     let report = check(
         Medium::File,
         bytes.len() as u64,
-        Extent { records: true, listed: None },
+        CheckScope { records: true, listed: None },
         &mut |offset, buffer: &mut [u8]| {
             let from = usize::try_from(offset).expect("small");
             buffer.copy_from_slice(&bytes[from..from + buffer.len()]);

@@ -12,7 +12,7 @@ use foxy_store::layout::PAGE;
 use foxy_store::medium::Medium;
 use foxy_store::superblock::{CopyState, Superblock};
 use foxy_store::webcosm;
-use foxy_store::webcosm::check::{Extent, Refused, Report, check, superblocks};
+use foxy_store::webcosm::check::{CheckScope, Refused, Report, check, superblocks};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -129,10 +129,14 @@ impl StoreFile {
     }
 
     /// Checks a webcosm store. `progress` gets the number of bytes read so far.
-    pub fn check(&self, extent: Extent, progress: &mut dyn FnMut(u64)) -> Result<Report, Refused> {
+    pub fn check(
+        &self,
+        scope: CheckScope,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Report, Refused> {
         let mut done = 0;
         let found =
-            check(self.medium, self.file.size(), extent, &mut |offset, buffer: &mut [u8]| {
+            check(self.medium, self.file.size(), scope, &mut |offset, buffer: &mut [u8]| {
                 let count = self.file.read(offset, buffer)?;
                 done += count as u64;
                 progress(done);

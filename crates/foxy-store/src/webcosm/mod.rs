@@ -1,18 +1,18 @@
-//! webcosm: a log of segments in one preallocated file, written in large pieces and given up in the
-//! order of writing. This file holds the state and its legal transitions; the files beside it hold
-//! what happens in each.
+//! webcosm: two logs of segments in one preallocated file, written in large pieces and given up in
+//! the order of writing. The engine keeps the phase and dispatches; each module owns its state.
 //!
 //! Why a get never lies: whatever is read must carry the stamp of its place in the log, its key and
-//! its checksum. Before a record takes the place of one that may lie on disk, the journal says
-//! durably that what the index knows under its tag from before that place is forgotten. Until a
-//! segment's old records are gone from disk the index does not forget them for any other reason, so
-//! it is known when that is needed; for a new key it costs no sync.
+//! its checksum. Before a record replaces one that may lie on disk, the journal has a durable
+//! tombstone for everything older under its tag. The index keeps the records of a segment until the
+//! segment is durably given up, so it is known when a tombstone is needed; a new key costs no sync.
 
 pub mod check;
-mod finish;
+mod close;
+mod context;
 mod format;
 mod index;
-mod io;
+mod pending;
+mod phase;
 mod reads;
 mod reclaim;
 mod recovery;
@@ -22,207 +22,231 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use format::geometry::MOST_BYTES;
+pub use context::FILE_NAME;
+pub use format::geometry::MAX_STORE_BYTES;
 
-use crate::contract::{Key, Lookup, Outbox, Scheme, StoreRequest, Ticket};
+use crate::completion::{read, written};
+use crate::contract::{Lookup, Outbox, Scheme, StoreRequest};
 use crate::observe::Observer;
-use crate::one_file::io_sequence::{IoSequence, SyncFailures};
-use crate::one_file::lifecycle::Lifecycle;
-use crate::one_file::opening::{FirstSync, MediumWish};
-use crate::one_file::store_file::{Completion, StoreFile};
+use crate::one_file::store_file::Completion;
 use crate::settings::StoreSettings;
-use format::geometry::{Geometry, LogName, Position, Segment};
-use format::location::Written;
+use crate::status::OpenStoreError;
+use close::Closing;
+use context::Context;
+use format::geometry::{Geometry, Segment};
 use foxy_base::Instant;
-use foxy_device::IoDone;
-use index::Tag;
-use index::shared::SharedIndex;
-use io::Pending;
-use reclaim::Reclaim;
-use reclaim::copy::Copies;
-use reclaim::ghost::Ghost;
+use foxy_device::{IoDone, IoError};
+use pending::{Pending, SummaryPurpose};
+use phase::Phase;
+use reclaim::Reclaimer;
 use reclaim::uses::Uses;
-use recovery::bad_slots::BadSlots;
-use recovery::head::HeadFinding;
-use recovery::phase::Phase;
-use recovery::rebuild::Rebuild;
+use recovery::summaries::{self, FoundSummary};
+use recovery::{Parts, StoreRecovery, rebuild};
 use std::sync::Arc;
-use tombstones::Forgetting;
-use tombstones::io_sequence::After;
-use write::deferred::Held;
-use write::in_flight::Flying;
-use write::log::Log;
-
-/// The store's file within its device.
-pub const FILE_NAME: &str = "webcosm.foxy";
+use tombstones::{After, Put, Tombstones};
+use write::Writer;
 
 /// Bytes of the largest object that a store begun with `size` bytes can hold.
-#[must_use]
 pub fn largest_object(size: u64) -> u64 {
     Geometry::of(size).largest_object()
 }
 
 /// The default engine.
 pub struct Webcosm {
-    settings: StoreSettings,
-    observer: Observer,
-    life: Lifecycle<Phase>,
-    file: StoreFile<Pending>,
-    geometry: Geometry,
-    index: SharedIndex,
-    bad_slots: BadSlots,
-    logs: [Log; 2],
-    ghost: Ghost,
-    held: Option<Held>,
-    flying: Flying,
-    copies: Copies,
-    reclaim: Reclaim,
-    forgetting: Forgetting,
-    sequence: IoSequence<After, Segment>,
-    sync_failures: SyncFailures,
-    /// After a failure nothing that nobody waits for is tried again before this.
-    retry_at: Instant,
-    finding: HeadFinding,
-    rebuild: Rebuild,
-    reads_in_flight: usize,
+    cx: Context,
+    writer: Writer,
+    tombstones: Tombstones,
+    recovery: StoreRecovery,
+    reclaimer: Reclaimer,
     uses: Uses,
-    closing: Option<Ticket>,
-    close_step: finish::CloseStep,
+    closing: Option<Closing>,
 }
 
 impl Webcosm {
     /// An engine that opens nothing until [`Scheme::start`].
-    #[must_use]
     pub fn boxed(settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.size);
-        Box::new(Self::new(settings, observer))
-    }
-
-    fn new(settings: &StoreSettings, observer: Observer) -> Self {
-        let geometry = Geometry::of(settings.size);
-        Self {
-            settings: settings.clone(),
-            life: Lifecycle::new(&observer),
-            file: StoreFile::new(
-                FILE_NAME,
-                settings,
-                &observer,
-                FirstSync::Later,
-                MediumWish::FileOrBlockDevice,
-            ),
-            observer,
-            geometry,
-            index: SharedIndex::new(geometry),
-            bad_slots: BadSlots::default(),
-            logs: LogName::ALL.map(|log| Log::new(log, &geometry)),
-            ghost: Ghost::new(&geometry),
-            held: settings.write_budget.map(Held::new),
-            flying: Flying::default(),
-            copies: Copies::default(),
-            reclaim: Reclaim::default(),
-            forgetting: Forgetting::default(),
-            sequence: IoSequence::default(),
-            sync_failures: SyncFailures::default(),
-            retry_at: Instant::ZERO,
-            finding: HeadFinding::default(),
-            rebuild: Rebuild::default(),
-            reads_in_flight: 0,
+        let cx = Context::new(settings, observer);
+        Box::new(Self {
+            writer: Writer::new(settings, &cx.geometry),
+            cx,
+            tombstones: Tombstones::default(),
+            recovery: StoreRecovery::default(),
+            reclaimer: Reclaimer::default(),
             uses: Uses::default(),
             closing: None,
-            close_step: finish::CloseStep::default(),
-        }
-    }
-
-    fn tag(&self, key: Key) -> Tag {
-        self.index.tag(key.hash(self.file.superblock().salt))
-    }
-
-    /// Where the next record of each log goes, at the earliest.
-    fn next_positions(&self) -> [Position; 2] {
-        self.logs.each_ref().map(|log| match &log.open {
-            Some(open) => Position::new(open.segment, open.page),
-            None => Position::new(log.segment(log.next), 0),
         })
     }
 
-    /// The slot of a segment holds it from now on, begun in that life.
-    fn take_slot(&self, segment: Segment, life: u64) {
-        self.index
-            .set_written(self.geometry.slot(segment), Written { sequence: segment.sequence, life });
+    fn recovery<'a>(&'a mut self, out: &'a mut Outbox) -> (&'a mut StoreRecovery, Parts<'a>) {
+        let Self { cx, writer, tombstones, recovery, .. } = self;
+        (recovery, Parts { cx, writer, tombstones, out })
     }
 
-    /// Bytes that a record takes, on average.
-    fn mean(&self) -> u64 {
-        self.used_bytes() / self.index.len().max(1)
+    /// Takes a completion to the module that it belongs to.
+    fn dispatch(&mut self, pending: Pending, done: IoDone, now: Instant, out: &mut Outbox) {
+        let Self { cx, writer, tombstones, reclaimer, uses, .. } = self;
+        match pending {
+            Pending::Read(pending) => self.read_done(pending, read(done), out),
+            Pending::Batch(batch) => writer.batch_done(cx, tombstones, &batch, done, out),
+            Pending::Summary(segment) => {
+                writer.summary_done(cx, tombstones, segment, written(&done));
+            }
+            Pending::Step(step) => {
+                let ended = tombstones.step_done(cx, writer, step, written(&done), out);
+                if let Some((after, result)) = ended {
+                    self.sequence_done(after, result, now, out);
+                }
+            }
+            Pending::Copy(entry, location) => {
+                let mean = writer.mean_record_bytes(cx);
+                reclaimer.copies.read_done(cx, mean, entry, location, read(done));
+            }
+            Pending::ReadUses(page) => uses.read_done(cx, page, read(done), now, out),
+            Pending::WriteUses => uses.written(cx, written(&done), now),
+            Pending::SummaryEnd(purpose, segment) => {
+                let found = summaries::end_read(cx, purpose, segment, read(done), out);
+                if let Some(found) = found {
+                    self.summary_read(purpose, segment, found, out);
+                }
+            }
+            Pending::LongSummary(purpose, long) => {
+                let found = summaries::long_read(cx, long, read(done));
+                self.summary_read(purpose, long.segment, found, out);
+            }
+            Pending::Journal => {
+                let (recovery, mut parts) = self.recovery(out);
+                recovery.journal_read(&mut parts, read(done));
+            }
+            Pending::LookAtEnd(segment) => {
+                let (recovery, mut parts) = self.recovery(out);
+                recovery.looked_at_end(&mut parts, segment, read(done));
+            }
+            Pending::LookAtStart(segment) => {
+                let (recovery, mut parts) = self.recovery(out);
+                recovery.looked_at_start(&mut parts, segment, read(done));
+            }
+            Pending::LookAtAll(segment) => {
+                let (recovery, mut parts) = self.recovery(out);
+                recovery.looked_at_all(&mut parts, segment, read(done));
+            }
+            Pending::Trim => {}
+        }
     }
 
-    /// Bytes of the segments that hold records.
-    fn used_bytes(&self) -> u64 {
-        let segments: u32 = self.logs.iter().map(|log| log.next - log.tail).sum();
-        u64::from(segments) * self.geometry.segment_bytes()
+    fn summary_read(
+        &mut self,
+        purpose: SummaryPurpose,
+        segment: Segment,
+        found: FoundSummary,
+        out: &mut Outbox,
+    ) {
+        let Self { cx, writer, tombstones, recovery, reclaimer, .. } = self;
+        match purpose {
+            SummaryPurpose::Rebuild => {
+                recovery.rebuild.summary_read(cx, writer, segment, found, out);
+            }
+            SummaryPurpose::Reclaim => {
+                let summary = found.map(|(_, summary)| summary);
+                reclaimer.summary_read(cx, writer, tombstones, segment, summary);
+            }
+        }
     }
 
-    /// Records that are known or wait.
-    fn records(&self) -> u64 {
-        self.index.len() + self.logs.iter().map(|log| log.stage.len() as u64).sum::<u64>()
+    fn sequence_done(
+        &mut self,
+        after: After,
+        result: Result<(), IoError>,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        let Self { cx, writer, tombstones, recovery, uses, closing, .. } = self;
+        match after {
+            After::Committed(commit) => match result {
+                Ok(()) => {
+                    tombstones.committed(cx, writer, &mut recovery.rebuild, commit, now, out);
+                }
+                Err(error) => tombstones.commit_failed(commit, error, now, out),
+            },
+            After::Rotated(rotation) => tombstones.rotated(cx, writer, rotation, result, out),
+            After::Synced if result.is_err() => tombstones.back_off(now),
+            After::CloseSynced => closing.iter_mut().for_each(Closing::synced),
+            After::Synced | After::CloseMarked => {}
+            After::Formatted(superblock) => match result {
+                Ok(()) => {
+                    recovery::formatted(&mut Parts { cx, writer, tombstones, out }, superblock);
+                    uses.begin(cx, now);
+                }
+                Err(error) => cx.give_up(OpenStoreError::Device(error)),
+            },
+            After::Resealed => {
+                recovery.resealed(&mut Parts { cx, writer, tombstones, out }, result);
+            }
+            After::Switched(superblock, blocks) => {
+                let mut parts = Parts { cx, writer, tombstones, out };
+                recovery.switched(&mut parts, superblock, blocks, result);
+            }
+        }
     }
 
-    fn show(&self) {
-        let statistics = &self.observer.statistics;
-        statistics.records.set(self.records());
-        statistics.live_bytes.set(self.used_bytes());
-        statistics
-            .capacity_bytes
-            .set(u64::from(self.geometry.slots()) * self.geometry.segment_bytes());
-        statistics.index_bytes.set(self.index.memory() + self.ghost.memory());
-        self.show_held();
+    fn pump_rebuild(&mut self, budget: usize, now: Instant, out: &mut Outbox) {
+        let Self { cx, writer, recovery, uses, .. } = self;
+        if cx.phase().rebuilds() && recovery.rebuild.pump(cx, writer, budget, out) {
+            uses.read(cx, 0, now, out);
+        }
     }
 
-    /// What every event may have made possible.
+    /// Does what an event may have made possible.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
-        if self.life.phase().learns() {
-            self.pump_rebuild(0, now, out);
+        self.pump_rebuild(0, now, out);
+        let Self { cx, writer, tombstones, recovery, reclaimer, uses, .. } = self;
+        let is_closing = cx.phase() == Phase::Closing;
+        if cx.phase().serves() {
+            reclaimer.pump(cx, writer, tombstones, &recovery.rebuild, out);
         }
-        if self.life.phase().serves() {
-            self.pump_reclaim(out);
+        if is_closing {
+            reclaim::drop_given_up(cx, writer, usize::MAX);
         }
-        if self.life.phase() == Phase::Closing {
-            self.pump_leaving(usize::MAX);
+        if cx.phase().serves() || is_closing {
+            writer.pump(cx, tombstones, &mut reclaimer.copies, now, out);
+            tombstones.pump(cx, writer, now, out);
+            uses.pump(cx, now, out);
         }
-        if self.life.phase().serves() || self.life.phase() == Phase::Closing {
-            self.pump_writes(now, out);
-            self.pump_forgets(now, out);
-            self.pump_uses(now, out);
-        }
-        if self.life.phase() == Phase::Closing {
+        if is_closing {
             self.progress_close(out);
         }
-        self.show();
+        self.writer.show(&self.cx);
     }
 }
 
 impl Scheme for Webcosm {
     fn start(&mut self, _now: Instant, out: &mut Outbox) {
-        self.enter(Phase::Opening);
-        self.file.open(out);
+        self.cx.enter(Phase::Opening);
+        self.cx.file.open(out);
     }
 
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
+        let Self { cx, writer, tombstones, .. } = self;
         match request {
             StoreRequest::Get { ticket, key } => return self.get(ticket, key, now, out),
             StoreRequest::Put { ticket, key, record, hint } => {
-                let put = self.put(ticket, key, record, hint, now);
-                out.reply_to_put(ticket, put);
+                let object_bytes = hint.size.max(record.len() as u64);
+                let put = Put { record, object_bytes };
+                let answer = writer.put(cx, tombstones, ticket, key, put, now);
+                out.reply_to_put(ticket, answer);
             }
-            StoreRequest::Remove { ticket, key } => self.remove(ticket, key, out),
+            StoreRequest::Remove { ticket, key } => writer.remove(cx, tombstones, ticket, key, out),
             StoreRequest::Close { ticket } => self.close(ticket, out),
         }
         self.after_event(now, out);
     }
 
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
-        match self.file.complete(done, out) {
-            Some(Completion::Opened(opened)) => self.opened(opened, out),
+        match self.cx.file.complete(done, out) {
+            Some(Completion::Opened(opened)) => {
+                let (recovery, mut parts) = self.recovery(out);
+                recovery.opened(&mut parts, opened);
+            }
             Some(Completion::Done(pending, done)) => self.dispatch(pending, done, now, out),
             None => {}
         }
@@ -230,35 +254,30 @@ impl Scheme for Webcosm {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if self.rebuild_is_due() {
+        let Self { cx, writer, tombstones, recovery, reclaimer, uses, .. } = self;
+        if recovery.rebuild.is_due(cx, writer) {
             return Some(Instant::ZERO);
         }
-        if !self.life.phase().serves() {
+        if !cx.phase().serves() {
             return None;
         }
-        if self.has_more_to_reclaim() {
+        if reclaimer.has_more(writer) {
             return Some(Instant::ZERO);
         }
-        let writable = self.logs.iter().filter(|log| log.has_room() && self.flying.has_room());
-        let flush = writable
-            .filter_map(|log| log.stage.oldest())
-            .min()
-            .map(|since| since + self.settings.flush_after);
-        let retry = (self.wants_commit() && self.sequence.is_idle()).then_some(self.retry_at);
-        flush.into_iter().chain(retry).chain(self.uses.deadline()).min()
+        let deadlines = [writer.deadline(cx), tombstones.deadline(cx, writer), uses.deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        if self.life.phase().learns() {
-            self.pump_rebuild(recovery::rebuild::LEARNED_AT_ONCE, now, out);
-        }
-        if self.life.phase().serves() {
-            self.reclaim_more();
+        self.pump_rebuild(rebuild::RECORDS_AT_ONCE, now, out);
+        let Self { cx, writer, tombstones, reclaimer, .. } = self;
+        if cx.phase().serves() {
+            reclaimer.work(cx, writer, tombstones);
         }
         self.after_event(now, out);
     }
 
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
-        Some(self.index.lookup())
+        Some(self.cx.index.lookup())
     }
 }

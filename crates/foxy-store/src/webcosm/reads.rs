@@ -1,80 +1,67 @@
-//! Gets: from memory while the record waits or is being written, else one read, verified.
+//! Gets: from memory while the record is buffered or being written, else one verified read.
 
 use crate::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
 use crate::webcosm::Webcosm;
-use crate::webcosm::format::location::Spot;
-use crate::webcosm::index::Tag;
-use crate::webcosm::io::Pending;
+use crate::webcosm::pending::{Pending, PendingRead};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
-/// A get whose pages are being read.
-#[derive(Debug)]
-pub struct PendingRead {
-    /// Who waits.
-    pub ticket: Ticket,
-    key: Key,
-    tag: Tag,
-    place: u64,
-    spot: Spot,
-}
-
 impl Webcosm {
-    pub(crate) fn get(&mut self, ticket: Ticket, key: Key, now: Instant, out: &mut Outbox) {
-        if !self.life.phase().reads() {
-            return out.reply(ticket, Answer::Absent(self.life.unable().0));
+    pub(super) fn get(&mut self, ticket: Ticket, key: Key, now: Instant, out: &mut Outbox) {
+        let Self { cx, writer, tombstones, uses, .. } = self;
+        if !cx.phase().reads() {
+            return out.reply(ticket, Answer::Absent(cx.unable().0));
         }
-        let tag = self.tag(key);
-        if let Some(record) = self.waiting(key) {
+        let tag = cx.tag(key);
+        if let Some(record) = writer.get(key) {
             let answer = Answer::Found(record.clone());
-            self.index.touch(tag);
+            cx.index.touch(tag);
             out.reply(ticket, answer);
-            if self.prove(key, tag, now) {
+            if writer.prove(cx, tombstones, key, tag, now) {
                 self.after_event(now, out);
             }
             return;
         }
-        let Some(known) = self.index.get(tag) else {
-            let reason = if self.life.phase().learns() {
+        let Some(entry) = cx.index.get(tag) else {
+            let reason = if cx.phase().rebuilds() {
                 AbsentReason::Recovering
             } else {
                 AbsentReason::NotIndexed
             };
             return out.reply(ticket, Answer::Absent(reason));
         };
-        if self.reads_in_flight >= self.settings.waiting_reads {
+        if cx.reads_in_flight >= cx.settings.waiting_reads {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
-        self.index.touch(tag);
-        self.uses.changed = true;
-        self.index.let_looks_count(true);
-        self.reads_in_flight += 1;
-        let spot = self.index.spot(known);
-        let read = PendingRead { ticket, key, tag, place: known.place, spot };
-        self.file.read(spot.offset, spot.length, Pending::Read(read), out);
+        cx.index.touch(tag);
+        uses.touched(cx);
+        cx.reads_in_flight += 1;
+        let location = cx.index.location(entry);
+        let read = PendingRead { ticket, key, tag, entry, location };
+        cx.file.read(location.offset, location.length, Pending::Read(read), out);
     }
 
-    /// A record that was replaced, removed or given up meanwhile is not returned, whatever was
-    /// read. One that could not be read stays known: it may still lie on disk, so whoever replaces
-    /// it must have it forgotten.
-    pub(crate) fn read_done(
+    /// A record that was replaced, removed or given up meanwhile is not returned. A record that
+    /// could not be read stays known: it may still lie on disk, so its replacement needs a
+    /// tombstone.
+    pub(super) fn read_done(
         &mut self,
-        pending: PendingRead,
+        read: PendingRead,
         result: Result<IoBuffer, IoError>,
         out: &mut Outbox,
     ) {
-        self.reads_in_flight -= 1;
-        let PendingRead { ticket, key, tag, place, spot } = pending;
-        let still = self.index.get(tag).is_some_and(|known| known.place == place);
-        if !still || self.is_staged(key) {
+        let PendingRead { ticket, key, tag, entry, location } = read;
+        self.cx.reads_in_flight -= 1;
+        let current = self.cx.index.get(tag);
+        let is_current = current.is_some_and(|current| current.place == entry.place);
+        if !is_current || self.writer.is_buffered(key) {
             return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         }
-        let found = match result {
-            Err(error) => Err(AbsentReason::DeviceFailed(error)),
-            Ok(buffer) => spot.record(key, buffer, self.file.secret()),
-        };
+        let found = result
+            .map_err(AbsentReason::DeviceFailed)
+            .and_then(|buffer| location.record(key, buffer, self.cx.secret()));
         if let Ok(record) = &found {
-            self.copies.earn(record.len() as u64);
+            self.reclaimer.copies.earn(record.len() as u64);
         }
         out.reply(ticket, found.map_or_else(Answer::Absent, Answer::Found));
     }

@@ -10,7 +10,7 @@ use foxy_base::ByteSize;
 use foxy_report::Table;
 use foxy_store::record::FORMAT_VERSION;
 use foxy_store::superblock::{CopyState, Superblock};
-use foxy_store::webcosm::check::{Extent, Finding, Findings, Level, Refused, Report};
+use foxy_store::webcosm::check::{CheckScope, Finding, Findings, Level, Refused, Report};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -91,7 +91,7 @@ fn verdict(file: &StoreFile) -> Verdict {
     }
     let mut progress = Progress::new("bytes", Some(file.size()));
     let report =
-        file.check(Extent { records: true, listed: None }, &mut |done| progress.update(done));
+        file.check(CheckScope { records: true, listed: None }, &mut |done| progress.update(done));
     report.map_or_else(Verdict::Refused, |report| Verdict::Whole(Box::new(report)))
 }
 

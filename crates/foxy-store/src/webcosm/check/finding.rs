@@ -37,7 +37,7 @@ pub enum Reason {
     Unsealed,
     /// A summary lists a record where none can be.
     EntryImpossible,
-    /// Where a record should be there is none of that place and life.
+    /// Where a record should be there is none of that place and incarnation.
     RecordNotThere,
     /// The header of a record does not have its checksum.
     HeaderDamaged,
@@ -115,7 +115,7 @@ impl fmt::Display for Reason {
             Self::SummaryLost => "the segment has lost its summary",
             Self::Unsealed => "the segment has no summary yet",
             Self::EntryImpossible => "the summary lists a record where none can be",
-            Self::RecordNotThere => "there is no record of this place and life",
+            Self::RecordNotThere => "there is no record of this place and incarnation",
             Self::HeaderDamaged => "the record's header does not have its checksum",
             Self::ContentDamaged => "the record's content does not have its checksum",
             Self::PageDamaged => "the page of small records does not have its checksum",

@@ -7,7 +7,7 @@ use crate::layout::PAGE;
 use crate::one_file::journal::{self, BLOCK_BYTES};
 use crate::one_file::superblock::CopyState;
 use crate::webcosm::format::geometry::{LogName, Segment};
-use crate::webcosm::format::summary::Fact;
+use crate::webcosm::format::summary::Tombstone;
 
 /// What a page of the journal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +104,15 @@ impl Walk<'_> {
 
     fn adopt_block(&mut self, page: &[u8], number: u32, report: &mut JournalReport) {
         let generation = self.superblock.journal_generation;
-        let Some((_, facts)) = journal::decode_block(page, number, generation, &self.secret) else {
+        let Some((_, entries)) = journal::decode_block(page, number, generation, &self.secret)
+        else {
             return;
         };
-        for fact in facts.map(|fact| Fact::of_forget(&fact)) {
-            match fact.marked() {
+        for tombstone in entries.map(|entry| Tombstone::of_forget(&entry)) {
+            match tombstone.marks() {
                 None => {
-                    report.facts += 1;
-                    self.forget(fact);
+                    report.tombstones += 1;
+                    self.forget(tombstone);
                 }
                 Some(marks) => {
                     for (log, (tail, durable_end)) in marks.into_iter().enumerate() {

@@ -38,7 +38,7 @@ use walk::Walk;
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct CheckScope {
     /// Whether every record is read; else only what an opening reads.
     pub records: bool,
     /// The slot whose records are to be listed.
@@ -136,14 +136,14 @@ fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
 pub fn check(
     medium: Medium,
     size: u64,
-    extent: Extent,
+    scope: CheckScope,
     read: &mut ReadBytes<'_>,
 ) -> Result<Report, Refused> {
     let (copies, superblock) = superblocks(medium, size, read)?;
     resize::judge_size(&superblock, size).map_err(Refused::Unusable)?;
-    let mut walk = Walk::new(superblock, extent, Reader::new(read));
+    let mut walk = Walk::new(superblock, scope, Reader::new(read));
     let slots = walk.geometry.slots();
-    if let Some(slot) = extent.listed.filter(|&slot| slot >= slots) {
+    if let Some(slot) = scope.listed.filter(|&slot| slot >= slots) {
         return Err(Refused::NoSuchSegment { slot, slots });
     }
     walk.judge_copies(copies);

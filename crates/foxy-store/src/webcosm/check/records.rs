@@ -8,7 +8,7 @@ use super::walk::{Met, Walk};
 use crate::layout::PAGE;
 use crate::webcosm::format::geometry::Position;
 use crate::webcosm::format::summary::Listed;
-use crate::webcosm::index::{Extent, Known};
+use crate::webcosm::index::{Extent, IndexEntry};
 use std::collections::BTreeMap;
 
 /// A record of a summary, with what is known of it.
@@ -37,7 +37,10 @@ impl Walk<'_> {
             let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
             let position = Position::new(met.segment, page);
             let possible = page < met.content_pages && self.index.can_have(listed.tag);
-            let forgotten = self.facts.get(&listed.tag).is_some_and(|fact| fact.reaches(position));
+            let forgotten = self
+                .tombstones
+                .get(&listed.tag)
+                .is_some_and(|tombstone| tombstone.reaches(position));
             let standing = if forgotten || !possible {
                 Standing::Forgotten
             } else if self.index.get(listed.tag).is_some() {
@@ -45,7 +48,7 @@ impl Walk<'_> {
             } else {
                 let extent = Extent::of_class(listed.class);
                 let place = self.geometry.place(slot, byte);
-                self.index.insert(listed.tag, Known { place, extent, uses: 0 });
+                self.index.insert(listed.tag, IndexEntry { place, extent, uses: 0 });
                 Standing::Live
             };
             let bytes = space.get(&listed.step).copied().unwrap_or(0);
@@ -66,14 +69,14 @@ impl Walk<'_> {
     pub(super) fn verify(&mut self, met: &Met, placed: &[Placed], content: &[u8]) {
         let slot = self.geometry.slot(met.segment);
         let start = self.geometry.offset(slot, 0);
-        let wanted = self.extent.listed == Some(slot);
+        let wanted = self.scope.listed == Some(slot);
         let mut found: BTreeMap<(u32, &'static str), Finding> = BTreeMap::new();
         for Placed { listed, standing } in placed {
             let scan = Scan {
                 secret: &self.secret,
                 geometry: &self.geometry,
                 segment: met.segment,
-                life: met.life,
+                incarnation: met.incarnation,
             };
             let salt = self.superblock.salt;
             let whole = if self.index.can_have(listed.tag) {

@@ -59,7 +59,7 @@ pub struct JournalReport {
     /// Blocks there is room for.
     pub room: u64,
     /// Facts: tags under which something older is forgotten.
-    pub facts: u64,
+    pub tombstones: u64,
     /// Of each log, the first segment that counts.
     pub tails: [u32; 2],
     /// Of each log, the first segment whose summary may not be durable.
@@ -112,8 +112,8 @@ pub struct SegmentReport {
     pub sequence: Option<u32>,
     /// What it holds.
     pub state: SegmentState,
-    /// The life it was written in.
-    pub life: u64,
+    /// The incarnation it was written in.
+    pub incarnation: u64,
     /// Pages of its summary.
     pub summary_pages: u32,
     /// Records in it.
@@ -125,7 +125,7 @@ pub struct SegmentReport {
     /// Bytes of disk that these take.
     pub live_bytes: u64,
     /// Facts in its summary.
-    pub facts: u64,
+    pub tombstones: u64,
 }
 
 /// Why a record would be served, or not.

@@ -23,13 +23,14 @@ pub struct Scan<'a> {
     pub geometry: &'a Geometry,
     /// Which segment it is.
     pub segment: Segment,
-    /// The life it was written in.
-    pub life: u64,
+    /// The incarnation it was written in.
+    pub incarnation: u64,
 }
 
 impl Scan<'_> {
     fn stamp(&self, at: usize) -> u64 {
-        Position::new(self.segment, u32::try_from(at / PAGE).unwrap_or(u32::MAX)).stamp(self.life)
+        Position::new(self.segment, u32::try_from(at / PAGE).unwrap_or(u32::MAX))
+            .stamp(self.incarnation)
     }
 
     /// The record that a summary lists, in the bytes of its segment that are not the summary.

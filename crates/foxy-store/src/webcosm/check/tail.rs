@@ -5,7 +5,7 @@ use super::report::JournalReport;
 use super::walk::Walk;
 use crate::layout::PAGE;
 use crate::webcosm::format::geometry::{LogName, Position, Segment};
-use crate::webcosm::format::incarnation::{begun_in, first_of_life, number};
+use crate::webcosm::format::incarnation::{begun_in, first_of_incarnation, number};
 use crate::webcosm::format::summary::{self, Summary, Trailer};
 use foxy_device::IoError;
 use std::collections::BTreeSet;
@@ -16,11 +16,11 @@ pub struct Tail {
     pub next: u32,
     /// Segments before it that have nothing in them.
     pub gaps: BTreeSet<u32>,
-    /// Those that were begun and have no whole summary, with the life they were written in.
+    /// Those that were begun and have no whole summary, with the incarnation they were written in.
     pub unsealed: Vec<(u32, u64)>,
 }
 
-/// A segment's summary, the life it was written in, and how long it is.
+/// A segment's summary, the incarnation it was written in, and how long it is.
 pub type Sealed = (u64, Trailer, Summary);
 
 impl Walk<'_> {
@@ -29,11 +29,13 @@ impl Walk<'_> {
         let (slot, pages) = (self.geometry.slot(segment), self.geometry.segment_pages);
         let last = Position::new(segment, pages - 1);
         let page = self.reader.exactly(self.geometry.offset(slot, pages - 1), PAGE)?;
-        let life = number(&page, 8).and_then(|stamp| last.life_in(stamp));
-        let Some(life) = life.filter(|&life| life <= self.superblock.opens) else {
+        let incarnation = number(&page, 8).and_then(|stamp| last.incarnation_in(stamp));
+        let Some(incarnation) =
+            incarnation.filter(|&incarnation| incarnation <= self.superblock.opens)
+        else {
             return Ok(None);
         };
-        let Some(trailer) = summary::trailer(&page, last, life, &self.secret, pages) else {
+        let Some(trailer) = summary::trailer(&page, last, incarnation, &self.secret, pages) else {
             return Ok(None);
         };
         let first = pages - trailer.pages();
@@ -41,13 +43,17 @@ impl Walk<'_> {
             .reader
             .exactly(self.geometry.offset(slot, first), trailer.pages() as usize * PAGE)?;
         self.verified_bytes += bytes.len() as u64;
-        Ok(summary::decode(&bytes, trailer, last, life, &self.secret)
-            .map(|summary| (life, trailer, summary)))
+        Ok(summary::decode(&bytes, trailer, last, incarnation, &self.secret)
+            .map(|summary| (incarnation, trailer, summary)))
     }
 
-    fn fits(&self, segment: Segment, life: u64) -> bool {
-        let begun = segment.sequence >= first_of_life(&self.superblock, segment.log);
-        if begun { life == self.superblock.opens } else { life < self.superblock.opens }
+    fn fits(&self, segment: Segment, incarnation: u64) -> bool {
+        let begun = segment.sequence >= first_of_incarnation(&self.superblock, segment.log);
+        if begun {
+            incarnation == self.superblock.opens
+        } else {
+            incarnation < self.superblock.opens
+        }
     }
 
     /// Looks on from the first segment whose summary may not be durable. Syncs come often enough
@@ -64,20 +70,23 @@ impl Walk<'_> {
             }
             let segment = Segment { log, sequence };
             let sealed = self.summary_of(segment).ok().flatten();
-            if !sealed.is_some_and(|(life, ..)| self.fits(segment, life)) {
+            if !sealed.is_some_and(|(incarnation, ..)| self.fits(segment, incarnation)) {
                 let slot = self.geometry.slot(segment);
                 let page = self.reader.exactly(self.geometry.offset(slot, 0), PAGE);
                 let begun = page.ok().and_then(|page| begun_in(&page, segment, &self.secret));
-                let Some(life) = begun.filter(|&life| self.fits(segment, life)) else {
+                let Some(incarnation) =
+                    begun.filter(|&incarnation| self.fits(segment, incarnation))
+                else {
                     gaps.push(sequence);
                     continue;
                 };
-                tail.unsealed.push((sequence, life));
+                tail.unsealed.push((sequence, incarnation));
             }
             tail.next = sequence + 1;
             tail.gaps.extend(gaps.drain(..));
         }
-        let begun = first_of_life(&self.superblock, log).min(oldest.saturating_add(segments));
+        let begun =
+            first_of_incarnation(&self.superblock, log).min(oldest.saturating_add(segments));
         tail.gaps.extend(tail.next..begun);
         tail.next = tail.next.max(begun);
         tail

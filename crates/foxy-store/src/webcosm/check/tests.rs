@@ -18,7 +18,7 @@ use foxy_device::{CrashPolicy, Memory, StorePath};
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-const ALL: Extent = Extent { records: true, listed: None };
+const ALL: CheckScope = CheckScope { records: true, listed: None };
 const KEYS: u64 = 150;
 
 struct Store {
@@ -96,7 +96,7 @@ fn bytes_of(device: &Memory) -> Vec<u8> {
     device.content(&StorePath::new(FILE_NAME)).expect("a store")
 }
 
-fn look(bytes: &[u8], extent: Extent) -> Result<Report, Refused> {
+fn look(bytes: &[u8], extent: CheckScope) -> Result<Report, Refused> {
     check(Medium::File, bytes.len() as u64, extent, &mut |offset, buffer: &mut [u8]| {
         let from = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
         let count = buffer.len().min(bytes.len() - from);
@@ -120,7 +120,7 @@ fn what_it_calls_live_is_what_an_opening_serves_whether_closed_or_killed() {
         let report = look(&bytes_of(&device), ALL).expect("a store");
         assert!(!damaged(&report), "round {round}: {:?}", report.findings);
         let summaries =
-            look(&bytes_of(&device), Extent { records: false, listed: None }).expect("a store");
+            look(&bytes_of(&device), CheckScope { records: false, listed: None }).expect("a store");
         let back = Store::open(device.fork());
         assert_eq!(
             (report.live_records(), summaries.live_records()),
@@ -216,8 +216,9 @@ fn a_damaged_record_costs_its_own_and_a_damaged_summary_all_that_is_older() {
     assert_eq!((finding.reason, finding.slot), (Reason::SummaryLost, Some(newest.slot)));
     assert_eq!(sealed(&without)[1], 1);
     assert_eq!(sealed(&without).iter().sum::<usize>(), sealed(&report)[0]);
-    let listed =
-        look(&sound, Extent { records: false, listed: Some(newest.slot) }).expect("a store").listed;
+    let listed = look(&sound, CheckScope { records: false, listed: Some(newest.slot) })
+        .expect("a store")
+        .listed;
     let live = listed.iter().find(|record| record.standing == Standing::Live && record.class == 1);
     let live = live.expect("a record on its own");
     let mut bytes = sound;
@@ -242,7 +243,7 @@ fn a_store_that_is_cut_or_blank_or_a_strangers_is_refused_and_never_a_panic() {
     headless[..2 * PAGE].fill(0);
     assert_eq!(look(&headless, ALL).err(), Some(Refused::Unusable(OpenStoreError::Foreign)));
     assert!(look(&vec![7; sound.len()], ALL).is_err());
-    let no_such = look(&sound, Extent { records: false, listed: Some(1_000_000) }).err();
+    let no_such = look(&sound, CheckScope { records: false, listed: Some(1_000_000) }).err();
     assert!(matches!(no_such, Some(Refused::NoSuchSegment { slot: 1_000_000, .. })));
 }
 
@@ -281,7 +282,7 @@ fn pages_that_lie_under_a_right_checksum_make_neither_the_check_nor_the_scheme_p
             reseal(&mut bytes, page, &secret);
         }
         let listed = Some(random.below(8) as u32);
-        drop(look(&bytes, Extent { records: true, listed }));
+        drop(look(&bytes, CheckScope { records: true, listed }));
         if round % 10 == 0 {
             let mut device = settled.fork();
             for (offset, mask) in

@@ -1,7 +1,7 @@
 //! The way through a store: superblocks, journal, then each log from the newest segment to the
 //! oldest. What is met first under a tag counts, as for an opening.
 
-use super::Extent;
+use super::CheckScope;
 use super::finding::{Finding, Findings, Level, Reason};
 use super::reader::Reader;
 use super::report::{ClassCount, JournalReport, RecordReport, Report, SegmentReport, SegmentState};
@@ -10,7 +10,7 @@ use crate::layout::PAGE;
 use crate::one_file::superblock::{CopyState, Superblock};
 use crate::record::Secret;
 use crate::webcosm::format::geometry::{Geometry, LogName, Segment};
-use crate::webcosm::format::summary::{Fact, Summary};
+use crate::webcosm::format::summary::{Summary, Tombstone};
 use crate::webcosm::index::{Index, Tag};
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap};
@@ -21,11 +21,11 @@ pub struct Walk<'a> {
     pub(super) secret: Secret,
     pub(super) geometry: Geometry,
     pub(super) reader: Reader<'a>,
-    pub(super) extent: Extent,
+    pub(super) scope: CheckScope,
     pub(super) findings: Findings,
     pub(super) verified_bytes: u64,
     pub(super) index: Index,
-    pub(super) facts: HashMap<Tag, Fact>,
+    pub(super) tombstones: HashMap<Tag, Tombstone>,
     pub(super) classes: [ClassCount; 64],
     pub(super) listed: Vec<RecordReport>,
     void: BTreeSet<Segment>,
@@ -36,8 +36,8 @@ pub struct Walk<'a> {
 pub struct Met {
     /// Which.
     pub segment: Segment,
-    /// The life it was written in.
-    pub life: u64,
+    /// The incarnation it was written in.
+    pub incarnation: u64,
     /// Pages before its summary.
     pub content_pages: u32,
     /// What its summary says, or would say.
@@ -48,7 +48,7 @@ pub struct Met {
 
 impl<'a> Walk<'a> {
     /// At its beginning.
-    pub fn new(superblock: Superblock, extent: Extent, reader: Reader<'a>) -> Self {
+    pub fn new(superblock: Superblock, scope: CheckScope, reader: Reader<'a>) -> Self {
         let geometry = Geometry::in_file(&superblock);
         let segments = (0..geometry.slots()).map(|slot| blank(&geometry, slot)).collect();
         Self {
@@ -56,11 +56,11 @@ impl<'a> Walk<'a> {
             secret: superblock.secret(),
             geometry,
             reader,
-            extent,
+            scope,
             findings: Findings::default(),
             verified_bytes: 0,
             index: Index::new(geometry.partition_bits),
-            facts: HashMap::new(),
+            tombstones: HashMap::new(),
             classes: [ClassCount::default(); 64],
             listed: Vec::new(),
             void: BTreeSet::new(),
@@ -77,10 +77,10 @@ impl<'a> Walk<'a> {
     }
 
     /// A fact holds for all that is met from now on.
-    pub(super) fn forget(&mut self, fact: Fact) {
-        match fact.voided() {
+    pub(super) fn forget(&mut self, tombstone: Tombstone) {
+        match tombstone.void_segment() {
             Some(segment) => drop(self.void.insert(segment)),
-            None => self.facts.entry(fact.tag).or_insert(fact).join(fact),
+            None => self.tombstones.entry(tombstone.tag).or_insert(tombstone).join(tombstone),
         }
     }
 
@@ -95,14 +95,17 @@ impl<'a> Walk<'a> {
             let segment = Segment { log, sequence };
             let slot = self.geometry.slot(segment);
             let in_tail = sequence >= journal.durable_ends[log as usize];
-            let unsealed =
-                tail.unsealed.iter().find(|(other, _)| *other == sequence).map(|(_, life)| *life);
+            let unsealed = tail
+                .unsealed
+                .iter()
+                .find(|(other, _)| *other == sequence)
+                .map(|(_, incarnation)| *incarnation);
             let state = if doubted {
                 SegmentState::GivenUp
             } else if tail.gaps.contains(&sequence) || self.void.contains(&segment) {
                 SegmentState::Void
-            } else if let Some(life) = unsealed {
-                self.unsealed(segment, life)
+            } else if let Some(incarnation) = unsealed {
+                self.unsealed(segment, incarnation)
             } else {
                 self.sealed(segment, in_tail)
             };
@@ -116,7 +119,7 @@ impl<'a> Walk<'a> {
         let slot = self.geometry.slot(segment);
         let pages = self.geometry.segment_pages;
         let end = self.geometry.offset(slot, pages - 1);
-        let (life, trailer, summary) = match self.summary_of(segment) {
+        let (incarnation, trailer, summary) = match self.summary_of(segment) {
             Ok(Some(sealed)) => sealed,
             Ok(None) => {
                 self.find(end, PAGE, Reason::SummaryLost, Level::Damage);
@@ -129,11 +132,11 @@ impl<'a> Walk<'a> {
         };
         self.segments[slot as usize].summary_pages = trailer.pages();
         let content_pages = pages - trailer.pages();
-        self.meet(&Met { segment, life, content_pages, summary, in_tail }, None);
+        self.meet(&Met { segment, incarnation, content_pages, summary, in_tail }, None);
         SegmentState::Sealed
     }
 
-    fn unsealed(&mut self, segment: Segment, life: u64) -> SegmentState {
+    fn unsealed(&mut self, segment: Segment, incarnation: u64) -> SegmentState {
         let (at, length) = self.whole(segment);
         let bytes = match self.reader.exactly(at, length) {
             Ok(bytes) => bytes,
@@ -142,12 +145,15 @@ impl<'a> Walk<'a> {
                 return SegmentState::Lost;
             }
         };
-        let scan = Scan { secret: &self.secret, geometry: &self.geometry, segment, life };
+        let scan = Scan { secret: &self.secret, geometry: &self.geometry, segment, incarnation };
         let records = scan.all(&bytes, &self.index, self.superblock.salt);
         self.find(at, length, Reason::Unsealed, Level::Normal);
-        let summary = Summary { records, facts: Vec::new() };
+        let summary = Summary { records, tombstones: Vec::new() };
         let content_pages = self.geometry.segment_pages;
-        self.meet(&Met { segment, life, content_pages, summary, in_tail: true }, Some(bytes));
+        self.meet(
+            &Met { segment, incarnation, content_pages, summary, in_tail: true },
+            Some(bytes),
+        );
         SegmentState::Unsealed
     }
 
@@ -159,13 +165,14 @@ impl<'a> Walk<'a> {
 
     /// Takes note of a segment's records, and looks at each of them if that is wanted.
     fn meet(&mut self, met: &Met, bytes: Option<Vec<u8>>) {
-        met.summary.facts.iter().for_each(|fact| self.forget(*fact));
+        met.summary.tombstones.iter().for_each(|tombstone| self.forget(*tombstone));
         let slot = self.geometry.slot(met.segment);
         let mut report = self.segments[slot as usize];
-        (report.life, report.facts) = (met.life, met.summary.facts.len() as u64);
+        (report.incarnation, report.tombstones) =
+            (met.incarnation, met.summary.tombstones.len() as u64);
         let placed = self.learn(met, &mut report);
         self.segments[slot as usize] = report;
-        let wanted = self.extent.records || self.extent.listed == Some(slot);
+        let wanted = self.scope.records || self.scope.listed == Some(slot);
         if !wanted {
             return;
         }
@@ -220,12 +227,12 @@ fn blank(geometry: &Geometry, slot: u32) -> SegmentReport {
         log: geometry.log_of(slot),
         sequence: None,
         state: SegmentState::Free,
-        life: 0,
+        incarnation: 0,
         summary_pages: 0,
         records: 0,
         bytes: 0,
         live_records: 0,
         live_bytes: 0,
-        facts: 0,
+        tombstones: 0,
     }
 }

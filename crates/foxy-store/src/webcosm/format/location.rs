@@ -1,86 +1,75 @@
-//! Where a record lies in the file, and what must be found there for it to be the one that the
-//! index knows: what reading takes, on any thread. Nothing is read here.
+//! Where a record lies in the file, and what must be found there. Nothing is read here.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::PAGE;
 use crate::record::{self, Header, Secret};
 use crate::webcosm::format::geometry::{Geometry, Position, Segment, Sequence};
 use crate::webcosm::format::packed;
-use crate::webcosm::index::{Extent, Known};
+use crate::webcosm::index::{Extent, IndexEntry};
 use bytes::Bytes;
 use foxy_device::IoBuffer;
 
-/// The segment that a slot of the file holds.
+/// The segment in a slot.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Written {
-    /// Which of its log.
+pub struct SlotContent {
     pub sequence: Sequence,
-    /// The life of the store in which it was begun.
-    pub life: u64,
+    /// The incarnation that began the segment.
+    pub incarnation: u64,
 }
 
-/// The slots of a file, and what they hold.
+/// The slots of a file and what they hold.
 #[derive(Debug)]
 pub struct Slots {
     geometry: Geometry,
-    written: Vec<Written>,
+    content: Vec<SlotContent>,
 }
 
 impl Slots {
-    /// Slots that hold nothing.
     pub fn new(geometry: Geometry) -> Self {
-        Self { geometry, written: vec![Written::default(); geometry.slots() as usize] }
+        Self { geometry, content: vec![SlotContent::default(); geometry.slots() as usize] }
     }
 
-    /// What a slot holds.
-    pub fn written(&self, slot: u32) -> Written {
-        self.written[slot as usize]
+    pub fn get(&self, slot: u32) -> SlotContent {
+        self.content[slot as usize]
     }
 
-    /// A slot holds another segment.
-    pub fn set_written(&mut self, slot: u32, written: Written) {
-        self.written[slot as usize] = written;
+    pub fn set(&mut self, slot: u32, content: SlotContent) {
+        self.content[slot as usize] = content;
     }
 
-    /// Where a record is, and what it carries.
-    pub fn spot(&self, Known { place, extent, .. }: Known) -> Spot {
+    pub fn location(&self, IndexEntry { place, extent, .. }: IndexEntry) -> Location {
         let (slot, byte) = self.geometry.find(place);
         let page = u32::try_from(byte / PAGE as u64).expect("segments are small");
-        let Written { sequence, life } = self.written(slot);
+        let SlotContent { sequence, incarnation } = self.get(slot);
         let position = Position::new(Segment { log: self.geometry.log_of(slot), sequence }, page);
         let pages = extent.pages().min(self.geometry.segment_pages - page);
-        Spot {
+        Location {
             offset: self.geometry.offset(slot, page),
             length: pages as usize * PAGE,
             position,
-            stamp: position.stamp(life),
+            stamp: position.stamp(incarnation),
             skip: usize::try_from(byte).expect("segments are small") % PAGE,
             is_packed: extent == Extent::Packed,
         }
     }
 }
 
-/// Where a record is: whole pages of one segment.
+/// The pages of a record: whole pages of one segment.
 #[derive(Clone, Copy, Debug)]
-pub struct Spot {
-    /// Where in the file, in bytes.
+pub struct Location {
+    /// Byte offset in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// Bytes.
     pub length: usize,
-    /// Its page in the log.
     pub position: Position,
-    /// What it must carry.
     stamp: u64,
-    /// Bytes of the first page before it.
+    /// Bytes of the first page before the record.
     skip: usize,
     is_packed: bool,
 }
 
-impl Spot {
-    /// The record of a key in what was read there.
-    ///
-    /// # Errors
-    /// Why it is not there.
+impl Location {
+    /// Verifies the record of a key in the bytes that were read.
     pub fn record(
         &self,
         key: Key,
@@ -93,7 +82,7 @@ impl Spot {
         record::decode(buffer, self.skip, key, self.stamp, secret).map_err(AbsentReason::from)
     }
 
-    /// All records in what was read there, whosever they are.
+    /// All sound records in the bytes that were read.
     pub fn records(&self, buffer: IoBuffer, secret: &Secret) -> Vec<(Key, Record)> {
         if self.is_packed {
             let page = buffer.freeze();

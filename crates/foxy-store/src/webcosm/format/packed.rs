@@ -1,5 +1,5 @@
-//! A page of small records: a checksum over all of it, a directory of keys and lengths, then the
-//! contents. It is found and verified by itself, so a small record costs one read of one page.
+//! A page of small records: a checksum over the page, a directory of keys and lengths, then the
+//! contents. A small record costs one read of one page.
 //!
 //! ```text
 //! 0        8        16     20      22      24
@@ -16,19 +16,18 @@ const MARK: [u8; 4] = *b"pack";
 const HEADER: usize = 24;
 const ENTRY: usize = 20;
 
-/// Bytes of a page that records and their entries share.
+/// Bytes of a page that records and their directory entries share.
 pub const ROOM: usize = PAGE - HEADER;
 
-/// Bytes that a record takes of a page's room.
-#[must_use]
+/// Bytes of [`ROOM`] that a record takes.
 pub fn cost(record: &Record) -> usize {
     ENTRY + record.len()
 }
 
-/// Writes records into a page.
+/// Encodes records into a page.
 ///
 /// # Panics
-/// When they do not fit: the caller has added up their costs.
+/// When they do not fit; the caller adds up their costs.
 pub fn encode<'a>(
     page: &mut [u8],
     stamp: u64,
@@ -67,8 +66,8 @@ fn number(bytes: &[u8], at: usize) -> usize {
     usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-/// The keys in a page, and where head and body of each lie in it; `None` when it is no page of
-/// small records, or damaged.
+/// The records of a page: key, start of the head, start of the body, end. `None` when the page is
+/// damaged or no page of small records.
 pub fn entries<'a>(
     page: &'a [u8],
     stamp: u64,
@@ -91,10 +90,7 @@ pub fn entries<'a>(
     })
 }
 
-/// Takes the record of `key` out of a page; its content is copied, so as not to pin the page.
-///
-/// # Errors
-/// Why it is not there.
+/// Copies the record of `key` out of a page, so as not to keep the page alive.
 pub fn decode(page: &[u8], key: Key, stamp: u64, secret: &Secret) -> Result<Record, AbsentReason> {
     let Some(mut entries) = entries(page, stamp, secret) else {
         let whole = page.len() == PAGE && page[..8] == secret.checksum(&page[8..]).to_le_bytes();

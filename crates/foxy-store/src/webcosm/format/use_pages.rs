@@ -1,6 +1,6 @@
-//! Pages of uses on disk. Each stands for itself: checksum, kind, count, the tag that its entries
-//! begin from, then for each the distance to the tag before and two bits of uses, seven bits a
-//! byte. A page without entries ends a round.
+//! Pages of use counters. Each stands for itself: checksum, kind, count, the first tag, then for
+//! each entry the distance to the tag before and two bits of uses, in varints. A page without
+//! entries ends a round.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -12,9 +12,9 @@ const KIND: [u8; 4] = *b"uses";
 /// Bytes of the longest entry.
 const ENTRY: usize = 9;
 
-/// Pages that are being made.
+/// Encodes use counters into pages.
 #[derive(Debug)]
-pub struct Pages {
+pub struct UsePages {
     bytes: Vec<u8>,
     most: usize,
     count: u32,
@@ -22,20 +22,17 @@ pub struct Pages {
     full: bool,
 }
 
-impl Pages {
-    /// None yet; there may be so many.
-    #[must_use]
+impl UsePages {
+    /// At most `most` pages.
     pub const fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most: most * PAGE, count: 0, last: 0, full: false }
     }
 
-    /// Whether there was no room for an entry.
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Adds an entry, whose tag is above all before it; `false` when there is no room.
+    /// Adds an entry. Tags must increase. Returns `false` when there is no room.
     pub fn add(&mut self, Tag(tag): Tag, uses: u8, secret: &Secret) -> bool {
         if self.count == 0
             || self.bytes.len() % PAGE > PAGE - ENTRY
@@ -66,7 +63,7 @@ impl Pages {
         (self.last, self.count) = (first, 0);
     }
 
-    /// Fills up the last page and gives it its checksum.
+    /// Pads the last page and sets its checksum.
     fn seal(&mut self, secret: &Secret) {
         if self.count == 0 {
             return;
@@ -80,15 +77,12 @@ impl Pages {
         self.count = 0;
     }
 
-    /// The pages, each with its checksum.
-    #[must_use]
     pub fn finish(mut self, secret: &Secret) -> Vec<u8> {
         self.seal(secret);
         self.bytes
     }
 
     /// The page that ends a round.
-    #[must_use]
     pub fn end(mut self, secret: &Secret) -> Vec<u8> {
         self.begin(0);
         self.bytes.resize(PAGE, 0);
@@ -98,8 +92,7 @@ impl Pages {
     }
 }
 
-/// The entries of a page; none when it ends a round, `None` when it is not one, or damaged.
-#[must_use]
+/// The entries of a page; empty when it ends a round, `None` when it is damaged or no such page.
 pub fn decode(page: &[u8], secret: &Secret) -> Option<Vec<(Tag, u8)>> {
     let number = |at: usize| page.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let sound = number(0)? == secret.checksum(page.get(8..PAGE)?) && page[8..12] == KIND;
@@ -131,7 +124,7 @@ mod tests {
         let secret = Secret::new(3);
         let entries: Vec<_> =
             (1..3_000_u64).map(|n| (Tag(n * n * 40_000 + n), (n % 3 + 1) as u8)).collect();
-        let mut pages = Pages::new(9);
+        let mut pages = UsePages::new(9);
         assert!(entries.iter().all(|&(tag, uses)| pages.add(tag, uses, &secret)));
         let mut bytes = pages.finish(&secret);
         let read = |bytes: &[u8]| -> Option<Vec<_>> {
@@ -140,7 +133,7 @@ mod tests {
             pages.map(|pages| pages.concat())
         };
         assert_eq!(read(&bytes), Some(entries));
-        let end = Pages::new(1).end(&secret);
+        let end = UsePages::new(1).end(&secret);
         assert_eq!(decode(&end, &secret), Some(Vec::new()));
         bytes[PAGE + 900] ^= 1;
         assert!(read(&bytes[..PAGE]).is_some() && read(&bytes).is_none());
@@ -150,7 +143,7 @@ mod tests {
     #[test]
     fn what_has_no_room_is_told() {
         let secret = Secret::new(3);
-        let mut pages = Pages::new(1);
+        let mut pages = UsePages::new(1);
         let taken = (0..9_000).take_while(|&n| pages.add(Tag(n << 20), 1, &secret)).count();
         assert!((900..1_100).contains(&taken) && pages.is_full(), "{taken}");
         assert_eq!(pages.finish(&secret).len(), PAGE);

@@ -1,21 +1,19 @@
-//! Arrays of words that grow by small chunks of one size, taken from a pool they share. Arrays that
-//! all grow at the same pace leave an ordinary allocator with holes that none of them fits into any
-//! more; a chunk fits all.
+//! Arrays of words that grow by chunks of one size from a shared pool. Arrays that grow at the same
+//! pace would fragment an ordinary allocator; chunks of one size do not.
 
 /// Words of a chunk.
 const CHUNK: usize = 16;
 
-/// Chunks that the pool asks the allocator for at once: 64 KiB.
+/// Chunks that the pool allocates at once: 64 KiB.
 const SLAB: usize = 512;
 
 type Chunk = [u64; CHUNK];
 
-/// Where chunks come from and go to.
 #[derive(Debug, Default)]
 pub struct Pool {
     slabs: Vec<Box<[Chunk]>>,
     free: Vec<u32>,
-    /// Bytes of memory that say where the words of the arrays are.
+    /// Bytes of the chunk lists of all arrays.
     lists: usize,
 }
 
@@ -38,29 +36,26 @@ impl Pool {
         &mut self.slabs[name as usize / SLAB][name as usize % SLAB]
     }
 
-    /// Counts memory that says where words are: so many bytes of it, where it was so many.
+    /// Updates the accounted size of the chunk lists.
     pub const fn count_list(&mut self, was: usize, is: usize) {
         self.lists = self.lists + is - was;
     }
 
-    /// Bytes of memory it takes, with the lists of the arrays.
-    #[must_use]
+    /// Bytes of memory, with the chunk lists of the arrays.
     pub const fn memory(&self) -> u64 {
         let chunks = self.slabs.len() * SLAB * size_of::<Chunk>();
         (chunks + self.free.capacity() * size_of::<u32>() + self.lists) as u64
     }
 }
 
-/// An array. Its chunks belong to the pool that every call is given.
+/// An array. Its chunks belong to the pool, which must be the same in every call.
 #[derive(Clone, Debug, Default)]
-pub struct Words {
+pub struct ChunkedArray {
     chunks: Vec<u32>,
     len: u32,
 }
 
-impl Words {
-    /// Words in it.
-    #[must_use]
+impl ChunkedArray {
     pub const fn len(&self) -> usize {
         self.len as usize
     }
@@ -69,21 +64,16 @@ impl Words {
         self.chunks.capacity() * size_of::<u32>()
     }
 
-    /// The word at a place.
-    #[must_use]
     pub fn get(&self, pool: &Pool, at: usize) -> u64 {
         pool.chunk(self.chunks[at / CHUNK])[at % CHUNK]
     }
 
-    /// Changes the word at a place.
     pub fn set(&self, pool: &mut Pool, at: usize, word: u64) {
         pool.chunk_mut(self.chunks[at / CHUNK])[at % CHUNK] = word;
     }
 
-    /// The first place whose word is not below; the words are in order. It is sought from `guess`
-    /// on in both directions, since every chunk that is looked at is likely not in the processor's
-    /// cache.
-    #[must_use]
+    /// The first place whose word is not `below`, in an ordered array. The search goes from `guess`
+    /// in both directions, since each chunk costs a cache miss.
     pub fn seek(&self, pool: &Pool, guess: usize, below: impl Fn(u64) -> bool) -> usize {
         let Some(last) = self.chunks.len().checked_sub(1) else { return 0 };
         let mut at = last.min(guess / CHUNK);
@@ -98,7 +88,6 @@ impl Words {
         start + words.partition_point(|&word| below(word))
     }
 
-    /// Puts a word in at a place; those from there on move up.
     pub fn insert(&mut self, pool: &mut Pool, at: usize, word: u64) {
         if self.len().is_multiple_of(CHUNK) {
             if self.chunks.len() == self.chunks.capacity() {
@@ -119,7 +108,6 @@ impl Words {
         self.len += 1;
     }
 
-    /// Takes the word at a place out; those after it move down.
     pub fn remove(&mut self, pool: &mut Pool, at: usize) {
         let mut start = at % CHUNK;
         for place in at / CHUNK..self.chunks.len() {
@@ -132,7 +120,7 @@ impl Words {
         self.truncate(pool, self.len() - 1);
     }
 
-    /// Keeps those words that `keep` says, in their order.
+    /// Keeps the words for which `keep` returns true, in order.
     pub fn retain(&mut self, pool: &mut Pool, keep: impl Fn(u64) -> bool) {
         let mut kept = 0;
         for at in 0..self.len() {
@@ -145,7 +133,6 @@ impl Words {
         self.truncate(pool, kept);
     }
 
-    /// Takes all words out.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.truncate(pool, 0);
         pool.count_list(self.list(), 0);
@@ -172,10 +159,10 @@ mod tests {
     fn arrays_that_share_a_pool_agree_with_plain_ones() {
         let mut random = Random::new(5);
         let (mut pool, mut words, mut plain) =
-            (Pool::default(), vec![Words::default(); 3], vec![Vec::new(); 3]);
+            (Pool::default(), vec![ChunkedArray::default(); 3], vec![Vec::new(); 3]);
         for step in 0..20_000 {
             let which = random.below(3) as usize;
-            let (words, plain): (&mut Words, &mut Vec<u64>) =
+            let (words, plain): (&mut ChunkedArray, &mut Vec<u64>) =
                 (&mut words[which], &mut plain[which]);
             let word = random.below(1 << 20);
             let at = words.seek(&pool, random.below(8_000) as usize, |other| other < word);
@@ -201,7 +188,7 @@ mod tests {
 
     #[test]
     fn chunks_that_are_given_back_are_used_again() {
-        let (mut pool, mut words) = (Pool::default(), Words::default());
+        let (mut pool, mut words) = (Pool::default(), ChunkedArray::default());
         for _ in 0..5 {
             (0..8_000).for_each(|word| words.insert(&mut pool, word as usize, word));
             words.retain(&mut pool, |_| false);

@@ -1,7 +1,6 @@
-//! The index: where each record lies, eight bytes a record. It knows no keys, only 22 more bits of
-//! their hash than say the partition, so it is a hint that every read verifies; of two records that
-//! it cannot tell apart it knows the newer. A partition is a few sorted arrays of chunks, so there
-//! is no load factor and nothing that can overflow.
+//! The index: where each record lies, eight bytes a record. It knows no keys, only the partition and
+//! 22 more bits of their hash, so every read verifies it. Of two records with one tag it knows the
+//! newer. A partition is a few sorted arrays of chunks: there is no load factor and no overflow.
 
 pub(crate) mod chunked_array;
 pub(crate) mod partition;
@@ -12,16 +11,15 @@ use crate::webcosm::index::chunked_array::Pool;
 use crate::webcosm::index::partition::Place;
 use crate::worth::MOST_USES;
 
-/// Bits of a tag that tell the records of one partition apart.
+/// Bits of a tag besides the partition.
 pub const FINGERPRINT_BITS: u32 = 22;
 
-/// A key as the index knows it: the partition's bits, then the fingerprint.
+/// A key in the index: the bits of the partition, then the fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u64);
 
 impl Tag {
-    /// The tag of a key with that hash, in an index of two to the power of `bits` partitions.
-    #[must_use]
+    /// The tag of a hash, in an index of two to the power of `bits` partitions.
     pub const fn of(hash: u64, bits: u32) -> Self {
         Self(hash >> (64 - bits - FINGERPRINT_BITS))
     }
@@ -30,7 +28,7 @@ impl Tag {
 const CLASS_BITS: u32 = 6;
 const USE_BITS: u32 = 2;
 
-/// Page counts up to this are remembered exactly, larger ones in steps of [`CLASS_STEP`].
+/// Page counts up to this are exact, larger counts are in steps of [`CLASS_STEP`].
 const EXACT_CLASSES: u32 = 32;
 const CLASS_STEP: u32 = 8;
 
@@ -39,13 +37,12 @@ const CLASS_STEP: u32 = 8;
 pub enum Extent {
     /// In a page with others, which is searched for its key.
     Packed,
-    /// On its own, over that many pages or somewhat fewer.
+    /// On its own, over that many pages or slightly fewer.
     Pages(u32),
 }
 
 impl Extent {
     /// Pages to read.
-    #[must_use]
     pub const fn pages(self) -> u32 {
         match self {
             Self::Packed => 1,
@@ -53,8 +50,7 @@ impl Extent {
         }
     }
 
-    /// The six bits that stand for it.
-    #[must_use]
+    /// Six bits for the extent.
     pub const fn class(self) -> u8 {
         match self {
             Self::Packed => 0,
@@ -65,8 +61,6 @@ impl Extent {
         }
     }
 
-    /// What six bits stand for.
-    #[must_use]
     pub const fn of_class(class: u8) -> Self {
         match class as u32 {
             0 => Self::Packed,
@@ -76,21 +70,20 @@ impl Extent {
     }
 }
 
-/// The most pages a record may take.
-pub const MOST_PAGES: u32 = EXACT_CLASSES + ((1 << CLASS_BITS) - 1 - EXACT_CLASSES) * CLASS_STEP;
+/// Pages of the largest record.
+pub const MAX_RECORD_PAGES: u32 =
+    EXACT_CLASSES + ((1 << CLASS_BITS) - 1 - EXACT_CLASSES) * CLASS_STEP;
 
-/// What the index knows of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// The granule at which it begins; of a packed one, its page.
+pub struct IndexEntry {
+    /// The granule at which the record begins; for a packed record, its page begins.
     pub place: u64,
-    /// How it is stored.
     pub extent: Extent,
     /// Gets since it was written, up to [`MOST_USES`].
     pub uses: u8,
 }
 
-impl Known {
+impl IndexEntry {
     fn pack(self, tag: Tag) -> u64 {
         let fingerprint = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
         let rest =
@@ -109,7 +102,6 @@ impl Known {
 
 type Partition = partition::Partition<FINGERPRINT_BITS>;
 
-/// The index.
 #[derive(Debug)]
 pub struct Index {
     partitions: Vec<Partition>,
@@ -118,14 +110,12 @@ pub struct Index {
     len: u64,
 }
 
-/// The fingerprint of an entry.
 const fn fingerprint(word: u64) -> u64 {
     word >> (64 - FINGERPRINT_BITS)
 }
 
 impl Index {
     /// An empty index of two to the power of `bits` partitions.
-    #[must_use]
     pub fn new(bits: u32) -> Self {
         Self {
             partitions: vec![Partition::default(); 1 << bits],
@@ -136,40 +126,34 @@ impl Index {
     }
 
     /// The tag of a key with that hash.
-    #[must_use]
     pub const fn tag(&self, hash: u64) -> Tag {
         Tag::of(hash, self.bits)
     }
 
     /// Whether a tag, such as one that was read from a disk, is one that keys can have here.
-    #[must_use]
     pub const fn can_have(&self, tag: Tag) -> bool {
         tag.0 >> (self.bits + FINGERPRINT_BITS) == 0
     }
 
     /// Records it knows.
-    #[must_use]
     pub const fn len(&self) -> u64 {
         self.len
     }
 
     /// Bytes of memory it takes.
-    #[must_use]
     pub const fn memory(&self) -> u64 {
         self.pool.memory() + (self.partitions.len() * size_of::<Partition>()) as u64
     }
 
     /// The partition of a tag, its place there, and what is known of it.
-    fn seek(&self, tag: Tag) -> (usize, Place, Option<Known>) {
+    fn seek(&self, tag: Tag) -> (usize, Place, Option<IndexEntry>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
         let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
         let (place, word) = self.partitions[partition].seek(&self.pool, wanted);
-        (partition, place, word.map(Known::unpack))
+        (partition, place, word.map(IndexEntry::unpack))
     }
 
-    /// What is known of a tag.
-    #[must_use]
-    pub fn get(&self, tag: Tag) -> Option<Known> {
+    pub fn get(&self, tag: Tag) -> Option<IndexEntry> {
         self.seek(tag).2
     }
 
@@ -178,21 +162,19 @@ impl Index {
         self.add_uses(tag, 1);
     }
 
-    /// Counts uses from before the store was opened.
     pub fn add_uses(&mut self, tag: Tag, uses: u8) {
         if !self.can_have(tag) {
             return;
         }
         let (partition, place, found) = self.seek(tag);
         if let Some(known) = found {
-            let word = Known { uses: (known.uses + uses).min(MOST_USES), ..known }.pack(tag);
+            let word = IndexEntry { uses: (known.uses + uses).min(MOST_USES), ..known }.pack(tag);
             self.partitions[partition].set(&mut self.pool, place, word);
         }
     }
 
-    /// Goes over the tags from one on whose records have at least so many uses, until `take` has no
-    /// room, or so many entries have been looked at, or more: the tag to go on from, if there may
-    /// be more.
+    /// Visits tags with at least `least` uses, starting at `tag`. Stops when `take` returns false or
+    /// after about `most` entries. Returns the tag to resume from.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -218,8 +200,8 @@ impl Index {
         None
     }
 
-    /// Learns of a record; what it knew under that tag is forgotten.
-    pub fn insert(&mut self, tag: Tag, known: Known) {
+    /// Adds an entry, or replaces the entry of the tag.
+    pub fn insert(&mut self, tag: Tag, known: IndexEntry) {
         let (partition, place, found) = self.seek(tag);
         let partition = &mut self.partitions[partition];
         if found.is_some() {
@@ -229,7 +211,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Forgets a tag if it stands for the record at that place.
+    /// Removes the entry of a tag if it names the record at place `at`. Returns whether it did.
     pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
         let (partition, place, found) = self.seek(tag);
         let is_that = found.is_some_and(|known| known.place == at);
@@ -240,8 +222,8 @@ impl Index {
         is_that
     }
 
-    /// Forgets every record that begins in a range of places, from a partition on, and looks at so
-    /// many entries or somewhat more: the partition to go on from, if there is more.
+    /// Removes every record in a range of places, starting at partition `from`. Looks at about
+    /// `most` entries. Returns the partition to resume from.
     pub fn remove_range(
         &mut self,
         places: &std::ops::Range<u64>,
@@ -255,7 +237,7 @@ impl Index {
             let words = &mut self.partitions[partition];
             let was = words.len();
             *most = most.saturating_sub(was + 1);
-            words.retain(&mut self.pool, |word| !places.contains(&Known::unpack(word).place));
+            words.retain(&mut self.pool, |word| !places.contains(&IndexEntry::unpack(word).place));
             self.len -= (was - words.len()) as u64;
         }
         None

@@ -1,14 +1,12 @@
-//! A partition of the index: its words in order. While they are few they are one array; when they
-//! are many they are in several short ones, each with those of the same first bits, so that to put
-//! a word in moves few others up. How many arrays there are is a matter of memory alone: nothing on
-//! the disk tells of it.
+//! A partition of the index: its words in order. A large partition has several arrays by the first
+//! bits of the word, so that an insert moves few words. The number of arrays exists in memory alone.
 
-use crate::webcosm::index::chunked_array::{Pool, Words};
+use crate::webcosm::index::chunked_array::{ChunkedArray, Pool};
 
-/// Words of an array, in the mean of a partition, above which it gets twice as many arrays, and
-/// below which half as many.
-const MOST: usize = 512;
-const LEAST: usize = 64;
+/// Mean words of an array above which a partition gets twice as many arrays.
+const MAX_MEAN_WORDS: usize = 512;
+/// Mean words of an array below which a partition gets half as many arrays.
+const MIN_MEAN_WORDS: usize = 64;
 
 /// A place in a partition.
 #[derive(Clone, Copy, Debug)]
@@ -17,50 +15,45 @@ pub struct Place {
     at: usize,
 }
 
-/// A partition. Its words are in order and tell themselves apart by the bits that `KEY_BITS` says,
-/// their highest.
+/// A partition. The highest `KEY_BITS` bits of a word are its key.
 #[derive(Clone, Debug)]
 pub enum Partition<const KEY_BITS: u32> {
     /// All words in one array.
-    Whole(Words),
+    Whole(ChunkedArray),
     /// A power of two of arrays.
-    Split(Box<[Words]>),
+    Split(Box<[ChunkedArray]>),
 }
 
 impl<const KEY_BITS: u32> Default for Partition<KEY_BITS> {
     fn default() -> Self {
-        Self::Whole(Words::default())
+        Self::Whole(ChunkedArray::default())
     }
 }
 
 impl<const KEY_BITS: u32> Partition<KEY_BITS> {
-    const fn arrays(&self) -> &[Words] {
+    const fn arrays(&self) -> &[ChunkedArray] {
         match self {
             Self::Whole(words) => std::slice::from_ref(words),
             Self::Split(arrays) => arrays,
         }
     }
 
-    const fn arrays_mut(&mut self) -> &mut [Words] {
+    const fn arrays_mut(&mut self) -> &mut [ChunkedArray] {
         match self {
             Self::Whole(words) => std::slice::from_mut(words),
             Self::Split(arrays) => arrays,
         }
     }
 
-    /// Words in it.
-    #[must_use]
     pub fn len(&self) -> usize {
-        self.arrays().iter().map(Words::len).sum()
+        self.arrays().iter().map(ChunkedArray::len).sum()
     }
 
-    /// The words, in order.
     pub fn words<'a>(&'a self, pool: &'a Pool) -> impl Iterator<Item = u64> + 'a {
         self.arrays().iter().flat_map(|words| (0..words.len()).map(|at| words.get(pool, at)))
     }
 
-    /// Where the word with a key is or would be, and the word if it is there.
-    #[must_use]
+    /// The place of a key, and its word if it is there.
     pub fn seek(&self, pool: &Pool, key: u64) -> (Place, Option<u64>) {
         let arrays = self.arrays();
         let bits = KEY_BITS - arrays.len().ilog2();
@@ -77,28 +70,27 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         word >> (u64::BITS - KEY_BITS)
     }
 
-    /// Changes the word at a place to one with the same key.
+    /// Replaces the word at a place by a word with the same key.
     pub fn set(&self, pool: &mut Pool, place: Place, word: u64) {
         self.arrays()[place.array].set(pool, place.at, word);
     }
 
-    /// Puts a word in at the place where its key was sought.
+    /// Adds a word at the place that [`Partition::seek`] gave for its key.
     pub fn insert(&mut self, pool: &mut Pool, place: Place, word: u64) {
         let arrays = self.arrays_mut();
         arrays[place.array].insert(pool, place.at, word);
         let (array, count) = (arrays[place.array].len(), arrays.len());
-        if array > MOST && self.len() > MOST * count && count < 1 << KEY_BITS {
+        if array > MAX_MEAN_WORDS && self.len() > MAX_MEAN_WORDS * count && count < 1 << KEY_BITS {
             self.rearrange(pool, 2 * count);
         }
     }
 
-    /// Takes the word at a place out.
     pub fn remove(&mut self, pool: &mut Pool, place: Place) {
         self.arrays_mut()[place.array].remove(pool, place.at);
         self.join_if_few(pool);
     }
 
-    /// Keeps those words that `keep` says, in their order.
+    /// Keeps the words for which `keep` returns true, in order.
     pub fn retain(&mut self, pool: &mut Pool, keep: impl Fn(u64) -> bool) {
         for words in self.arrays_mut() {
             words.retain(pool, &keep);
@@ -108,14 +100,14 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
 
     fn join_if_few(&mut self, pool: &mut Pool) {
         let count = self.arrays().len();
-        if count > 1 && self.len() < LEAST * count {
+        if count > 1 && self.len() < MIN_MEAN_WORDS * count {
             self.rearrange(pool, count / 2);
         }
     }
 
-    /// Puts the words into so many arrays.
+    /// Distributes the words over `count` arrays.
     fn rearrange(&mut self, pool: &mut Pool, count: usize) {
-        let mut arrays = vec![Words::default(); count];
+        let mut arrays = vec![ChunkedArray::default(); count];
         for words in self.arrays_mut() {
             for at in 0..words.len() {
                 let word = words.get(pool, at);
@@ -135,7 +127,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
     const fn list(&self) -> usize {
         match self {
             Self::Whole(_) => 0,
-            Self::Split(arrays) => size_of_val::<[Words]>(arrays),
+            Self::Split(arrays) => size_of_val::<[ChunkedArray]>(arrays),
         }
     }
 }
@@ -152,8 +144,12 @@ mod tests {
         assert_eq!(partition.len(), plain.len());
         assert!(partition.words(pool).eq(plain.values().copied()));
         let arrays = partition.arrays().len();
-        assert!(plain.len() <= MOST * arrays, "{} words in {arrays}", plain.len());
-        assert!(arrays == 1 || plain.len() >= LEAST * arrays, "{} words in {arrays}", plain.len());
+        assert!(plain.len() <= MAX_MEAN_WORDS * arrays, "{} words in {arrays}", plain.len());
+        assert!(
+            arrays == 1 || plain.len() >= MIN_MEAN_WORDS * arrays,
+            "{} words in {arrays}",
+            plain.len()
+        );
     }
 
     #[test]

@@ -10,19 +10,23 @@ const KEY: Key = Key([3; 16]);
 const LIFE: u64 = 4;
 
 /// An index in use, the tag of the key in it, and what its record is known by.
-fn index() -> (SharedIndex, Tag, Known) {
+fn index() -> (SharedIndex, Tag, IndexEntry) {
     let geometry = Geometry::of(32 << 20);
     let mut index = SharedIndex::new(geometry);
     index.begin_anew(geometry);
     let readable = Readable { salt: 7, secret: Secret::new(7), file: FileId(2) };
-    index.set_written(1, Written { sequence: 1, life: LIFE });
+    index.set_slot(1, SlotContent { sequence: 1, incarnation: LIFE });
     index.set_complete(Some(readable));
-    index.let_looks_count(true);
+    index.let_lookups_count(true);
     let tag = index.tag(KEY.hash(readable.salt));
     (
         index,
         tag,
-        Known { place: geometry.place(1, 5 * PAGE as u64 + 64), extent: Extent::Pages(1), uses: 0 },
+        IndexEntry {
+            place: geometry.place(1, 5 * PAGE as u64 + 64),
+            extent: Extent::Pages(1),
+            uses: 0,
+        },
     )
 }
 
@@ -31,9 +35,9 @@ fn record() -> Record {
 }
 
 /// The page with the record, as it is on disk.
-fn page(index: &SharedIndex, known: Known) -> IoBuffer {
+fn page(index: &SharedIndex, known: IndexEntry) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(PAGE);
-    let stamp = index.spot(known).position.stamp(LIFE);
+    let stamp = index.location(known).position.stamp(LIFE);
     crate::record::encode(&mut buffer.as_mut()[64..], KEY, stamp, &record(), &Secret::new(7));
     buffer
 }
@@ -47,14 +51,14 @@ fn a_look_finds_absent_only_what_neither_waits_nor_has_an_entry_in_a_complete_in
     let (index, tag, known) = index();
     let lookup = index.lookup();
     assert_eq!(lookup.look(KEY, &mut unread), Look::Absent);
-    index.stage(tag);
+    index.buffer(tag);
     assert_eq!(lookup.look(KEY, &mut unread), Look::Unsure);
     index.insert(tag, known);
     assert_eq!(lookup.look(KEY, &mut |_, _, _| None), Look::Unsure);
     assert!(index.remove_at(tag, known.place));
     assert_eq!(lookup.look(KEY, &mut unread), Look::Absent);
-    index.stage(tag);
-    index.unstage(tag);
+    index.buffer(tag);
+    index.unbuffer(tag);
     assert_eq!(lookup.look(KEY, &mut unread), Look::Absent);
     index.set_complete(None);
     assert_eq!(lookup.look(KEY, &mut unread), Look::Unsure);
@@ -70,17 +74,17 @@ fn a_look_gives_the_record_that_can_be_read_at_once_and_counts_its_use() {
         Some(page(&index, known))
     });
     assert_eq!(found, Look::Found(record()));
-    assert_eq!(asked, Some((FileId(2), index.spot(known).offset, PAGE)));
+    assert_eq!(asked, Some((FileId(2), index.location(known).offset, PAGE)));
     assert_eq!(index.get(tag).map(|known| known.uses), Some(1));
     assert_eq!((index.take_found(), index.take_found()), (320, 0));
 }
 
 #[test]
 fn a_look_does_not_give_what_was_replaced_removed_or_closed_while_it_was_read() {
-    let changes: [fn(&SharedIndex, Tag, Known); 4] = [
+    let changes: [fn(&SharedIndex, Tag, IndexEntry); 4] = [
         |index, tag, known| assert!(index.remove_at(tag, known.place)),
-        |index, tag, known| index.insert(tag, Known { place: known.place + 1, ..known }),
-        |index, tag, _| index.stage(tag),
+        |index, tag, known| index.insert(tag, IndexEntry { place: known.place + 1, ..known }),
+        |index, tag, _| index.buffer(tag),
         |index, _, _| index.set_complete(None),
     ];
     for change in changes {
@@ -105,13 +109,13 @@ fn a_look_leaves_to_the_thread_what_is_damaged_older_large_or_would_not_be_count
     damaged.as_mut()[200] ^= 1;
     let mut damaged = Some(damaged);
     assert_eq!(look(&mut |_, _, _| damaged.take()), Look::Unsure);
-    index.set_written(1, Written { sequence: 1, life: LIFE + 1 });
+    index.set_slot(1, SlotContent { sequence: 1, incarnation: LIFE + 1 });
     assert_eq!(look(&mut |_, _, _| Some(IoBuffer::copy_of(whole.as_ref()))), Look::Unsure);
-    index.set_written(1, Written { sequence: 1, life: LIFE });
-    index.let_looks_count(false);
+    index.set_slot(1, SlotContent { sequence: 1, incarnation: LIFE });
+    index.let_lookups_count(false);
     assert_eq!(look(&mut unread), Look::Unsure);
-    index.let_looks_count(true);
-    let most = u32::try_from(MOST_AT_ONCE / PAGE).expect("a few");
-    index.insert(tag, Known { extent: Extent::Pages(most + 1), ..known });
+    index.let_lookups_count(true);
+    let most = u32::try_from(MAX_LOOKUP_BYTES / PAGE).expect("a few");
+    index.insert(tag, IndexEntry { extent: Extent::Pages(most + 1), ..known });
     assert_eq!(look(&mut unread), Look::Unsure);
 }

@@ -4,8 +4,8 @@ use super::*;
 use foxy_base::Random;
 use std::collections::BTreeMap;
 
-fn known(place: u64, pages: u32) -> Known {
-    Known { place, extent: Extent::Pages(pages), uses: 0 }
+fn known(place: u64, pages: u32) -> IndexEntry {
+    IndexEntry { place, extent: Extent::Pages(pages), uses: 0 }
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn uses_are_counted_up_to_their_limit() {
 
 #[test]
 fn a_class_never_stands_for_fewer_pages_than_it_was_made_from() {
-    for pages in 1..=MOST_PAGES {
+    for pages in 1..=MAX_RECORD_PAGES {
         let read = Extent::of_class(Extent::Pages(pages).class()).pages();
         assert!((pages..pages + CLASS_STEP).contains(&read), "{pages} {read}");
     }

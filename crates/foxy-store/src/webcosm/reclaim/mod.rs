@@ -1,205 +1,206 @@
-//! Giving up the oldest segments: what is in use is carried over, then the journal says durably
-//! that they are gone, then the index forgets what was in them. Only after that their slots are
-//! written to.
+//! Giving up the oldest segments: records in use are copied forward, the journal says durably that
+//! the segments are gone, then their records leave the index. Only then are their slots reused.
 
-pub(crate) mod copy;
-pub(crate) mod ghost;
+pub(crate) mod copies;
 pub(crate) mod uses;
 
 use crate::contract::Outbox;
-use crate::webcosm::Webcosm;
-use crate::webcosm::format::geometry::{LogName, Segment, Sequence, kept_clean};
+use crate::webcosm::context::Context;
+use crate::webcosm::format::geometry::{LogName, Segment, kept_clean};
 use crate::webcosm::format::summary::{Listed, Summary};
-use crate::webcosm::index::{Known, Tag};
-use crate::webcosm::recovery::phase::Phase;
-use crate::webcosm::recovery::summaries::Purpose;
-use crate::webcosm::write::log::Log;
+use crate::webcosm::pending::SummaryPurpose;
+use crate::webcosm::phase::Phase;
+use crate::webcosm::recovery::rebuild::Rebuild;
+use crate::webcosm::recovery::summaries;
+use crate::webcosm::tombstones::Tombstones;
+use crate::webcosm::write::Writer;
+use crate::webcosm::write::log::LeavingRecords;
+use copies::{Candidate, Copies};
 
-/// Records that are looked at, or leave the index, at once, so that requests are answered in
-/// between: a millisecond or a few where records are small.
-const AT_ONCE: usize = 512;
+/// Records that are weighed, or leave the index, between requests: a few milliseconds at most.
+const RECORDS_AT_ONCE: usize = 512;
 
-/// What is known of a segment's records.
-#[derive(Debug)]
-pub enum Gone {
-    /// These, where they were.
-    Listed(Vec<(Tag, u64)>),
-    /// Nothing: the whole index must be looked through, from that partition on.
-    Unknown(usize),
-    /// That there are none in the index.
-    Nothing,
-}
-
-/// A segment whose records are looked at, for those that are worth carrying over.
+/// A segment whose records are looked at for those that are worth a copy.
 #[derive(Debug)]
 struct Weighing {
     segment: Segment,
     records: Vec<Listed>,
-    /// How many of them were looked at.
+    /// How many of the records were looked at.
     done: usize,
-    worth: Vec<(u64, Known)>,
+    candidates: Vec<Candidate>,
 }
 
-/// The segment on its way out.
 #[derive(Debug, Default)]
-pub struct Reclaim {
-    reading: bool,
+pub struct Reclaimer {
+    is_reading: bool,
     weighing: Option<Weighing>,
-    copying: Option<(LogName, Gone)>,
+    copying: Option<(LogName, LeavingRecords)>,
+    pub copies: Copies,
 }
 
-impl Webcosm {
-    /// Whether the index may not grow any more.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.records() >= u64::from(self.settings.record_limit)
-    }
-
-    /// Begins to give up a segment when clean ones become few, and takes it on.
-    pub(crate) fn pump_reclaim(&mut self, out: &mut Outbox) {
-        if self.reclaim.copying.is_some() {
-            self.pump_copies(out);
+impl Reclaimer {
+    /// Begins to give up a segment when clean segments become few, and continues.
+    pub fn pump(
+        &mut self,
+        cx: &mut Context,
+        writer: &mut Writer,
+        tombstones: &mut Tombstones,
+        rebuild: &Rebuild,
+        out: &mut Outbox,
+    ) {
+        if self.copying.is_some() {
+            self.copies.pump(cx, out);
             if self.copies.is_idle()
-                && let Some((log, gone)) = self.reclaim.copying.take()
+                && let Some((log, leaving)) = self.copying.take()
             {
-                self.log_mut(log).ready.push_back(gone);
+                writer.log_mut(log).leaving.push_back(leaving);
             }
         }
         for log in LogName::ALL {
-            while self.log_mut(log).next_tail() < self.rebuild.doubted_end(log)
-                && !self.is_reclaiming()
-            {
-                self.log_mut(log).ready.push_back(Gone::Nothing);
+            while writer.log(log).next_tail() < rebuild.doubted_end(log) && self.is_idle() {
+                writer.log_mut(log).leaving.push_back(LeavingRecords::Nothing);
             }
-            if !self.is_reclaiming() && self.wants_clean(log) {
-                self.begin_reclaim(log, out);
+            if self.is_idle() && wants_clean(cx, writer, log) {
+                self.begin(cx, writer, tombstones, log, out);
             }
         }
     }
 
-    const fn log_mut(&mut self, log: LogName) -> &mut Log {
-        &mut self.logs[log as usize]
+    const fn is_idle(&self) -> bool {
+        !self.is_reading && self.weighing.is_none() && self.copying.is_none()
     }
 
-    const fn is_reclaiming(&self) -> bool {
-        self.reclaim.reading || self.reclaim.weighing.is_some() || self.reclaim.copying.is_some()
-    }
-
-    /// Whether clean segments are few, or the index is full and this log is the longer one.
-    fn wants_clean(&self, name: LogName) -> bool {
-        let log = &self.logs[name as usize];
-        let segments = log.segments();
-        let ahead = if segments < 4 && log.open.is_some() { 0 } else { kept_clean(segments) };
-        let longest = self.logs.iter().map(|log| log.next - log.tail).max();
-        let crowded =
-            self.is_crowded() && log.ready.is_empty() && longest == Some(log.next - log.tail);
-        log.clean() < ahead || crowded
-    }
-
-    fn begin_reclaim(&mut self, name: LogName, out: &mut Outbox) {
-        let log = &self.logs[name as usize];
+    fn begin(
+        &mut self,
+        cx: &mut Context,
+        writer: &mut Writer,
+        tombstones: &mut Tombstones,
+        name: LogName,
+        out: &mut Outbox,
+    ) {
+        let log = writer.log(name);
         let candidate = log.segment(log.next_tail());
-        if self.flying.writes_to(candidate) {
+        let has_ended = candidate.sequence < log.seals.end;
+        let is_open = log.open.as_ref().is_some_and(|open| open.segment == candidate);
+        if writer.writes_to(candidate) {
             return;
         }
-        if self.bad_slots.unskip(candidate) {
-            return self.log_mut(name).ready.push_back(Gone::Nothing);
+        if writer.unskip(candidate) {
+            return writer.log_mut(name).leaving.push_back(LeavingRecords::Nothing);
         }
-        if candidate.sequence < log.seals.end {
-            self.reclaim.reading = true;
-            self.read_summary(Purpose::Reclaim, candidate, out);
-        } else if log.open.as_ref().is_some_and(|open| open.segment == candidate) {
-            self.seal(name, out);
+        if has_ended {
+            self.is_reading = true;
+            summaries::read(cx, SummaryPurpose::Reclaim, candidate, out);
+        } else if is_open {
+            writer.seal(cx, tombstones, name, out);
         }
     }
 
-    pub(crate) fn reclaim_records(&mut self, segment: Segment, summary: Option<Summary>) {
-        self.reclaim.reading = false;
+    /// Takes the summary of the segment, if it could be read.
+    pub fn summary_read(
+        &mut self,
+        cx: &Context,
+        writer: &mut Writer,
+        tombstones: &Tombstones,
+        segment: Segment,
+        summary: Option<Summary>,
+    ) {
+        self.is_reading = false;
         let Some(Summary { records, .. }) = summary else {
-            return self.log_mut(segment.log).ready.push_back(Gone::Unknown(0));
+            return writer.log_mut(segment.log).leaving.push_back(LeavingRecords::Unknown(0));
         };
-        let done = if self.life.phase() == Phase::Serving { 0 } else { records.len() };
-        self.reclaim.weighing = Some(Weighing { segment, records, done, worth: Vec::new() });
-        self.weigh(0);
+        let done = if cx.phase() == Phase::Serving { 0 } else { records.len() };
+        self.weighing = Some(Weighing { segment, records, done, candidates: Vec::new() });
+        self.weigh(cx, writer, tombstones, 0);
     }
 
-    /// Looks at so many of the records of the segment on its way out; once all are, those that are
-    /// worth it are carried over.
-    fn weigh(&mut self, most: usize) {
-        let Some(mut weighing) = self.reclaim.weighing.take() else { return };
-        let slot = self.geometry.slot(weighing.segment);
+    /// Looks at up to `most` records. Once all were looked at, the copies begin.
+    fn weigh(&mut self, cx: &Context, writer: &Writer, tombstones: &Tombstones, most: usize) {
+        let Some(mut weighing) = self.weighing.take() else { return };
+        let slot = cx.geometry.slot(weighing.segment);
+        let mean = writer.mean_record_bytes(cx);
+        let place = |listed: &Listed| cx.geometry.place(slot, u64::from(listed.step) * 64);
+        let candidate = |listed: &Listed| {
+            let entry = cx.index.get(listed.tag).filter(|entry| entry.place == place(listed))?;
+            Candidate::new(entry, mean).filter(|_| !tombstones.awaits(listed.tag))
+        };
         let end = weighing.records.len().min(weighing.done + most);
-        let some = &weighing.records[weighing.done..end];
-        weighing.worth.extend(some.iter().filter_map(|listed| self.worth(slot, listed)));
+        let part = &weighing.records[weighing.done..end];
+        weighing.candidates.extend(part.iter().filter_map(candidate));
         weighing.done = end;
         if end < weighing.records.len() {
-            self.reclaim.weighing = Some(weighing);
+            self.weighing = Some(weighing);
             return;
         }
-        self.begin_copies(weighing.worth);
-        let place =
-            |listed: &Listed| (listed.tag, self.geometry.place(slot, u64::from(listed.step) * 64));
-        let gone = Gone::Listed(weighing.records.iter().map(place).collect());
-        self.reclaim.copying = Some((weighing.segment.log, gone));
+        self.copies.begin(cx, weighing.candidates);
+        let records = weighing.records.iter().map(|listed| (listed.tag, place(listed))).collect();
+        self.copying = Some((weighing.segment.log, LeavingRecords::Listed(records)));
     }
 
-    /// Whether there is more to do for what is given up that needs nothing but this thread.
-    pub(crate) fn has_more_to_reclaim(&self) -> bool {
-        self.reclaim.weighing.is_some() || self.logs.iter().any(|log| log.leaving() > 0)
+    /// Whether there is work that needs no IO.
+    pub fn has_more(&self, writer: &Writer) -> bool {
+        self.weighing.is_some() || writer.logs().iter().any(|log| log.given_up_segments() > 0)
     }
 
-    /// Does a part of that.
-    pub(crate) fn reclaim_more(&mut self) {
-        self.weigh(AT_ONCE);
-        self.pump_leaving(AT_ONCE);
+    /// Does a part of the work that needs no IO.
+    pub fn work(&mut self, cx: &Context, writer: &mut Writer, tombstones: &Tombstones) {
+        self.weigh(cx, writer, tombstones, RECORDS_AT_ONCE);
+        drop_given_up(cx, writer, RECORDS_AT_ONCE);
     }
+}
 
-    /// The journal says durably that a log's segments before `tail` are gone. Their records leave
-    /// the index from now on.
-    pub(crate) fn give_up_to(&mut self, name: LogName, tail: Sequence) {
-        self.log_mut(name).given_up = tail;
+/// Whether clean segments are few, or the index is full and this log is the longer one.
+fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
+    let log = writer.log(name);
+    let segments = log.segments();
+    let ahead = if segments < 4 && log.open.is_some() { 0 } else { kept_clean(segments) };
+    let longest = writer.logs().iter().map(|log| log.next - log.tail).max();
+    let is_longest = longest == Some(log.next - log.tail);
+    log.clean() < ahead || writer.is_crowded(cx) && log.leaving.is_empty() && is_longest
+}
+
+/// Removes up to `budget` records of given-up segments from the index. A segment makes room once
+/// all its records have left.
+pub fn drop_given_up(cx: &Context, writer: &mut Writer, mut budget: usize) {
+    let before = cx.index.len();
+    for name in LogName::ALL {
+        while budget > 0 && writer.log(name).given_up_segments() > 0 {
+            let log = writer.log_mut(name);
+            let (leaving, segment) = (log.leaving.pop_front(), log.segment(log.tail));
+            let leaving = leaving.expect("the journal was told of as many");
+            match leave(cx, writer, segment, leaving, &mut budget) {
+                Some(rest) => writer.log_mut(name).leaving.push_front(rest),
+                None => writer.log_mut(name).tail += 1,
+            }
+        }
     }
+    cx.statistics().evicted.add(before - cx.index.len());
+}
 
-    /// Has so many records of what is given up leave the index. Only a segment all of whose records
-    /// have left makes room.
-    pub(crate) fn pump_leaving(&mut self, mut budget: usize) {
-        let before = self.index.len();
-        for name in LogName::ALL {
-            while budget > 0 && self.logs[name as usize].leaving() > 0 {
-                let log = self.log_mut(name);
-                let (gone, segment) = (log.ready.pop_front(), log.segment(log.tail));
-                let gone = gone.expect("the journal was told of as many");
-                match self.leave(segment, gone, &mut budget) {
-                    Some(rest) => self.log_mut(name).ready.push_front(rest),
-                    None => self.log_mut(name).tail += 1,
+/// Removes records of a segment from the index, and returns the rest.
+fn leave(
+    cx: &Context,
+    writer: &mut Writer,
+    segment: Segment,
+    leaving: LeavingRecords,
+    budget: &mut usize,
+) -> Option<LeavingRecords> {
+    match leaving {
+        LeavingRecords::Listed(mut records) => {
+            let part = records.split_off(records.len().saturating_sub(*budget));
+            *budget -= part.len();
+            for (tag, place) in part {
+                if cx.index.remove_at(tag, place) {
+                    writer.evicted(segment.log, tag);
                 }
             }
+            (!records.is_empty()).then_some(LeavingRecords::Listed(records))
         }
-        self.observer.statistics.evicted.add(before - self.index.len());
-    }
-
-    /// Has records of a segment leave the index, as far as the budget goes; what is left of them.
-    fn leave(&mut self, segment: Segment, gone: Gone, budget: &mut usize) -> Option<Gone> {
-        match gone {
-            Gone::Listed(mut records) => {
-                let leaving = records.split_off(records.len().saturating_sub(*budget));
-                *budget -= leaving.len();
-                self.forget_places(segment.log, leaving);
-                (!records.is_empty()).then_some(Gone::Listed(records))
-            }
-            Gone::Unknown(from) => {
-                let slot = self.geometry.slot(segment);
-                let places = self.geometry.place(slot, 0)..self.geometry.place(slot + 1, 0);
-                self.index.remove_range(&places, from, budget).map(Gone::Unknown)
-            }
-            Gone::Nothing => None,
+        LeavingRecords::Unknown(from) => {
+            let slot = cx.geometry.slot(segment);
+            let places = cx.geometry.place(slot, 0)..cx.geometry.place(slot + 1, 0);
+            cx.index.remove_range(&places, from, budget).map(LeavingRecords::Unknown)
         }
-    }
-
-    fn forget_places(&mut self, log: LogName, records: Vec<(Tag, u64)>) {
-        for (tag, place) in records {
-            if self.index.remove_at(tag, place) && log == LogName::Probation {
-                self.ghost.add(tag);
-            }
-        }
+        LeavingRecords::Nothing => None,
     }
 }

@@ -1,10 +1,36 @@
-//! Opening, and what a store learns of its records after a stop or a crash.
+//! Opening a store, and what it learns of its records after a stop or a crash.
 
-pub(crate) mod bad_slots;
-pub(crate) mod head;
-pub(crate) mod open;
-pub(crate) mod phase;
+mod head;
+mod open;
 pub(crate) mod rebuild;
 pub(crate) mod resize;
 pub(crate) mod summaries;
-pub(crate) mod switch;
+mod switch;
+
+use crate::contract::Outbox;
+use crate::webcosm::context::Context;
+use crate::webcosm::format::geometry::Segment;
+use crate::webcosm::tombstones::Tombstones;
+use crate::webcosm::write::Writer;
+pub(crate) use open::formatted;
+use rebuild::Rebuild;
+use std::collections::BTreeSet;
+
+#[derive(Default)]
+pub struct StoreRecovery {
+    /// The size of the store from now on, if it changes.
+    resizing: Option<u64>,
+    journal_reads: u32,
+    /// Segments with nothing in them, before segments with something.
+    gaps: BTreeSet<Segment>,
+    gaps_in_a_row: BTreeSet<Segment>,
+    pub rebuild: Rebuild,
+}
+
+/// The parts of the engine that an opening fills.
+pub struct Parts<'a> {
+    pub cx: &'a mut Context,
+    pub writer: &'a mut Writer,
+    pub tombstones: &'a mut Tombstones,
+    pub out: &'a mut Outbox,
+}

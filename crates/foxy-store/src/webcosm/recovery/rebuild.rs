@@ -1,32 +1,34 @@
-//! Knowing the records again, of each log from the newest segment to the oldest, while requests are
-//! served. What is met first counts; whatever is older under the same tag has been replaced. A
-//! segment whose summary cannot be read may have forgotten anything, so all that is older in its
-//! log is given up.
+//! Rebuilding the index from summaries, of each log from the newest segment to the oldest, while
+//! requests are served. The record that is met first counts; an older record of the same tag was
+//! replaced. A segment whose summary is lost may have tombstones for anything, so everything older
+//! in its log is given up.
 
 use crate::contract::Outbox;
 use crate::layout::PAGE;
-use crate::webcosm::Webcosm;
+use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
-use crate::webcosm::format::summary::{Fact, Summary};
-use crate::webcosm::index::{Extent, Known, Tag};
-use crate::webcosm::recovery::phase::Phase;
-use crate::webcosm::recovery::summaries::Purpose;
-use foxy_base::Instant;
+use crate::webcosm::format::summary::{Listed, Summary, Tombstone};
+use crate::webcosm::index::{Extent, IndexEntry, Tag};
+use crate::webcosm::pending::SummaryPurpose;
+use crate::webcosm::phase::Phase;
+use crate::webcosm::recovery::summaries::{self, FoundSummary};
+use crate::webcosm::tombstones::Tombstones;
+use crate::webcosm::write::Writer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Summaries of each log read at once.
-const READS: usize = 16;
+const MAX_READS: usize = 16;
 
 /// Reads of a summary before it counts as lost.
-const TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
-/// Records learned at once, so that requests are answered in between: about a millisecond.
-pub const LEARNED_AT_ONCE: usize = 4096;
+/// Records learned between requests: about a millisecond.
+pub const RECORDS_AT_ONCE: usize = 4096;
 
-/// How far one log is known again.
+/// The progress of one log.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Segments from this one on have been asked for.
+    /// Segments from this one on were asked for.
     asked: Sequence,
     /// Segments from this one on are known.
     known: Sequence,
@@ -36,88 +38,103 @@ struct Progress {
     doubted_end: Sequence,
 }
 
-/// The rebuilding of the index.
+/// A segment without a summary.
+#[derive(Debug)]
+pub struct Unsealed {
+    pub incarnation: u64,
+    pub records: Vec<Listed>,
+}
+
 #[derive(Debug, Default)]
 pub struct Rebuild {
-    runs: bool,
+    is_running: bool,
     logs: [Progress; 2],
-    facts: HashMap<Tag, Fact>,
+    tombstones: HashMap<Tag, Tombstone>,
     void: BTreeSet<Segment>,
     retired: BTreeSet<Segment>,
+    pub unsealed: BTreeMap<Segment, Unsealed>,
 }
 
 impl Rebuild {
-    /// Everything in a log's segments before this one is given up, because it may have been
-    /// forgotten.
+    pub fn begin(&mut self, writer: &Writer, tombstones: &Tombstones) {
+        let unsealed = std::mem::take(&mut self.unsealed);
+        *self = Self { is_running: true, unsealed, ..Self::default() };
+        for (progress, log) in self.logs.iter_mut().zip(writer.logs()) {
+            (progress.asked, progress.known) = (log.next, log.next);
+        }
+        tombstones.needed().into_iter().for_each(|tombstone| self.forget(tombstone));
+    }
+
+    /// A log's segments before this one are given up, because they may have been forgotten.
     pub const fn doubted_end(&self, log: LogName) -> Sequence {
         self.logs[log as usize].doubted_end
     }
 
-    /// A fact holds for all that is met from now on.
-    pub fn forget(&mut self, fact: Fact) {
-        if let Some(segment) = fact.voided() {
+    /// A tombstone holds for all records that are met from now on.
+    pub fn forget(&mut self, tombstone: Tombstone) {
+        if let Some(segment) = tombstone.void_segment() {
             self.void.insert(segment);
-            if fact.retires() {
+            if tombstone.is_retired() {
                 self.retired.insert(segment);
             }
-        } else if self.runs {
-            self.facts.entry(fact.tag).or_insert(fact).join(fact);
+        } else if self.is_running {
+            self.tombstones.entry(tombstone.tag).or_insert(tombstone).join(tombstone);
         }
     }
-}
 
-impl Webcosm {
-    pub(crate) fn begin_rebuild(&mut self, now: Instant, out: &mut Outbox) {
-        self.rebuild = Rebuild { runs: true, ..Rebuild::default() };
-        for (progress, log) in self.rebuild.logs.iter_mut().zip(&self.logs) {
-            (progress.asked, progress.known) = (log.next, log.next);
-        }
-        for fact in self.forgetting.needed() {
-            self.rebuild.forget(fact);
-        }
-        self.pump_rebuild(0, now, out);
-    }
-
-    /// Asks for summaries, learns so many of the records that have been read, and ends when there
-    /// are no more.
-    pub(crate) fn pump_rebuild(&mut self, mut budget: usize, now: Instant, out: &mut Outbox) {
-        let mut known = true;
+    /// Asks for summaries and learns up to `budget` records. Returns true once, when all records
+    /// are known and the store serves.
+    pub fn pump(
+        &mut self,
+        cx: &mut Context,
+        writer: &mut Writer,
+        mut budget: usize,
+        out: &mut Outbox,
+    ) -> bool {
+        let mut is_known = true;
         for log in LogName::ALL {
-            known &= self.rebuild_log(log, &mut budget, out);
+            is_known &= self.pump_log(cx, writer, log, &mut budget, out);
         }
-        if known && self.life.phase() == Phase::Rebuilding {
-            let Rebuild { retired, .. } = std::mem::take(&mut self.rebuild);
-            retired.into_iter().for_each(|segment| self.retire(self.geometry.slot(segment)));
-            self.observer.statistics.recovered.add(self.index.len());
-            self.enter(Phase::Serving);
-            self.read_uses(0, now, out);
+        let is_complete = is_known && cx.phase() == Phase::Rebuilding;
+        if is_complete {
+            let Self { retired, .. } = std::mem::take(self);
+            retired.into_iter().for_each(|segment| writer.retire(&cx.geometry, segment));
+            cx.statistics().recovered.add(cx.index.len());
+            cx.enter(Phase::Serving);
         }
+        is_complete
     }
 
     /// The first segment of a log whose records are wanted.
-    fn wanted_from(&self, log: LogName) -> Sequence {
-        self.logs[log as usize].kept_from().max(self.rebuild.doubted_end(log))
+    fn wanted_from(&self, writer: &Writer, log: LogName) -> Sequence {
+        writer.log(log).kept_from().max(self.doubted_end(log))
     }
 
-    /// Whether there is more to be learned from what has been read.
-    pub(crate) fn rebuild_is_due(&self) -> bool {
-        self.life.phase().learns()
+    /// Whether there are summaries to learn from.
+    pub fn is_due(&self, cx: &Context, writer: &Writer) -> bool {
+        cx.phase().rebuilds()
             && LogName::ALL.iter().any(|&log| {
-                let Progress { known, summaries, .. } = &self.rebuild.logs[log as usize];
-                *known > self.wanted_from(log) && summaries.contains_key(&(known - 1))
+                let Progress { known, summaries, .. } = &self.logs[log as usize];
+                *known > self.wanted_from(writer, log) && summaries.contains_key(&(known - 1))
             })
     }
 
-    /// Whether all of a log is known, and what is doubted is durably given up. Stops once `budget`
-    /// records are learned.
-    fn rebuild_log(&mut self, log: LogName, budget: &mut usize, out: &mut Outbox) -> bool {
+    /// Returns whether all of a log is known, and doubted segments are durably given up. Stops once
+    /// `budget` records are learned.
+    fn pump_log(
+        &mut self,
+        cx: &mut Context,
+        writer: &Writer,
+        log: LogName,
+        budget: &mut usize,
+        out: &mut Outbox,
+    ) -> bool {
         loop {
-            self.ask_for_summaries(log, out);
-            let from = self.wanted_from(log);
-            let progress = &mut self.rebuild.logs[log as usize];
+            self.ask_for_summaries(cx, writer, log, out);
+            let from = self.wanted_from(writer, log);
+            let progress = &mut self.logs[log as usize];
             if progress.known <= from {
-                return progress.reading == 0
-                    && self.logs[log as usize].tail >= progress.doubted_end;
+                return progress.reading == 0 && writer.log(log).tail >= progress.doubted_end;
             }
             if *budget == 0 {
                 return false;
@@ -126,91 +143,101 @@ impl Webcosm {
             let Some(mut summary) = progress.summaries.remove(&sequence) else { return false };
             let segment = Segment { log, sequence };
             match &mut summary {
-                _ if self.rebuild.void.contains(&segment) => {}
-                Some(summary) => self.learn(segment, summary, budget),
-                None => self.rebuild.logs[log as usize].doubted_end = sequence + 1,
+                _ if self.void.contains(&segment) => {}
+                Some(summary) => self.learn(cx, segment, summary, budget),
+                None => self.logs[log as usize].doubted_end = sequence + 1,
             }
             match summary {
                 Some(Summary { ref records, .. }) if !records.is_empty() && *budget == 0 => {
                     self.summary_known(segment, summary);
                 }
-                _ => self.rebuild.logs[log as usize].known = sequence,
+                _ => self.logs[log as usize].known = sequence,
             }
         }
     }
 
-    fn ask_for_summaries(&mut self, log: LogName, out: &mut Outbox) {
-        let from = self.wanted_from(log);
+    fn ask_for_summaries(
+        &mut self,
+        cx: &mut Context,
+        writer: &Writer,
+        log: LogName,
+        out: &mut Outbox,
+    ) {
+        let from = self.wanted_from(writer, log);
         loop {
-            let progress = &mut self.rebuild.logs[log as usize];
-            let enough = progress.reading >= READS || progress.summaries.len() >= 2 * READS;
-            if enough || progress.asked <= from {
+            let progress = &mut self.logs[log as usize];
+            let is_enough =
+                progress.reading >= MAX_READS || progress.summaries.len() >= 2 * MAX_READS;
+            if is_enough || progress.asked <= from {
                 return;
             }
             progress.asked -= 1;
             let segment = Segment { log, sequence: progress.asked };
-            if self.rebuild.void.contains(&segment) {
+            if self.void.contains(&segment) {
                 self.summary_known(segment, Some(Summary::default()));
-            } else if let Some(summary) = self.unsealed_summary(segment) {
-                self.summary_known(segment, Some(summary));
+            } else if let Some(Unsealed { incarnation, records }) = self.unsealed.remove(&segment) {
+                cx.occupy_slot(segment, incarnation);
+                self.summary_known(segment, Some(Summary { records, ..Summary::default() }));
             } else {
-                self.ask_for(segment, out);
+                self.ask_for(cx, segment, out);
             }
         }
     }
 
     fn summary_known(&mut self, Segment { log, sequence }: Segment, summary: Option<Summary>) {
-        self.rebuild.logs[log as usize].summaries.insert(sequence, summary);
+        self.logs[log as usize].summaries.insert(sequence, summary);
     }
 
-    fn ask_for(&mut self, segment: Segment, out: &mut Outbox) {
-        let progress = &mut self.rebuild.logs[segment.log as usize];
+    fn ask_for(&mut self, cx: &mut Context, segment: Segment, out: &mut Outbox) {
+        let progress = &mut self.logs[segment.log as usize];
         progress.reading += 1;
         *progress.tries.entry(segment.sequence).or_default() += 1;
-        self.read_summary(Purpose::Rebuild, segment, out);
+        summaries::read(cx, SummaryPurpose::Rebuild, segment, out);
     }
 
-    pub(crate) fn rebuild_summary_read(
+    pub fn summary_read(
         &mut self,
+        cx: &mut Context,
+        writer: &Writer,
         segment: Segment,
-        found: Option<(u64, Summary)>,
+        found: FoundSummary,
         out: &mut Outbox,
     ) {
-        let gone = segment.sequence < self.wanted_from(segment.log);
-        let progress = &mut self.rebuild.logs[segment.log as usize];
+        let is_gone = segment.sequence < self.wanted_from(writer, segment.log);
+        let progress = &mut self.logs[segment.log as usize];
         progress.reading -= 1;
-        let tries = progress.tries.get(&segment.sequence).copied().unwrap_or(TRIES);
-        if found.is_none() && tries < TRIES && !gone {
-            return self.ask_for(segment, out);
+        let tries = progress.tries.get(&segment.sequence).copied().unwrap_or(MAX_TRIES);
+        if found.is_none() && tries < MAX_TRIES && !is_gone {
+            return self.ask_for(cx, segment, out);
         }
         progress.tries.remove(&segment.sequence);
-        if let Some((life, _)) = found
-            && !gone
+        if let Some((incarnation, _)) = found
+            && !is_gone
         {
-            self.take_slot(segment, life);
+            cx.occupy_slot(segment, incarnation);
         }
         self.summary_known(segment, found.map(|(_, summary)| summary));
     }
 
-    /// Takes the facts of a segment, then records from its end, as many as `budget` says.
-    fn learn(&mut self, segment: Segment, summary: &mut Summary, budget: &mut usize) {
-        for fact in summary.facts.drain(..) {
-            self.rebuild.forget(fact);
+    /// Takes the tombstones of a segment, then up to `budget` records from its end.
+    fn learn(&mut self, cx: &Context, segment: Segment, summary: &mut Summary, budget: &mut usize) {
+        for tombstone in summary.tombstones.drain(..) {
+            self.forget(tombstone);
         }
-        let slot = self.geometry.slot(segment);
+        let slot = cx.geometry.slot(segment);
         let left = summary.records.len().saturating_sub(*budget);
         *budget = budget.saturating_sub(summary.records.len().max(1));
         for listed in summary.records.drain(left..).rev() {
             let byte = u64::from(listed.step) * 64;
             let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
             let position = Position::new(segment, page);
-            let forgotten =
-                self.rebuild.facts.get(&listed.tag).is_some_and(|fact| fact.reaches(position));
-            let in_segment = page < self.geometry.segment_pages;
-            if !forgotten && in_segment && self.index.get(listed.tag).is_none() {
-                let place = self.geometry.place(slot, byte);
+            let tombstone = self.tombstones.get(&listed.tag);
+            let is_forgotten = tombstone.is_some_and(|tombstone| tombstone.reaches(position));
+            let is_in_segment = page < cx.geometry.segment_pages;
+            if !is_forgotten && is_in_segment && cx.index.get(listed.tag).is_none() {
+                let place = cx.geometry.place(slot, byte);
                 let extent = Extent::of_class(listed.class);
-                self.index.insert(listed.tag, Known { place, extent, uses: 0 });
+                cx.index.insert(listed.tag, IndexEntry { place, extent, uses: 0 });
             }
         }
     }

@@ -1,42 +1,40 @@
 //! Another size for a store that is opened: its segments stay where they are, as far as they fit.
 //!
 //! A larger store gets slots behind those it has. The next segment takes the slot of the oldest as
-//! before, until it comes to the new ones. A smaller store keeps the segments written since the
-//! first slot was written last, if they fit; older ones are given up, all of them, since what newer
-//! ones say is forgotten must not be missed. The log on probation, whose slots lie behind those of
-//! the main log, begins again at its new place. All of it takes effect with the superblock of this
-//! opening.
+//! before, until the new slots are reached. A smaller store keeps the segments written since the
+//! first slot was written last, if they fit; all older segments are given up, since a tombstone in
+//! a newer one must not be missed. The probation log lies behind the main log and begins again.
+//! Everything takes effect with the superblock of this opening.
 
-use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::one_file::io_sequence::IoStep;
+use crate::one_file::store_file::StoreFile;
 use crate::one_file::superblock::Superblock;
 use crate::settings::MINIMUM_SIZE;
 use crate::status::OpenStoreError;
-use crate::webcosm::format::geometry::{Geometry, LogName, Segment, Turn};
-use crate::webcosm::io::Pending;
-use crate::webcosm::reclaim::ghost::Ghost;
-use crate::webcosm::{MOST_BYTES, Webcosm};
+use crate::webcosm::format::geometry::{Geometry, LogName, MAX_STORE_BYTES, Segment, SlotMap};
+use crate::webcosm::pending::Pending;
+use crate::webcosm::recovery::{Parts, StoreRecovery};
 use foxy_device::{IoBuffer, IoOp};
 
-/// What the superblock is to say of another size.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Resized(Option<(Turn, Sizes)>);
+/// What the superblock says of another size; nothing where the size stays.
+#[derive(Clone, Copy, Default)]
+pub struct Resized(Option<NewSize>);
 
-#[derive(Clone, Copy, Debug)]
-struct Sizes {
+#[derive(Clone, Copy)]
+struct NewSize {
+    slot_map: SlotMap,
     size: u64,
     requested: u64,
     origin: u64,
 }
 
 impl Resized {
-    /// That superblock, with another size if there is one.
     pub const fn apply(self, superblock: Superblock) -> Superblock {
         match self.0 {
             None => superblock,
-            Some((turn, Sizes { size, requested, origin })) => {
-                Superblock { size, requested, origin, turn: turn.pack(), ..superblock }
+            Some(NewSize { slot_map, size, requested, origin }) => {
+                Superblock { size, requested, origin, turn: slot_map.pack(), ..superblock }
             }
         }
     }
@@ -48,67 +46,67 @@ pub fn wanted(superblock: &Superblock, wanted: u64) -> Option<u64> {
     Geometry::in_file(superblock).resized(origin(superblock), size).map(|_| size)
 }
 
+/// The size that the store was begun with.
 const fn origin(superblock: &Superblock) -> u64 {
     if superblock.origin == 0 { superblock.size } else { superblock.origin }
 }
 
-/// How the main log's slots follow each other once there are `slots` of them, and the oldest
-/// segment that stays; `None` when the newest do not fit.
-fn turned(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(Turn, u32)> {
+/// The slot map of the main log with `slots` slots, and the oldest segment that stays; `None` when
+/// the newest segments do not fit.
+fn remapped(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(SlotMap, u32)> {
     let before = geometry.segments(LogName::Main);
-    let newest =
-        Segment { log: LogName::Main, sequence: next.saturating_sub(1).max(geometry.turn.base) };
-    let base = newest.sequence - geometry.slot(newest);
+    let sequence = next.saturating_sub(1).max(geometry.slot_map.base);
+    let base = sequence - geometry.slot(Segment { log: LogName::Main, sequence });
     if slots >= before {
-        let still = base == geometry.turn.base;
-        let turn = if still { geometry.turn } else { Turn { base, before } };
-        return Some((turn, tail));
+        let is_same = base == geometry.slot_map.base;
+        let slot_map = if is_same { geometry.slot_map } else { SlotMap { base, before } };
+        return Some((slot_map, tail));
     }
-    (next - base <= slots).then(|| (Turn { base, before: slots }, tail.max(base)))
+    (next - base <= slots).then(|| (SlotMap { base, before: slots }, tail.max(base)))
 }
 
-impl Webcosm {
-    /// What is to be written of another size, with the logs cut to what stays; `None` when nothing
-    /// can stay.
-    pub(crate) fn resized(&mut self) -> Option<Resized> {
-        let Some(size) = self.finding.resizing else { return Some(Resized::default()) };
-        let origin = origin(self.file.superblock());
-        let slots = self.geometry.resized(origin, size)?.segments(LogName::Main);
-        let [main, probation] = &mut self.logs;
-        let (turn, tail) = turned(&self.geometry, main.tail, main.next, slots)?;
+impl StoreRecovery {
+    /// Cuts the logs to what stays. Returns `None` when nothing can stay.
+    pub fn resized(&self, on: &mut Parts<'_>) -> Option<Resized> {
+        let Some(size) = self.resizing else { return Some(Resized::default()) };
+        let origin = origin(on.cx.file.superblock());
+        let slots = on.cx.geometry.resized(origin, size)?.segments(LogName::Main);
+        let main = on.writer.log_mut(LogName::Main);
+        let (slot_map, tail) = remapped(&on.cx.geometry, main.tail, main.next, slots)?;
         main.tail = tail;
+        let probation = on.writer.log_mut(LogName::Probation);
         probation.tail = probation.next;
-        let requested = self.settings.size;
-        Some(Resized(Some((turn, Sizes { size, requested, origin }))))
+        let requested = on.cx.settings.size;
+        Some(Resized(Some(NewSize { slot_map, size, requested, origin })))
     }
 
-    /// Makes the file as long as it is to be: a write at its end, so that what there is stays.
-    pub(crate) fn extension(&self) -> Option<IoStep<Segment>> {
-        let size = self.finding.resizing.filter(|&size| size > self.file.opening().size())?;
+    /// Makes the file longer with a write at its end.
+    pub fn extension(&self, file: &StoreFile<Pending>) -> Option<IoStep<Segment>> {
+        let size = self.resizing.filter(|&size| size > file.opening().size())?;
         Some(IoStep::Write(size - PAGE as u64, IoBuffer::zeroed(PAGE)))
     }
 
     /// The superblock says another size durably.
-    pub(crate) fn adopt_size(&mut self, out: &mut Outbox) {
-        let Some(size) = self.finding.resizing.take() else { return };
-        self.geometry = Geometry::in_file(self.file.superblock());
-        self.index.divide(self.geometry);
-        self.logs.iter_mut().for_each(|log| log.divide(&self.geometry));
-        self.ghost = Ghost::new(&self.geometry);
-        self.observer.statistics.size_bytes.set(size);
-        let behind = self.file.opening().left_behind(size);
+    pub fn adopt_size(&mut self, on: &mut Parts<'_>) {
+        let Some(size) = self.resizing.take() else { return };
+        let cx = &mut *on.cx;
+        cx.geometry = Geometry::in_file(cx.file.superblock());
+        cx.index.divide(cx.geometry);
+        on.writer.divide(&cx.geometry);
+        cx.statistics().size_bytes.set(size);
+        let behind = cx.file.opening().left_behind(size);
         if behind > 0 {
-            let op = IoOp::Trim { file: self.file.id(), offset: size, length: behind };
-            self.file.submit(op, Pending::Trim, out);
+            let op = IoOp::Trim { file: cx.file.id(), offset: size, length: behind };
+            cx.file.submit(op, Pending::Trim, on.out);
         }
     }
 }
-/// Whether a file of that many bytes can be the store that its superblock says, for an opening as
-/// for the check.
-pub(crate) fn judge_size(superblock: &Superblock, file: u64) -> Result<(), OpenStoreError> {
+
+/// Whether a file of `file` bytes can be the store that its superblock says.
+pub fn judge_size(superblock: &Superblock, file: u64) -> Result<(), OpenStoreError> {
     let &Superblock { size, origin, .. } = superblock;
-    let far = origin > 0 && Geometry::in_file(superblock).resized(origin, size).is_none();
-    if far || !(MINIMUM_SIZE..=MOST_BYTES).contains(&size) {
+    let is_far = origin > 0 && Geometry::in_file(superblock).resized(origin, size).is_none();
+    if is_far || !(MINIMUM_SIZE..=MAX_STORE_BYTES).contains(&size) {
         return Err(OpenStoreError::ImpossibleSize(size));
     }
     if file < size {

@@ -1,128 +1,104 @@
-//! Reading summaries: the end of a segment first, which mostly has all of its summary, then the
+//! Reading summaries: first the end of a segment, which mostly has all of its summary, then the
 //! whole where it is longer.
 
 use crate::contract::Outbox;
 use crate::layout::PAGE;
-use crate::webcosm::Webcosm;
-use crate::webcosm::format::geometry::{Position, Segment};
+use crate::webcosm::context::Context;
+use crate::webcosm::format::geometry::{Geometry, Position, Segment};
+use crate::webcosm::format::incarnation::{fits, number};
 use crate::webcosm::format::summary::{self, Summary, Trailer};
-use crate::webcosm::io::Pending;
+use crate::webcosm::pending::{LongSummary, Pending, SummaryPurpose};
 use foxy_device::{IoBuffer, IoError};
 
-/// Pages at a segment's end that are read first; most summaries are not longer.
+/// Pages at the end of a segment that are read first.
 const END_PAGES: u32 = 8;
 
-/// What a summary is read for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Its segment's records are to be known again.
-    Rebuild,
-    /// Its segment is to be given up.
-    Reclaim,
+/// A summary, and the incarnation that wrote it.
+pub type FoundSummary = Option<(u64, Summary)>;
+
+/// Byte offset and length of the end of a segment.
+pub fn end_of(geometry: &Geometry, segment: Segment) -> (u64, usize) {
+    last_pages(geometry, segment, END_PAGES.min(geometry.segment_pages))
 }
 
-/// A summary that is longer than what was read first.
-#[derive(Clone, Copy, Debug)]
-pub struct LongSummary {
+fn last_pages(geometry: &Geometry, segment: Segment, pages: u32) -> (u64, usize) {
+    let first = geometry.segment_pages - pages;
+    (geometry.offset(geometry.slot(segment), first), pages as usize * PAGE)
+}
+
+fn last_position(cx: &Context, segment: Segment) -> Position {
+    Position::new(segment, cx.geometry.segment_pages - 1)
+}
+
+/// The incarnation that the last page of a segment says, if it may have written the segment.
+pub fn incarnation_at_end(cx: &Context, bytes: &[u8], segment: Segment) -> Option<u64> {
+    let stamp = number(&bytes[bytes.len().checked_sub(PAGE)?..], 8)?;
+    let incarnation = last_position(cx, segment).incarnation_in(stamp)?;
+    fits(cx.file.superblock(), segment, incarnation).then_some(incarnation)
+}
+
+/// The trailer in the last pages of a segment, and its summary if the pages have all of it.
+pub fn judge_end(
+    cx: &Context,
+    bytes: &[u8],
     segment: Segment,
-    life: u64,
-    trailer: Trailer,
+    incarnation: u64,
+) -> Option<(Trailer, Option<Summary>)> {
+    let last = last_position(cx, segment);
+    let page = bytes.len().checked_sub(PAGE).map(|start| &bytes[start..])?;
+    let trailer =
+        summary::trailer(page, last, incarnation, cx.secret(), cx.geometry.segment_pages)?;
+    let length = trailer.pages() as usize * PAGE;
+    let Some(start) = bytes.len().checked_sub(length) else { return Some((trailer, None)) };
+    summary::decode(&bytes[start..], trailer, last, incarnation, cx.secret())
+        .map(|summary| (trailer, Some(summary)))
 }
 
-impl Webcosm {
-    /// Where a segment's summary may be found at once, and its length in bytes.
-    pub(crate) fn end_of(&self, segment: Segment) -> (u64, usize) {
-        self.last_pages(segment, END_PAGES.min(self.geometry.segment_pages))
-    }
+/// Begins to read the summary of a segment.
+pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment, out: &mut Outbox) {
+    let (offset, length) = end_of(&cx.geometry, segment);
+    cx.file.read(offset, length, Pending::SummaryEnd(purpose, segment), out);
+}
 
-    fn last_pages(&self, segment: Segment, pages: u32) -> (u64, usize) {
-        let first = self.geometry.segment_pages - pages;
-        (self.geometry.offset(self.geometry.slot(segment), first), pages as usize * PAGE)
+/// Takes the end of a segment. Returns `None` when the rest of the summary must be read.
+pub fn end_read(
+    cx: &mut Context,
+    purpose: SummaryPurpose,
+    segment: Segment,
+    result: Result<IoBuffer, IoError>,
+    out: &mut Outbox,
+) -> Option<FoundSummary> {
+    let found = result.ok().and_then(|buffer| {
+        let bytes = buffer.as_ref();
+        let incarnation = match purpose {
+            SummaryPurpose::Rebuild => incarnation_at_end(cx, bytes, segment)?,
+            SummaryPurpose::Reclaim => cx.index.slot(cx.geometry.slot(segment)).incarnation,
+        };
+        Some((incarnation, judge_end(cx, bytes, segment, incarnation)?))
+    });
+    if let Some((incarnation, (trailer, None))) = found {
+        let (offset, length) = last_pages(&cx.geometry, segment, trailer.pages());
+        let long = LongSummary { segment, incarnation, trailer };
+        cx.file.read(offset, length, Pending::LongSummary(purpose, long), out);
+        return None;
     }
+    Some(possible(cx, found.and_then(|(incarnation, (_, summary))| Some((incarnation, summary?)))))
+}
 
-    /// What the last pages of a segment say: its trailer, and its summary if it is among them.
-    pub(crate) fn judge_end(
-        &self,
-        bytes: &[u8],
-        segment: Segment,
-        life: u64,
-    ) -> Option<(Trailer, Option<Summary>)> {
-        let last = Position::new(segment, self.geometry.segment_pages - 1);
-        let page = bytes.len().checked_sub(PAGE).map(|start| &bytes[start..])?;
-        let trailer =
-            summary::trailer(page, last, life, self.file.secret(), self.geometry.segment_pages)?;
-        let length = trailer.pages() as usize * PAGE;
-        let Some(start) = bytes.len().checked_sub(length) else { return Some((trailer, None)) };
-        summary::decode(&bytes[start..], trailer, last, life, self.file.secret())
-            .map(|summary| (trailer, Some(summary)))
-    }
+pub fn long_read(
+    cx: &Context,
+    LongSummary { segment, incarnation, trailer }: LongSummary,
+    result: Result<IoBuffer, IoError>,
+) -> FoundSummary {
+    let last = last_position(cx, segment);
+    let summary = result.ok().and_then(|buffer| {
+        summary::decode(buffer.as_ref(), trailer, last, incarnation, cx.secret())
+    });
+    possible(cx, summary.map(|summary| (incarnation, summary)))
+}
 
-    /// Begins to read a segment's summary.
-    pub(crate) fn read_summary(&mut self, purpose: Purpose, segment: Segment, out: &mut Outbox) {
-        let (offset, length) = self.end_of(segment);
-        self.file.read(offset, length, Pending::SummaryEnd(purpose, segment), out);
-    }
-
-    pub(crate) fn summary_end_read(
-        &mut self,
-        purpose: Purpose,
-        segment: Segment,
-        result: Result<IoBuffer, IoError>,
-        out: &mut Outbox,
-    ) {
-        let found = result.ok().and_then(|buffer| {
-            let life = self.life_for(purpose, buffer.as_ref(), segment)?;
-            Some((life, self.judge_end(buffer.as_ref(), segment, life)?))
-        });
-        if let Some((life, (trailer, None))) = found {
-            let (offset, length) = self.last_pages(segment, trailer.pages());
-            let whole = LongSummary { segment, life, trailer };
-            return self.file.read(offset, length, Pending::LongSummary(purpose, whole), out);
-        }
-        let found = found.and_then(|(life, (_, summary))| Some((life, summary?)));
-        self.summary_read(purpose, segment, found, out);
-    }
-
-    /// The life that a segment must have been written in: the one it says while the index is
-    /// rebuilt, if it can be that.
-    fn life_for(&self, purpose: Purpose, bytes: &[u8], segment: Segment) -> Option<u64> {
-        match purpose {
-            Purpose::Rebuild => {
-                self.life_at_end(bytes, segment).filter(|&life| self.fits(segment, life))
-            }
-            Purpose::Reclaim => Some(self.index.written(self.geometry.slot(segment)).life),
-        }
-    }
-
-    pub(crate) fn long_summary_read(
-        &mut self,
-        purpose: Purpose,
-        LongSummary { segment, life, trailer }: LongSummary,
-        result: Result<IoBuffer, IoError>,
-        out: &mut Outbox,
-    ) {
-        let last = Position::new(segment, self.geometry.segment_pages - 1);
-        let summary = result.ok().and_then(|buffer| {
-            summary::decode(buffer.as_ref(), trailer, last, life, self.file.secret())
-        });
-        self.summary_read(purpose, segment, summary.map(|summary| (life, summary)), out);
-    }
-
-    fn summary_read(
-        &mut self,
-        purpose: Purpose,
-        segment: Segment,
-        found: Option<(u64, Summary)>,
-        out: &mut Outbox,
-    ) {
-        let found = found.filter(|(_, summary)| {
-            // A checksum proves where bytes come from, not that they were meant: the secret lies in
-            // the same file.
-            summary.records.iter().all(|listed| self.index.can_have(listed.tag))
-        });
-        match purpose {
-            Purpose::Rebuild => self.rebuild_summary_read(segment, found, out),
-            Purpose::Reclaim => self.reclaim_records(segment, found.map(|(_, summary)| summary)),
-        }
-    }
+/// Drops a summary with tags that the index cannot have. A sound checksum does not exclude them:
+/// the secret lies in the same file.
+fn possible(cx: &Context, found: FoundSummary) -> FoundSummary {
+    found.filter(|(_, summary)| summary.records.iter().all(|listed| cx.index.can_have(listed.tag)))
 }

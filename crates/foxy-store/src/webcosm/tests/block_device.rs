@@ -8,7 +8,7 @@ use crate::settings::{SizeWish, StoreSettings};
 use crate::status::{OpenStoreError, StoreStatus};
 use crate::testing::Store;
 use crate::webcosm::FILE_NAME;
-use crate::webcosm::check::{Extent, Refused, check, superblocks};
+use crate::webcosm::check::{CheckScope, Refused, check, superblocks};
 use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 
@@ -226,7 +226,7 @@ fn a_store_that_was_closed_is_not_taken_for_a_killed_one_whatever_size_it_had_be
             buffer.copy_from_slice(&bytes[from..from + buffer.len()]);
             Ok(buffer.len())
         };
-        let all = Extent { records: true, listed: None };
+        let all = CheckScope { records: true, listed: None };
         let report =
             check(Medium::BlockDevice, bytes.len() as u64, all, &mut read).expect("a store");
         assert_eq!(report.findings.kept, [], "{turn}");

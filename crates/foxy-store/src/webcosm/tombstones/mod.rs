@@ -1,38 +1,41 @@
-//! What is forgotten, who waits for it, and which facts only the journal knows yet: the journal in
-//! memory. It does no IO.
+//! Tombstones in memory, and the removals and replacements that wait for them.
 //!
-//! A fact is born in the journal, goes into the summary of the segment that each log writes at the
-//! time, and is dropped from the journal once those summaries are durable. A summary lives longer
-//! than anything in its log that the fact is about, because each log gives segments up in the order
-//! in which they were written.
+//! A tombstone is written to the journal, then to a summary of each log, and leaves the journal
+//! once those summaries are durable. A summary outlives everything in its log that the tombstone is
+//! about, because each log gives up segments in the order of writing.
 
-pub(crate) mod forget;
-pub(crate) mod io_sequence;
+mod commit;
+mod sequence;
 
-use crate::contract::{Key, Record, Ticket};
+use crate::contract::{Key, Record, RefusedReason, Ticket};
 use crate::layout::{PAGE, Region};
+use crate::one_file::io_sequence::{IoSequence, IoStep, SyncFailures};
 use crate::one_file::journal::{BLOCK_BYTES, Forget};
+use crate::one_file::superblock::Superblock;
+use crate::settings::REMOVALS;
 use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
-use crate::webcosm::format::summary::Fact;
+use crate::webcosm::format::summary::Tombstone;
 use crate::webcosm::index::Tag;
+use foxy_base::Instant;
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The tag of facts that say a whole segment is void: it ended without a summary. No key has it.
+/// The tag of tombstones for a void segment: it ended without a summary. No key has it.
 const VOID: Tag = Tag(u64::MAX);
 
-/// The tag of what every block says besides its facts. No key has it either.
+/// The tag of the marks of a journal block. No key has it.
 const MARK: Tag = Tag(u64::MAX - 1);
 
-impl Fact {
-    /// That a segment is not to be looked for.
-    #[must_use]
+/// Removals and puts that may wait for the journal.
+const QUEUE_LIMIT: usize = 4096;
+
+impl Tombstone {
+    /// The segment has no summary.
     pub fn void(segment: Segment) -> Self {
         Self::void_at(segment, 0)
     }
 
-    /// The same, because the slot it would lie in is retired.
-    #[must_use]
+    /// The segment has no summary, because its slot is retired.
     pub fn retired(segment: Segment) -> Self {
         Self::void_at(segment, 1)
     }
@@ -43,36 +46,28 @@ impl Fact {
         Self { tag: VOID, up_to }
     }
 
-    /// Whether it says that the slot of a segment that is void is retired.
-    #[must_use]
-    pub fn retires(&self) -> bool {
-        self.voided().is_some_and(|segment| *self == Self::retired(segment))
+    pub fn is_retired(&self) -> bool {
+        self.void_segment().is_some_and(|segment| *self == Self::retired(segment))
     }
 
-    /// The segment that is void, if it says that.
-    #[must_use]
-    pub fn voided(&self) -> Option<Segment> {
+    pub fn void_segment(&self) -> Option<Segment> {
         let log =
             if self.up_to[1] == Position::default() { LogName::Main } else { LogName::Probation };
         (self.tag == VOID).then(|| self.up_to[log as usize].segment())
     }
 
-    /// Of each log, the first segment that counts and the first whose summary may not be durable.
-    #[must_use]
+    /// For each log, the first segment that counts and the first whose summary may not be durable.
     pub fn mark(marks: [(Sequence, Sequence); 2]) -> Self {
         let pack = |(tail, durable_end)| Position(u64::from(tail) << 32 | u64::from(durable_end));
         Self { tag: MARK, up_to: marks.map(pack) }
     }
 
-    /// What a mark says, if it is one.
-    #[must_use]
-    pub fn marked(&self) -> Option<[(Sequence, Sequence); 2]> {
+    pub fn marks(&self) -> Option<[(Sequence, Sequence); 2]> {
         (self.tag == MARK)
             .then(|| self.up_to.map(|packed| ((packed.0 >> 32) as Sequence, packed.0 as Sequence)))
     }
 
-    /// As the journal has it.
-    #[must_use]
+    /// The entry of the journal.
     pub fn to_forget(self) -> Forget {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.tag.0.to_le_bytes());
@@ -80,8 +75,6 @@ impl Fact {
         Forget { key: Key(key), up_to: self.up_to[0].0 }
     }
 
-    /// From the journal.
-    #[must_use]
     pub fn of_forget(forget: &Forget) -> Self {
         let (mut tag, mut probation) = ([0; 8], [0; 8]);
         tag.copy_from_slice(&forget.key.0[..8]);
@@ -91,136 +84,208 @@ impl Fact {
     }
 }
 
-/// Someone waits for a fact to be durable.
+/// A record to be stored.
 #[derive(Debug)]
-pub struct Wanted {
-    /// Whose request it is.
-    pub ticket: Ticket,
-    /// Whose record.
-    pub key: Key,
-    /// Its tag.
-    pub tag: Tag,
-    /// What is to be stored then; nothing for a removal.
-    pub record: Option<Record>,
+pub struct Put {
+    pub record: Record,
     /// Bytes of the whole object that the record belongs to.
-    pub whole: u64,
+    pub object_bytes: u64,
 }
 
-impl Wanted {
-    fn length(&self) -> usize {
-        self.record.as_ref().map_or(0, Record::len)
+/// A removal or replacement that waits until its tombstone is durable.
+#[derive(Debug)]
+pub struct Change {
+    pub ticket: Ticket,
+    pub key: Key,
+    pub tag: Tag,
+    /// `None` for a removal.
+    pub put: Option<Put>,
+}
+
+impl Change {
+    fn len(&self) -> usize {
+        self.put.as_ref().map_or(0, |put| put.record.len())
     }
 }
 
-/// The journal in memory.
-#[derive(Debug, Default)]
-pub struct Forgetting {
-    /// Who waits for the next commit.
-    pub queue: VecDeque<Wanted>,
-    waiting: HashMap<Tag, u32>,
-    /// Bytes of the records that wait.
-    pub bytes: usize,
-    /// Facts that no summary of each log has yet.
-    unsealed: [Vec<Fact>; 2],
-    /// Facts that the journal does not have either.
-    pub unwritten: Vec<Fact>,
-    sealed: [VecDeque<(Sequence, Vec<Fact>)>; 2],
-    half: Option<Region>,
-    /// Where the next commit goes.
-    pub next_block: u32,
-    /// Why nothing can be appended any more.
-    pub broken: Option<IoError>,
-    /// The journal has no room until summaries are durable.
-    pub crowded: bool,
+/// A block of the journal in flight.
+pub struct Commit {
+    changes: Vec<Change>,
+    /// Earlier tombstones that the journal does not have.
+    unwritten: Vec<Tombstone>,
+    up_to: [Position; 2],
+    tails: [Sequence; 2],
 }
 
-impl Forgetting {
-    /// Appends go to this half from now on, after the blocks already in it.
-    pub const fn begin(&mut self, half: Region, next_block: u32) {
+/// A move of the journal to its other half, in flight.
+pub struct Rotation {
+    superblock: Superblock,
+    blocks: u32,
+    /// How many of the unwritten tombstones the new half has.
+    unwritten: usize,
+    tails: [Sequence; 2],
+}
+
+/// Steps of the IO sequence. A summary that cannot be written makes its segment void, and the
+/// sequence goes on.
+pub type Steps = Vec<IoStep<Segment>>;
+
+/// What follows the IO sequence.
+pub enum After {
+    /// The fresh store is ready.
+    Formatted(Superblock),
+    /// The missing summaries are written.
+    Resealed,
+    /// This opening is durable; the journal half has this many blocks.
+    Switched(Superblock, u32),
+    Committed(Commit),
+    Rotated(Rotation),
+    /// Summaries are durable.
+    Synced,
+    /// All buffered records are durable.
+    CloseSynced,
+    /// The journal says that everything is durable.
+    CloseMarked,
+}
+
+#[derive(Default)]
+pub struct Tombstones {
+    queue: VecDeque<Change>,
+    /// How many changes of a tag wait.
+    waiting: HashMap<Tag, u32>,
+    waiting_bytes: usize,
+    /// For each log, tombstones that no summary has yet.
+    unsealed: [Vec<Tombstone>; 2],
+    /// Tombstones that the journal does not have yet.
+    unwritten: Vec<Tombstone>,
+    /// For each log, tombstones of summaries that are not known to be durable.
+    sealed: [VecDeque<(Sequence, Vec<Tombstone>)>; 2],
+    half: Option<Region>,
+    next_block: u32,
+    /// Why nothing can be appended any more.
+    broken: Option<IoError>,
+    /// The journal has no room until summaries are durable.
+    is_crowded: bool,
+    sequence: IoSequence<After, Segment>,
+    sync_failures: SyncFailures,
+    /// After a failure, work that no request waits for is not tried before this.
+    retry_at: Instant,
+}
+
+impl Tombstones {
+    /// Appends go to this half of the journal, after the blocks already in it.
+    pub const fn begin_half(&mut self, half: Region, next_block: u32) {
         self.half = Some(half);
         self.next_block = next_block;
     }
 
     /// Blocks of a journal half.
-    #[must_use]
-    pub fn blocks(&self) -> u32 {
+    fn blocks(&self) -> u32 {
         self.half.map_or(0, |half| half.pages * PAGE as u32 / BLOCK_BYTES as u32)
     }
 
-    /// Lets a request wait.
-    pub fn enqueue(&mut self, wanted: Wanted) {
-        *self.waiting.entry(wanted.tag).or_default() += 1;
-        self.bytes += wanted.length();
-        self.queue.push_back(wanted);
+    /// Lets a change wait for the next commit.
+    pub fn enqueue(&mut self, change: Change) -> Result<(), RefusedReason> {
+        if let Some(error) = self.broken {
+            return Err(RefusedReason::DeviceFailed(error));
+        }
+        let limit = if change.put.is_none() { REMOVALS * QUEUE_LIMIT } else { QUEUE_LIMIT };
+        if self.queue.len() >= limit {
+            return Err(RefusedReason::Busy);
+        }
+        *self.waiting.entry(change.tag).or_default() += 1;
+        self.waiting_bytes += change.len();
+        self.queue.push_back(change);
+        Ok(())
     }
 
-    /// One waits no more.
-    pub fn arrived(&mut self, wanted: &Wanted) {
-        self.bytes -= wanted.length();
-        if let Some(count) = self.waiting.get_mut(&wanted.tag) {
+    /// A change no longer waits.
+    fn finish(&mut self, change: &Change) {
+        self.waiting_bytes -= change.len();
+        if let Some(count) = self.waiting.get_mut(&change.tag) {
             *count -= 1;
             if *count == 0 {
-                self.waiting.remove(&wanted.tag);
+                self.waiting.remove(&change.tag);
             }
         }
     }
 
-    /// Whether a request of this tag waits.
-    #[must_use]
+    /// Whether a change of this tag waits.
     pub fn awaits(&self, tag: Tag) -> bool {
         self.waiting.contains_key(&tag)
     }
 
-    /// Whether nobody waits.
-    #[must_use]
+    /// Bytes of the records that wait.
+    pub const fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Whether no change waits and no sequence runs.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.sequence.is_idle()
     }
 
-    /// Nobody waits any more.
-    pub fn give_up(&mut self) -> Vec<Ticket> {
+    /// Drops all changes that wait, and returns their tickets.
+    pub fn abandon(&mut self) -> Vec<Ticket> {
+        let committing = match self.sequence.abandon() {
+            Some(After::Committed(commit)) => commit.changes,
+            _ => Vec::new(),
+        };
         self.waiting.clear();
-        self.bytes = 0;
-        self.queue.drain(..).map(|wanted| wanted.ticket).collect()
+        self.waiting_bytes = 0;
+        committing.into_iter().chain(self.queue.drain(..)).map(|change| change.ticket).collect()
     }
 
-    /// A fact is to be kept.
-    pub fn add(&mut self, fact: Fact) {
-        self.unsealed.iter_mut().for_each(|unsealed| unsealed.push(fact));
+    pub const fn is_crowded(&self) -> bool {
+        self.is_crowded
     }
 
-    /// Facts that no summary of a log has yet.
-    #[must_use]
+    /// Whether the journal lacks tombstones. Some of them may say that a segment is void.
+    pub fn has_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// Keeps a tombstone until a summary of each log has it.
+    pub fn add(&mut self, tombstone: Tombstone) {
+        self.unsealed.iter_mut().for_each(|unsealed| unsealed.push(tombstone));
+    }
+
+    /// Keeps a tombstone that the journal does not have.
+    pub fn add_unwritten(&mut self, tombstone: Tombstone) {
+        self.add(tombstone);
+        self.unwritten.push(tombstone);
+    }
+
+    /// How many tombstones no summary of a log has yet.
     pub const fn unsealed(&self, log: LogName) -> usize {
         self.unsealed[log as usize].len()
     }
 
-    /// Takes facts for the summary of a segment.
-    pub fn seal(&mut self, Segment { log, sequence }: Segment, most: usize) -> Vec<Fact> {
+    /// Takes up to `most` tombstones for the summary of a segment.
+    pub fn seal(&mut self, Segment { log, sequence }: Segment, most: usize) -> Vec<Tombstone> {
         let unsealed = &mut self.unsealed[log as usize];
-        let facts: Vec<_> = unsealed.drain(..most.min(unsealed.len())).collect();
-        self.sealed[log as usize].push_back((sequence, facts.clone()));
-        facts
+        let taken: Vec<_> = unsealed.drain(..most.min(unsealed.len())).collect();
+        self.sealed[log as usize].push_back((sequence, taken.clone()));
+        taken
     }
 
-    /// A summary could not be written: its facts need another.
+    /// A summary could not be written: its tombstones need another.
     pub fn unseal(&mut self, Segment { log, sequence }: Segment) {
         let sealed = &mut self.sealed[log as usize];
         if let Some(place) = sealed.iter().position(|(other, _)| *other == sequence) {
-            let (_, facts) = sealed.remove(place).expect("just found");
-            self.unsealed[log as usize].extend(facts);
+            let (_, tombstones) = sealed.remove(place).expect("just found");
+            self.unsealed[log as usize].extend(tombstones);
         }
     }
 
     /// Summaries of a log's segments before `end` are durable.
-    pub fn release(&mut self, log: LogName, end: Sequence) {
+    fn release(&mut self, log: LogName, end: Sequence) {
         self.sealed[log as usize].retain(|(sequence, _)| *sequence >= end);
     }
 
-    /// All facts that the journal must keep.
-    #[must_use]
-    pub fn needed(&self) -> Vec<Fact> {
-        let sealed = self.sealed.iter().flatten().flat_map(|(_, facts)| facts);
+    /// All tombstones that the journal must keep.
+    pub fn needed(&self) -> Vec<Tombstone> {
+        let sealed = self.sealed.iter().flatten().flat_map(|(_, tombstones)| tombstones);
         let all: BTreeSet<_> = sealed.chain(self.unsealed.iter().flatten()).copied().collect();
         all.into_iter().collect()
     }
@@ -231,46 +296,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fact_is_kept_until_both_its_summaries_are_durable() {
+    fn a_tombstone_is_kept_until_both_its_summaries_are_durable() {
         let segment = |log, sequence| Segment { log, sequence };
-        let fact = |n| Fact { tag: Tag(n), up_to: [Position(4096); 2] };
-        let mut forgetting = Forgetting::default();
-        (1..4).for_each(|n| forgetting.add(fact(n)));
-        assert_eq!(forgetting.seal(segment(LogName::Main, 5), 2), [fact(1), fact(2)]);
-        assert_eq!(forgetting.seal(segment(LogName::Main, 6), 9), [fact(3)]);
-        assert_eq!(forgetting.seal(segment(LogName::Probation, 1), 9), [fact(1), fact(2), fact(3)]);
-        forgetting.release(LogName::Main, 6);
-        assert_eq!(forgetting.needed(), [fact(1), fact(2), fact(3)]);
-        forgetting.release(LogName::Probation, 2);
-        assert_eq!(forgetting.needed(), [fact(3)]);
-        forgetting.unseal(segment(LogName::Main, 6));
-        forgetting.release(LogName::Main, 9);
-        assert_eq!(forgetting.needed(), [fact(3)], "its summary failed");
+        let tombstone = |n| Tombstone { tag: Tag(n), up_to: [Position(4096); 2] };
+        let mut tombstones = Tombstones::default();
+        (1..4).for_each(|n| tombstones.add(tombstone(n)));
+        assert_eq!(tombstones.seal(segment(LogName::Main, 5), 2), [tombstone(1), tombstone(2)]);
+        assert_eq!(tombstones.seal(segment(LogName::Main, 6), 9), [tombstone(3)]);
+        assert_eq!(
+            tombstones.seal(segment(LogName::Probation, 1), 9),
+            [tombstone(1), tombstone(2), tombstone(3)]
+        );
+        tombstones.release(LogName::Main, 6);
+        assert_eq!(tombstones.needed(), [tombstone(1), tombstone(2), tombstone(3)]);
+        tombstones.release(LogName::Probation, 2);
+        assert_eq!(tombstones.needed(), [tombstone(3)]);
+        tombstones.unseal(segment(LogName::Main, 6));
+        tombstones.release(LogName::Main, 9);
+        assert_eq!(tombstones.needed(), [tombstone(3)], "its summary failed");
     }
 
     #[test]
-    fn facts_come_back_from_the_journal() {
+    fn tombstones_come_back_from_the_journal() {
         let void = Segment { log: LogName::Probation, sequence: 12 };
         let marks = [(1, 2), (3, u32::MAX)];
-        for fact in [
-            Fact { tag: Tag(77), up_to: [Position(3), Position(9)] },
-            Fact::void(void),
-            Fact::mark(marks),
+        for tombstone in [
+            Tombstone { tag: Tag(77), up_to: [Position(3), Position(9)] },
+            Tombstone::void(void),
+            Tombstone::mark(marks),
         ] {
-            assert_eq!(Fact::of_forget(&fact.to_forget()), fact);
+            assert_eq!(Tombstone::of_forget(&tombstone.to_forget()), tombstone);
         }
-        assert_eq!(Fact::void(void).voided(), Some(void));
+        assert_eq!(Tombstone::void(void).void_segment(), Some(void));
         assert_eq!(
-            Fact::void(Segment { log: LogName::Main, sequence: 0 })
-                .voided()
+            Tombstone::void(Segment { log: LogName::Main, sequence: 0 })
+                .void_segment()
                 .map(|void| void.sequence),
             Some(0)
         );
-        let retired = Fact::retired(void);
+        let retired = Tombstone::retired(void);
         assert_eq!(
-            (retired.voided(), retired.retires(), Fact::void(void).retires()),
+            (retired.void_segment(), retired.is_retired(), Tombstone::void(void).is_retired()),
             (Some(void), true, false)
         );
-        assert_eq!((Fact::mark(marks).marked(), Fact::mark(marks).voided()), (Some(marks), None));
+        assert_eq!(
+            (Tombstone::mark(marks).marks(), Tombstone::mark(marks).void_segment()),
+            (Some(marks), None)
+        );
     }
 }

@@ -1,131 +1,159 @@
-//! One of the two logs: which of its segments hold records, which one is being written, and what
-//! waits for it.
+//! One of the two logs: which segments hold records, the segment that is being written, and the
+//! records that wait for it.
 
-use crate::webcosm::format::geometry::{self, Geometry, LogName, Segment, Sequence, Turn};
-use crate::webcosm::reclaim::Gone;
-use crate::webcosm::write::OpenSegment;
-use crate::webcosm::write::seal::Seals;
-use crate::webcosm::write::write_buffer::Stage;
-use std::collections::VecDeque;
+use crate::webcosm::format::geometry::{self, Geometry, LogName, Segment, Sequence, SlotMap};
+use crate::webcosm::format::summary::Listed;
+use crate::webcosm::index::Tag;
+use crate::webcosm::write::write_buffer::WriteBuffer;
+use std::collections::{BTreeSet, VecDeque};
+
+/// A segment that is being written.
+#[derive(Debug)]
+pub struct OpenSegment {
+    pub segment: Segment,
+    /// The first free page.
+    pub page: u32,
+    /// The records in the order of writing.
+    pub records: Vec<Listed>,
+}
+
+/// The index entries of a segment that is given up.
+#[derive(Debug)]
+pub enum LeavingRecords {
+    /// The tags and places of its records.
+    Listed(Vec<(Tag, u64)>),
+    /// Unknown: the whole index must be searched, starting at this partition.
+    Unknown(usize),
+    /// The index has none.
+    Nothing,
+}
+
+/// Which segments have ended. A segment whose summary could not be written counts too: a tombstone
+/// says that it is void.
+#[derive(Debug, Default)]
+pub struct Seals {
+    /// All segments before this one have ended.
+    pub end: Sequence,
+    /// The summaries of all segments before this one are durable.
+    pub durable_end: Sequence,
+    early: BTreeSet<Sequence>,
+}
+
+impl Seals {
+    /// All segments before `end` have ended durably.
+    pub const fn all_before(end: Sequence) -> Self {
+        Self { end, durable_end: end, early: BTreeSet::new() }
+    }
+
+    pub fn add(&mut self, sequence: Sequence) {
+        self.early.insert(sequence);
+        while self.early.remove(&self.end) {
+            self.end += 1;
+        }
+    }
+}
 
 /// A ring of segments.
 #[derive(Debug)]
 pub struct Log {
     name: LogName,
-    /// How many segments it has once those from before its turn are given up.
+    /// Segments once those from before the slot map's base are given up.
     slots: u32,
-    turn: Turn,
+    slot_map: SlotMap,
     /// The oldest segment that holds records.
     pub tail: Sequence,
     /// The segment after the newest.
     pub next: Sequence,
-    /// The one that is being written.
     pub open: Option<OpenSegment>,
-    /// Which have ended.
     pub seals: Seals,
-    /// What waits to be written.
-    pub stage: Stage,
-    /// What the journal says durably: segments before this one are given up. Where it is beyond the
+    pub buffer: WriteBuffer,
+    /// The journal says durably that segments before this one are given up. Where it is beyond the
     /// tail, their records are leaving the index.
     pub given_up: Sequence,
-    /// The oldest segments, which only wait for the journal to be given up, or for their records to
-    /// leave.
-    pub ready: VecDeque<Gone>,
+    /// The oldest segments, which wait for the journal, or for their records to leave.
+    pub leaving: VecDeque<LeavingRecords>,
 }
 
 impl Log {
-    /// An empty log.
-    #[must_use]
     pub fn new(name: LogName, geometry: &Geometry) -> Self {
         let mut log = Self {
             name,
             slots: 0,
-            turn: Turn::default(),
+            slot_map: SlotMap::default(),
             tail: 0,
             next: 0,
             open: None,
             seals: Seals::default(),
+            buffer: WriteBuffer::default(),
             given_up: 0,
-            stage: Stage::default(),
-            ready: VecDeque::new(),
+            leaving: VecDeque::new(),
         };
         log.divide(geometry);
         log
     }
 
-    /// Its slots are those of that division.
+    /// The store has another size.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.slots = geometry.segments(self.name);
-        self.turn = if self.name == LogName::Main { geometry.turn } else { Turn::default() };
+        self.slot_map =
+            if self.name == LogName::Main { geometry.slot_map } else { SlotMap::default() };
     }
 
-    /// How many segments it can have now.
-    #[must_use]
+    /// How many segments the log can have now.
     pub const fn segments(&self) -> u32 {
-        self.turn.segments(self.slots, self.tail)
+        self.slot_map.segments(self.slots, self.tail)
     }
 
-    /// Whether its ends, which a disk may have made up, can be those of a log: no more segments
-    /// than it has slots, and sequence numbers enough left for all that will ever be written.
-    #[must_use]
+    /// Whether a log can have these ends: no more segments than slots, and enough sequence numbers
+    /// left. They come from the disk.
     pub fn is_possible(&self) -> bool {
         let used = self.next.checked_sub(self.tail);
         used.is_some_and(|used| used <= self.segments()) && self.next <= Sequence::MAX / 2
     }
 
-    /// One of its segments.
-    #[must_use]
     pub const fn segment(&self, sequence: Sequence) -> Segment {
         Segment { log: self.name, sequence }
     }
 
     /// The oldest segment once those that wait are given up.
-    #[must_use]
     pub fn next_tail(&self) -> Sequence {
-        self.tail + u32::try_from(self.ready.len()).expect("there are fewer segments")
+        self.tail + u32::try_from(self.leaving.len()).expect("there are fewer segments")
     }
 
-    /// The oldest segment that is not given up: what a journal must say, since records before it
-    /// may have left the index.
-    #[must_use]
+    /// The oldest segment that is not given up. A journal must say it, since records of earlier
+    /// segments may have left the index.
     pub fn kept_from(&self) -> Sequence {
         self.tail.max(self.given_up)
     }
 
-    /// Segments that are given up and whose records are not all gone from the index.
-    #[must_use]
-    pub const fn leaving(&self) -> u32 {
+    /// Segments that are given up, with records in the index.
+    pub const fn given_up_segments(&self) -> u32 {
         self.given_up.saturating_sub(self.tail)
     }
 
     /// Segments that wait for the journal.
-    #[must_use]
     pub fn waiting(&self) -> u32 {
-        self.next_tail() - self.tail - self.leaving()
+        self.next_tail() - self.tail - self.given_up_segments()
     }
 
     /// Whether there is a segment to write to.
-    #[must_use]
     pub const fn has_room(&self) -> bool {
         self.open.is_some() || self.next - self.tail < self.segments()
     }
 
-    /// Segments that are clean, or will be once the journal says so.
-    #[must_use]
+    /// Segments that are clean, or will be after the next commit.
     pub fn clean(&self) -> u32 {
         let tail = self.next_tail();
-        self.turn.segments(self.slots, tail) - (self.next - tail)
+        self.slot_map.segments(self.slots, tail) - (self.next - tail)
     }
 
-    /// Segments synced, and given up, together.
-    #[must_use]
-    pub fn together(&self) -> u32 {
-        geometry::together(self.segments())
+    /// Segments that are synced, and given up, together.
+    pub fn group_size(&self) -> u32 {
+        geometry::group_size(self.segments())
     }
 
-    /// Segments whose summaries wait for a sync.
-    #[must_use]
-    pub const fn behind(&self) -> u32 {
+    /// Summaries that are not known to be durable.
+    pub const fn unsynced_summaries(&self) -> u32 {
         self.seals.end - self.seals.durable_end
     }
 }

@@ -1,329 +1,202 @@
-//! Puts, and the batches in which records reach the disk.
+//! The two logs and the records in memory on their way to them: admission, batches, summaries.
 
-pub(crate) mod deferred;
-pub(crate) mod in_flight;
+mod admission;
+mod bad_slots;
+mod batch;
+mod deferred;
+mod ghost;
+mod in_flight;
 pub(crate) mod log;
-pub(crate) mod pack;
-pub(crate) mod seal;
-pub(crate) mod write_budget;
+mod pack;
+mod seal;
+mod write_budget;
 pub(crate) mod write_buffer;
 
-use crate::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedReason, Ticket};
-use crate::layout::PAGE;
-use crate::record::{self, HEADER};
-use crate::settings::RECORD_BODY_LIMIT;
-use crate::webcosm::Webcosm;
-use crate::webcosm::format::geometry::{LogName, Position, Segment};
-use crate::webcosm::format::packed;
-use crate::webcosm::format::summary::{Listed, pages_for};
-use crate::webcosm::index::{Extent, Known, MOST_PAGES, Tag};
-use crate::webcosm::io::Pending;
-use crate::webcosm::reclaim::copy::Copy;
-use crate::webcosm::recovery::phase::Phase;
-use crate::webcosm::tombstones::Wanted;
-use crate::webcosm::write::in_flight::{Batch, Item, Origin};
-use crate::webcosm::write::pack::{Measured, Plan};
-use crate::webcosm::write::write_buffer::Staged;
-use crate::worth::Distance;
+use crate::contract::{Key, Record};
+use crate::settings::StoreSettings;
+use crate::webcosm::context::Context;
+use crate::webcosm::format::geometry::{Geometry, LogName, Position, Segment, Sequence};
+use crate::webcosm::format::summary::Tombstone;
+use crate::webcosm::index::Tag;
+use bad_slots::BadSlots;
+use deferred::Deferred;
 use foxy_base::Instant;
-use foxy_device::{IoBuffer, IoError, IoId};
+use ghost::Ghost;
+use in_flight::InFlight;
+use log::Log;
 
-/// The share of a whole batch, as a divisor, that may be left for the next one.
-const PATIENCE: usize = 4;
+pub(crate) use seal::summary_of;
 
-/// A segment that is being written.
-#[derive(Debug)]
-pub struct OpenSegment {
-    /// Which it is.
-    pub segment: Segment,
-    /// Its first page that is not taken.
-    pub page: u32,
-    /// The records in it, in the order of writing.
-    pub records: Vec<Listed>,
+pub struct Writer {
+    logs: [Log; 2],
+    in_flight: InFlight,
+    deferred: Option<Deferred>,
+    /// Records given up on probation.
+    ghost: Ghost,
+    bad_slots: BadSlots,
 }
 
-/// How many of the first records take no more than so many bytes, one behind the other.
-fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
-    let taken = records.iter().scan(0, |end, record| {
-        *end += record.alone(granule);
-        Some(*end)
-    });
-    taken.take_while(|&end| end <= room).count()
-}
-
-impl Webcosm {
-    /// Stores at once (`Some`), or later through the journal (`None`).
-    pub(crate) fn put(
-        &mut self,
-        ticket: Ticket,
-        key: Key,
-        record: Record,
-        hint: PlacementHint,
-        now: Instant,
-    ) -> Result<Option<Answer>, RefusedReason> {
-        if !self.life.phase().serves() {
-            return Err(self.life.unable().1);
-        }
-        let whole = hint.size.max(record.len() as u64);
-        let pages = (HEADER + record.len()).div_ceil(PAGE);
-        let alone = self.geometry.segment_pages - pages_for(1, 1);
-        let most = alone.min(MOST_PAGES - 1) as usize;
-        let limit = self.settings.object_limit.min(self.geometry.largest_object());
-        if !record.is_within_limits() || whole > limit || pages > most {
-            return Err(RefusedReason::TooLarge);
-        }
-        if self.is_crowded() || !self.may_wait(record.len()) {
-            return Err(RefusedReason::Busy);
-        }
-        let tag = self.tag(key);
-        let waits = self.is_staged(key) && !self.forgetting.awaits(tag);
-        if !waits && self.may_have_older(key, tag) {
-            self.enqueue(Wanted { ticket, key, tag, record: Some(record), whole })?;
-            return Ok(None);
-        }
-        self.stage((key, tag), record, whole, now);
-        Ok(Some(Answer::Stored))
-    }
-
-    /// Lets a record of an object of `whole` bytes wait for the log that it belongs to: the main
-    /// one as long as that has not been full; or holds it back. Nothing older of its key may be
-    /// readable after a crash any more.
-    pub(crate) fn stage(
-        &mut self,
-        (key, tag): (Key, Tag),
-        record: Record,
-        whole: u64,
-        now: Instant,
-    ) {
-        self.unstage(key);
-        let distance = Distance::between((record.len() + HEADER) as u64, self.mean());
-        let proven = self.ghost.take(tag);
-        let full = self.logs[0].next >= self.logs[0].segments();
-        let must_prove = full && distance.is_large() && !proven && self.fits_probation(whole);
-        let log = if must_prove { LogName::Probation } else { LogName::Main };
-        let is_held = full && !proven && self.is_to_be_held(distance, record.len(), now);
-        let staged = Staged { key, record, uses: distance.first_uses() };
-        self.index.stage(tag);
-        if is_held {
-            self.hold(staged, now);
-        } else {
-            self.logs[log as usize].stage.insert(staged, now);
+impl Writer {
+    pub fn new(settings: &StoreSettings, geometry: &Geometry) -> Self {
+        Self {
+            logs: LogName::ALL.map(|log| Log::new(log, geometry)),
+            in_flight: InFlight::default(),
+            deferred: settings.write_budget.map(Deferred::new),
+            ghost: Ghost::new(geometry),
+            bad_slots: BadSlots::default(),
         }
     }
 
-    /// Whether all parts of an object of so many bytes lie in the probation log at once, beside as
-    /// much of others. Those of a larger one would displace each other.
-    fn fits_probation(&self, whole: u64) -> bool {
-        let room = self.geometry.object_room(LogName::Probation) / 2;
-        whole <= room.max(RECORD_BODY_LIMIT as u64)
+    /// Begins with empty logs.
+    pub fn begin_anew(&mut self, geometry: &Geometry) {
+        self.logs = LogName::ALL.map(|log| Log::new(log, geometry));
+        self.ghost = Ghost::new(geometry);
     }
 
-    /// Writes what is due, as far as there is room.
-    pub(crate) fn pump_writes(&mut self, now: Instant, out: &mut Outbox) {
-        for log in LogName::ALL {
-            while self.flying.has_room() && self.is_due(log, now) {
-                if !self.ensure_open(log) {
-                    if log == LogName::Main {
-                        self.copies.clear();
-                    }
-                    break;
-                }
-                let items = self.next_items(log);
-                if !items.is_empty() && !self.write_batch(log, items, now, out) {
-                    self.seal(log, out);
-                }
-            }
-        }
-        if self.forgetting.crowded {
-            self.seal_facts(out);
-        }
+    /// The store has another size.
+    pub fn divide(&mut self, geometry: &Geometry) {
+        self.logs.iter_mut().for_each(|log| log.divide(geometry));
+        self.ghost = Ghost::new(geometry);
     }
 
-    /// Ends segments so that the journal's facts come into summaries.
-    pub(crate) fn seal_facts(&mut self, out: &mut Outbox) {
-        for log in LogName::ALL {
-            if self.forgetting.unsealed(log) > 0 && self.ensure_open(log) {
-                self.seal(log, out);
-            }
-        }
+    pub const fn logs(&self) -> &[Log; 2] {
+        &self.logs
     }
 
-    fn is_due(&self, log: LogName, now: Instant) -> bool {
-        let stage = &self.logs[log as usize].stage;
-        let copies = if log == LogName::Main { self.copies.bytes() } else { 0 };
-        let full = stage.bytes() + copies >= self.settings.page_buffer;
-        let old = stage.oldest().is_some_and(|since| since + self.settings.flush_after <= now);
-        let closing = self.life.phase() == Phase::Closing && !stage.is_empty();
-        full || old || closing || log == LogName::Main && self.copies.wanted()
+    pub const fn log(&self, name: LogName) -> &Log {
+        &self.logs[name as usize]
     }
 
-    /// Begins a segment where none is open, in the slot of one that was given up; `false` when
-    /// there is none.
-    fn ensure_open(&mut self, name: LogName) -> bool {
-        self.skip_retired(name);
-        let log = &mut self.logs[name as usize];
-        if log.open.is_some() || !log.has_room() {
-            return log.open.is_some();
-        }
-        let segment = log.segment(log.next);
-        log.next += 1;
-        log.open = Some(OpenSegment { segment, page: 0, records: Vec::new() });
-        self.take_slot(segment, self.file.superblock().opens);
-        true
+    pub const fn log_mut(&mut self, name: LogName) -> &mut Log {
+        &mut self.logs[name as usize]
     }
 
-    /// What is next in turn: copies that are still wanted, then what waits.
-    fn next_items(&mut self, log: LogName) -> Vec<Item> {
-        let most = self.settings.page_buffer;
-        let (mut items, mut bytes) = (Vec::new(), 0);
-        while bytes < most && log == LogName::Main {
-            let Some(Copy { staged, tag, place }) = self.copies.next() else { break };
-            let still = self.index.get(tag).is_some_and(|known| known.place == place);
-            if still && !self.forgetting.awaits(tag) {
-                bytes += staged.record.len();
-                items.push(Item { staged, tag, origin: Origin::Copied(place) });
-            }
-        }
-        let staged = self.logs[log as usize].stage.take(most.saturating_sub(bytes));
-        items.extend(staged.into_iter().map(|(staged, since)| {
-            let tag = self.tag(staged.key);
-            Item { staged, tag, origin: Origin::Put(since) }
-        }));
-        items
+    /// For each log, the earliest position of the next record.
+    pub fn next_positions(&self) -> [Position; 2] {
+        self.logs.each_ref().map(|log| match &log.open {
+            Some(open) => Position::new(open.segment, open.page),
+            None => Position::new(log.segment(log.next), 0),
+        })
     }
 
-    fn give_back(&mut self, log: LogName, items: Vec<Item>) {
-        for Item { staged, tag, origin } in items.into_iter().rev() {
-            match origin {
-                Origin::Copied(place) => self.copies.give_back(Copy { staged, tag, place }),
-                Origin::Put(since) => self.logs[log as usize].stage.give_back(staged, since),
-            }
+    /// For each log, the oldest segment once those that wait are given up.
+    pub fn next_tails(&self) -> [Sequence; 2] {
+        self.logs.each_ref().map(Log::next_tail)
+    }
+
+    /// For each log, the oldest segment that is not given up.
+    pub fn kept_from(&self) -> [Sequence; 2] {
+        self.logs.each_ref().map(Log::kept_from)
+    }
+
+    /// The mark of a journal block.
+    pub fn mark(&self, tails: [Sequence; 2]) -> Tombstone {
+        let ends = self.logs.each_ref().map(|log| log.seals.durable_end);
+        Tombstone::mark([(tails[0], ends[0]), (tails[1], ends[1])])
+    }
+
+    /// The journal says durably that the segments before `tails` are gone. Their records leave the
+    /// index from now on.
+    pub fn give_up_to(&mut self, tails: [Sequence; 2]) {
+        for (log, tail) in self.logs.iter_mut().zip(tails) {
+            log.given_up = tail;
         }
     }
 
-    /// Pages that a batch of so many records may have in the open segment.
-    fn room_for(&self, log: LogName, records: usize) -> u32 {
-        let Some(open) = &self.logs[log as usize].open else { return 0 };
-        let facts = self.forgetting.unsealed(log).min(1);
-        let summary = pages_for(open.records.len() + records, facts);
-        self.geometry.segment_pages.saturating_sub(open.page + summary)
+    /// Mean bytes of disk per record.
+    pub fn mean_record_bytes(&self, cx: &Context) -> u64 {
+        self.used_bytes(&cx.geometry) / cx.index.len().max(1)
     }
 
-    /// What laying a record out asks of it. One that came lately may wait for others that fill a
-    /// page with it.
-    fn measure(&self, item: &Item, now: Instant) -> Measured {
-        let record = &item.staged.record;
-        let may_wait = match item.origin {
-            Origin::Copied(_) => false,
-            Origin::Put(since) => {
-                self.life.phase().serves() && since + self.settings.flush_after > now
-            }
-        };
-        Measured { length: record.len(), cost: packed::cost(record), may_wait }
+    fn used_bytes(&self, geometry: &Geometry) -> u64 {
+        let segments: u32 = self.logs.iter().map(|log| log.next - log.tail).sum();
+        u64::from(segments) * geometry.segment_bytes()
     }
 
-    /// Writes as many of the records as fit the open segment; `false` when not even one does. The
-    /// others wait again, and of a whole batch also some that fill their pages badly.
-    fn write_batch(
-        &mut self,
-        log: LogName,
-        mut items: Vec<Item>,
-        now: Instant,
-        out: &mut Outbox,
-    ) -> bool {
-        let granule = usize::try_from(self.geometry.granule).expect("granules are small");
-        let length =
-            |items: &[Item]| items.iter().map(|item| item.staged.record.len()).sum::<usize>();
-        let is_whole = length(&items) >= self.settings.page_buffer;
-        while !items.is_empty() {
-            let measured: Vec<_> = items.iter().map(|item| self.measure(item, now)).collect();
-            let patience = if is_whole { length(&items) / PATIENCE } else { 0 };
-            let room = self.room_for(log, items.len());
-            if let Some(plan) = pack::plan(&measured, granule, patience).within(room, &measured) {
-                self.fly(log, items, &plan, out);
-                return true;
-            }
-            let most = fitting(&measured, granule, room as usize * PAGE).min(items.len() - 1);
-            let rest = items.split_off(most);
-            self.give_back(log, rest);
+    /// Records that are indexed or buffered.
+    fn records(&self, cx: &Context) -> u64 {
+        cx.index.len() + self.logs.iter().map(|log| log.buffer.len() as u64).sum::<u64>()
+    }
+
+    /// Whether the store has as many records as it may have.
+    pub fn is_crowded(&self, cx: &Context) -> bool {
+        self.records(cx) >= u64::from(cx.settings.record_limit)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        let has_work = self.logs.iter().any(|log| !log.buffer.is_empty() && log.has_room());
+        self.in_flight.is_idle() && !has_work
+    }
+
+    /// Whether a batch is on its way to a segment. Its slot must not be given to another meanwhile.
+    pub fn writes_to(&self, segment: Segment) -> bool {
+        self.in_flight.writes_to(segment)
+    }
+
+    /// A record that is still in memory. Counts a use.
+    pub fn get(&mut self, key: Key) -> Option<&Record> {
+        let [main, probation] = &mut self.logs;
+        let buffered = main.buffer.get(key).or_else(|| probation.buffer.get(key));
+        let deferred = self.deferred.as_mut();
+        buffered
+            .or_else(|| deferred.and_then(|deferred| deferred.get(key)))
+            .or_else(|| self.in_flight.get(key))
+    }
+
+    /// Whether a record is in memory only.
+    pub fn is_buffered(&self, key: Key) -> bool {
+        self.deferred.as_ref().is_some_and(|deferred| deferred.contains(key))
+            || self.logs.iter().any(|log| log.buffer.contains(key))
+    }
+
+    /// Drops a record that is in memory only.
+    pub fn unbuffer(&mut self, cx: &Context, key: Key) {
+        let mut was_buffered = false;
+        for log in &mut self.logs {
+            was_buffered |= log.buffer.remove(key);
         }
-        false
+        if let Some(deferred) = &mut self.deferred {
+            was_buffered |= deferred.remove(key);
+        }
+        if was_buffered {
+            cx.index.unbuffer(cx.tag(key));
+        }
     }
 
-    fn fly(&mut self, log: LogName, items: Vec<Item>, plan: &Plan, out: &mut Outbox) {
-        let mut open = self.logs[log as usize].open.take().expect("there is room in it");
-        let (segment, first) = (open.segment, open.page);
-        let slot = self.geometry.slot(segment);
-        let mut buffer = self.flying.buffer(plan.pages() as usize * PAGE);
-        let stamp = |page| Position::new(segment, page).stamp(self.file.superblock().opens);
-        let bytes = buffer.as_mut();
-        let mut learn = |number: usize, start: usize, extent: Extent| {
-            let byte = u64::from(first) * PAGE as u64 + start as u64;
-            let Item { tag, staged, .. } = &items[number];
-            let place = self.geometry.place(slot, byte);
-            self.index.insert(*tag, Known { place, extent, uses: staged.uses });
-            open.records.push(Listed {
-                tag: *tag,
-                step: (byte / 64) as u32,
-                class: extent.class(),
-            });
-        };
-        let mut end = 0;
-        for &(number, start) in &plan.runs {
-            let Staged { key, record, .. } = &items[number].staged;
-            let page = start / PAGE;
-            bytes[end..start].fill(0);
-            record::encode(
-                &mut bytes[start..],
-                *key,
-                stamp(first + page as u32),
-                record,
-                self.file.secret(),
-            );
-            end = start + HEADER + record.len();
-            learn(number, start, Extent::Pages((end.div_ceil(PAGE) - page) as u32));
+    /// Forgets the records of a key that a durable tombstone reaches.
+    pub fn forget(&mut self, cx: &Context, key: Key, tombstone: Tombstone) {
+        self.in_flight.forget(key);
+        self.unbuffer(cx, key);
+        if let Some(entry) = cx.index.get(tombstone.tag)
+            && tombstone.reaches(cx.index.location(entry).position)
+        {
+            cx.index.remove_at(tombstone.tag, entry.place);
         }
-        let packed = plan.run_pages as usize * PAGE;
-        bytes[end..packed].fill(0);
-        for (number, members) in plan.packed.iter().enumerate() {
-            let start = packed + number * PAGE;
-            let records = members
-                .iter()
-                .map(|&member| (items[member].staged.key, &items[member].staged.record));
-            let page = &mut bytes[start..start + PAGE];
-            packed::encode(page, stamp(first + (start / PAGE) as u32), records, self.file.secret());
-            members.iter().for_each(|&member| learn(member, start, Extent::Packed));
-        }
-        open.page += plan.pages();
-        self.logs[log as usize].open = Some(open);
-        let is_left = |number: &usize| plan.left.binary_search(number).is_ok();
-        let (left, items): (Vec<_>, Vec<_>) =
-            items.into_iter().enumerate().partition(|(number, _)| is_left(number));
-        self.give_back(log, left.into_iter().map(|(_, item)| item).collect());
-        let items: Vec<_> = items.into_iter().map(|(_, item)| item).collect();
-        let keys = items.iter().map(|item| item.staged.key).collect();
-        let written = items.iter().map(|item| item.staged.record.len()).sum();
-        let offset = self.geometry.offset(slot, first);
-        let pending = Pending::Batch(Batch { segment, keys, bytes: written });
-        let io = self.file.write(offset, buffer, pending, out);
-        self.flying.begin(io, segment, items, written);
     }
 
-    /// A batch is written. If that failed its records stay known, since they may lie on disk all
-    /// the same; nothing more is written to their segment.
-    pub(crate) fn batch_done(
-        &mut self,
-        io: IoId,
-        batch: &Batch,
-        (result, buffer): (Result<(), IoError>, Option<IoBuffer>),
-        out: &mut Outbox,
-    ) {
-        self.flying.end(io, batch, buffer);
-        self.judge_slot(batch.segment, result);
-        let log = batch.segment.log;
-        let open = self.logs[log as usize].open.as_ref().map(|open| open.segment);
-        if result.is_err() && open == Some(batch.segment) {
-            self.seal(log, out);
+    /// A record left the index with its segment.
+    pub fn evicted(&mut self, log: LogName, tag: Tag) {
+        if log == LogName::Probation {
+            self.ghost.add(tag);
+        }
+    }
+
+    /// When a write buffer is due.
+    pub fn deadline(&self, cx: &Context) -> Option<Instant> {
+        let writable = self.logs.iter().filter(|log| log.has_room() && self.in_flight.has_room());
+        let oldest = writable.filter_map(|log| log.buffer.oldest()).min();
+        oldest.map(|since| since + cx.settings.flush_after)
+    }
+
+    pub fn show(&self, cx: &Context) {
+        let (statistics, geometry) = (cx.statistics(), &cx.geometry);
+        statistics.records.set(self.records(cx));
+        statistics.live_bytes.set(self.used_bytes(geometry));
+        statistics.capacity_bytes.set(u64::from(geometry.slots()) * geometry.segment_bytes());
+        statistics.index_bytes.set(cx.index.memory() + self.ghost.memory());
+        if let Some(deferred) = &self.deferred {
+            statistics.held.set(deferred.len() as u64);
+            statistics.held_bytes.set(deferred.memory() as u64);
         }
     }
 }

@@ -1,24 +1,25 @@
-//! How a batch of records is laid out before it is written: large ones one after the other, small
-//! ones together in pages so that little of a page is left over. It moves no bytes.
+//! The layout of a batch: large records one behind the other, small records together in pages. It
+//! moves no bytes.
 
 use crate::layout::PAGE;
 use crate::record::HEADER;
 use crate::webcosm::format::packed::ROOM;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Pages below this are worth filling up with what comes next.
-const FULL: usize = ROOM / 10 * 9;
+/// A page with fewer used bytes is worth filling with later records.
+const FULL_BYTES: usize = ROOM / 10 * 9;
 
-/// The share of a batch's pages, as a divisor, that may be spent on having records below a page lie
-/// in one page each.
-const SPENT: usize = 8;
+/// At most one of this many pages of a batch is spent to keep each record below a page within one
+/// page.
+const MAX_EXTRA_PAGES_SHARE: usize = 8;
 
 /// A record to be laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Bytes of its head and body.
+    /// Bytes of head and body.
     pub length: usize,
-    /// Bytes that it takes in a page with others.
+    /// Bytes that it takes of a shared page.
     pub cost: usize,
     /// Whether it may be left for the next batch.
     pub may_wait: bool,
@@ -26,38 +27,44 @@ pub struct Measured {
 
 impl Measured {
     /// Bytes that it takes on its own, in whole granules.
-    pub const fn alone(&self, granule: usize) -> usize {
+    const fn alone(&self, granule: usize) -> usize {
         (HEADER + self.length).next_multiple_of(granule)
     }
 }
 
-/// Where the records of a batch go.
+/// How many of the first records fit `room` bytes, one behind the other.
+pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
+    let taken = records.iter().scan(0, |end, record| {
+        *end += record.alone(granule);
+        Some(*end)
+    });
+    taken.take_while(|&end| end <= room).count()
+}
+
+/// Where the records of a batch go. Records are named by their place in the batch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Records on their own: which, and at which byte of the batch.
+    /// Records on their own, each with its first byte in the batch.
     pub runs: Vec<(usize, usize)>,
-    /// Pages that these take, from the first of the batch.
+    /// Pages of the runs, from the first of the batch.
     pub run_pages: u32,
-    /// The pages after those, and which records are in each.
+    /// The pages after the runs, each with its records.
     pub packed: Vec<Vec<usize>>,
     /// Records that are left for the next batch, in order.
     pub left: Vec<usize>,
 }
 
 impl Plan {
-    /// Pages of the whole batch.
-    #[must_use]
     pub fn pages(&self) -> u32 {
         self.run_pages + u32::try_from(self.packed.len()).expect("batches are limited")
     }
 
-    /// As much of it as has room in so many pages: the fullest of those that records share; what is
-    /// in others is left. Nothing where what is on its own has none, or no page is written.
-    #[must_use]
+    /// Trims the plan to `room` pages. Keeps all runs and the fullest shared pages. Returns `None`
+    /// if the runs do not fit, or no page is left.
     pub fn within(mut self, room: u32, records: &[Measured]) -> Option<Self> {
         let rest = room.checked_sub(self.run_pages)? as usize;
         if self.packed.len() > rest {
-            self.packed.sort_by_cached_key(|page| std::cmp::Reverse(used(records, page)));
+            self.packed.sort_by_cached_key(|page| Reverse(used(records, page)));
             self.left.extend(self.packed.drain(rest..).flatten());
             self.left.sort_unstable();
         }
@@ -65,17 +72,16 @@ impl Plan {
     }
 }
 
-/// Bytes that the records of a page take of its room.
+/// Used bytes of a shared page.
 fn used(records: &[Measured], page: &[usize]) -> usize {
     page.iter().map(|&number| records[number].cost).sum()
 }
 
-/// Lays records out. Those that fit a page share pages, the emptiest of which are left for the next
-/// batch, up to `patience` bytes. What then has a page to itself and leaves more than a fifth of it
-/// unused stays there if that costs few pages, so that it is read with one; otherwise it goes on
-/// its own, one behind the other. The last of those are left too where the others fill their last
-/// page better.
-#[must_use]
+/// Lays records out. Records that fit a page share pages; the emptiest pages are left for the next
+/// batch, up to `patience` bytes. A record that is then alone in a page, and leaves more than a
+/// fifth of it unused, stays there if that costs few pages, so that one page is read for it.
+/// Otherwise it joins the run. The last records of the run are left, too, where the others fill
+/// their last page better.
 pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (small, mut alone): (Vec<_>, Vec<_>) =
         (0..records.len()).partition(|&number| records[number].cost <= ROOM);
@@ -88,7 +94,7 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let bytes: usize = alone.iter().map(|&number| taken(number)).sum();
     let more: usize = lonely.iter().flatten().map(|&number| taken(number)).sum();
     let (paged, run) = (lonely.len() + bytes.div_ceil(PAGE), (bytes + more).div_ceil(PAGE));
-    if paged.saturating_sub(run) * SPENT > packed.len() + paged {
+    if paged.saturating_sub(run) * MAX_EXTRA_PAGES_SHARE > packed.len() + paged {
         alone.extend(lonely.into_iter().flatten());
         alone.sort_unstable();
     } else {
@@ -112,16 +118,14 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     }
 }
 
-/// How many of the first records that go one behind the other, and up to where they reach, so that
-/// the smallest share of their pages is lost at the end; the others may wait and have no more than
-/// `patience` bytes.
+/// How many of the first records of a run are kept, and where they end, so that the smallest share
+/// of their pages is lost at the end. The others may wait and have at most `patience` bytes.
 fn cut(
     records: &[Measured],
     runs: &[(usize, usize)],
     end: usize,
     patience: usize,
 ) -> (usize, usize) {
-    // Shares are compared as fractions, crosswise.
     let lost = |end: usize| end.next_multiple_of(PAGE) - end;
     let (mut best, mut bytes) = ((runs.len(), end), 0);
     for (kept, &(number, at)) in runs.iter().enumerate().skip(1).rev() {
@@ -129,6 +133,7 @@ fn cut(
         if bytes > patience || !records[number].may_wait {
             break;
         }
+        // Compares the lost shares as fractions, crosswise.
         if lost(at) * best.1 < lost(best.1) * at {
             best = (kept, at);
         }
@@ -136,9 +141,9 @@ fn cut(
     best
 }
 
-/// Puts records into pages, the largest first, each into the fullest that it still fits.
+/// Puts records into pages, the largest first, each into the fullest page that it fits.
 fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
-    small.sort_by_key(|&number| (std::cmp::Reverse(records[number].cost), number));
+    small.sort_by_key(|&number| (Reverse(records[number].cost), number));
     let mut pages: Vec<Vec<usize>> = Vec::new();
     let mut free = BTreeSet::new();
     for number in small {
@@ -155,8 +160,7 @@ fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
     pages
 }
 
-/// Takes out the emptiest pages, so far as all of their records may wait and have no more than so
-/// many bytes.
+/// Takes out the emptiest pages whose records may all wait, up to `patience` bytes.
 fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> Vec<usize> {
     if patience == 0 {
         return Vec::new();
@@ -165,7 +169,7 @@ fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> 
     let (mut left, mut bytes) = (Vec::new(), 0);
     pages.retain(|page| {
         let used = used(records, page);
-        let stays = used >= FULL
+        let stays = used >= FULL_BYTES
             || bytes + used > patience
             || page.iter().any(|&number| !records[number].may_wait);
         if !stays {

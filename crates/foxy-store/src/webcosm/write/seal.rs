@@ -1,106 +1,124 @@
-//! Ending segments: the summary, and which summaries are written and durable.
+//! Ending segments: their summaries, and segments that are void.
 
 use crate::contract::Outbox;
 use crate::layout::PAGE;
-use crate::webcosm::Webcosm;
+use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
-use crate::webcosm::format::summary::{self, Fact, Listed, facts_in, pages_for};
-use crate::webcosm::io::Pending;
-use crate::webcosm::write::OpenSegment;
+use crate::webcosm::format::summary::{self, Listed, Tombstone, pages_for, tombstones_in};
+use crate::webcosm::pending::Pending;
+use crate::webcosm::tombstones::Tombstones;
+use crate::webcosm::write::Writer;
+use crate::webcosm::write::log::OpenSegment;
 use foxy_device::{IoBuffer, IoError};
-use std::collections::BTreeSet;
 
-/// Which segments have ended. One whose summary could not be written counts too: a fact says that
-/// it is void.
-#[derive(Debug, Default)]
-pub struct Seals {
-    /// All segments before this one have ended.
-    pub end: Sequence,
-    /// The summaries of all segments before this one are durable.
-    pub durable_end: Sequence,
-    early: BTreeSet<Sequence>,
-}
-
-impl Seals {
-    /// All segments before `end` have ended, durably.
-    #[must_use]
-    pub const fn all_before(end: Sequence) -> Self {
-        Self { end, durable_end: end, early: BTreeSet::new() }
-    }
-
-    /// A segment has ended.
-    pub fn add(&mut self, sequence: Sequence) {
-        self.early.insert(sequence);
-        while self.early.remove(&self.end) {
-            self.end += 1;
-        }
-    }
-}
-
-impl Webcosm {
-    /// Of each log, up to where summaries and what they list are durable after a sync that begins
-    /// now. Not further than before while the journal lacks facts, some of which may say that a
-    /// segment is void.
-    pub(crate) fn ends_if_synced(&self) -> [Sequence; 2] {
-        let lacking = !self.forgetting.unwritten.is_empty();
+impl Writer {
+    /// For each log, the segments before this one are durable, with what they list, after a sync
+    /// that begins now. The end does not move while the journal lacks tombstones.
+    pub fn ends_if_synced(&self, tombstones: &Tombstones) -> [Sequence; 2] {
         LogName::ALL.map(|log| {
-            let seals = &self.logs[log as usize].seals;
-            let written = self.flying.first(log).map_or(seals.end, |first| first.min(seals.end));
-            if lacking { seals.durable_end } else { written.max(seals.durable_end) }
+            let seals = &self.log(log).seals;
+            let written = self.in_flight.first(log).map_or(seals.end, |first| first.min(seals.end));
+            if tombstones.has_unwritten() {
+                seals.durable_end
+            } else {
+                written.max(seals.durable_end)
+            }
         })
     }
 
-    /// Ends the segment that a log is writing, if any.
-    pub(crate) fn seal(&mut self, log: LogName, out: &mut Outbox) {
-        let Some(OpenSegment { segment, page, records }) = self.logs[log as usize].open.take()
-        else {
-            return;
-        };
-        let room = self.geometry.segment_pages - page - pages_for(records.len(), 0);
-        let facts = self.forgetting.seal(segment, facts_in(room));
-        let (offset, buffer) =
-            self.summary_of(segment, self.file.superblock().opens, &records, &facts);
-        self.file.write(offset, buffer, Pending::Summary(segment), out);
+    /// Begins a segment where none is open. Returns whether a segment is open.
+    pub fn ensure_open(&mut self, cx: &Context, tombstones: &mut Tombstones, log: LogName) -> bool {
+        self.skip_retired(cx, tombstones, log);
+        let log = self.log_mut(log);
+        if log.open.is_some() || !log.has_room() {
+            return log.open.is_some();
+        }
+        let segment = log.segment(log.next);
+        log.next += 1;
+        log.open = Some(OpenSegment { segment, page: 0, records: Vec::new() });
+        cx.occupy_slot(segment, cx.incarnation());
+        true
     }
 
-    /// A segment's summary, and where it goes.
-    pub(crate) fn summary_of(
-        &self,
+    /// Ends the open segment of a log.
+    pub fn seal(
+        &mut self,
+        cx: &mut Context,
+        tombstones: &mut Tombstones,
+        log: LogName,
+        out: &mut Outbox,
+    ) {
+        let Some(open) = self.log_mut(log).open.take() else { return };
+        let OpenSegment { segment, page, records } = open;
+        let room = cx.geometry.segment_pages - page - pages_for(records.len(), 0);
+        let sealed = tombstones.seal(segment, tombstones_in(room));
+        let (offset, buffer) = summary_of(cx, segment, cx.incarnation(), &records, &sealed);
+        cx.file.write(offset, buffer, Pending::Summary(segment), out);
+    }
+
+    /// Ends segments so that tombstones get into summaries.
+    pub fn seal_tombstones(
+        &mut self,
+        cx: &mut Context,
+        tombstones: &mut Tombstones,
+        out: &mut Outbox,
+    ) {
+        for log in LogName::ALL {
+            if tombstones.unsealed(log) > 0 && self.ensure_open(cx, tombstones, log) {
+                self.seal(cx, tombstones, log, out);
+            }
+        }
+    }
+
+    /// Whether a log has tombstones for a summary and no segment for it.
+    pub fn cannot_seal(&self, tombstones: &Tombstones) -> bool {
+        LogName::ALL.iter().any(|&log| tombstones.unsealed(log) > 0 && !self.log(log).has_room())
+    }
+
+    /// Without its summary a segment's records are served, but the next opening does not find them.
+    pub fn summary_done(
+        &mut self,
+        cx: &Context,
+        tombstones: &mut Tombstones,
         segment: Segment,
-        life: u64,
-        records: &[Listed],
-        facts: &[Fact],
-    ) -> (u64, IoBuffer) {
-        let pages = pages_for(records.len(), facts.len());
-        let mut buffer = IoBuffer::zeroed(pages as usize * PAGE);
-        let last = Position::new(segment, self.geometry.segment_pages - 1);
-        summary::encode(buffer.as_mut(), records, facts, last, life, self.file.secret());
-        (
-            self.geometry.offset(self.geometry.slot(segment), self.geometry.segment_pages - pages),
-            buffer,
-        )
-    }
-
-    /// Without its summary a segment's records are served, but not found again by the next opening.
-    pub(crate) fn summary_done(&mut self, segment: Segment, result: Result<(), IoError>) {
-        self.judge_slot(segment, result);
+        result: Result<(), IoError>,
+    ) {
+        self.bad_slots.record(&cx.geometry, segment, result);
         match result {
             Ok(()) => {
-                self.trust_slot(segment);
-                self.logs[segment.log as usize].seals.add(segment.sequence);
+                self.bad_slots.trust(cx.geometry.slot(segment), segment.sequence);
+                self.log_mut(segment.log).seals.add(segment.sequence);
             }
-            Err(_) => self.void(segment),
+            Err(_) => self.void(cx, tombstones, segment),
         }
     }
 
     /// A segment has no summary and will have none.
-    pub(crate) fn void(&mut self, segment: Segment) {
-        self.forgetting.unseal(segment);
-        let fact =
-            if self.is_retired(segment) { Fact::retired(segment) } else { Fact::void(segment) };
-        self.forgetting.add(fact);
-        self.forgetting.unwritten.push(fact);
-        self.logs[segment.log as usize].seals.add(segment.sequence);
-        self.observer.statistics.retired_pages.add(u64::from(self.geometry.segment_pages));
+    pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
+        tombstones.unseal(segment);
+        let is_retired = self.bad_slots.is_retired(cx.geometry.slot(segment));
+        tombstones.add_unwritten(if is_retired {
+            Tombstone::retired(segment)
+        } else {
+            Tombstone::void(segment)
+        });
+        self.log_mut(segment.log).seals.add(segment.sequence);
+        cx.statistics().retired_pages.add(u64::from(cx.geometry.segment_pages));
     }
+}
+
+/// Encodes the summary of a segment. Returns its byte offset in the file, too.
+pub fn summary_of(
+    cx: &Context,
+    segment: Segment,
+    incarnation: u64,
+    records: &[Listed],
+    tombstones: &[Tombstone],
+) -> (u64, IoBuffer) {
+    let geometry = &cx.geometry;
+    let pages = pages_for(records.len(), tombstones.len());
+    let mut buffer = IoBuffer::zeroed(pages as usize * PAGE);
+    let last = Position::new(segment, geometry.segment_pages - 1);
+    summary::encode(buffer.as_mut(), records, tombstones, last, incarnation, cx.secret());
+    (geometry.offset(geometry.slot(segment), geometry.segment_pages - pages), buffer)
 }

@@ -140,6 +140,6 @@ mod tests {
     fn a_store_takes_the_whole_pages_of_a_device_up_to_what_it_can_use() {
         let usable = |bytes| usable_bytes(BlockDevice { number: 1, bytes }, SchemeName::Webcosm).0;
         assert_eq!(usable((1 << 30) + 513), 1 << 30);
-        assert_eq!(usable(u64::MAX), webcosm::MOST_BYTES);
+        assert_eq!(usable(u64::MAX), webcosm::MAX_STORE_BYTES);
     }
 }

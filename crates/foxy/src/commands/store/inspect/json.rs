@@ -74,7 +74,7 @@ fn webcosm(report: &Report, listed: Option<u32>) -> Value {
         "journal": {
             "blocks": report.journal.blocks,
             "room": report.journal.room,
-            "facts": report.journal.facts,
+            "facts": report.journal.tombstones,
         },
         "segments": report.segments.iter().map(segment).collect::<Vec<_>>(),
         "sizes": sizes.collect::<Vec<_>>(),
@@ -95,13 +95,13 @@ fn segment(segment: &SegmentReport) -> Value {
         "log": name(segment.log),
         "number": segment.sequence,
         "state": segment.state.name(),
-        "life": segment.life,
+        "life": segment.incarnation,
         "summary_pages": segment.summary_pages,
         "records": segment.records,
         "bytes": segment.bytes,
         "live_records": segment.live_records,
         "live_bytes": segment.live_bytes,
-        "facts": segment.facts,
+        "facts": segment.tombstones,
     })
 }
 

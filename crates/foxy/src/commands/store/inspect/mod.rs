@@ -10,7 +10,7 @@ use crate::store_file::{self, StoreFile, refusal};
 use crate::terminal;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_store::superblock::{CopyState, Superblock};
-use foxy_store::webcosm::check::{Extent, Refused, Report};
+use foxy_store::webcosm::check::{CheckScope, Refused, Report};
 use std::path::PathBuf;
 
 pub fn command() -> Command {
@@ -61,7 +61,9 @@ fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Inspected<'_>, Refus
     let mut progress = Progress::new("bytes", None);
     let report = file
         .is_webcosm()
-        .then(|| file.check(Extent { records: false, listed }, &mut |done| progress.update(done)))
+        .then(|| {
+            file.check(CheckScope { records: false, listed }, &mut |done| progress.update(done))
+        })
         .transpose()?;
     Ok(Inspected { file, copies, superblock, report: report.map(Box::new), listed })
 }

@@ -99,7 +99,7 @@ fn journal(report: &Report) -> String {
     let mut row = |name: &str, value: u64| table.row(&[name.into(), value.to_string()]);
     row("blocks written", journal.blocks);
     row("blocks in all", journal.room);
-    row("facts", journal.facts);
+    row("facts", journal.tombstones);
     for log in LogName::ALL {
         let (tail, end) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
         row(&format!("first segment of {}", name(log)), tail.into());
@@ -144,12 +144,12 @@ fn segments(report: &Report, only: Option<u32>) -> String {
             name(segment.log).into(),
             segment.sequence.map_or_else(String::new, |sequence| sequence.to_string()),
             segment.state.name().into(),
-            segment.life.to_string(),
+            segment.incarnation.to_string(),
             segment.records.to_string(),
             segment.bytes.to_string(),
             segment.live_records.to_string(),
             segment.live_bytes.to_string(),
-            segment.facts.to_string(),
+            segment.tombstones.to_string(),
         ]);
     }
     let free = report.segments.iter().filter(|segment| segment.state == SegmentState::Free).count();

@@ -1,37 +1,29 @@
-//! The phases of a store's life, which may follow which, and what they mean to others.
+//! The phases of a store and the legal transitions between them.
 
-use crate::one_file::lifecycle;
+use crate::one_file::lifecycle::StorePhase;
 use crate::status::StoreStatus;
-use crate::webcosm::Webcosm;
-use crate::webcosm::index::shared::Readable;
 
-/// Where the store is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Made, not started.
     New,
-    /// The file is being opened and its superblocks read, or it is being created.
+    /// The file is opened and its superblocks are read, or it is created.
     Opening,
-    /// The forget journal is being read.
     ReadingJournal,
-    /// The segments written last are being looked for.
+    /// Looks for the segments written last.
     FindingHead,
-    /// This opening is made durable, with another size.
+    /// Makes this opening durable, with another size.
     Switching,
-    /// What was stored is served as it becomes known again; nothing is taken until this opening is
-    /// durable.
+    /// Makes this opening durable. Gets are answered from the records known so far.
     Reading,
-    /// A fresh superblock is being made durable: the store begins empty.
+    /// Makes a fresh superblock durable: the store begins empty.
     Formatting,
-    /// All is served, but records whose segment's summary has not been read yet are not known.
+    /// All requests are answered, but records of unread summaries are unknown.
     Rebuilding,
-    /// All is served.
     Serving,
-    /// What waits is being written.
+    /// Writes buffered records.
     Closing,
-    /// Nothing is served any more.
     Closed,
-    /// Nothing can be served.
+    /// The store could not be opened.
     Unusable,
 }
 
@@ -42,25 +34,22 @@ use Phase::{
 
 impl Phase {
     /// Whether all requests are answered.
-    #[must_use]
     pub const fn serves(self) -> bool {
         matches!(self, Rebuilding | Serving)
     }
 
     /// Whether gets are answered.
-    #[must_use]
     pub const fn reads(self) -> bool {
         matches!(self, Reading | Rebuilding | Serving)
     }
 
-    /// Whether records become known again.
-    #[must_use]
-    pub const fn learns(self) -> bool {
+    /// Whether the index is rebuilt from summaries.
+    pub const fn rebuilds(self) -> bool {
         matches!(self, Reading | Rebuilding)
     }
 }
 
-impl lifecycle::StorePhase for Phase {
+impl StorePhase for Phase {
     const TRANSITIONS: &'static [(Self, &'static [Self])] = &[
         (New, &[Opening, Closed]),
         (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
@@ -93,25 +82,13 @@ impl lifecycle::StorePhase for Phase {
     }
 }
 
-impl Webcosm {
-    /// Moves to another phase.
-    pub(crate) fn enter(&mut self, next: Phase) {
-        let readable = Readable {
-            salt: self.file.superblock().salt,
-            secret: *self.file.secret(),
-            file: self.file.id(),
-        };
-        self.index.set_complete((next == Serving).then_some(readable));
-        self.life.enter(next);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::one_file::lifecycle::check_every_phase_reaches;
 
     #[test]
     fn every_phase_has_its_row_and_can_be_closed() {
-        lifecycle::check_every_phase_reaches(Closed);
+        check_every_phase_reaches(Closed);
     }
 }

@@ -1,31 +1,27 @@
-//! What was given up on probation, remembered by four bytes each, so that one that is asked for
-//! again need not prove itself twice. A newer one takes an older one's place by chance; a mistake
-//! costs nothing but a place in the main log.
+//! Fingerprints of the records given up on probation, four bytes each. A record that comes again
+//! need not prove itself twice. Collisions overwrite each other; a mistake costs a place in the main
+//! log.
 
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;
 use foxy_base::random::split_mix;
 
-/// Bytes of the store for each place.
-const BYTES_A_PLACE: u64 = 128 << 10;
+/// Bytes of the store for each fingerprint.
+const STORE_BYTES_PER_PLACE: u64 = 128 << 10;
 
-/// The fingerprints.
 #[derive(Debug)]
 pub struct Ghost {
     places: Vec<u32>,
 }
 
 impl Ghost {
-    /// Nothing is remembered.
-    #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         let bytes = u64::from(geometry.slots()) * geometry.segment_bytes();
-        let count = (bytes / BYTES_A_PLACE).clamp(64, 1 << 26).next_power_of_two();
+        let count = (bytes / STORE_BYTES_PER_PLACE).clamp(64, 1 << 26).next_power_of_two();
         Self { places: vec![0; usize::try_from(count).expect("clamped")] }
     }
 
-    /// Bytes of memory it takes.
-    #[must_use]
+    /// Bytes of memory.
     pub const fn memory(&self) -> u64 {
         self.places.len() as u64 * 4
     }
@@ -36,20 +32,19 @@ impl Ghost {
         (&mut self.places[place], (hash >> 32) as u32 | 1)
     }
 
-    /// Remembers a record.
     pub fn add(&mut self, tag: Tag) {
         let (place, fingerprint) = self.find(tag);
         *place = fingerprint;
     }
 
-    /// Whether a record is remembered; it is not any more.
+    /// Returns whether a record is remembered, and forgets it.
     pub fn take(&mut self, tag: Tag) -> bool {
         let (place, fingerprint) = self.find(tag);
-        let known = *place == fingerprint;
-        if known {
+        let is_known = *place == fingerprint;
+        if is_known {
             *place = 0;
         }
-        known
+        is_known
     }
 }
 

@@ -1,0 +1,89 @@
+//! Closing in order.
+
+use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Ticket};
+use crate::one_file::io_sequence::IoStep;
+use crate::webcosm::Webcosm;
+use crate::webcosm::format::geometry::LogName;
+use crate::webcosm::phase::Phase;
+use crate::webcosm::tombstones::After;
+
+/// A close request in progress.
+pub struct Closing {
+    ticket: Ticket,
+    step: CloseStep,
+}
+
+#[derive(Clone, Copy)]
+enum CloseStep {
+    /// Writes what waits.
+    Writing,
+    /// Everything is durable, as far as possible.
+    Synced,
+    /// The journal says so, as far as possible.
+    Marked,
+}
+
+impl Closing {
+    pub const fn synced(&mut self) {
+        self.step = CloseStep::Synced;
+    }
+}
+
+impl Webcosm {
+    /// A store that serves writes what it has; in any other phase there is nothing to write.
+    pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
+        match self.cx.phase() {
+            Phase::Serving | Phase::Rebuilding => {
+                self.cx.enter(Phase::Closing);
+                self.closing = Some(Closing { ticket, step: CloseStep::Writing });
+                self.uses.stop_reading();
+            }
+            Phase::Closing | Phase::Closed => {
+                out.reply(ticket, Answer::Refused(RefusedReason::Closed));
+            }
+            _ => self.finish_close(ticket, out),
+        }
+    }
+
+    /// Takes the next step of a close, once all earlier work has ended.
+    pub(super) fn progress_close(&mut self, out: &mut Outbox) {
+        let Self { cx, writer, tombstones, uses, closing, .. } = self;
+        let Some(closing) = closing else { return };
+        let is_busy =
+            !writer.is_idle() || cx.reads_in_flight > 0 || !tombstones.is_idle() || uses.is_busy();
+        if is_busy {
+            return;
+        }
+        LogName::ALL.into_iter().for_each(|log| writer.seal(cx, tombstones, log, out));
+        if writer.logs().iter().any(|log| log.seals.end < log.next) {
+            return;
+        }
+        match closing.step {
+            CloseStep::Writing => {
+                return tombstones.run(cx, writer, vec![IoStep::Sync], After::CloseSynced, out);
+            }
+            CloseStep::Synced => {
+                closing.step = CloseStep::Marked;
+                let steps = tombstones.final_steps(cx, writer);
+                if !steps.is_empty() {
+                    return tombstones.run(cx, writer, steps, After::CloseMarked, out);
+                }
+            }
+            CloseStep::Marked => {}
+        }
+        let ticket = closing.ticket;
+        self.closing = None;
+        self.finish_close(ticket, out);
+    }
+
+    /// Answers everything that waits, and closes the file.
+    fn finish_close(&mut self, ticket: Ticket, out: &mut Outbox) {
+        self.cx.abandon_reads(AbsentReason::Closed, out);
+        for waiting in self.tombstones.abandon() {
+            out.reply(waiting, Answer::Refused(RefusedReason::Closed));
+        }
+        self.cx.file.close(out);
+        self.cx.enter(Phase::Closed);
+        out.reply(ticket, Answer::Closed);
+    }
+}

@@ -1,0 +1,120 @@
+//! What all modules of the engine use: settings, the file and its division, the index, the phase.
+
+use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason};
+use crate::layout::Region;
+use crate::observe::Observer;
+use crate::one_file::lifecycle::Lifecycle;
+use crate::one_file::opening::{FirstSync, MediumWish};
+use crate::one_file::store_file::StoreFile;
+use crate::one_file::superblock::Superblock;
+use crate::record::Secret;
+use crate::settings::StoreSettings;
+use crate::statistics::StoreStatistics;
+use crate::status::OpenStoreError;
+use crate::webcosm::format::geometry::{Geometry, Segment};
+use crate::webcosm::format::location::SlotContent;
+use crate::webcosm::index::Tag;
+use crate::webcosm::index::shared::{Readable, SharedIndex};
+use crate::webcosm::pending::Pending;
+use crate::webcosm::phase::Phase;
+
+/// The store's file within its device.
+pub const FILE_NAME: &str = "webcosm.foxy";
+
+pub struct Context {
+    pub settings: StoreSettings,
+    pub observer: Observer,
+    pub file: StoreFile<Pending>,
+    pub geometry: Geometry,
+    pub index: SharedIndex,
+    pub reads_in_flight: usize,
+    life: Lifecycle<Phase>,
+}
+
+impl Context {
+    pub fn new(settings: &StoreSettings, observer: Observer) -> Self {
+        let geometry = Geometry::of(settings.size);
+        Self {
+            settings: settings.clone(),
+            file: StoreFile::new(
+                FILE_NAME,
+                settings,
+                &observer,
+                FirstSync::Later,
+                MediumWish::FileOrBlockDevice,
+            ),
+            geometry,
+            index: SharedIndex::new(geometry),
+            reads_in_flight: 0,
+            life: Lifecycle::new(&observer),
+            observer,
+        }
+    }
+
+    pub const fn phase(&self) -> Phase {
+        self.life.phase()
+    }
+
+    /// Moves to another phase.
+    pub fn enter(&mut self, next: Phase) {
+        let (secret, file) = (*self.secret(), self.file.id());
+        let readable = Readable { salt: self.file.superblock().salt, secret, file };
+        self.index.set_complete((next == Phase::Serving).then_some(readable));
+        self.life.enter(next);
+    }
+
+    /// Why a get, and why a put or removal, is not served in this phase.
+    pub fn unable(&self) -> (AbsentReason, RefusedReason) {
+        self.life.unable()
+    }
+
+    /// The store cannot be used.
+    pub fn give_up(&mut self, error: OpenStoreError) {
+        self.life.fail(error);
+    }
+
+    /// The store cannot be used. Answers gets in flight and closes the file.
+    pub fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
+        self.give_up(error);
+        self.abandon_reads(self.unable().0, out);
+        self.file.close(out);
+    }
+
+    /// Answers gets whose pages are being read.
+    pub fn abandon_reads(&mut self, reason: AbsentReason, out: &mut Outbox) {
+        for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
+            if let Pending::Read(read) = pending {
+                out.reply(read.ticket, Answer::Absent(reason));
+            }
+        }
+        self.reads_in_flight = 0;
+    }
+
+    pub fn statistics(&self) -> &StoreStatistics {
+        &self.observer.statistics
+    }
+
+    pub const fn secret(&self) -> &Secret {
+        self.file.secret()
+    }
+
+    /// The number of this opening of the store.
+    pub const fn incarnation(&self) -> u64 {
+        self.file.superblock().opens
+    }
+
+    pub fn tag(&self, key: Key) -> Tag {
+        self.index.tag(key.hash(self.file.superblock().salt))
+    }
+
+    /// The half of the forget journal that a superblock names.
+    pub const fn journal_half(&self, superblock: &Superblock) -> Region {
+        self.geometry.journal[superblock.journal_half as usize]
+    }
+
+    /// The slot of a segment now holds it, begun in that incarnation.
+    pub fn occupy_slot(&self, segment: Segment, incarnation: u64) {
+        let content = SlotContent { sequence: segment.sequence, incarnation };
+        self.index.set_slot(self.geometry.slot(segment), content);
+    }
+}

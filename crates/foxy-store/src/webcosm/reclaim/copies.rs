@@ -1,0 +1,195 @@
+//! Records in use that are copied forward from a segment to be given up: read there, and written
+//! again with the next batch.
+
+use crate::contract::Outbox;
+use crate::layout::PAGE;
+use crate::webcosm::context::Context;
+use crate::webcosm::format::location::Location;
+use crate::webcosm::index::{Extent, IndexEntry, Tag};
+use crate::webcosm::pending::Pending;
+use crate::webcosm::write::write_buffer::BufferedRecord;
+use crate::worth::Distance;
+use foxy_device::{IoBuffer, IoError};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+
+/// At least one of this many bytes of each segment may be copied forward.
+const BASE_SHARE: i64 = 32;
+
+/// One byte may be copied forward for this many bytes that gets found on disk.
+const FOUND_BYTES_PER_COPIED: u64 = 4;
+
+/// Estimated bytes of a packed record, where only its index entry is known.
+const PACKED_BYTES: u64 = 512;
+
+const MAX_READS: usize = 4;
+
+/// A record to be written again.
+#[derive(Debug)]
+pub struct RecordCopy {
+    pub record: BufferedRecord,
+    pub tag: Tag,
+    /// Where it is now.
+    pub place: u64,
+}
+
+/// A record that is worth a copy.
+#[derive(Debug)]
+pub struct Candidate {
+    uses_per_mebibyte: u64,
+    entry: IndexEntry,
+}
+
+impl Candidate {
+    /// `None` when the record is not worth a copy.
+    pub fn new(entry: IndexEntry, mean_bytes: u64) -> Option<Self> {
+        uses_left(entry, mean_bytes)?;
+        let uses_per_mebibyte = (u64::from(entry.uses) << 20) / bytes_of(entry.extent);
+        Some(Self { uses_per_mebibyte, entry })
+    }
+}
+
+/// The uses that a record has left after a copy; `None` when it is not worth the copy.
+fn uses_left(entry: IndexEntry, mean_bytes: u64) -> Option<u8> {
+    Distance::between(bytes_of(entry.extent), mean_bytes).uses_after_copy(entry.uses)
+}
+
+/// Estimated bytes of a record.
+const fn bytes_of(extent: Extent) -> u64 {
+    match extent {
+        Extent::Packed => PACKED_BYTES,
+        Extent::Pages(pages) => pages as u64 * PAGE as u64,
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Copies {
+    to_read: VecDeque<IndexEntry>,
+    reading: usize,
+    queue: VecDeque<RecordCopy>,
+    bytes: usize,
+    /// Bytes that gets found since a segment was last given up.
+    found: u64,
+    /// Bytes that may be copied; negative after a large record.
+    budget: i64,
+}
+
+impl Copies {
+    /// A get found `found` bytes on disk, which pays for copies.
+    pub const fn earn(&mut self, found: u64) {
+        self.found = self.found.saturating_add(found);
+    }
+
+    /// Extends the budget for a segment of `segment` bytes that is given up.
+    fn grant(&mut self, segment: i64) {
+        let earned = i64::try_from(self.found / FOUND_BYTES_PER_COPIED).unwrap_or(i64::MAX);
+        self.found %= FOUND_BYTES_PER_COPIED;
+        self.budget = (self.budget + segment / BASE_SHARE).saturating_add(earned).min(segment);
+    }
+
+    /// Bytes that wait to be written.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether all copies of a segment are read and wait to be written.
+    pub fn are_ready(&self) -> bool {
+        !self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
+    }
+
+    /// Drops copies that are not written yet.
+    pub fn clear(&mut self) {
+        self.to_read.clear();
+        self.queue.clear();
+        self.bytes = 0;
+    }
+
+    pub fn next(&mut self) -> Option<RecordCopy> {
+        let copy = self.queue.pop_front()?;
+        self.bytes -= copy.record.record.len();
+        Some(copy)
+    }
+
+    /// A copy found no room and waits again.
+    pub fn give_back(&mut self, copy: RecordCopy) {
+        self.bytes += copy.record.record.len();
+        self.queue.push_front(copy);
+    }
+
+    /// Begins to copy records of a segment: those with the most uses for their size, as far as the
+    /// budget goes.
+    pub fn begin(&mut self, cx: &Context, mut candidates: Vec<Candidate>) {
+        let segment = i64::try_from(cx.geometry.segment_bytes()).expect("segments are small");
+        self.earn(cx.index.take_found());
+        self.grant(segment);
+        candidates.sort_unstable_by_key(|candidate| {
+            (Reverse(candidate.uses_per_mebibyte), candidate.entry.place)
+        });
+        let mut pages = BTreeSet::new();
+        for Candidate { entry, .. } in candidates {
+            if self.budget <= 0 {
+                break;
+            }
+            self.budget -= i64::try_from(bytes_of(entry.extent)).expect("records are small");
+            if pages.insert(entry.place) {
+                self.to_read.push_back(entry);
+            }
+        }
+    }
+
+    pub fn pump(&mut self, cx: &mut Context, out: &mut Outbox) {
+        while self.reading < MAX_READS && self.bytes < cx.settings.waiting_bytes / 2 {
+            let Some(entry) = self.to_read.pop_front() else { break };
+            self.reading += 1;
+            let location = cx.index.location(entry);
+            cx.file.read(location.offset, location.length, Pending::Copy(entry, location), out);
+        }
+    }
+
+    /// Takes the records of a place. What cannot be read is not copied.
+    pub fn read_done(
+        &mut self,
+        cx: &Context,
+        mean_bytes: u64,
+        entry: IndexEntry,
+        location: Location,
+        result: Result<IoBuffer, IoError>,
+    ) {
+        self.reading -= 1;
+        let Ok(buffer) = result else { return };
+        let place = entry.place;
+        for (key, record) in location.records(buffer, cx.secret()) {
+            let tag = cx.tag(key);
+            let current = cx.index.get(tag).filter(|current| current.place == place);
+            if let Some(uses) = current.and_then(|current| uses_left(current, mean_bytes)) {
+                cx.statistics().carried_over.add(1);
+                cx.statistics().carried_over_bytes.add(record.len() as u64);
+                self.bytes += record.len();
+                let record = BufferedRecord { key, record, uses };
+                self.queue.push_back(RecordCopy { record, tag, place });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gets_found_pays_for_copies_up_to_a_segment() {
+        let mut copies = Copies::default();
+        copies.grant(3200);
+        assert_eq!(copies.budget, 100, "a little is always allowed");
+        copies.earn(401);
+        copies.grant(3200);
+        assert_eq!((copies.budget, copies.found), (300, 1));
+        copies.earn(u64::MAX);
+        copies.grant(3200);
+        assert_eq!(copies.budget, 3200, "nothing is saved up beyond a segment");
+    }
+}

@@ -1,0 +1,259 @@
+//! Group commit: one journal block and one sync make the tombstones of all waiting changes durable,
+//! and give up segments.
+
+use crate::contract::{Answer, Outbox, RefusedReason};
+use crate::layout::Region;
+use crate::one_file::io_sequence::{IoStep, superblock_steps};
+use crate::one_file::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
+use crate::one_file::superblock::Superblock;
+use crate::webcosm::context::Context;
+use crate::webcosm::format::geometry::Sequence;
+use crate::webcosm::format::summary::Tombstone;
+use crate::webcosm::phase::Phase;
+use crate::webcosm::recovery::rebuild::Rebuild;
+use crate::webcosm::tombstones::{After, Change, Commit, Rotation, Steps, Tombstones};
+use crate::webcosm::write::Writer;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoError};
+
+impl Tombstones {
+    /// When a commit that no request waits for is due.
+    pub fn deadline(&self, cx: &Context, writer: &Writer) -> Option<Instant> {
+        (self.wants_commit(cx, writer) && self.sequence.is_idle()).then_some(self.retry_at)
+    }
+
+    /// Whether a commit is wanted that no request waits for: it gives up segments or makes
+    /// summaries durable.
+    fn wants_commit(&self, cx: &Context, writer: &Writer) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
+        let is_synced = self.sync_failures.is_intact();
+        if self.is_crowded {
+            return is_synced && writer.logs().iter().any(|log| log.unsynced_summaries() > 0);
+        }
+        let is_urgent = cx.phase() == Phase::Rebuilding || writer.is_crowded(cx);
+        writer.logs().iter().any(|log| {
+            let ready = log.waiting();
+            let is_full = log.next - log.tail >= log.segments();
+            is_synced && log.unsynced_summaries() >= log.group_size()
+                || ready >= log.group_size()
+                || ready > 0 && (is_full || is_urgent)
+        })
+    }
+
+    /// Commits what waits, if no sequence runs.
+    pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer, now: Instant, out: &mut Outbox) {
+        let is_due = self.wants_commit(cx, writer) && self.retry_at <= now;
+        if !self.sequence.is_idle() || self.queue.is_empty() && !is_due {
+            return;
+        }
+        if self.broken.is_some() || self.next_block >= self.blocks() {
+            return self.rotate(cx, writer, out);
+        }
+        let old = self.unwritten.len().min(BLOCK_ENTRIES - 1);
+        let unwritten: Vec<_> = self.unwritten.drain(..old).collect();
+        let count = self.queue.len().min(BLOCK_ENTRIES - 1 - old);
+        let changes: Vec<_> = self.queue.drain(..count).collect();
+        for change in &changes {
+            writer.unbuffer(cx, change.key);
+        }
+        let commit = Commit {
+            changes,
+            unwritten,
+            up_to: writer.next_positions(),
+            tails: writer.next_tails(),
+        };
+        let steps = self.block_steps(cx, writer, &commit);
+        self.run(cx, writer, steps, After::Committed(commit), out);
+    }
+
+    /// Makes the journal say up to where everything is durable, with one more block or a move to
+    /// the other half. The next opening then need not look for newer segments, and knows later
+    /// damage for what it is. Empty where the journal cannot be relied on.
+    pub fn final_steps(&self, cx: &Context, writer: &Writer) -> Steps {
+        if self.broken.is_some() || !self.sync_failures.is_intact() {
+            return Vec::new();
+        }
+        let tails = writer.kept_from();
+        if self.next_block < self.blocks() && self.unwritten.is_empty() {
+            let up_to = writer.next_positions();
+            let commit = Commit { changes: Vec::new(), unwritten: Vec::new(), up_to, tails };
+            return self.block_steps(cx, writer, &commit);
+        }
+        let superblock = cx.file.next_superblock();
+        let (mut steps, blocks) =
+            self.compaction_steps(cx, writer, &superblock, &self.needed(), tails);
+        if blocks > self.blocks() {
+            return Vec::new();
+        }
+        steps.extend(superblock_steps(&superblock));
+        steps
+    }
+
+    /// Writes the next block of the journal.
+    fn block_steps(&self, cx: &Context, writer: &Writer, commit: &Commit) -> Steps {
+        let half = cx.journal_half(cx.file.superblock());
+        let new =
+            commit.changes.iter().map(|change| Tombstone { tag: change.tag, up_to: commit.up_to });
+        let tombstones: Vec<_> = std::iter::once(writer.mark(commit.tails))
+            .chain(commit.unwritten.iter().copied())
+            .chain(new)
+            .collect();
+        let buffer = encode(cx, cx.file.superblock(), &tombstones, self.next_block);
+        let offset = half.offset() + u64::from(self.next_block) * BLOCK_BYTES as u64;
+        vec![IoStep::Write(offset, buffer), IoStep::Sync]
+    }
+
+    /// A failed block is written again by the next commit.
+    pub fn committed(
+        &mut self,
+        cx: &Context,
+        writer: &mut Writer,
+        rebuild: &mut Rebuild,
+        commit: Commit,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        let Commit { changes, up_to, tails, .. } = commit;
+        self.next_block += 1;
+        cx.statistics().forgets.add(changes.len() as u64);
+        writer.give_up_to(tails);
+        for change in changes {
+            self.finish(&change);
+            let Change { ticket, key, tag, put } = change;
+            let tombstone = Tombstone { tag, up_to };
+            writer.forget(cx, key, tombstone);
+            rebuild.forget(tombstone);
+            self.add(tombstone);
+            let answer = match put {
+                None => Answer::Removed,
+                Some(put) => {
+                    writer.accept(cx, key, tag, put, now);
+                    Answer::Stored
+                }
+            };
+            out.reply(ticket, answer);
+        }
+    }
+
+    pub fn commit_failed(
+        &mut self,
+        commit: Commit,
+        error: IoError,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        self.unwritten.extend(commit.unwritten);
+        self.back_off(now);
+        self.refuse(commit.changes, RefusedReason::DeviceFailed(error), out);
+    }
+
+    /// Moves the needed tombstones to the other half. When they would fill much of it, changes wait
+    /// until summaries with those tombstones are durable; they are refused only where that cannot
+    /// be.
+    fn rotate(&mut self, cx: &mut Context, writer: &mut Writer, out: &mut Outbox) {
+        if let Some(error) = self.broken {
+            return self.refuse_all(RefusedReason::DeviceFailed(error), out);
+        }
+        let needed = self.needed();
+        let blocks = journal::blocks_for(needed.len() + 1);
+        let is_crowded = blocks * 2 > self.blocks();
+        if is_crowded {
+            self.is_crowded = true;
+            let is_stuck = writer.cannot_seal(self) || !self.sync_failures.is_intact();
+            if !is_stuck {
+                writer.seal_tombstones(cx, self, out);
+                if writer.logs().iter().any(|log| log.unsynced_summaries() > 0) {
+                    self.run(cx, writer, vec![IoStep::Sync], After::Synced, out);
+                }
+                return;
+            }
+            if blocks >= self.blocks() {
+                self.broken = (!self.sync_failures.is_intact()).then_some(IoError::Device);
+                return self.refuse_all(RefusedReason::Busy, out);
+            }
+        }
+        self.is_crowded &= is_crowded;
+        let superblock = cx.file.next_superblock();
+        // Segments that wait are given up too: a log without room could seal no tombstones, and the
+        // journal would stay full.
+        let tails = writer.next_tails();
+        let (mut steps, blocks) = self.compaction_steps(cx, writer, &superblock, &needed, tails);
+        steps.extend(superblock_steps(&superblock));
+        let rotation = Rotation { superblock, blocks, unwritten: self.unwritten.len(), tails };
+        self.run(cx, writer, steps, After::Rotated(rotation), out);
+    }
+
+    /// Writes tombstones to the journal half that `superblock` names. Also returns the number of
+    /// blocks.
+    pub fn compaction_steps(
+        &self,
+        cx: &Context,
+        writer: &Writer,
+        superblock: &Superblock,
+        tombstones: &[Tombstone],
+        tails: [Sequence; 2],
+    ) -> (Steps, u32) {
+        let half = cx.journal_half(superblock);
+        let all: Vec<_> =
+            std::iter::once(writer.mark(tails)).chain(tombstones.iter().copied()).collect();
+        let buffer = encode(cx, superblock, &all, 0);
+        (vec![IoStep::Write(half.offset(), buffer), IoStep::Sync], journal::blocks_for(all.len()))
+    }
+
+    /// After a failed move it is unknown which half the superblock on disk names, so nothing more
+    /// is appended.
+    pub fn rotated(
+        &mut self,
+        cx: &mut Context,
+        writer: &mut Writer,
+        rotation: Rotation,
+        result: Result<(), IoError>,
+        out: &mut Outbox,
+    ) {
+        let Rotation { superblock, blocks, unwritten, tails } = rotation;
+        match result {
+            Ok(()) => {
+                writer.give_up_to(tails);
+                cx.file.set_superblock(superblock);
+                self.unwritten.drain(..unwritten);
+                self.begin_half(cx.journal_half(&superblock), blocks);
+            }
+            Err(error) => {
+                self.broken = Some(error);
+                self.refuse_all(RefusedReason::DeviceFailed(error), out);
+            }
+        }
+    }
+
+    /// The opening is durable: the journal half has all tombstones in `blocks` blocks.
+    pub fn switched(&mut self, half: Region, blocks: u32) {
+        self.unwritten.clear();
+        self.begin_half(half, blocks);
+    }
+
+    fn refuse_all(&mut self, reason: RefusedReason, out: &mut Outbox) {
+        let changes = self.queue.drain(..).collect();
+        self.refuse(changes, reason, out);
+    }
+
+    fn refuse(&mut self, changes: Vec<Change>, reason: RefusedReason, out: &mut Outbox) {
+        for change in changes {
+            self.finish(&change);
+            out.reply(change.ticket, Answer::Refused(reason));
+        }
+    }
+}
+
+/// Encodes tombstones as journal blocks of the half that `superblock` names.
+fn encode(
+    cx: &Context,
+    superblock: &Superblock,
+    tombstones: &[Tombstone],
+    first_block: u32,
+) -> IoBuffer {
+    let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
+    let forgets: Vec<Forget> = tombstones.iter().map(|tombstone| tombstone.to_forget()).collect();
+    journal::encode(&forgets, first_block, stamp, cx.secret())
+}

@@ -1,0 +1,102 @@
+//! Runs the IO sequence of the engine. One sequence runs at a time.
+
+use crate::contract::Outbox;
+use crate::one_file::io_sequence::{Advance, FailuresBefore, IoStep};
+use crate::webcosm::context::Context;
+use crate::webcosm::format::geometry::{LogName, Sequence};
+use crate::webcosm::pending::{Pending, PendingStep};
+use crate::webcosm::tombstones::{After, Steps, Tombstones};
+use crate::webcosm::write::Writer;
+use foxy_base::Instant;
+use foxy_device::IoError;
+use std::time::Duration;
+
+/// How long after a failure work that no request waits for is tried again.
+const BACK_OFF: Duration = Duration::from_secs(1);
+
+impl Tombstones {
+    /// Starts a sequence of at least one step; no other may run.
+    pub fn run(
+        &mut self,
+        cx: &mut Context,
+        writer: &Writer,
+        steps: Steps,
+        after: After,
+        out: &mut Outbox,
+    ) {
+        self.sequence.start(steps, after);
+        let ended = self.next_step(cx, writer, Ok(()), out);
+        assert!(ended.is_none(), "a sequence has a step");
+    }
+
+    fn next_step(
+        &mut self,
+        cx: &mut Context,
+        writer: &Writer,
+        result: Result<(), IoError>,
+        out: &mut Outbox,
+    ) -> Option<After> {
+        match self.sequence.advance(result) {
+            Advance::Step(IoStep::Write(offset, buffer)) => {
+                cx.file.write(offset, buffer, Pending::Step(PendingStep::Write), out);
+            }
+            Advance::Step(IoStep::Optional(segment, offset, buffer)) => {
+                let pending = Pending::Step(PendingStep::Summary(segment));
+                cx.file.write(offset, buffer, pending, out);
+            }
+            Advance::Step(IoStep::Sync) => {
+                let ends = writer.ends_if_synced(self);
+                let step = PendingStep::Sync(ends, self.sync_failures.before());
+                cx.file.sync(Pending::Step(step), out);
+            }
+            Advance::Ended(after) => return Some(after),
+            Advance::Idle => {}
+        }
+        None
+    }
+
+    /// Takes the result of a step. Returns what follows, with the result, when the sequence ended.
+    pub fn step_done(
+        &mut self,
+        cx: &mut Context,
+        writer: &mut Writer,
+        step: PendingStep,
+        mut result: Result<(), IoError>,
+        out: &mut Outbox,
+    ) -> Option<(After, Result<(), IoError>)> {
+        match step {
+            PendingStep::Sync(ends, before) => {
+                result = self.sync_done(writer, ends, before, result);
+            }
+            PendingStep::Summary(segment) if result.is_err() => {
+                writer.void(cx, self, segment);
+                result = Ok(());
+            }
+            PendingStep::Summary(_) | PendingStep::Write => {}
+        }
+        self.next_step(cx, writer, result, out).map(|after| (after, result))
+    }
+
+    /// Once a sync has failed, no more summaries are known to be durable.
+    fn sync_done(
+        &mut self,
+        writer: &mut Writer,
+        ends: [Sequence; 2],
+        before: FailuresBefore,
+        result: Result<(), IoError>,
+    ) -> Result<(), IoError> {
+        let result = self.sync_failures.judge(before, result);
+        if result.is_ok() && self.sync_failures.is_intact() {
+            for log in LogName::ALL {
+                let durable_end = &mut writer.log_mut(log).seals.durable_end;
+                *durable_end = ends[log as usize].max(*durable_end);
+                self.release(log, *durable_end);
+            }
+        }
+        result
+    }
+
+    pub fn back_off(&mut self, now: Instant) {
+        self.retry_at = now + BACK_OFF;
+    }
+}

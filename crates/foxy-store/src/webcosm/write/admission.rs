@@ -1,0 +1,168 @@
+//! Puts: what is refused, what waits for a tombstone, and where a record is buffered.
+
+use crate::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
+use crate::layout::PAGE;
+use crate::record::HEADER;
+use crate::settings::{RECORD_BODY_LIMIT, StoreSettings};
+use crate::webcosm::context::Context;
+use crate::webcosm::format::geometry::{Geometry, LogName};
+use crate::webcosm::format::summary::pages_for;
+use crate::webcosm::index::{MAX_RECORD_PAGES, Tag};
+use crate::webcosm::phase::Phase;
+use crate::webcosm::tombstones::{Change, Put, Tombstones};
+use crate::webcosm::write::Writer;
+use crate::webcosm::write::write_buffer::BufferedRecord;
+use crate::worth::Distance;
+use foxy_base::Instant;
+
+impl Writer {
+    /// Stores at once (`Some`), or once a tombstone is durable (`None`).
+    pub fn put(
+        &mut self,
+        cx: &Context,
+        tombstones: &mut Tombstones,
+        ticket: Ticket,
+        key: Key,
+        put: Put,
+        now: Instant,
+    ) -> Result<Option<Answer>, RefusedReason> {
+        if !cx.phase().serves() {
+            return Err(cx.unable().1);
+        }
+        if !is_storable(&put, &cx.settings, &cx.geometry) {
+            return Err(RefusedReason::TooLarge);
+        }
+        if self.is_crowded(cx) || !self.has_memory_for(cx, tombstones, put.record.len()) {
+            return Err(RefusedReason::Busy);
+        }
+        let tag = cx.tag(key);
+        let replaces_in_memory = self.is_buffered(key) && !tombstones.awaits(tag);
+        if !replaces_in_memory && self.may_have_older(cx, tombstones, key, tag) {
+            tombstones.enqueue(Change { ticket, key, tag, put: Some(put) })?;
+            return Ok(None);
+        }
+        self.accept(cx, key, tag, put, now);
+        Ok(Some(Answer::Stored))
+    }
+
+    /// Removes a record at once, or once a tombstone is durable.
+    pub fn remove(
+        &mut self,
+        cx: &Context,
+        tombstones: &mut Tombstones,
+        ticket: Ticket,
+        key: Key,
+        out: &mut Outbox,
+    ) {
+        if !cx.phase().serves() {
+            return out.reply(ticket, Answer::Refused(cx.unable().1));
+        }
+        let tag = cx.tag(key);
+        if !tombstones.awaits(tag) {
+            self.unbuffer(cx, key);
+        }
+        if !self.may_have_older(cx, tombstones, key, tag) {
+            return out.reply(ticket, Answer::Removed);
+        }
+        if let Err(reason) = tombstones.enqueue(Change { ticket, key, tag, put: None }) {
+            out.reply(ticket, Answer::Refused(reason));
+        }
+    }
+
+    /// Whether an older record of this key may be read back, now or after a crash.
+    fn may_have_older(&self, cx: &Context, tombstones: &Tombstones, key: Key, tag: Tag) -> bool {
+        let is_known = cx.index.get(tag).is_some() || self.in_flight.get(key).is_some();
+        cx.phase() == Phase::Rebuilding || tombstones.awaits(tag) || is_known
+    }
+
+    /// Whether `length` more bytes may wait in memory. One record may at any length.
+    fn has_memory_for(&self, cx: &Context, tombstones: &Tombstones, length: usize) -> bool {
+        let buffered: usize = self.logs.iter().map(|log| log.buffer.bytes()).sum();
+        let waiting = buffered + self.in_flight.bytes() + tombstones.waiting_bytes();
+        let limit = cx.settings.waiting_bytes.max(2 * cx.settings.page_buffer);
+        waiting == 0 || waiting + length <= limit
+    }
+
+    /// Buffers a record for the log that it belongs to, or defers it. The main log takes all
+    /// records until it was full once. Nothing older of the key may be readable after a crash.
+    pub fn accept(&mut self, cx: &Context, key: Key, tag: Tag, put: Put, now: Instant) {
+        let Put { record, object_bytes } = put;
+        self.unbuffer(cx, key);
+        let distance =
+            Distance::between((record.len() + HEADER) as u64, self.mean_record_bytes(cx));
+        let is_proven = self.ghost.take(tag);
+        let was_full = self.logs[0].next >= self.logs[0].segments();
+        let must_prove = was_full
+            && distance.is_large()
+            && !is_proven
+            && fits_probation(&cx.geometry, object_bytes);
+        let log = if must_prove { LogName::Probation } else { LogName::Main };
+        let is_deferred = was_full
+            && !is_proven
+            && cx.phase() == Phase::Serving
+            && self.deferred.as_mut().is_some_and(|deferred| {
+                deferred.wants(distance, record.len(), cx.file.bytes_written(), now)
+            });
+        let record = BufferedRecord { key, record, uses: distance.first_uses() };
+        cx.index.buffer(tag);
+        if is_deferred {
+            self.defer(cx, record, now);
+        } else {
+            self.log_mut(log).buffer.insert(record, now);
+        }
+    }
+
+    /// Defers a record. The oldest deferred records make room for it.
+    fn defer(&mut self, cx: &Context, record: BufferedRecord, now: Instant) {
+        let Some(deferred) = &mut self.deferred else { return };
+        for dropped in deferred.insert(record, now) {
+            let tag = cx.tag(dropped);
+            self.ghost.add(tag);
+            cx.index.unbuffer(tag);
+            cx.statistics().held_dropped.add(1);
+        }
+    }
+
+    /// A get of a deferred record moves it to the write buffer of the main log, where there is room
+    /// for it and no other record is known under its tag. Returns whether the record moved.
+    pub fn prove(
+        &mut self,
+        cx: &Context,
+        tombstones: &Tombstones,
+        key: Key,
+        tag: Tag,
+        now: Instant,
+    ) -> bool {
+        let Some(length) = self.deferred.as_ref().and_then(|deferred| deferred.length(key)) else {
+            return false;
+        };
+        if self.is_crowded(cx)
+            || !self.has_memory_for(cx, tombstones, length)
+            || self.may_have_older(cx, tombstones, key, tag)
+        {
+            return false;
+        }
+        let Some(record) = self.deferred.as_mut().and_then(|deferred| deferred.take(key)) else {
+            return false;
+        };
+        self.log_mut(LogName::Main).buffer.insert(record, now);
+        cx.statistics().held_written.add(1);
+        true
+    }
+}
+
+fn is_storable(put: &Put, settings: &StoreSettings, geometry: &Geometry) -> bool {
+    let bytes = put.object_bytes.max(put.record.len() as u64);
+    let pages = (HEADER + put.record.len()).div_ceil(PAGE);
+    let alone = geometry.segment_pages - pages_for(1, 1);
+    put.record.is_within_limits()
+        && bytes <= settings.object_limit.min(geometry.largest_object())
+        && pages <= alone.min(MAX_RECORD_PAGES - 1) as usize
+}
+
+/// Whether all parts of an object fit half of the probation log. Parts of a larger object would
+/// displace each other.
+fn fits_probation(geometry: &Geometry, object_bytes: u64) -> bool {
+    let room = geometry.object_room(LogName::Probation) / 2;
+    object_bytes <= room.max(RECORD_BODY_LIMIT as u64)
+}
