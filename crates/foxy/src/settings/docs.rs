@@ -77,7 +77,7 @@ fn wrapped(text: &str) -> String {
 }
 
 fn chapter(text: &mut String, setting: &Setting) -> std::fmt::Result {
-    write!(text, "\n### `{}`\n\n{}\n\n", setting.key, setting.doc)?;
+    write!(text, "\n### `{}`\n\n{}\n\n", setting.key, setting.doc())?;
     let words = setting.kind.words();
     for (word, meaning) in &words {
         writeln!(text, "- `{word}`: {meaning}")?;
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(keys.len(), rows::all().count());
         assert_eq!(flags.len(), rows::all().filter(|setting| setting.flag.is_some()).count());
         for setting in rows::all() {
-            assert!(setting.doc.ends_with('.'), "{}", setting.key);
+            assert!(setting.doc().ends_with('.'), "{}", setting.key);
         }
     }
 }

@@ -28,15 +28,20 @@ pub struct Setting {
     pub area: Area,
     pub kind: Kind,
     pub default: Preset,
-    /// The first sentence is also the help on the command line.
-    pub doc: &'static str,
+    /// Lines of the documentation, each after a space.
+    pub lines: &'static [&'static str],
 }
 
 impl Setting {
-    /// The first sentence of the documentation, without the full stop.
-    pub fn summary(&self) -> &'static str {
-        let sentence = self.doc.split_once(". ").map_or(self.doc, |(first, _)| first);
-        sentence.strip_suffix('.').unwrap_or(sentence)
+    pub fn doc(&self) -> String {
+        self.lines.concat().trim_start().to_owned()
+    }
+
+    /// The help on the command line: the first sentence of the documentation, without the full stop.
+    pub fn summary(&self) -> String {
+        let doc = self.doc();
+        let sentence = doc.split_once(". ").map_or(&*doc, |(first, _)| first);
+        sentence.strip_suffix('.').unwrap_or(sentence).to_owned()
     }
 }
 

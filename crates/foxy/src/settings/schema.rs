@@ -44,7 +44,7 @@ fn schema(setting: &Setting) -> Value {
     } else {
         item
     };
-    let mut description = setting.doc.to_owned();
+    let mut description = setting.doc();
     if let Some(bounds) = bounds(&setting.kind) {
         description = format!("{description} Bounds: {bounds}.");
     }
@@ -163,7 +163,7 @@ mod tests {
                 Some((table, name)) => &root["properties"][table]["properties"][name],
             };
             let description = schema["description"].as_str().expect("a description");
-            assert!(description.starts_with(setting.doc), "{}", setting.key);
+            assert!(description.starts_with(&setting.doc()), "{}", setting.key);
             let fixed = matches!(setting.default, Preset::Fixed(_));
             assert_eq!(schema.get("default").is_some(), fixed, "{}", setting.key);
             for value in schema

@@ -16,207 +16,112 @@ const TIB: u64 = 1 << 40;
 settings! {
     struct DiskCache, written as WrittenDiskCache in disk, chapter Store;
 
-    store: defaulted Vec<StoreChoice> {
-        key: "store",
-        flag: "store",
-        kind: Kind::Stores;
-        default: Preset::Computed(
-            "$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy; none beside \
-             `cache-dir`",
+    /// Folders that hold the cache on disk, one store in each. foxy makes a missing folder. It does
+    /// not start if the folder has a store file that is not foxy's. A link to a block device can
+    /// replace the file of `webcosm` (docs/operation.md). Options can follow a folder, as in
+    /// `/disk1/foxy,scheme=coss,max-object=8K,size=1G`. `scheme` and `size` override the settings
+    /// of that name. `min-object` and `max-object` bound the bytes of the objects stored there, so
+    /// that small and large objects can go to different stores.
+    store: defaulted Vec<StoreChoice> = "store" flag "store", Stores,
+        Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy; none beside \
+                  `cache-dir`");
+
+    /// Further stores, each a line `cache_dir` of a Squid configuration. Types are `ufs`, `aufs`,
+    /// `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The size is in
+    /// megabytes. The first three types take the numbers of directories: 16 and 256. Options are
+    /// `min-size` and `max-size` in bytes, and for `diskd` `Q1` and `Q2`. Use folders of foxy's
+    /// own: foxy does not read what Squid has stored.
+    cache_dir: defaulted Vec<CacheDir> = "cache-dir" flag "cache-dir", CacheDirs, Fixed();
+
+    /// Which store takes a new object, among the stores that take its size. A stored object is
+    /// replaced where it lies. Except with `key` and stores of equal sizes, foxy remembers the
+    /// stores of about a million keys in up to 17 MiB of memory. For other keys it asks each store,
+    /// and stores an object only after the others have confirmed its absence. Empty a store that
+    /// comes back after an absence, and all stores before a change to `key`; otherwise replaced
+    /// objects could come back.
+    store_selection: given &'static str = "store-selection" flag "store-selection", choice(&[
+        ("key", "the store that the key hashes to"),
+        ("round-robin", "each store in turn, as Squid's store_dir_select_algorithm"),
+        ("least-load", "the store with the fewest waiting requests, as Squid's least-load"),
+    ]), Fixed("key");
+
+    /// Bytes of disk for each store. foxy does not start if the disk has less room, unless a store
+    /// of that size is there already. A `webcosm` store of another size keeps what fits, but begins
+    /// anew below about half of its earlier size, and beyond eight times more or less than at
+    /// first.
+    size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
+        Computed("the store's present size; for a new store 10 % of the free disk, at most 10 GiB");
+
+    /// Layout of objects on disk.
+    scheme: given SchemeName = "scheme" flag "scheme", Scheme, Fixed("webcosm");
+
+    /// Which record goes when the disk is full. `stream-packetizer` and the schemes of one file per
+    /// object use it. Other schemes have an order of their own; foxy does not start with a policy
+    /// that no store uses.
+    policy: defaulted PolicyName = "policy" flag "policy", Policy, Fixed("lru");
+
+    /// How foxy reads and writes the disk.
+    device: given &'static str = "device" flag "device", choice(&[
+        (
+            "auto",
+            "as the scheme needs: blocking for ufs and its kin, threads for aufs, helper for \
+             diskd, else io_uring, or threads where the system forbids it",
         ),
-        doc: "Folders that hold the cache on disk, one store in each. foxy makes a missing \
-        folder. It \
-              does not start if the folder has a store file that is not foxy's. A link to a block \
-              device can replace the file of `webcosm` (docs/operation.md).\n\n\
-              Options can follow a folder, as in `/disk1/foxy,scheme=coss,max-object=8K,size=1G`. \
-              `scheme` and `size` override the settings of that name. `min-object` and \
-              `max-object` \
-              bound the bytes of the objects stored there, so that small and large objects can go \
-              to \
-              different stores.",
-    }
+        ("uring", "io_uring, or do not start"),
+        ("threads", "a pool of threads"),
+        ("blocking", "the store's own thread, which waits for every operation"),
+        ("helper", "a separate process"),
+    ]), Fixed("auto");
 
-    cache_dir: defaulted Vec<CacheDir> {
-        key: "cache-dir",
-        flag: "cache-dir",
-        kind: Kind::CacheDirs;
-        default: Preset::Fixed(&[]),
-        doc: "Further stores, each a line `cache_dir` of a Squid configuration. Types are `ufs`, \
-              `aufs`, `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The \
-              size is \
-              in megabytes. The first three types take the numbers of directories: 16 and 256. \
-              Options are `min-size` and `max-size` in bytes, and for `diskd` `Q1` and `Q2`. Use \
-              folders of foxy's own: foxy does not read what Squid has stored.",
-    }
+    /// Bytes that each `webcosm` store aims to write per day, to spare a disk that wears out.
+    /// Unused budget is saved for at most a day. When it is spent and the store has been full,
+    /// comparatively large new objects wait in memory until they are asked for again; a stop loses
+    /// them. Everything else is still written: this is no limit. Waiting objects take a fiftieth of
+    /// the store, and in all stores at most a quarter of `memory`, besides it. With 0 the budget is
+    /// always spent.
+    write_budget: optional ByteSize = "write-budget" flag "write-budget",
+        size(0, 1 << 50), Nothing("everything is written");
 
-    store_selection: given &'static str {
-        key: "store-selection",
-        flag: "store-selection",
-        kind: Kind::choice, &[
-            ("key", "the store that the key hashes to"),
-            ("round-robin", "each store in turn, as Squid's store_dir_select_algorithm"),
-            ("least-load", "the store with the fewest waiting requests, as Squid's least-load"),
-        ];
-        default: Preset::Fixed(&["key"]),
-        doc: "Which store takes a new object, among the stores that take its size. A stored object \
-              is replaced where it lies. Except with `key` and stores of equal sizes, foxy \
-              remembers \
-              the stores of about a million keys in up to 17 MiB of memory. For other keys it asks \
-              each store, and stores an object only after the others have confirmed its absence. \
-              Empty a store that comes back after an absence, and all stores before a change to \
-              `key`; otherwise replaced objects could come back.",
-    }
+    /// What a crash leaves of the schemes of one file per object. `stream-packetizer` always
+    /// recovers from a crash, other schemes never.
+    recovery: given &'static str = "recovery" flag "recovery", choice(&[
+        ("crash", "all durable objects come back; forgetting an object costs a sync"),
+        ("clean-stop", "only a store that was stopped comes back; serving never syncs"),
+    ]), Fixed("crash");
 
-    size: optional ByteSize {
-        key: "size",
-        flag: "size",
-        kind: Kind::size, *STORE_BYTES.start(), *STORE_BYTES.end();
-        default: Preset::Computed(
-            "the store's present size; for a new store 10 % of the free disk, at most 10 GiB",
-        ),
-        doc: "Bytes of disk for each store. foxy does not start if the disk has less room, unless \
-        a \
-              store of that size is there already. A `webcosm` store of another size keeps what \
-              fits, \
-              but begins anew below about half of its earlier size, and beyond eight times more or \
-              less than at first.",
-    }
+    /// How `ufs`, `aufs` and `diskd` spread files over folders. A change loses what was stored.
+    ufs_mapping: given &'static str = "ufs.mapping", choice(&[
+        ("consecutive", "256 consecutive files share a folder, as in Squid since 1998"),
+        ("round-robin", "consecutive files lie in different folders, as in Squid 1.1"),
+    ]), Fixed("consecutive");
 
-    scheme: given SchemeName {
-        key: "scheme",
-        flag: "scheme",
-        kind: Kind::Scheme;
-        default: Preset::Fixed(&["webcosm"]),
-        doc: "Layout of objects on disk.",
-    }
+    /// Operations under way at which `aufs` opens no more files: hits become misses, and fills are
+    /// not stored.
+    aufs_queue: given usize = "aufs.queue", count(1, OPERATIONS), Fixed("80");
 
-    policy: defaulted PolicyName {
-        key: "policy",
-        flag: "policy",
-        kind: Kind::Policy;
-        default: Preset::Fixed(&["lru"]),
-        doc: "Which record goes when the disk is full. `stream-packetizer` and the schemes of one \
-              file per object use it. Other schemes have an order of their own; foxy does not \
-              start \
-              with a policy that no store uses.",
-    }
+    /// Which threads write for `aufs`.
+    aufs_writes: given &'static str = "aufs.writes", choice(&[
+        ("queued", "threads write"),
+        ("waited", "the store's own thread writes, as in Squid 2.5"),
+    ]), Fixed("queued");
 
-    device: given &'static str {
-        key: "device",
-        flag: "device",
-        kind: Kind::choice, &[
-            (
-                "auto",
-                "as the scheme needs: blocking for ufs and its kin, threads for aufs, helper for \
-                 diskd, else io_uring, or threads where the system forbids it",
-            ),
-            ("uring", "io_uring, or do not start"),
-            ("threads", "a pool of threads"),
-            ("blocking", "the store's own thread, which waits for every operation"),
-            ("helper", "a separate process"),
-        ];
-        default: Preset::Fixed(&["auto"]),
-        doc: "How foxy reads and writes the disk.",
-    }
+    /// Operations under way at which `diskd` opens no more files, as Squid's Q1.
+    diskd_q1: given usize = "diskd.q1", count(1, OPERATIONS), Fixed("64");
 
-    write_budget: optional ByteSize {
-        key: "write-budget",
-        flag: "write-budget",
-        kind: Kind::size, 0, 1 << 50;
-        default: Preset::Nothing("everything is written"),
-        doc: "Bytes that each `webcosm` store aims to write per day, to spare a disk that wears \
-        out. \
-              Unused budget is saved for at most a day. When it is spent and the store has been \
-              full, comparatively large new objects wait in memory until they are asked for \
-              again; a \
-              stop loses them. Everything else is still written: this is no limit. Waiting objects \
-              take a fiftieth of the store, and in all stores at most a quarter of `memory`, \
-              besides \
-              it. With 0 the budget is always spent.",
-    }
+    /// Operations under way at which the store waits for its helper process, as Squid's Q2.
+    diskd_q2: given usize = "diskd.q2", count(1, OPERATIONS), Fixed("72");
 
-    recovery: given &'static str {
-        key: "recovery",
-        flag: "recovery",
-        kind: Kind::choice, &[
-            ("crash", "all durable objects come back; forgetting an object costs a sync"),
-            ("clean-stop", "only a store that was stopped comes back; serving never syncs"),
-        ];
-        default: Preset::Fixed(&["crash"]),
-        doc: "What a crash leaves of the schemes of one file per object. `stream-packetizer` \
-        always \
-              recovers from a crash, other schemes never.",
-    }
+    /// Largest response that is stored; larger ones are only relayed. A response must also fit the
+    /// store: `webcosm` takes up to 25 MiB in a store of 64 MiB, and three quarters of a store of 1
+    /// GiB or more.
+    object_limit: optional ByteSize = "object-limit" flag "object-limit", size(KIB, TIB),
+        Computed("an eighth of the smallest store, at least 64 MiB, at most half of the store");
 
-    ufs_mapping: given &'static str {
-        key: "ufs.mapping",
-        kind: Kind::choice, &[
-            ("consecutive", "256 consecutive files share a folder, as in Squid since 1998"),
-            ("round-robin", "consecutive files lie in different folders, as in Squid 1.1"),
-        ];
-        default: Preset::Fixed(&["consecutive"]),
-        doc: "How `ufs`, `aufs` and `diskd` spread files over folders. A change loses what was \
-        stored.",
-    }
-
-    aufs_queue: given usize {
-        key: "aufs.queue",
-        kind: Kind::count, 1, OPERATIONS;
-        default: Preset::Fixed(&["80"]),
-        doc: "Operations under way at which `aufs` opens no more files: hits become misses, and \
-        fills \
-              are not stored.",
-    }
-
-    aufs_writes: given &'static str {
-        key: "aufs.writes",
-        kind: Kind::choice, &[
-            ("queued", "threads write"),
-            ("waited", "the store's own thread writes, as in Squid 2.5"),
-        ];
-        default: Preset::Fixed(&["queued"]),
-        doc: "Which threads write for `aufs`.",
-    }
-
-    diskd_q1: given usize {
-        key: "diskd.q1",
-        kind: Kind::count, 1, OPERATIONS;
-        default: Preset::Fixed(&["64"]),
-        doc: "Operations under way at which `diskd` opens no more files, as Squid's Q1.",
-    }
-
-    diskd_q2: given usize {
-        key: "diskd.q2",
-        kind: Kind::count, 1, OPERATIONS;
-        default: Preset::Fixed(&["72"]),
-        doc: "Operations under way at which the store waits for its helper process, as Squid's Q2.",
-    }
-
-    object_limit: optional ByteSize {
-        key: "object-limit",
-        flag: "object-limit",
-        kind: Kind::size, KIB, TIB;
-        default: Preset::Computed(
-            "an eighth of the smallest store, at least 64 MiB, at most half of the store",
-        ),
-        doc: "Largest response that is stored; larger ones are only relayed. A response must also \
-        fit \
-              the store: `webcosm` takes up to 25 MiB in a store of 64 MiB, and three quarters of \
-              a \
-              store of 1 GiB or more.",
-    }
-
-    negative_lifetime: given Duration {
-        key: "negative-lifetime",
-        flag: "negative-lifetime",
-        kind: Kind::span_from_zero;
-        default: Preset::Fixed(&["0s"]),
-        doc: "How long a response with status 404, 405, 410, 414 or 501 is fresh when it does not \
-        say \
-              so itself (RFC 9111 §4.2.2), in whole seconds. With 0s such a response is stored \
-              only \
-              if it can be validated. Other errors never get a lifetime by guess.",
-    }
+    /// How long a response with status 404, 405, 410, 414 or 501 is fresh when it does not say so
+    /// itself (RFC 9111 §4.2.2), in whole seconds. With 0s such a response is stored only if it can
+    /// be validated. Other errors never get a lifetime by guess.
+    negative_lifetime: given Duration = "negative-lifetime" flag "negative-lifetime",
+        span_from_zero, Fixed("0s");
 }
 
 /// Most operations that a limit of a queue can name.
@@ -232,22 +137,11 @@ impl DiskCache {
 settings! {
     struct Memory, written as WrittenMemory in memory, chapter Memory;
 
-    size: given ByteSize {
-        key: "memory",
-        flag: "memory",
-        kind: Kind::size, MIB, TIB;
-        default: Preset::Computed(
-            "an eighth of the memory of the machine or control group, at most 1 GiB",
-        ),
-        doc: "Bytes of responses, and of parts of large ones, kept in memory in front of the disk.",
-    }
+    /// Bytes of responses, and of parts of large ones, kept in memory in front of the disk.
+    size: given ByteSize = "memory" flag "memory", size(MIB, TIB),
+        Computed("an eighth of the memory of the machine or control group, at most 1 GiB");
 
-    object_limit: given ByteSize {
-        key: "memory-object-limit",
-        kind: Kind::size, KIB, GIB;
-        default: Preset::Fixed(&["1M"]),
-        doc: "Largest body kept in memory. Parts of bodies above 1 MiB are kept too if they are \
-        asked \
-              for repeatedly.",
-    }
+    /// Largest body kept in memory. Parts of bodies above 1 MiB are kept too if they are asked for
+    /// repeatedly.
+    object_limit: given ByteSize = "memory-object-limit", size(KIB, GIB), Fixed("1M");
 }

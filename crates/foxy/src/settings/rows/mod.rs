@@ -3,22 +3,22 @@
 
 /// Settings of one chapter: a struct of values in force, a struct of values as written, and `ROWS`.
 ///
+/// A row is `FIELD: MODE TYPE = "KEY" flag "FLAG", KIND(BOUNDS), DEFAULT;` below its documentation.
 /// A `given` setting always has a value, at least its default. An `optional` setting may have none.
 /// A `defaulted` setting without a value has the default of its type.
 macro_rules! settings {
     (
         struct $group:ident, written as $written:ident in $place:ident, chapter $area:ident;
-        $($field:ident: $mode:ident $value:ty {
-            key: $key:literal,
-            $(flag: $flag:literal,)?
-            kind: $kind:path $(, $argument:expr)*;
-            default: $default:expr,
-            doc: $doc:literal,
-        })*
+        $(
+            $(#[doc = $doc:literal])+
+            $field:ident: $mode:ident $value:ty = $key:literal $(flag $flag:literal)?,
+            $kind:ident $(($($argument:expr),*))?,
+            $preset:ident($($default:literal),*);
+        )*
     ) => {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $group {
-            $(#[doc = $doc] pub $field: settings!(@type $mode $value),)*
+            $($(#[doc = $doc])+ pub $field: settings!(@type $mode $value),)*
         }
 
         #[derive(Debug, Default)]
@@ -31,9 +31,9 @@ macro_rules! settings {
                 key: $key,
                 flag: settings!(@flag $($flag)?),
                 area: Area::$area,
-                kind: $kind(|written| &mut written.$place.$field $(, $argument)*),
-                default: $default,
-                doc: $doc,
+                kind: Kind::$kind(|written| &mut written.$place.$field $($(, $argument)*)?),
+                default: settings!(@preset $preset $($default),*),
+                lines: &[$($doc),+],
             },)*];
 
             pub fn of(written: &$written) -> Self {
@@ -49,6 +49,8 @@ macro_rules! settings {
     };
     (@in_force optional $slot:expr) => { $slot.clone() };
     (@in_force defaulted $slot:expr) => { $slot.clone().unwrap_or_default() };
+    (@preset Fixed $($text:literal),*) => { Preset::Fixed(&[$($text),*]) };
+    (@preset $preset:ident $prose:literal) => { Preset::$preset($prose) };
     (@flag $flag:literal) => { Some($flag) };
     (@flag) => { None };
 }

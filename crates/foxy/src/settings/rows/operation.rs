@@ -7,47 +7,25 @@ use std::time::Duration;
 settings! {
     struct Operation, written as WrittenOperation in operation, chapter Operation;
 
-    access_log: given Output {
-        key: "access-log",
-        flag: "access-log",
-        kind: Kind::Output;
-        default: Preset::Fixed(&["-"]),
-        doc: "Output for a line per request: a file, `-` for standard output, or `off`. SIGHUP \
-        opens \
-              the file anew. Lines that cannot be written fast enough are dropped and counted.",
-    }
+    /// Output for a line per request: a file, `-` for standard output, or `off`. SIGHUP opens the
+    /// file anew. Lines that cannot be written fast enough are dropped and counted.
+    access_log: given Output = "access-log" flag "access-log", Output, Fixed("-");
 
-    access_log_format: given &'static str {
-        key: "access-log-format",
-        flag: "access-log-format",
-        kind: Kind::choice, &[
-            ("squid", "Squid's native format"),
-            ("combined", "the Combined format of Apache and nginx"),
-            ("json", "one JSON object per line"),
-        ];
-        default: Preset::Fixed(&["squid"]),
-        doc: "Format of the access log.",
-    }
+    /// Format of the access log.
+    access_log_format: given &'static str = "access-log-format" flag "access-log-format", choice(&[
+        ("squid", "Squid's native format"),
+        ("combined", "the Combined format of Apache and nginx"),
+        ("json", "one JSON object per line"),
+    ]), Fixed("squid");
 
-    log_level: given &'static str {
-        key: "log-level",
-        flag: "log-level",
-        kind: Kind::choice, &[
-            ("error", "what stops foxy"),
-            ("warning", "also what costs hits"),
-            ("info", "also start, stop and the operator's actions"),
-        ];
-        default: Preset::Fixed(&["info"]),
-        doc: "Which of foxy's own messages go to standard error.",
-    }
+    /// Which of foxy's own messages go to standard error.
+    log_level: given &'static str = "log-level" flag "log-level", choice(&[
+        ("error", "what stops foxy"),
+        ("warning", "also what costs hits"),
+        ("info", "also start, stop and the operator's actions"),
+    ]), Fixed("info");
 
-    stop_after: given Duration {
-        key: "stop-after",
-        flag: "stop-after",
-        kind: Kind::span;
-        default: Preset::Fixed(&["10s"]),
-        doc: "How long a graceful stop waits for requests in progress. SIGTERM or SIGINT begins \
-        it; a \
-              second signal ends it at once.",
-    }
+    /// How long a graceful stop waits for requests in progress. SIGTERM or SIGINT begins it; a
+    /// second signal ends it at once.
+    stop_after: given Duration = "stop-after" flag "stop-after", span, Fixed("10s");
 }
