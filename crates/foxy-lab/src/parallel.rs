@@ -5,13 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// The longest time between two calls of `tick`.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs every task once on at most `threads` threads, and calls `tick` on this one while they run.
-///
-/// # Panics
-/// When a task does.
+/// Runs every task once on at most `threads` threads. Calls `tick` on this thread meanwhile.
 pub fn run_all<T: Sync, R: Send>(
     tasks: &[T],
     threads: usize,

@@ -42,32 +42,31 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use verdict::{Fingerprint, Version};
 
-/// How a path is asked.
+/// The form of requests on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// A forward proxy: absolute form.
     Forward,
     /// A reverse proxy: origin form.
     Reverse,
-    /// Whoever the request names, which must be a near address, not the path's own: origin form.
+    /// The server that the request names, at a near address: origin form.
     Named,
-    /// The origin itself: origin form. What it answers is the reference.
+    /// The origin itself: origin form. Its answer is the reference.
     Direct,
 }
 
-/// One of those that get every request.
+/// A server that gets every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Its name in logs, tables and records.
+    /// Name in logs, tables and records.
     pub name: String,
-    /// Where it is.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// How it is asked.
+    /// Form of requests.
     pub manner: Manner,
 }
 
 impl Path {
-    /// Where a request goes; none when it names no near address.
     fn address_for(&self, asked: &Asked) -> Option<SocketAddr> {
         if self.manner != Manner::Named {
             return Some(self.address);
@@ -78,86 +77,82 @@ impl Path {
     }
 }
 
-/// When requests begin.
+/// The start times of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// So many at a time, the next when one has ended on every path.
+    /// This many at a time; the next starts when one has ended on every path.
     Closed(usize),
-    /// At a fixed rate a second.
+    /// Fixed rate per second.
     Rate(f64),
-    /// As recorded, so many times as fast.
+    /// As recorded, sped up by this factor.
     Recorded(f64),
 }
 
-/// A replay as a value.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct LeapRun {
-    /// Whom requests go to; at most one is [`Manner::Direct`].
+    /// Receivers of every request; at most one is [`Manner::Direct`].
     pub paths: Vec<Path>,
-    /// When they begin.
+    /// Start times.
     pub pace: Pace,
-    /// How long after each other the copies of a request are sent (R108).
+    /// Delay between the copies of a request (R108).
     pub stagger: Duration,
-    /// After how long an answer counts as missing.
+    /// Time limit of an answer.
     pub time_limit: Duration,
-    /// How many requests may be under way at once; one whose time comes beyond that is refused and
-    /// counted (R107).
+    /// Largest number of requests in flight. Requests beyond are refused and counted (R107).
     pub most_in_flight: usize,
-    /// The numbers that requests carry, by which the verifying origin's answers show hits; none
-    /// where requests carry none.
+    /// Request numbers, by which the verifying origin's answers reveal hits; `None` sends none.
     pub numbers: Option<Numbers>,
-    /// How copies go out for what is asked for over TLS.
+    /// TLS and protocol of copies.
     pub outgoing: Outgoing,
-    /// On which connections.
+    /// Whether connections are kept.
     pub connections: Connections,
-    /// Seed of the intervals.
+    /// Seed of the bootstrap intervals.
     pub seed: u64,
-    /// Pairs of paths, by their places, whose proxies are the same program set up alike: what they
-    /// differ by is noise, as with one address under two names.
+    /// Pairs of paths whose proxies are set up alike; their differences are noise.
     pub alike: Vec<(usize, usize)>,
-    /// Where what is asked for is noted, so that a Collector knows what proxies ask for by
-    /// themselves.
+    /// Records the requested URLs, so that a Collector can tell prefetches.
     pub wanted: Option<Arc<Wanted>>,
     /// Once set, no more requests begin.
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// A whole answer, its body digested.
+/// A whole answer with a digest of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
     /// The header fields.
     pub headers: Headers,
-    /// Length of the body, with content codings and without chunk framing.
+    /// Body length with content codings, without chunk framing.
     pub length: u64,
-    /// Digest of the body, without a content coding that could be undone.
+    /// Digest of the body, decoded where possible.
     pub digest: u128,
-    /// Whether it could.
+    /// Treatment of the content coding.
     pub decoding: Decoding,
-    /// Whether its end is said in one way.
+    /// Whether the end is unambiguous.
     pub framing: Framing,
-    /// Whether it came from the proxy's cache, where that can be known.
+    /// Whether the proxy's cache answered, if known.
     pub hit: Option<bool>,
 }
 
-/// How an answer says where it ends.
+/// How an answer states its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// In one way.
     Plain,
-    /// With Content-Length and with Transfer-Encoding, so that two who read it may see two ends
-    /// (RFC 9112 §6.3).
+    /// Both Content-Length and Transfer-Encoding, which readers may resolve differently (RFC 9112
+    /// §6.3).
     Ambiguous,
 }
 
 impl Answer {
-    /// What makes it the same to a user as another.
+    /// What a user sees of the answer.
     pub const fn fingerprint(&self) -> Fingerprint {
         Fingerprint { status: self.status, digest: self.digest }
     }
 
-    /// The same, and which version it says that it is.
+    /// The fingerprint and the version that the validators name.
     pub fn version(&self) -> Version {
         Version { print: self.fingerprint(), validators: Some(fields::version(&self.headers)) }
     }

@@ -8,15 +8,15 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
-/// How many URLs are held: 16 MiB of digests.
+/// 16 MiB of digests.
 const MOST: usize = 1 << 20;
 
-/// The URLs that clients have asked for so far.
+/// The URLs that clients have asked for.
 #[derive(Debug, Default)]
 pub struct Wanted(Mutex<HashSet<u64>>);
 
 impl Wanted {
-    /// A client asks for this path of this server.
+    /// Notes a client's request.
     pub fn note(&self, authority: &str, path: &str) {
         let mut urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if urls.len() < MOST {
@@ -24,15 +24,14 @@ impl Wanted {
         }
     }
 
-    /// Whether a client has asked for it, or may have. Escapes and the case of the host make no
-    /// difference: proxies write them anew.
+    /// Whether a client has asked for this URL, or may have. Escapes and the case of the host do
+    /// not matter, as proxies rewrite them.
     pub fn may_be(&self, authority: &str, path: &str) -> bool {
         let urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         urls.len() >= MOST || urls.contains(&digest(authority, path))
     }
 }
 
-/// Of host, port where it is not a usual one, and path.
 fn digest(authority: &str, path: &str) -> u64 {
     let mut hash = Xxh3::new();
     if let Some(found) = Authority::parse(authority.as_bytes()) {

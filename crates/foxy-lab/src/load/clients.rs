@@ -19,45 +19,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How long after the end of its time an open loop still begins what was due before it.
+/// After the end, an open loop still sends requests due before the end for this long.
 const LEEWAY: Duration = Duration::from_millis(100);
-/// How long at most until a signal is noticed between two requests.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the clients of one run share.
 struct Run {
     options: LoadOptions,
-    /// Number of the first request.
     first: u64,
     wire: Wire,
-    /// The requests, and the number of the next.
     stream: Mutex<(RequestStream, u64)>,
     taken: AtomicU64,
     started: Instant,
-    /// In an open loop one permit for each request whose time has come.
+    /// Open loop: one permit for each request whose time has come.
     due: Semaphore,
 }
 
-/// What a client is to do next.
 enum Next {
-    /// Send this.
     Send(Due),
-    /// Nothing with a request whose turn came only when the time was over.
     Leave,
 }
 
-/// A request that may be sent now.
 struct Due {
     request: Request,
     number: u64,
     intended: Instant,
-    /// How late it is for no other reason than the generator itself.
+    /// Lateness caused by the generator alone.
     late: Option<Duration>,
 }
 
 impl Run {
-    /// The next request; `None` when the run is over. In an open loop it waits for the request's
-    /// time.
     async fn take(&self) -> Option<Next> {
         let mut waited = false;
         if self.options.pace.is_open() {
@@ -84,13 +74,12 @@ impl Run {
         Some(Next::Send(Due { request, number: self.first + number, intended, late }))
     }
 
-    /// Whether the time is over.
     fn is_over(&self) -> bool {
         let now = clock::monotonic().since(self.started);
         matches!(self.options.stop, Stop::After(time) if now >= time + LEEWAY)
     }
 
-    /// When request `number` should start; `None` when it is beyond the end of the run.
+    /// Intended start of request `number`; `None` beyond the end of the run.
     fn begins(&self, number: u64) -> Option<Instant> {
         let model = &self.options.workload.model;
         let intended = match self.options.pace {
@@ -107,7 +96,7 @@ impl Run {
         (!over && !self.options.interrupted.load(Ordering::Relaxed)).then_some(intended)
     }
 
-    /// Sleeps until then; `false` when the run was interrupted before.
+    /// Sleeps until `time`; false if the run was interrupted before.
     fn wait_until(&self, time: Instant) -> bool {
         loop {
             let left = time.since(clock::monotonic());
@@ -118,8 +107,8 @@ impl Run {
         }
     }
 
-    /// Lets each request of an open loop start at its time. A thread of its own, since the
-    /// runtime's timers round up to whole milliseconds, which would be read as the proxy's latency.
+    /// Releases each request of an open loop at its time. Runs on its own thread, because the
+    /// runtime's timers round up to whole milliseconds, which would count as the proxy's latency.
     fn pace(&self) {
         let mut number = 0;
         while let Some(intended) = self.begins(number) {
@@ -134,7 +123,6 @@ impl Run {
     }
 }
 
-/// Runs to the end.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let started = clock::monotonic();
     let run = Arc::new(Run {
@@ -179,7 +167,6 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     Ok(report)
 }
 
-/// The clients of one thread; they share one report.
 async fn drive(run: Arc<Run>, clients: usize) -> io::Result<LoadReport> {
     let report = Rc::new(RefCell::new(LoadReport::default()));
     let start = |_| tokio::task::spawn_local(client(Arc::clone(&run), Rc::clone(&report)));

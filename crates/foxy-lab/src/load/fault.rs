@@ -4,17 +4,16 @@
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Where a run stands with its fault.
+/// Phase of a run relative to its fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing has gone wrong yet.
+    /// Before the fault.
     Before,
-    /// It is being made or mended: what falls into that may have met it or not, and counts for
-    /// nothing.
+    /// The fault begins or ends now. Requests meanwhile do not count.
     Turning,
-    /// It goes wrong now.
+    /// The fault is present.
     During,
-    /// All is well again.
+    /// The fault is over.
     After,
 }
 
@@ -22,36 +21,34 @@ impl Phase {
     const ALL: [Self; 4] = [Self::Before, Self::Turning, Self::During, Self::After];
 }
 
-/// The fault of one run: who makes it says in which phase it is, the load's clients ask.
+/// The phase of a run's fault, set by the injector and read by clients.
 #[derive(Debug, Default)]
 pub struct Fault(AtomicU8);
 
 impl Fault {
-    /// Says that the next phase has begun.
+    /// Sets the phase.
     pub fn enter(&self, phase: Phase) {
         self.0.store(phase as u8, Relaxed);
     }
 
-    /// The phase now.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.0.load(Relaxed))]
     }
 }
 
-/// What was counted around a fault.
+/// Counts around a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AroundFault {
-    /// Requests that began during it, but for those that were answered when it was over: they did
-    /// without it.
+    /// Requests begun during the fault, except those answered after it.
     pub begun: u64,
-    /// Of these, those that were answered whole and right.
+    /// Whole, right answers among `begun`.
     pub answered: u64,
-    /// Requests that failed although they were over before it, or began after it.
+    /// Failed requests that ended before the fault or began after it.
     pub unexcused: u64,
 }
 
 impl AroundFault {
-    /// Counts a request that began and ended in these phases.
     pub(crate) fn count(&mut self, began: Phase, ended: Phase, failed: bool) {
         let within = began == Phase::During && (failed || ended == Phase::During);
         self.begun += u64::from(within);

@@ -7,13 +7,11 @@ use foxy_base::WallTime;
 use foxy_workload::polymix::requests::Manner;
 use foxy_workload::{Content, Request};
 
-/// Seconds by which a clock of whole seconds may be behind.
+/// Seconds by which a clock of whole seconds may lag.
 const GRAIN: u64 = 1;
 
-/// What the answer to request `number`, which was begun at `begun`, comes to: whether it is a hit.
-///
-/// # Errors
-/// What is wrong with it.
+/// Whether the answer to request `number` is a hit, or what is wrong with it. `begun` is the time
+/// of sending.
 pub fn judge(
     request: &Request,
     number: u64,
@@ -58,8 +56,7 @@ pub fn judge(
     }
 }
 
-/// Whether a clock of whole seconds may still see the version before, which did not change since it
-/// did.
+/// Whether a clock of whole seconds may still see the previous version.
 fn has_just_changed(request: &Request, begun: WallTime) -> bool {
     let Content::Document(document) = request.content else { return false };
     let life = document.nature().life;

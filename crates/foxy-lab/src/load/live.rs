@@ -7,7 +7,6 @@ use foxy_workload::Request;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The sums.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     begun: AtomicU64,
@@ -19,24 +18,24 @@ pub(crate) struct Live {
     fill_bytes: AtomicU64,
 }
 
-/// The sums at one moment.
+/// Sums of a running load at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Requests begun.
     pub begun: u64,
-    /// Requests that came to an end, good or bad.
+    /// Requests that ended, well or not.
     pub ended: u64,
     /// Whole, right answers.
     pub answered: u64,
-    /// Their response times together, in microseconds.
+    /// Sum of response times, in microseconds.
     pub response_us: u64,
     /// Answers to plain GETs.
     pub plain: u64,
-    /// Of these, hits.
+    /// Hits among the plain GETs.
     pub hits: u64,
-    /// Body bytes that a cache could keep and had not.
+    /// Body bytes of cachable misses.
     pub fill_bytes: u64,
-    /// Whether what is asked for again comes from a set that grows no more.
+    /// Whether repeated requests come from a set that no longer grows.
     pub frozen: bool,
 }
 

@@ -23,11 +23,8 @@ use plan::Steady;
 use robots::Robots;
 use std::io;
 
-/// Runs to the end and says what was seen. `progress` is called with the number of requests begun,
-/// now and then.
-///
-/// # Errors
-/// When a thread or its runtime cannot be had, or panics. Failed requests are counted, not errors.
+/// Runs a load to its end. `progress` gets the number of requests begun. Failed requests are
+/// counted, not errors.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Pace::Random { rate } = options.pace else { return clients::run(options, progress) };
     let robots = Robots { count: options.clients, connections: usize::MAX, starts: rate };
@@ -35,11 +32,7 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     Ok(robots::run(options, robots, &mut steady, progress)?.pop().unwrap_or_default())
 }
 
-/// Asks once for each object of a workload that wants it, in order: fills a cache before it is
-/// measured.
-///
-/// # Errors
-/// As [`run`].
+/// Asks once for each object of a workload with a warm-up, to fill a cache.
 pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Some(objects) = options.workload.warm_up() else { return Ok(LoadReport::default()) };
     let stop = Stop::Requests(objects.objects);
@@ -47,8 +40,8 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
     run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
 }
 
-/// A run that asks once more, as fast as answers come, for the `newest` objects that a run of new
-/// ones asked for last, whose report this is: those that are hits are still there.
+/// A run that asks again for the last `newest` objects of the run of `report`. Hits are still
+/// cached.
 pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
     let begun = report.begun();
     let count = newest.min(begun);

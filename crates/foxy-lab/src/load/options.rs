@@ -8,36 +8,36 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How requests name their origin.
+/// The form of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Absolute form, to a forward proxy: `origin` is the authority in each URL.
+    /// Absolute form, to a forward proxy.
     Forward {
-        /// `host:port` of the origin; its other servers are at the ports after that.
+        /// `host:port` in URLs; further servers use the next ports.
         origin: String,
     },
-    /// Origin form, to a reverse proxy or straight to an origin.
+    /// Origin form, to a reverse proxy or an origin.
     Reverse {
-        /// What the Host line says.
+        /// Value of the Host field.
         host: String,
     },
 }
 
-/// What clients speak.
+/// The clients' protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/1.0; a persistent connection is asked for by `Connection: keep-alive`.
+    /// HTTP/1.0, with `Connection: keep-alive` if persistent.
     Http10 {
-        /// Whether a connection is used again.
+        /// Whether connections are reused.
         persistent: bool,
     },
     /// HTTP/1.1.
     Http11 {
-        /// Whether a connection is used again.
+        /// Whether connections are reused.
         persistent: bool,
     },
-    /// HTTP/2 by prior knowledge, or by ALPN within TLS, one stream at a time on a connection that
-    /// stays.
+    /// HTTP/2 by prior knowledge, or by ALPN within TLS. One stream at a time on a persistent
+    /// connection.
     Http2,
 }
 
@@ -57,7 +57,6 @@ impl Protocol {
         }
     }
 
-    /// What a request says of its connection; `last` when it is the last one on it.
     pub(crate) const fn connection_line(self, last: bool) -> Option<&'static str> {
         match self {
             Self::Http10 { persistent: true } if !last => Some("Connection: keep-alive\r\n"),
@@ -67,32 +66,29 @@ impl Protocol {
     }
 }
 
-/// When requests start.
+/// The start times of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Each client starts the next request when it has the answer.
+    /// Each client sends its next request after the answer.
     Closed,
-    /// Requests start at this rate (1/s), evenly spaced, whether or not answers come.
+    /// Evenly spaced, whether or not answers come.
     Open {
-        /// Requests a second.
+        /// Requests per second.
         rate: f64,
     },
-    /// Requests start at random times, at this rate (1/s) in the mean (a Poisson process), each
-    /// client as likely to send them as any other, on as many connections as it takes.
+    /// A Poisson process over all clients, on as many connections as needed.
     Random {
-        /// Requests a second.
+        /// Mean requests per second.
         rate: f64,
     },
-    /// Requests start when the trace that is the workload recorded them, so many times as fast,
-    /// whether or not answers come.
+    /// As recorded in the workload's trace, whether or not answers come.
     Recorded {
-        /// How many times as fast.
+        /// Speed-up over the recording.
         times: f64,
     },
 }
 
 impl Pace {
-    /// Whether requests have times of their own, whether or not answers come.
     pub(crate) const fn is_open(self) -> bool {
         match self {
             Self::Open { .. } | Self::Recorded { .. } => true,
@@ -101,7 +97,7 @@ impl Pace {
     }
 }
 
-/// When the run ends.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// After this many requests.
@@ -110,44 +106,41 @@ pub enum Stop {
     After(Duration),
 }
 
-/// A load run as a value.
+/// Options of a load run.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// The proxy.
+    /// Address of the proxy.
     pub target: SocketAddr,
-    /// Forward or reverse.
+    /// Form of requests.
     pub mode: Mode,
-    /// Over how many names the origin of a forward proxy is spread, `h1` to `hN` below the one that
-    /// URLs name otherwise; an object has always the same.
+    /// Spreads a forward proxy's origin over the names `h1` to `hN`. An object keeps its name.
     pub hosts: Option<u32>,
-    /// What is spoken with it.
+    /// The clients' protocol.
     pub protocol: Protocol,
-    /// Whose certificates count, if TLS is spoken: through a forward proxy in tunnels that it opens
-    /// (CONNECT), otherwise at once.
+    /// Uses TLS with these authorities: in CONNECT tunnels through a forward proxy, else directly.
     pub tls: Option<Trust>,
-    /// What is asked for.
+    /// The requests.
     pub workload: Workload,
-    /// How many clients; each with a connection of its own unless the pace is random.
+    /// Number of clients, each with its own connection unless the pace is random.
     pub clients: usize,
-    /// How many threads they run on.
+    /// Number of threads.
     pub threads: usize,
-    /// When requests start.
+    /// Start times.
     pub pace: Pace,
-    /// When the run ends.
+    /// End of the run.
     pub stop: Stop,
-    /// The seed of every choice.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// After how long an answer counts as missing.
+    /// Time limit of an answer.
     pub time_limit: Duration,
-    /// Once set, no more requests begin: the run ends when those under way have ended.
+    /// Once set, no more requests begin; requests in flight finish.
     pub interrupted: Arc<AtomicBool>,
-    /// What goes wrong on purpose meanwhile, if anything does; not counted when the pace is random.
+    /// The fault to count around, if any; ignored when the pace is random.
     pub fault: Option<Arc<Fault>>,
 }
 
 impl LoadOptions {
-    /// 64 clients on one thread, each going on when it has its answer, for ten seconds, over
-    /// persistent connections of HTTP/1.1 without TLS, with seed 1. Change what is to be otherwise.
+    /// Defaults: 64 closed-loop clients on one thread for ten seconds, persistent HTTP/1.1, seed 1.
     pub fn new(target: SocketAddr, mode: Mode, workload: Workload) -> Self {
         Self {
             target,

@@ -4,21 +4,21 @@ use crate::load::live::Seen;
 use crate::load::options::Stop;
 use std::time::Duration;
 
-/// What a plan says about now.
+/// A plan's state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Share of the robots that are active.
     pub share: f64,
-    /// To which part of the run what begins now is counted.
+    /// Section of the run that counts new requests.
     pub section: usize,
 }
 
-/// Who says how many robots are active. `elapsed` only rises.
+/// Decides the number of active robots. `elapsed` only rises.
 pub trait Plan {
-    /// How many parts the run has.
+    /// Number of sections.
     fn sections(&self) -> usize;
 
-    /// What is to be done now; `None` ends the run.
+    /// The current step; `None` ends the run.
     fn step(&mut self, elapsed: Duration, seen: &Seen) -> Option<Step>;
 }
 
@@ -26,7 +26,7 @@ pub trait Plan {
 pub struct Steady(Stop);
 
 impl Steady {
-    /// Until then.
+    /// Runs until `stop`.
     pub const fn new(stop: Stop) -> Self {
         Self(stop)
     }

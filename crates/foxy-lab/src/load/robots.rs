@@ -23,27 +23,23 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-/// Requests that may be under way or waiting at once; more are not sent, and counted.
 const MOST_OUTSTANDING: u64 = 50_000;
-/// How often connections are looked through for those that are idle too long.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How often the plan is asked, at least.
 const TICK: Duration = Duration::from_millis(100);
-/// Request numbers between two that are begun directly: room for what is embedded.
+/// Distance between the numbers of pages, which leaves room for embedded objects.
 const NUMBERS: u64 = 16;
 
-/// How many robots there are, and what each may do.
+/// The robots of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Robots {
-    /// How many at most.
+    /// Number of robots.
     pub count: usize,
-    /// Most connections of each; requests beyond wait, which is no part of the response time.
+    /// Connections per robot. Requests beyond wait; the wait is no part of the response time.
     pub connections: usize,
-    /// Requests that all of them begin directly in a second.
+    /// Page requests per second of all robots.
     pub starts: f64,
 }
 
-/// A request that may begin.
 struct Arrival {
     request: Request,
     number: u64,
@@ -52,11 +48,8 @@ struct Arrival {
     robot: usize,
 }
 
-/// Runs to the end of the plan and says what was counted in each of its parts. `progress` is called
-/// with the number of requests begun, now and then.
-///
-/// # Errors
-/// When a thread or its runtime cannot be had, or panics.
+/// Runs to the end of the plan and returns one report per section. `progress` gets the number of
+/// requests begun.
 pub fn run(
     options: &LoadOptions,
     robots: Robots,
@@ -94,8 +87,7 @@ pub fn run(
     Ok(sections)
 }
 
-/// Begins requests at their times until the plan ends; gives the number of those that were not
-/// sent, and when the last one began.
+/// Starts requests until the plan ends. Returns the number not sent and the start of the last one.
 fn begin_all(
     options: &LoadOptions,
     robots: Robots,
@@ -142,7 +134,6 @@ fn begin_all(
     }
 }
 
-/// The robots of one thread.
 struct Group {
     wire: Wire,
     started: Instant,
@@ -151,7 +142,6 @@ struct Group {
     threads: usize,
     robots: RefCell<Vec<Robot>>,
     reports: RefCell<Vec<LoadReport>>,
-    /// Connections opened so far, and exchanges under way.
     opened: Cell<u64>,
     busy: Cell<usize>,
     ended: Notify,
@@ -210,7 +200,7 @@ impl Group {
         }
     }
 
-    /// Counts those that still wait for a connection as not sent.
+    /// Counts waiting requests as not sent.
     fn give_up_waiting(&self) {
         let mut reports = self.reports.borrow_mut();
         for robot in self.robots.borrow_mut().iter_mut() {
@@ -228,7 +218,6 @@ impl Group {
         }
     }
 
-    /// Begins a request, or lets it wait for one of its robot's connections.
     fn offer(self: &Rc<Self>, arrival: Arrival) {
         let mut robots = self.robots.borrow_mut();
         let robot = &mut robots[arrival.robot / self.threads];
@@ -247,7 +236,7 @@ impl Group {
         tokio::task::spawn_local(Rc::clone(self).work(client, arrival));
     }
 
-    /// Carries a request, and after it those that waited for the connection.
+    /// Sends a request, then those that waited for the connection.
     async fn work(self: Rc<Self>, mut client: Client, mut arrival: Arrival) {
         let mut waited = false;
         loop {
@@ -296,7 +285,6 @@ impl Group {
         }
     }
 
-    /// How many requests the next connection may carry.
     fn uses(&self, request: &Request) -> u32 {
         self.opened.set(self.opened.get() + 1);
         match request.content {

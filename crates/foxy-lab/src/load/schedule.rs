@@ -6,25 +6,24 @@ use foxy_workload::polymix::PolyMix4;
 use foxy_workload::polymix::phases::{Goal, PolymixPhase};
 use std::time::Duration;
 
-/// The phases, one after the other; what begins in a phase is counted to it.
+/// The phases of PolyMix-4. A request counts in the phase of its start.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     phases: Vec<PolymixPhase>,
     fill_bytes: u64,
     current: usize,
-    /// When the current phase began, and the fill bytes at that moment.
     since: Duration,
     filled_before: u64,
 }
 
 impl Schedule {
-    /// The phases of the model with these knobs.
+    /// The phases of this model.
     pub fn new(knobs: &PolyMix4) -> Self {
         let (phases, fill_bytes) = (knobs.phases(), knobs.fill_bytes());
         Self { phases, fill_bytes, current: 0, since: Duration::ZERO, filled_before: 0 }
     }
 
-    /// The phases' names.
+    /// Names of the phases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.phases.iter().map(|phase| phase.name)
     }

@@ -16,11 +16,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::net::unix::pipe::Receiver;
 
-/// The timer, of one thread.
 #[derive(Debug)]
 pub struct Alarm {
-    /// The runtime's only readable thing that takes any descriptor without a promise about it; a
-    /// timer is read like a pipe.
+    /// A pipe receiver is the only readable type of the runtime that takes any descriptor; a timer
+    /// reads like a pipe.
     timer: Receiver,
     waiting: RefCell<Waiting>,
 }
@@ -32,10 +31,7 @@ struct Waiting {
 }
 
 impl Alarm {
-    /// A timer; must be made inside a runtime.
-    ///
-    /// # Errors
-    /// The kernel gives none.
+    /// Must run inside a runtime.
     pub fn new() -> io::Result<Self> {
         let timer = timerfd_create(
             TimerfdClockId::Monotonic,
@@ -44,15 +40,11 @@ impl Alarm {
         Ok(Self { timer: Receiver::from_owned_fd_unchecked(timer)?, waiting: RefCell::default() })
     }
 
-    /// Waits until this time; not at all when it is past.
     pub fn until(&self, due: Instant) -> Until<'_> {
         Until { alarm: self, due, place: None }
     }
 
-    /// Wakes those who wait; runs for ever beside them.
-    ///
-    /// # Errors
-    /// The kernel takes the timer back.
+    /// Wakes waiting tasks. Must run beside them for ever.
     pub async fn run(&self) -> io::Result<()> {
         loop {
             self.timer.readable().await?;
@@ -69,7 +61,6 @@ impl Alarm {
         }
     }
 
-    /// Sets the timer to the first time that somebody waits for.
     fn set(&self, now: Instant) -> io::Result<()> {
         let first = self.waiting.borrow().wakers.first_key_value().map(|(&(due, _), _)| due);
         let Some(due) = first else { return Ok(()) };
@@ -84,7 +75,6 @@ impl Alarm {
     }
 }
 
-/// A wait, see [`Alarm::until`].
 #[derive(Debug)]
 pub struct Until<'a> {
     alarm: &'a Alarm,

@@ -7,37 +7,30 @@ use foxy_http::{Authority, Headers, RequestHead, TargetForm};
 use std::net::{IpAddr, SocketAddr};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Fields whose values are part of the key: whose answer it is, and which part of it.
 const IN_KEY: [&str; 5] = ["cookie", "authorization", "range", "if-range", "content-type"];
-/// Fields that make a request conditional (RFC 9110 §13.1).
 const CONDITIONS: [&str; 4] =
     ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"];
 
-/// Whom a request is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// How it is spoken with.
     pub scheme: Scheme,
-    /// Host in lower case; an IPv6 address has its brackets.
     pub host: String,
-    /// Port.
     pub port: u16,
 }
 
-/// A request as the table sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedRequest {
-    /// Digest of all that makes requests the same, but for conditions.
+    /// Digest of method, URL, body and key fields, without conditions.
     pub key: u128,
-    /// The same with its conditions; `None` when it has none.
+    /// Digest with the conditions; `None` if there are none.
     pub conditional: Option<u128>,
-    /// Whether it asks for an answer that the origin has just confirmed: `no-cache` or `max-age=0`.
+    /// `Cache-Control: no-cache` or `max-age=0`.
     pub reload: bool,
 }
 
 impl Destination {
-    /// Where a request goes, of `scheme` where it names none; `None` for schemes other than `http`
-    /// and `https`, and where no host is named. A CONNECT is for a server of `https`.
+    /// `None` if the scheme is not `http(s)` or no host is named. `scheme` applies to targets
+    /// without one; CONNECT means `https`.
     pub fn of(head: &RequestHead, scheme: Scheme) -> Option<Self> {
         let scheme = match head.target.form() {
             TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
@@ -49,7 +42,6 @@ impl Destination {
         Some(Self { scheme, host: authority.host.to_ascii_lowercase(), port })
     }
 
-    /// The address as a host.
     pub fn at(scheme: Scheme, address: SocketAddr) -> Self {
         let host = match address.ip() {
             IpAddr::V4(ip) => ip.to_string(),
@@ -58,8 +50,7 @@ impl Destination {
         Self { scheme, host, port: address.port() }
     }
 
-    /// All that an address of this machine may be called: `localhost` is the loopback interface
-    /// (RFC 6761 §6.3).
+    /// All names of an address; loopback is also `localhost` (RFC 6761 §6.3).
     pub fn names_of(address: SocketAddr) -> impl Iterator<Item = Self> {
         let own = Self::at(Scheme::Http, address);
         let local =
@@ -67,12 +58,10 @@ impl Destination {
         std::iter::once(own).chain(local)
     }
 
-    /// Whether it is this host and port, however they are spoken with.
     pub fn is_at(&self, place: &Self) -> bool {
         (&self.host, self.port) == (&place.host, place.port)
     }
 
-    /// Host, and port if it is not the usual one.
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.clone()
@@ -81,7 +70,6 @@ impl Destination {
         }
     }
 
-    /// The URL of what a request asks for there.
     pub fn url(&self, head: &RequestHead) -> String {
         let path = head.origin_form().unwrap_or_default();
         format!("{}://{}{}", self.scheme.as_str(), self.authority(), String::from_utf8_lossy(&path))
@@ -89,7 +77,6 @@ impl Destination {
 }
 
 impl AskedRequest {
-    /// Of this request to `to`, whose body has this digest.
     pub fn new(head: &RequestHead, to: &Destination, body: u128) -> Self {
         let mut hash = Xxh3::new();
         let mut add = |part: &[u8]| {
@@ -123,7 +110,6 @@ impl AskedRequest {
     }
 }
 
-/// Removes what makes a request conditional.
 pub fn make_unconditional(headers: &mut Headers) {
     headers.retain(|name, _| !CONDITIONS.iter().any(|other| other.eq_ignore_ascii_case(name)));
 }

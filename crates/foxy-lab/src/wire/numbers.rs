@@ -4,14 +4,13 @@
 use foxy_base::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits below the milliseconds: no run begins as many requests in a millisecond as they can number.
+/// Bits below the milliseconds: more than the requests that start within one.
 const BITS: u32 = 20;
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// The number of a run's first request. It is above those of every earlier run, in this process or
-/// another one: a cache may still hold their answers, and one that carries the asking request's own
-/// number would pass for an answer of the origin.
+/// Number of a run's first request, above those of every earlier run on this machine. A cache may
+/// hold answers of earlier runs, whose numbers must not recur.
 pub fn first_of_run() -> u64 {
     let now = clock::wall().0 << BITS;
     let next = |last: u64| now.max(last + (1 << BITS));

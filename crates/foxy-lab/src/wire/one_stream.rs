@@ -10,10 +10,8 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
 use tokio::task::JoinHandle;
 
-/// Bytes of an answer that may be under way before they were taken.
 const WINDOW: u32 = 1 << 20;
 
-/// What carries a connection; it ends with it.
 #[derive(Debug)]
 struct Driver(JoinHandle<()>);
 
@@ -23,7 +21,6 @@ impl Drop for Driver {
     }
 }
 
-/// A connection; dropped, it ends.
 #[derive(Debug)]
 pub struct OneStream {
     sender: SendRequest<Bytes>,
@@ -31,10 +28,6 @@ pub struct OneStream {
 }
 
 impl OneStream {
-    /// Begins to speak HTTP/2.
-    ///
-    /// # Errors
-    /// As the connection has them.
     pub async fn open(stream: Channel) -> Result<Self, h2::Error> {
         let mut builder = Builder::new();
         builder
@@ -48,7 +41,7 @@ impl OneStream {
         Ok(Self { sender, driver })
     }
 
-    /// Whether it is there and takes another request; looks without waiting.
+    /// Whether the connection can take another request now.
     pub fn is_ready(&mut self) -> bool {
         // Nobody needs to be woken: whoever asks next says who.
         let mut context = Context::from_waker(Waker::noop());
@@ -56,10 +49,6 @@ impl OneStream {
             && matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
     }
 
-    /// Sends a request, with its body if it has one.
-    ///
-    /// # Errors
-    /// As the connection has them.
     pub fn ask(
         &mut self,
         request: http::Request<()>,
@@ -73,7 +62,7 @@ impl OneStream {
     }
 }
 
-/// The head of an answer, by the rules of one that came as text; none where it breaks them.
+/// Applies the rules of HTTP/1 heads; `None` if the head breaks them.
 pub fn head_of(
     method: &Method,
     parts: &http::response::Parts,

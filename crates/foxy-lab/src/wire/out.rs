@@ -8,8 +8,7 @@ use foxy_http::{ResponseHead, encode};
 use std::io;
 use tokio::io::AsyncWriteExt;
 
-/// The head of an answer of the lab's own, which says something in plain text and is not to be
-/// kept.
+/// Head of an uncachable plain-text answer of the lab.
 pub fn own(status: u16, text: &str) -> ResponseHead {
     let mut head = ResponseHead::new(status);
     head.headers.append("Content-Type", "text/plain");
@@ -19,7 +18,6 @@ pub fn own(status: u16, text: &str) -> ResponseHead {
     head
 }
 
-/// An answer as text.
 pub fn as_text((head, text): &(ResponseHead, String)) -> BytesMut {
     let mut output = BytesMut::new();
     encode::response_head(head, &mut output);
@@ -27,21 +25,14 @@ pub fn as_text((head, text): &(ResponseHead, String)) -> BytesMut {
     output
 }
 
-/// One of them.
 #[derive(Debug)]
 pub enum Out<'a> {
-    /// HTTP/1: the connection ends where an answer does that has no other end.
     Text(&'a mut Inbound),
-    /// HTTP/2: the stream ends with the answer.
     Frames(&'a mut Frames),
 }
 
 impl Out<'_> {
-    /// Writes the head of an answer with a body to come, or an empty one: as text to `output`, else
-    /// as frames. How many bytes it is beside that.
-    ///
-    /// # Errors
-    /// When the stream is gone.
+    /// Writes the head: as text to `output`, or as frames. Returns its bytes if sent as frames.
     pub fn head(&mut self, head: &ResponseHead, output: &mut BytesMut) -> io::Result<usize> {
         match self {
             Self::Text(_) => {
@@ -52,10 +43,6 @@ impl Out<'_> {
         }
     }
 
-    /// Sends some of what there is to be sent, and takes it from `output`.
-    ///
-    /// # Errors
-    /// When who asked is gone.
     pub async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         match self {
             Self::Text(stream) => match stream.write_buf(output).await? {
@@ -66,10 +53,6 @@ impl Out<'_> {
         }
     }
 
-    /// All has been sent: sees to it that it leaves.
-    ///
-    /// # Errors
-    /// When who asked is gone.
     pub async fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Text(stream) => stream.flush().await,
@@ -77,10 +60,6 @@ impl Out<'_> {
         }
     }
 
-    /// The answer is whole.
-    ///
-    /// # Errors
-    /// When the stream is gone.
     pub fn end(&mut self) -> io::Result<()> {
         match self {
             Self::Text(_) => Ok(()),

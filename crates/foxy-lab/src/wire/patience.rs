@@ -7,12 +7,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-/// The patience with one request.
 #[derive(Debug)]
 pub struct Patience {
-    /// How long nothing may come before it begins.
     idle: Duration,
-    /// How long all of it may take.
     whole: Duration,
     begun: Option<Instant>,
 }
@@ -22,8 +19,8 @@ impl Patience {
         Self { idle, whole, begun: None }
     }
 
-    /// Reads up to `room` bytes more; `false` at the end of the connection, or when the time is
-    /// over. The request has begun when some of it is in `input`, or `begun` says so.
+    /// Reads up to `room` bytes; false at the end of the connection or after the time limit. A
+    /// request has begun if `begun` is set or `input` has bytes.
     pub async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),

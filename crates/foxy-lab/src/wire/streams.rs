@@ -16,19 +16,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-/// Streams that may be open on a connection.
 const STREAMS: u32 = 100;
-/// Bytes of a request's body that may be under way, of a stream and of a connection.
 const WINDOW: u32 = 256 << 10;
-/// Bytes of an answer that may wait for the connection to take them, for one stream.
 const SEND_BUFFER: usize = 64 << 10;
-/// How long a connection may have no stream.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Serves a connection, from its preface on, until it ends.
-///
-/// # Errors
-/// As the connection has them.
 pub async fn serve(
     house: &impl House,
     stream: impl AsyncRead + AsyncWrite + Unpin,
@@ -68,10 +60,6 @@ pub async fn serve(
     }
 }
 
-/// The head of a request, by the rules of one that came as text.
-///
-/// # Errors
-/// As a head that came as text.
 pub fn head_of(
     request: &http::Request<RecvStream>,
 ) -> Result<(RequestHead, BodyLength), DecodeError> {
@@ -86,12 +74,11 @@ pub fn head_of(
     http2::request(pseudo, fields(request.headers()), content, &Limits::default())
 }
 
-/// Fields as they came.
 pub fn fields(map: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
     map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
 }
 
-/// Fields as they are sent; what is not fit for the wire is left out.
+/// Invalid names and values are left out.
 pub fn fields_of(headers: &Headers) -> HeaderMap {
     let field = |(name, value): (&str, &[u8])| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_bytes(value).ok()?))
@@ -103,19 +90,13 @@ pub fn fields_of(headers: &Headers) -> HeaderMap {
     map
 }
 
-/// Why there is no whole body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotWhole {
-    /// It is larger than what is held.
     TooLarge,
-    /// Its stream ended before, or nothing came in time.
     Broken,
 }
 
-/// The body of a request of at most `most` bytes, each part of which may take `limit` to come.
-///
-/// # Errors
-/// Why there is none.
+/// Reads a body of at most `most` bytes; each part may take `limit`.
 pub async fn whole(
     mut stream: RecvStream,
     most: usize,
@@ -138,7 +119,7 @@ pub async fn whole(
     }
 }
 
-/// The answer on a stream. One that is dropped before its end is reset.
+/// The answer on a stream. Dropping it before its end resets the stream.
 #[derive(Debug)]
 pub struct Frames {
     respond: SendResponse<Bytes>,
@@ -151,10 +132,6 @@ impl Frames {
         Self { respond, body: None, ended: false }
     }
 
-    /// Sends the head, without what has no place in HTTP/2.
-    ///
-    /// # Errors
-    /// When the stream is gone.
     pub fn head(&mut self, head: &ResponseHead) -> io::Result<()> {
         let mut response = Response::new(());
         *response.status_mut() = StatusCode::from_u16(head.status).map_err(io::Error::other)?;
@@ -166,11 +143,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Sends as many bytes of the body as there is room for, once there is some, and takes them
-    /// from `data`.
-    ///
-    /// # Errors
-    /// When the stream is gone.
+    /// Sends as much of `data` as the flow control window takes, after waiting for room.
     pub async fn data(&mut self, data: &mut BytesMut) -> io::Result<()> {
         if data.is_empty() {
             return Ok(());
@@ -184,10 +157,6 @@ impl Frames {
         body.send_data(piece.freeze(), false).map_err(io::Error::other)
     }
 
-    /// The answer is whole.
-    ///
-    /// # Errors
-    /// When the stream is gone.
     pub fn end(&mut self) -> io::Result<()> {
         if std::mem::replace(&mut self.ended, true) {
             return Ok(());

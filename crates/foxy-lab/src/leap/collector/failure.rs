@@ -2,8 +2,8 @@
 
 use crate::wire::tls::outbound::Obstacle;
 
-/// Why there is no whole answer of an origin. It is kept and passed on like an answer, once to each
-/// proxy (R121).
+/// Why an origin gave no whole answer. The failure is stored and passed on once to each proxy
+/// (R121).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The name has no address.
@@ -39,7 +39,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Every failure, in the order of a report's counts.
+    /// All failures, in the order of the report's counts.
     pub const ALL: [Self; 15] = [
         Self::NoSuchHost,
         Self::NotAllowed,
@@ -58,7 +58,7 @@ impl Failure {
         Self::SpoolFailed,
     ];
 
-    /// Its name in records.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoSuchHost => "no_such_host",
@@ -79,7 +79,7 @@ impl Failure {
         }
     }
 
-    /// The status that says it while no head has been sent.
+    /// Status of the error answer, if no head has been sent.
     pub const fn status(self) -> u16 {
         match self {
             Self::NotAllowed => 403,
@@ -91,7 +91,7 @@ impl Failure {
         }
     }
 
-    /// What Proxy-Status calls it (RFC 9209 §2.3).
+    /// Error type in `Proxy-Status` (RFC 9209 §2.3).
     pub const fn proxy_status(self) -> &'static str {
         match self {
             Self::NoSuchHost => "dns_error",

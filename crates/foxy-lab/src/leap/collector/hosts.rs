@@ -9,33 +9,25 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Names that are remembered; the longest known is forgotten for a new one.
 const MOST_HOSTS: usize = 65_536;
-/// How long it is remembered that a name has no address.
 const FAILED_FOR: Duration = super::table::lifetime::AT_LEAST;
 
-/// What a name came to.
 pub type Resolved = Result<IpAddr, Failure>;
 
-/// What is to be done about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostLookup {
-    /// Nobody has asked for it: resolve it, and say so with [`Hosts::resolved`].
     Resolve,
-    /// It is being resolved: ask again when it is done.
     Wait,
-    /// It is known; whoever asks has paid for it at this time.
+    /// The address, and the time at which the proxy has paid for the lookup.
     Known(Resolved, Instant),
 }
 
 #[derive(Debug)]
 struct Host {
     found: Option<(Resolved, Duration, Instant)>,
-    /// When each proxy first asked for it.
     asked: HashMap<ProxyId, Instant>,
 }
 
-/// All names that were asked for.
 #[derive(Debug, Default)]
 pub struct Hosts {
     hosts: HashMap<Box<str>, Host>,
@@ -44,7 +36,6 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// A proxy asks for a name.
     pub fn ask(&mut self, name: &str, proxy: ProxyId, now: Instant) -> HostLookup {
         if let Some(host) = self.hosts.get_mut(name) {
             let failed_long_ago =
@@ -69,7 +60,6 @@ impl Hosts {
         HostLookup::Resolve
     }
 
-    /// What the name came to, and how long that took.
     pub fn resolved(&mut self, name: &str, found: Resolved, took: Duration, now: Instant) {
         if let Some(host) = self.hosts.get_mut(name) {
             host.found = Some((found, took, now));

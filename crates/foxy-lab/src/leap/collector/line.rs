@@ -5,31 +5,31 @@ use foxy_http::Method;
 use std::fmt;
 use std::time::Duration;
 
-/// Where an answer came from.
+/// The source of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The origin, asked for this request.
     Origin,
-    /// The origin, which confirmed what was held.
+    /// The origin, which confirmed the stored answer.
     Confirmed,
-    /// The origin, asked whether what is held still holds, and answering anew.
+    /// The origin, which replaced the stored answer.
     Replaced,
-    /// An exchange that was under way for somebody else.
+    /// A fetch in flight for another request.
     Joined,
     /// Memory.
     Memory,
-    /// The file.
+    /// The spool file.
     File,
-    /// What is held, with which the request's own copy is as good as any.
+    /// A 304: the request's own copy is current.
     Unchanged,
-    /// A failure that is held.
+    /// A stored failure.
     Failure,
-    /// Nowhere: it was refused.
+    /// No source: the request was refused.
     Refused,
 }
 
 impl Source {
-    /// Every source, in the order of a report's counts.
+    /// All sources, in the order of the report's counts.
     pub const ALL: [Self; 9] = [
         Self::Origin,
         Self::Confirmed,
@@ -42,7 +42,7 @@ impl Source {
         Self::Refused,
     ];
 
-    /// What Squid calls it.
+    /// Squid's name of the source.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Origin => "TCP_MISS",
@@ -63,26 +63,26 @@ impl Source {
     }
 }
 
-/// One answer to one request.
+/// One log line: an answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectorLine {
-    /// When it was done.
+    /// End of the answer.
     pub at: WallTime,
-    /// What it took, to the millisecond.
+    /// Duration, to the millisecond.
     pub elapsed: Duration,
-    /// The proxy: its name, else its address.
+    /// The proxy's name, else its address.
     pub proxy: String,
-    /// Where the answer came from.
+    /// Source of the answer.
     pub source: Source,
-    /// Whether it was broken off.
+    /// Whether the answer was aborted.
     pub aborted: bool,
-    /// Its status.
+    /// Status code.
     pub status: u16,
-    /// Bytes that were sent, the head included.
+    /// Bytes sent, with the head.
     pub size: u64,
     /// The request's method.
     pub method: Method,
-    /// The request's URL; `-` where there was none.
+    /// The request's URL, or `-`.
     pub url: String,
     /// The origin that was asked.
     pub origin: Option<String>,
@@ -105,7 +105,6 @@ impl fmt::Display for CollectorLine {
     }
 }
 
-/// A field of the line: its first word without parameters, never empty.
 fn word(text: &str) -> String {
     let end = text.find([';', ' ', '\t']).filter(|_| !text.contains("://")).unwrap_or(text.len());
     let clean: String =

@@ -39,73 +39,69 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a Collector begins what it says of itself in `Via`; `leap` knows it by that.
+/// Prefix of the `Via` value of a Collector; LEAP recognises Collectors by it.
 pub(crate) const VIA: &str = "1.1 foxy-collector-";
 
-/// Proxies that can be told apart.
+/// Largest number of proxies.
 pub const MOST_PROXIES: usize = 64;
-/// Bytes of a request's body that are held.
+/// Largest request body, in bytes.
 pub const LARGEST_REQUEST: usize = 1 << 20;
 
-/// One of the proxies, by where it connects to and from.
+/// Number of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProxyId(pub usize);
 
-/// Where proxies connect to. Proxies of one machine are told apart by it, those of several by their
-/// addresses too.
+/// An address for proxies to connect to. Proxies differ by listener and by client address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// What its proxy is called in logs and reports, instead of by its address.
+    /// The proxy's name in logs and reports; its address without one.
     pub name: Option<String>,
-    /// The address; port 0 takes a free one.
+    /// Listening address; port 0 takes a free port.
     pub address: SocketAddr,
 }
 
-/// Where log lines go: called for each, never from two threads at once.
+/// Receives each log line. Never called from two threads at once.
 pub type LogSink = Box<dyn FnMut(&CollectorLine) + Send>;
 
-/// What bodies beyond the memory are held in, and how many bytes of it.
+/// The file for bodies beyond the memory limit, and its size in bytes.
 pub type SpoolFile = (Arc<dyn BlockFile>, u64);
 
-/// How a Collector runs.
+/// Options of a Collector.
 pub struct CollectorOptions {
-    /// Where proxies connect to, at least one.
+    /// Listeners, at least one.
     pub listen: Vec<Listen>,
-    /// Whom it asks.
+    /// Which origins may be asked.
     pub reach: Reach,
-    /// The origin that is asked whatever host a request names.
+    /// The origin that stands for every host.
     pub origin: Option<SocketAddr>,
-    /// What a name costs beside what its resolution takes.
+    /// Added cost of a name lookup.
     pub name_cost: Duration,
-    /// What a round trip to the origin costs beside what it takes: one for the connection, one for
-    /// the first byte.
+    /// Added cost of a round trip: once for the connection, once for the first byte.
     pub round_trip: Duration,
-    /// For how long nothing may happen in an exchange.
+    /// Idle timeout of an exchange.
     pub time_limit: Duration,
-    /// Client connections at once.
+    /// Largest number of client connections.
     pub most_connections: usize,
-    /// Exchanges with origins at once.
+    /// Largest number of fetches in flight.
     pub most_fetches: usize,
-    /// Bytes of memory that heads and bodies take together; exchanges under way take a block each
-    /// besides.
+    /// Memory in bytes for heads and bodies. A fetch in flight takes one block more.
     pub memory: usize,
-    /// Whose certificates proxies are shown that speak TLS with it, or open tunnels; without them
-    /// neither is possible.
+    /// Certificates for proxies that use TLS or tunnels; without them neither is possible.
     pub certificates: Option<Certificates>,
-    /// Whose certificates origins may show.
+    /// Authorities that origins' certificates must come from.
     pub trust: Trust,
-    /// Whether origins are asked in HTTP/2: by prior knowledge, within TLS by ALPN.
+    /// Uses HTTP/2 with origins: by prior knowledge, or by ALPN within TLS.
     pub origin_http2: bool,
-    /// What clients ask for, where that is known: what else proxies ask for is counted.
+    /// URLs that clients asked for. Requests for other URLs count as prefetches.
     pub wanted: Option<Arc<Wanted>>,
-    /// What bodies beyond that are held in.
+    /// Space for bodies beyond the memory limit.
     pub file: Option<SpoolFile>,
-    /// Where log lines go.
+    /// Receiver of log lines.
     pub log: Option<LogSink>,
 }
 
 impl CollectorOptions {
-    /// An offline Collector with the usual limits, in memory only.
+    /// An offline Collector with default limits, in memory only.
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {
             listen,

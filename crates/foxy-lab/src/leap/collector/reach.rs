@@ -9,17 +9,16 @@ use foxy_http::Method;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-/// How long a request waits for its turn at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Whom it may ask.
+/// Which origins may be asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reach {
-    /// Loopback and private addresses, and `localhost`; no name is looked up.
+    /// Loopback and private addresses, and `localhost`. No name is resolved.
     Offline,
-    /// Everybody.
+    /// Every origin.
     Live {
-        /// Whether methods other than GET are sent.
+        /// Whether methods other than GET are allowed.
         any_method: bool,
         /// Requests a second.
         rate: f64,
@@ -27,10 +26,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Whether this method may be sent.
-    ///
-    /// # Errors
-    /// [`Refusal::MethodNotAllowed`].
+    /// Refuses methods that this reach does not allow.
     pub fn allows(self, method: &Method) -> Result<(), Refusal> {
         match self {
             Self::Live { any_method: false, .. } if *method != Method::Get => {
@@ -45,8 +41,7 @@ impl Reach {
         self != Self::Offline || is_near(address)
     }
 
-    /// What a host is without looking anything up: an address, or what an offline Collector makes
-    /// of a name. `None` when the name has to be looked up.
+    /// The address of a host that needs no resolution; `None` if the name must be resolved.
     pub fn literal(self, host: &str) -> Option<Resolved> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let address = match bare.parse() {
@@ -58,7 +53,7 @@ impl Reach {
     }
 }
 
-/// Whether an address is of this machine or of a private network (RFC 1918, RFC 4193).
+/// Whether an address is of this machine or a private network (RFC 1918, RFC 4193).
 pub fn is_near(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_loopback() || address.is_private(),
@@ -66,17 +61,13 @@ pub fn is_near(address: IpAddr) -> bool {
     }
 }
 
-/// Gives requests to live origins their turns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
     next: Instant,
 }
 
 impl Pacer {
-    /// How long the next request waits for its turn; it has it then.
-    ///
-    /// # Errors
-    /// [`Refusal::RateLimited`] when that were more than ten seconds.
+    /// Returns the wait for the next turn, or `RateLimited` if the wait exceeds ten seconds.
     pub fn turn(&mut self, reach: Reach, now: Instant) -> Result<Duration, Refusal> {
         let Reach::Live { rate, .. } = reach else { return Ok(Duration::ZERO) };
         let turn = self.next.max(now);

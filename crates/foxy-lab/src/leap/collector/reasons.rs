@@ -3,7 +3,7 @@
 use crate::wire::tls::NotEntered;
 use crate::wire::tls::entrance::NoTunnel;
 
-/// Why a request is not put to any origin. Such an answer is not kept.
+/// Why a request is not sent to an origin. Refusals are not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// More connections than allowed are open.
@@ -41,7 +41,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Every refusal, in the order of a report's counts.
+    /// All refusals, in the order of the report's counts.
     pub const ALL: [Self; 16] = [
         Self::TooManyConnections,
         Self::TooManyProxies,
@@ -61,7 +61,7 @@ impl Refusal {
         Self::TraceHere,
     ];
 
-    /// Its name in records.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooManyConnections => "too_many_connections",
@@ -83,7 +83,7 @@ impl Refusal {
         }
     }
 
-    /// The status that says it.
+    /// Status of the answer.
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyProxies | Self::TooManyFetches => 503,
@@ -98,12 +98,12 @@ impl Refusal {
         }
     }
 
-    /// What the answer says of it. `leap` knows a Collector by that.
+    /// Body of the answer. LEAP recognises a Collector by it.
     pub fn text(self) -> String {
         format!("foxy collector: {}\n", self.description())
     }
 
-    /// One line for people: what was wrong, and what would be right.
+    /// One line for people: the fault, and the remedy.
     pub const fn description(self) -> &'static str {
         match self {
             Self::TooManyConnections => {

@@ -18,23 +18,18 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long an initiator may take no bytes before others go on without it.
+/// An initiator that takes no bytes for this long no longer holds up followers.
 const STALL: Duration = Duration::from_secs(1);
-/// What is due so soon is sent with what is sent now.
+/// Bytes due within this time are sent together.
 const SOON: Duration = Duration::from_micros(250);
 
-/// What an answer is to who gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It was asked for by this request.
     Initiator,
-    /// It was being asked for when this request came.
     Joined,
-    /// It was there.
     Later,
 }
 
-/// What became of it.
 #[derive(Debug)]
 pub struct SentReply {
     pub start: Rc<Start>,
@@ -42,12 +37,12 @@ pub struct SentReply {
     pub status: u16,
     pub bytes: u64,
     pub broken: bool,
-    /// Whether the connection has to be reset for the proxy to see that it was broken off.
+    /// The connection must be reset, or a truncated answer would look whole.
     pub reset: bool,
     pub persistent: bool,
 }
 
-/// Sends the answer, all of it, to a request whose proxy has paid for the name at `ready`.
+/// Sends the whole answer. `ready` is the time at which the proxy has paid for the name.
 pub async fn send(
     shared: &Shared,
     client: Out<'_>,
@@ -116,7 +111,7 @@ struct Sending<'a> {
     client: Out<'a>,
     answer: &'a SharedAnswer,
     role: Role,
-    /// When the first byte is due; none for one that gets bytes as they come.
+    /// Due time of the first byte; `None` sends bytes as they come.
     base: Option<Instant>,
     output: BytesMut,
     chunked: bool,
@@ -125,7 +120,6 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// The head as this proxy gets it, and whether its connection goes on.
     fn head(&mut self, request: &Request, start: &Start, unchanged: bool) -> (ResponseHead, bool) {
         let mut head =
             if unchanged { condition::not_modified(&start.head) } else { start.head.clone() };
@@ -182,7 +176,6 @@ impl Sending<'_> {
         }
     }
 
-    /// What comes after `position`, once it may be sent.
     fn next(
         &self,
         progress: &super::answer::AnswerProgress,
@@ -201,7 +194,6 @@ impl Sending<'_> {
         self.base.is_none_or(|base| (base + at).since(clock::monotonic()) <= SOON)
     }
 
-    /// Waits until what came `at` after the first byte is due.
     async fn wait(&self, at: Duration) {
         if let Some(base) = self.base {
             self.shared.alarm.until(base + at).await;
@@ -238,7 +230,6 @@ impl Sending<'_> {
         self.flush(position).await
     }
 
-    /// Sends what is to be sent; the proxy then has the body up to `position`.
     async fn flush(&mut self, position: u64) -> io::Result<()> {
         let mut output = self.output.split();
         self.bytes += output.len() as u64;
@@ -271,7 +262,6 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Says what it took, and compares it with what it took the initiator.
     fn finished(&self, start: &Start, ready: Instant, unchanged: bool) {
         let took = clock::monotonic().since(ready);
         match self.role {
@@ -295,7 +285,7 @@ impl Drop for Sending<'_> {
     }
 }
 
-/// Says whether a connection goes on where that is not understood by itself.
+/// Adds `Connection` where the HTTP version does not imply persistence.
 pub fn say_persistence(headers: &mut Headers, persistent: bool, old: bool) {
     match (persistent, old) {
         (false, _) => headers.append("Connection", "close"),

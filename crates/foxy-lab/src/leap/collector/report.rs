@@ -7,58 +7,56 @@ use crate::wire::tls::NotEntered;
 use foxy_report::{Latencies, Measurable, Measure, Record};
 use std::time::Duration;
 
-/// What one proxy asked for.
+/// Counts of one proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfProxy {
     /// Its name or address.
     pub name: String,
     /// Requests that were not refused.
     pub requests: u64,
-    /// Of these, those for which the origin was asked.
+    /// Requests for which the origin was asked.
     pub fetches: u64,
-    /// Bytes that it was sent.
+    /// Bytes sent to the proxy.
     pub bytes: u64,
-    /// Of the requests, those for what no client had asked for (R131).
+    /// Requests for URLs that no client asked for (R131).
     pub prefetches: u64,
-    /// The first URL of these.
+    /// URL of the first prefetch.
     pub prefetched: Option<String>,
 }
 
-/// Everything a Collector counted.
+/// Counts of a Collector.
 #[derive(Clone, Debug, Default)]
 pub struct CollectorReport {
     /// By proxy.
     pub proxies: Vec<OfProxy>,
     /// Answers by [`Source`].
     pub sources: [u64; Source::ALL.len()],
-    /// Exchanges that were begun with origins.
+    /// Exchanges with origins.
     pub fetches: u64,
-    /// Exchanges without a whole answer, by [`Failure`].
+    /// Failed exchanges by [`Failure`].
     pub failures: [u64; Failure::ALL.len()],
-    /// Requests and connections that were refused, by [`Refusal`].
+    /// Refused requests and connections by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
-    /// Handshakes of proxies that did not come about, by [`NotEntered`].
+    /// Failed handshakes of proxies by [`NotEntered`].
     pub not_entered: [u64; NotEntered::ALL.len()],
-    /// Answers that did not come to their end at the proxy, because it went or because the origin's
-    /// did not.
+    /// Answers that did not reach their end, because the proxy left or the origin failed.
     pub aborted: u64,
-    /// Until there was a connection to the origin.
+    /// Time to connect to the origin.
     pub connect: Latencies,
-    /// Until an origin's first byte, with the connection.
+    /// Time to the origin's first byte, connecting included.
     pub first_byte: Latencies,
-    /// Body bytes that origins sent.
+    /// Body bytes received from origins.
     pub bytes_in: u64,
-    /// Initiators that took no more of an answer for so long that nobody waited for them any
-    /// longer.
+    /// Initiators that stalled so long that followers went on without them.
     pub stalled: u64,
-    /// Exchanges after whose answer the origin sent more, such as a second one.
+    /// Exchanges with surplus bytes after the answer.
     pub surplus: u64,
-    /// Answers that were forgotten for want of room, after which the origin is asked again.
+    /// Answers evicted for want of room.
     pub evicted: u64,
-    /// Between what whole answers took that came from what is held, and what they took the first
-    /// time: without sign.
+    /// Absolute difference between the duration of a cached answer and the duration of its original
+    /// fetch.
     pub differences: Latencies,
-    /// Of these, the largest by which one was faster.
+    /// Largest lead of a cached answer over its original fetch.
     pub fastest_lead: Duration,
 }
 
@@ -68,13 +66,13 @@ impl CollectorReport {
         self.proxies.iter().map(|proxy| proxy.requests).sum()
     }
 
-    /// Requests for each exchange with an origin; none without exchanges.
+    /// Requests per exchange with an origin; `None` without exchanges.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn collapse_factor(&self) -> Option<f64> {
         (self.fetches > 0).then(|| self.requests() as f64 / self.fetches as f64)
     }
 
-    /// Requests and connections that were refused for this reason.
+    /// Requests and connections refused for this reason.
     pub const fn refused(&self, reason: Refusal) -> u64 {
         self.refused[reason as usize]
     }
@@ -97,7 +95,6 @@ impl CollectorReport {
         of.bytes += line.size;
     }
 
-    /// Counts a request for what no client had asked for.
     pub(super) fn prefetch(&mut self, url: &str, proxy: usize) {
         let of = self.of(proxy);
         of.prefetches += 1;
@@ -116,7 +113,7 @@ impl CollectorReport {
         self.fastest_lead = self.fastest_lead.max(miss.saturating_sub(hit));
     }
 
-    /// The names of what its records may have; `proxies` are those that are known before they ask.
+    /// Names of all measures that records may have, for these proxies.
     pub fn measurable(proxies: &[&str]) -> Vec<Measurable> {
         let own = [
             "requests",
@@ -152,7 +149,7 @@ impl CollectorReport {
         std::iter::once(own).chain(of_proxies).collect()
     }
 
-    /// It as records.
+    /// The report as records.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();

@@ -18,10 +18,8 @@ use std::rc::Rc;
 use tokio::io::AsyncWriteExt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-/// Bytes asked of a proxy at a time.
 const READ: usize = 16 << 10;
 
-/// A request that has come whole.
 pub struct Request {
     pub head: RequestHead,
     pub has_body: bool,
@@ -29,11 +27,10 @@ pub struct Request {
     pub to: Destination,
     pub url: String,
     pub asked: AskedRequest,
-    /// When it was whole: what it pays counts from then.
+    /// End of the request's arrival; costs count from here.
     pub arrival: Instant,
 }
 
-/// A request that is refused, as far as it is known.
 pub struct Refused {
     pub reason: Refusal,
     pub method: Method,
@@ -51,14 +48,11 @@ impl Refused {
     }
 }
 
-/// What comes on a connection.
 pub enum Incoming {
     Request(Rc<Request>),
-    /// A tunnel is asked for.
     Connect(Destination),
 }
 
-/// Reads one request; `None` at the end of the connection, or when nothing comes for too long.
 pub async fn read(
     shared: &Shared,
     client: &mut Inbound,
@@ -108,7 +102,6 @@ pub async fn read(
     }
 }
 
-/// Reads the request of a stream.
 pub async fn of_stream(
     shared: &Shared,
     request: http::Request<RecvStream>,
@@ -129,7 +122,6 @@ pub async fn of_stream(
     accept(shared, head, (length != BodyLength::None, body, digest), within).map(Rc::new)
 }
 
-/// Looks whether a request may be asked, and says what it is.
 fn accept(
     shared: &Shared,
     head: RequestHead,

@@ -26,10 +26,9 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-/// How often a request whose answer turns out to be another's is tried again.
+/// Attempts for a request whose answer turns out to depend on other fields.
 const TRIES: usize = 4;
 
-/// A proxy that asks.
 #[derive(Clone)]
 pub struct Asking {
     pub shared: Rc<Shared>,
@@ -125,7 +124,6 @@ impl House for Asking {
     }
 }
 
-/// Answers, and logs it.
 async fn answer(
     shared: &Rc<Shared>,
     out: Out<'_>,
@@ -171,13 +169,11 @@ async fn answer(
     Ok(sent)
 }
 
-/// An answer, and whether the origin was asked about an older one for it.
 struct Found {
     own: Rc<SharedAnswer>,
     asked_about: bool,
 }
 
-/// Finds what a request is answered by, and has the origin asked where nothing is at hand.
 async fn find(
     shared: &Rc<Shared>,
     request: &Rc<Request>,
@@ -211,7 +207,7 @@ async fn find(
     Err(Refusal::TooManyFetches)
 }
 
-/// Whether the origin may be asked now, and when; the slot is given back if not.
+/// Waits for the pacer; gives the slot back on refusal.
 fn turn(shared: &Shared, slot: Slot, now: Instant) -> Result<Duration, Refusal> {
     let turn = if shared.fetches.get() < shared.options.most_fetches {
         shared.pacer.borrow_mut().turn(shared.options.reach, now)
@@ -228,7 +224,6 @@ fn turn(shared: &Shared, slot: Slot, now: Instant) -> Result<Duration, Refusal> 
     turn
 }
 
-/// Says why a request is refused, and ends the connection.
 async fn refuse(
     shared: &Shared,
     client: &mut Inbound,
@@ -241,7 +236,6 @@ async fn refuse(
     client.shutdown().await.map(|()| After::Over)
 }
 
-/// Counts and logs a refusal, which is answered with so many bytes.
 fn log_refused(shared: &Shared, proxy: ProxyId, refused: &Refused, size: usize) {
     shared.refuse(refused.reason);
     let line = CollectorLine {
@@ -260,7 +254,6 @@ fn log_refused(shared: &Shared, proxy: ProxyId, refused: &Refused, size: usize) 
     shared.log(&line, proxy);
 }
 
-/// The answer that says why there is none, as text.
 pub fn refusal(reason: Refusal) -> BytesMut {
     out::as_text(&own(reason))
 }

@@ -16,17 +16,14 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
-/// How long to wait when no connection can be accepted, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How often what is over is forgotten, so that its room is free.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How long answers under way have to come to their end when it stops.
+/// Time for answers in progress when the Collector stops.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A running Collector; it stops when dropped.
+/// A running Collector. Dropping it stops it.
 #[derive(Debug)]
 pub struct Collector {
     addresses: Vec<SocketAddr>,
@@ -36,10 +33,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Binds and starts serving.
-    ///
-    /// # Errors
-    /// When an address cannot be bound, or a thread or timer cannot be had.
+    /// Binds all listeners and starts serving.
     pub fn start(options: CollectorOptions) -> io::Result<Self> {
         let mut listeners = Vec::new();
         for listen in &options.listen {
@@ -80,12 +74,12 @@ impl Collector {
         Ok(Self { addresses, report, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens, in the order of the options.
+    /// Listening addresses, in the order of the options.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Stops it, and gives what it has counted: answers that were just sent too.
+    /// Stops the Collector and returns its report, which includes the last answers.
     pub fn stop(mut self) -> CollectorReport {
         self.end();
         self.report()
@@ -99,8 +93,7 @@ impl Collector {
         }
     }
 
-    /// What it has counted so far. An answer is counted when it has been sent, which may be after
-    /// it has come.
+    /// The report so far. An answer counts once it has been sent.
     pub fn report(&self) -> CollectorReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -173,7 +166,6 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
     }
 }
 
-/// Says why, as far as the connection takes it at once, and closes it.
 fn turn_away(shared: &Shared, client: TcpStream, reason: Refusal) {
     shared.refuse(reason);
     // A client that does not read what it is told loses nothing but that.

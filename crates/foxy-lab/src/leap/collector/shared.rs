@@ -29,15 +29,13 @@ pub struct Shared {
     pub table: RefCell<Table<Rc<SharedAnswer>>>,
     pub spool: Rc<Spool>,
     pub pacer: RefCell<Pacer>,
-    /// How TLS is spoken with origins.
     pub tls: Arc<ClientConfig>,
     pub fetches: Cell<usize>,
     pub connections: Cell<usize>,
-    /// Requests that are being answered.
     pub answering: Cell<usize>,
-    /// By what requests that have been here already are known: as Via says it.
+    /// The `Via` value of this Collector, by which it recognises its own requests.
     pub via: String,
-    /// Where it listens, by every name that it has.
+    /// All names of the listening addresses.
     places: Vec<Destination>,
     hosts: RefCell<Hosts>,
     host_known: Notify,
@@ -47,7 +45,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Must be made inside a runtime.
+    /// Must run inside a runtime.
     pub fn new(
         mut options: CollectorOptions,
         places: &[SocketAddr],
@@ -75,8 +73,7 @@ impl Shared {
         })
     }
 
-    /// Which proxy connects from this address to the listener of this number; `None` when there are
-    /// too many.
+    /// The proxy behind this address; `None` if there are too many proxies.
     pub fn proxy(&self, listener: usize, address: IpAddr) -> Option<ProxyId> {
         let mut proxies = self.proxies.borrow_mut();
         let known = proxies.iter().position(|proxy| *proxy == (listener, address));
@@ -87,18 +84,15 @@ impl Shared {
         known.map(ProxyId)
     }
 
-    /// What a proxy is called.
     pub fn name_of(&self, proxy: ProxyId) -> String {
         let (listener, address) = self.proxies.borrow()[proxy.0];
         self.options.listen[listener].name.clone().unwrap_or_else(|| address.to_string())
     }
 
-    /// Whether this is the Collector itself.
     pub fn is_own(&self, to: &Destination) -> bool {
         self.places.iter().any(|place| to.is_at(place))
     }
 
-    /// Whether no client has asked for this, so that the proxy asks for it by itself.
     pub fn is_unasked(&self, request: &Request) -> bool {
         let path = request.head.origin_form().unwrap_or_default();
         let may_be = |wanted: &Arc<Wanted>| {
@@ -130,12 +124,11 @@ impl Shared {
         }
     }
 
-    /// Frees the room of what was unused longest; `false` when nothing can go.
     pub fn evict(&self) -> bool {
         self.table.borrow_mut().evict()
     }
 
-    /// Where a host is, and when the proxy that has asked since `arrival` has paid for its name
+    /// Resolves the host. Returns its address and the time at which the proxy has paid for the name
     /// (R117).
     pub async fn pay_for_name(
         &self,

@@ -8,7 +8,6 @@ use foxy_http::Headers;
 use std::io::{self, Write};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Takes bytes into a digest.
 #[derive(Clone, Default)]
 struct Sink {
     digest: Box<Xxh3>,
@@ -29,47 +28,41 @@ enum Coding {
     None(Sink),
     Gzip(MultiGzDecoder<Sink>),
     Zlib(ZlibDecoder<Sink>),
-    /// `deflate` without the zlib wrapper, as some servers send it.
+    /// `deflate` without the zlib wrapper, which some servers send.
     Raw(DeflateDecoder<Sink>),
-    /// `deflate` of which nothing came yet: its first byte says which.
+    /// `deflate` before its first byte, which tells the two forms apart.
     Deflate,
 }
 
-/// What became of the content coding.
+/// Treatment of the content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
-    /// It is undone, or there was none: the digest is of what the body means.
+    /// Decoded, or no coding: the digest is of the content.
     Undone,
-    /// It is one that is not undone, or several: the digest is of the bytes as they came.
+    /// A coding that is not decoded: the digest is of the bytes received.
     Kept,
-    /// The bytes are not of the coding that they are said to be: the digest is of them as they
-    /// came.
+    /// The bytes do not match their coding: the digest is of the bytes received.
     Broken,
 }
 
-/// A body that is being read.
 pub struct BodyDigest {
     coding: Coding,
-    /// The bytes as they came, of a body that is being decoded.
     raw: Sink,
     length: u64,
     decoding: Decoding,
 }
 
-/// What a body came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digested {
-    /// Bytes as they came, without chunk framing.
+    /// Bytes received, without chunk framing.
     pub length: u64,
-    /// XXH3-128 of the bytes, without a content coding that is undone.
+    /// XXH3-128 of the body, after decoding where possible.
     pub digest: u128,
-    /// Whether it is.
     pub decoding: Decoding,
 }
 
 impl BodyDigest {
-    /// A body with these header fields. One `gzip` or `deflate` is undone; `br`, `zstd` and several
-    /// codings at once are not.
+    /// Decodes one `gzip` or `deflate`; not `br`, `zstd` or several codings.
     pub fn new(headers: &Headers) -> Self {
         let mut codings = codings(headers);
         let (first, second) = (codings.next(), codings.next());
@@ -84,7 +77,6 @@ impl BodyDigest {
         Self { coding, raw: Sink::default(), length: 0, decoding }
     }
 
-    /// Takes a piece; pieces may be cut anywhere.
     pub fn take(&mut self, bytes: &[u8]) {
         self.length += bytes.len() as u64;
         if let Coding::None(sink) = &mut self.coding {
@@ -113,7 +105,6 @@ impl BodyDigest {
         }
     }
 
-    /// The body is complete.
     pub fn finish(self) -> Digested {
         let sink = match self.coding {
             Coding::None(sink) => Ok(sink),
@@ -131,14 +122,12 @@ impl BodyDigest {
     }
 }
 
-/// Whether a decoder was at its end, by how much it took of what came behind: it does not say so
-/// when data breaks off.
+/// Whether a decoder was at its end: it reports no error for truncated data.
 fn ended(taken: io::Result<usize>) -> io::Result<()> {
     if taken? == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// The content codings that these fields name, in the order in which they were applied; names of
-/// one coding are one name.
+/// The content codings in the order of application, with aliases resolved.
 pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     let lines =
         headers.get_all("content-encoding").flat_map(|line| line.split(|&byte| byte == b','));
@@ -149,7 +138,7 @@ pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     })
 }
 
-/// How the content codings differ, unless both were undone. A 304 has nothing that is coded.
+/// Difference of content codings, unless both were decoded. A 304 has none.
 pub fn coding_difference(answer: &Answer, right: &Answer) -> Option<Difference> {
     let undone = answer.decoding == Decoding::Undone && right.decoding == Decoding::Undone;
     let alike = || codings(&answer.headers).eq(codings(&right.headers));

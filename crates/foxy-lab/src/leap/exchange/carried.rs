@@ -9,8 +9,6 @@ use crate::wire::one_stream::{self, OneStream};
 use crate::wire::streams::fields_of;
 use foxy_base::clock;
 
-/// Asks on a kept connection where there is one, else on a new one, and keeps it where that is
-/// wanted.
 pub async fn exchange(
     reading: &mut ReadingExchange,
     copying: Copying<'_>,
@@ -50,7 +48,6 @@ fn unanswered(error: h2::Error) -> PathFailure {
     failure(&error, PathFailure::Unanswered)
 }
 
-/// Asks on a connection that is there.
 async fn converse(
     reading: &mut ReadingExchange,
     stream: &mut OneStream,
@@ -74,7 +71,6 @@ async fn converse(
     Ok(())
 }
 
-/// The head of a copy.
 fn head(Copying { means, asked, number, .. }: Copying<'_>) -> Option<http::Request<()>> {
     let message = &asked.message;
     let mut request =
@@ -90,7 +86,6 @@ fn head(Copying { means, asked, number, .. }: Copying<'_>) -> Option<http::Reque
     Some(request)
 }
 
-/// What an error means: `ended` where the connection did.
 fn failure(error: &h2::Error, ended: PathFailure) -> PathFailure {
     if error.is_remote() && error.is_reset() {
         PathFailure::Reset

@@ -2,38 +2,37 @@
 
 use crate::wire::loss::Loss;
 
-/// Why there is no whole answer.
+/// Why a path gave no whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFailure {
     /// No connection.
     NoConnection,
     /// The proxy opened no tunnel.
     NoTunnel,
-    /// The certificate shown is of nobody trusted, or for another name.
+    /// The certificate is untrusted or for another name.
     Certificate,
-    /// What answers speaks no TLS, or not what is to be spoken within.
+    /// No TLS, or not the requested protocol within.
     Handshake,
-    /// The connection was closed before anything came.
+    /// The connection closed before the first byte.
     Unanswered,
-    /// It ended within the answer.
+    /// The connection closed within the answer.
     Closed,
     /// The connection was reset, before the answer or within it.
     ConnectionReset,
-    /// The stream of HTTP/2 was reset.
+    /// The HTTP/2 stream was reset.
     Reset,
-    /// What came is not HTTP.
+    /// The bytes are not HTTP.
     NotHttp,
-    /// The answer was whole, and more came behind it: a second answer, or bytes of none.
+    /// Surplus bytes after a whole answer, such as a second answer.
     Surplus,
-    /// Behind the answer to HEAD there was a body, which such an answer never has (RFC 9110
-    /// §9.3.2).
+    /// A body after the answer to HEAD (RFC 9110 §9.3.2).
     BodyToHead,
     /// Not whole within the time limit.
     Timeout,
 }
 
 impl PathFailure {
-    /// Every failure, in the order of a report's counts.
+    /// All failures, in the order of the report's counts.
     pub const ALL: [Self; 12] = [
         Self::NoConnection,
         Self::NoTunnel,
@@ -49,7 +48,7 @@ impl PathFailure {
         Self::Timeout,
     ];
 
-    /// Its name in tables and records.
+    /// Name in tables and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoConnection => "no_connection",
@@ -67,10 +66,9 @@ impl PathFailure {
         }
     }
 
-    /// Whether a proxy may fail so because the origin failed as `origin`. Nobody there, bytes that
-    /// are no HTTP or too many, and a certificate of its own are a proxy's doing, unless the origin
-    /// is the same; and where the origin said at once that there is nothing, a proxy need not keep
-    /// its clients waiting.
+    /// Whether a proxy may fail in this way because the origin failed as `origin`. A missing proxy,
+    /// bad bytes and a bad certificate are the proxy's own fault, unless the origin fails likewise.
+    /// A proxy need not delay an immediate failure of the origin until a timeout.
     pub fn may_follow(self, origin: Self) -> bool {
         match self {
             Self::NoConnection => false,

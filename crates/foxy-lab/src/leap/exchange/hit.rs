@@ -3,8 +3,8 @@
 use crate::wire::REQUEST_ID;
 use foxy_http::Headers;
 
-/// Whether an answer to request `number` was stored: the verifying origin repeats the number of the
-/// request that reached it; else what the proxy says itself.
+/// Whether the answer came from a cache. The verifying origin repeats the number of its own
+/// request; without that number, the proxy's fields decide.
 pub fn hit(headers: &Headers, number: u64) -> Option<bool> {
     if let Some(answered) = headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok()) {
         return Some(answered != number);

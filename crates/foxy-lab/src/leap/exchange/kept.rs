@@ -15,33 +15,32 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::time::timeout;
 
-/// What copies go out on.
+/// Whether copies use persistent connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connections {
-    /// A connection for each, so that each pays for one.
+    /// A new connection for each copy.
     #[default]
     New,
-    /// A kept one where there is one that waits, which costs nothing to connect.
+    /// An idle connection, if there is one.
     Kept,
 }
 
-/// What one copy went out on.
+/// The connection of one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carriage {
-    /// A connection of its own.
+    /// A new connection.
     New,
-    /// A kept one.
+    /// A kept connection.
     Kept,
-    /// A kept one that had been closed meanwhile, and then a connection of its own (RFC 9110
-    /// §9.2.2).
+    /// A kept connection that had closed, then a new one (RFC 9110 §9.2.2).
     KeptThenNew,
 }
 
 impl Carriage {
-    /// All of them, in the order of a report's counts.
+    /// All carriages, in the order of the report's counts.
     pub const ALL: [Self; 3] = [Self::New, Self::Kept, Self::KeptThenNew];
 
-    /// Its name in records.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::New => "new_connections",
@@ -51,15 +50,15 @@ impl Carriage {
     }
 }
 
-/// Whether a copy may go out on a kept connection. One that must not be sent twice may not: should
-/// the connection be closed meanwhile, nobody could tell whether it came.
+/// Only a request that may be sent twice may use a kept connection: if the connection closes,
+/// nobody knows whether the request arrived.
 pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
     run.connections == Connections::Kept
         && asked.message.version == foxy_http::Version::Http11
         && asked.message.method.is_idempotent()
 }
 
-/// What a connection leads to: the path's own address, or the server of an authority behind it.
+/// What a connection leads to: the path's address, or the server of an authority behind it.
 type Place = Option<(Scheme, Arc<str>)>;
 
 fn place(path: &Path, asked: &Asked) -> Place {
@@ -67,16 +66,14 @@ fn place(path: &Path, asked: &Asked) -> Place {
     (!own).then(|| (asked.scheme, Arc::clone(&asked.authority)))
 }
 
-/// Those of one path that wait, the one used last at the end.
+/// Idle connections of one path, the most recently used last.
 #[derive(Debug, Default)]
 struct IdleChannels {
     channels: VecDeque<(Place, Channel)>,
-    /// Those that HTTP/2 is spoken on.
     frames: VecDeque<(Place, OneStream)>,
     surplus: u64,
 }
 
-/// Those that wait for a request, by path.
 #[derive(Debug)]
 pub struct Kept {
     paths: RefCell<Vec<IdleChannels>>,
@@ -84,15 +81,12 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// None yet of so many paths; of each at most `most` wait, and the one unused longest goes for
-    /// another.
     pub fn new(paths: usize, most: usize) -> Self {
         let paths = std::iter::repeat_with(IdleChannels::default).take(paths).collect();
         Self { paths: RefCell::new(paths), most }
     }
 
-    /// One that can be asked; those that were closed meanwhile, or on which something came that
-    /// nobody asked for, are given up.
+    /// Takes a usable connection. Drops closed connections and those with surplus bytes.
     pub fn take(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<Channel> {
         let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
         loop {
@@ -106,10 +100,7 @@ impl Kept {
         }
     }
 
-    /// Keeps one whose answer has been taken, unless it was closed meanwhile.
-    ///
-    /// # Errors
-    /// [`PathFailure::Surplus`] when more than that answer has come.
+    /// Keeps a connection after its answer. Returns `Surplus` if bytes follow the answer.
     pub fn put(
         &self,
         path: usize,
@@ -129,7 +120,6 @@ impl Kept {
         Ok(())
     }
 
-    /// One of HTTP/2 that can be asked.
     pub fn take_frames(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<OneStream> {
         let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
         loop {
@@ -141,7 +131,6 @@ impl Kept {
         }
     }
 
-    /// Keeps one of HTTP/2 whose answer has been taken.
     pub fn put_frames(&self, path: usize, (to, asked): (&Path, &Asked), stream: OneStream) {
         let frames = &mut self.paths.borrow_mut()[path].frames;
         frames.push_back((place(to, asked), stream));
@@ -150,8 +139,7 @@ impl Kept {
         }
     }
 
-    /// Closes all; on how many of each path something came behind an answer that had been taken as
-    /// whole.
+    /// Closes all connections and counts, by path, those with surplus bytes.
     pub fn surplus(&self) -> Vec<u64> {
         let count = |waiting: &mut IdleChannels| {
             let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {
@@ -164,7 +152,6 @@ impl Kept {
     }
 }
 
-/// How a connection is that nothing should come on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Silent,
@@ -172,7 +159,6 @@ enum State {
     Surplus,
 }
 
-/// Looks without waiting.
 fn state(channel: &mut Channel) -> State {
     let mut room = [0];
     let mut room = ReadBuf::new(&mut room);
@@ -185,8 +171,8 @@ fn state(channel: &mut Channel) -> State {
     }
 }
 
-/// Looks whether more than the answer comes within the millisecond that is the runtime's shortest
-/// wait; it is no part of the answer.
+/// Waits one millisecond (the shortest timer of the runtime) for bytes after the answer. The wait
+/// is not part of the measured time.
 pub async fn nothing_behind(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,

@@ -13,28 +13,26 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// How long the fields of a request may be to be told apart by their text; longer ones are by a
-/// digest.
+/// Longer field texts are replaced by a digest.
 const SHOWN: usize = 200;
 
-/// Fields whose values nobody who reads a report may learn.
+/// Fields whose values must not appear in reports.
 const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-/// What tells the values of such fields apart, in this process alone.
+/// Hashes secret values, so that keys differ without revealing them.
 static TOLD_APART: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Method, fields and body of a request, the same for every path, and whose it is. The default is a
-/// plain GET of our own.
+/// Method, fields and body of a request, and its client. The default is a plain GET of the replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The method.
     pub method: Method,
-    /// The version that its client speaks; copies have it too (R106).
+    /// The client's HTTP version, which copies use too (R106).
     pub version: Version,
-    /// Fields from end to end, without Host and those that frame the body.
+    /// End-to-end fields, without Host and framing.
     pub fields: Headers,
-    /// The body, if there is one.
+    /// The body, if any.
     pub body: Option<Bytes>,
-    /// Who asked; `None` when the replay did.
+    /// The client; `None` for a replay.
     pub client: Option<IpAddr>,
 }
 
@@ -46,15 +44,15 @@ impl Default for Message {
 }
 
 impl Message {
-    /// Whether it asks for an answer only if something has changed or has not.
+    /// Whether the request is conditional.
     pub fn is_conditional(&self) -> bool {
         ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"]
             .iter()
             .any(|name| self.fields.contains(name))
     }
 
-    /// What answers must agree about: the URL, and what else was asked with. It is shown to people,
-    /// so credentials are not in it.
+    /// The key under which answers must agree: URL and request fields. Reports show it, so
+    /// credentials are hashed.
     pub(crate) fn key(&self, url: &str) -> String {
         let mut key = if self.method == Method::Get {
             url.to_owned()
@@ -84,7 +82,6 @@ impl Message {
     }
 }
 
-/// What is sent on a path as request `number`.
 pub fn text(run: &LeapRun, path: &Path, asked: &Asked, number: u64) -> BytesMut {
     let (authority, target, message) = (&asked.authority, &asked.path, &asked.message);
     let host = match path.manner {

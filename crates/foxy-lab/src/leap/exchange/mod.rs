@@ -34,43 +34,31 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-/// Bytes asked of the socket at first: most answers are smaller, and memory that is not touched
-/// costs nothing.
+/// Most answers are smaller, and untouched memory costs nothing.
 const FIRST_READ: usize = 16 << 10;
-/// Bytes asked of the socket at a time when there are more.
 const READ: usize = 64 << 10;
 
-/// What came of one copy.
 #[derive(Clone, Debug)]
 pub struct Copied {
-    /// What it took.
     pub times: Times,
-    /// Body bytes that came.
     pub bytes: u64,
-    /// The answer, or why there is none.
     pub outcome: Result<Answer, PathFailure>,
-    /// Whether the client that got it held it back, so that its times say nothing about the path.
+    /// The client delayed the answer, so the times say nothing about the path.
     pub held: bool,
-    /// What it went out on.
     pub carriage: Carriage,
-    /// What of it is not HTTP.
     pub broken: Option<DecodeError>,
 }
 
-/// A request as it is copied.
 #[derive(Clone, Copy)]
 pub struct Copying<'a> {
     pub means: &'a Means,
-    /// The place of its path among those of the run.
     pub place: usize,
     pub path: &'a Path,
     pub asked: &'a Asked,
-    /// The number of this copy.
     pub number: u64,
 }
 
-/// Asks on a path, as request `number`; a client whose answer it is gets it through `tap` as it
-/// comes.
+/// Sends the request on a path. A client receives the answer through `tap` as it arrives.
 pub async fn ask(
     means: &Means,
     place: usize,
@@ -171,12 +159,10 @@ impl ReadingExchange {
         }
     }
 
-    /// It goes out on a kept connection, which was there from the beginning.
     pub fn is_kept(&mut self) {
         (self.carriage, self.connected) = (Carriage::Kept, Some(self.begun));
     }
 
-    /// A new connection, with TLS where that is asked for.
     pub async fn connect(
         &mut self,
         Copying { means, path, asked, .. }: Copying<'_>,
@@ -195,7 +181,7 @@ impl ReadingExchange {
         Ok(channel)
     }
 
-    /// Asks in HTTP/1; whether the connection is to be kept, and can take another request.
+    /// One HTTP/1 exchange; true if the connection can be kept.
     async fn converse(
         &mut self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
@@ -242,8 +228,8 @@ impl ReadingExchange {
         }
     }
 
-    /// What it is that the connection ended with this behind what was taken: where no answer begins
-    /// so, that was the first fault.
+    /// The failure that a lost connection means. Bytes that cannot begin an answer are the first
+    /// fault.
     fn lost(&mut self, rest: &[u8], loss: Loss) -> PathFailure {
         if self.head.is_some() || may_begin_response(rest) {
             return loss.into();
@@ -252,7 +238,7 @@ impl ReadingExchange {
         PathFailure::NotHttp
     }
 
-    /// Does what must be done before the time is over; what the client held back does not count.
+    /// Runs `work` within the time limit, which excludes the time that the client held back.
     pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, PathFailure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
@@ -263,7 +249,6 @@ impl ReadingExchange {
         timeout(left, work).await.map_err(|_| PathFailure::Timeout)
     }
 
-    /// Takes what came; whether the answer is complete.
     async fn advance(
         &mut self,
         decoder: &mut ResponseDecoder,

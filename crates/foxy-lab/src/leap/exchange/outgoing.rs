@@ -7,12 +7,10 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
-/// Whose certificates paths may show, and what is spoken with proxies. The default trusts nobody,
-/// and is HTTP/1.
+/// Trusted authorities, and the protocol with proxies. The default trusts none and uses HTTP/1.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     tls: Arc<ClientConfig>,
-    /// For proxies that HTTP/2 is spoken with.
     http2: Option<Arc<ClientConfig>>,
 }
 
@@ -23,24 +21,23 @@ impl Default for Outgoing {
 }
 
 impl Outgoing {
-    /// For copies that trust these.
+    /// HTTP/1 with these trusted authorities.
     pub fn new(trust: &Trust) -> Self {
         Self { tls: trust.client_without_memory(false), http2: None }
     }
 
-    /// For copies that trust these, and go to proxies as HTTP/2: by prior knowledge, within TLS by
-    /// ALPN. The origin itself is asked in HTTP/1 all the same.
+    /// HTTP/2 with proxies: by prior knowledge, or by ALPN within TLS. The origin is asked in
+    /// HTTP/1.
     pub fn http2(trust: &Trust) -> Self {
         Self { http2: Some(trust.client_without_memory(true)), ..Self::new(trust) }
     }
 
-    /// Whether a path is asked in HTTP/2.
     pub(crate) fn is_http2(&self, path: &Path) -> bool {
         self.http2.is_some() && path.manner != Manner::Direct
     }
 
-    /// TLS on a connection to a path: in a tunnel that a forward proxy opens, else at once. Whoever
-    /// answers must be the server that is asked, or be vouched for as if.
+    /// TLS to a path: through a tunnel for a forward proxy, else directly. The certificate must be
+    /// for the requested server.
     pub(crate) async fn secure(
         &self,
         mut stream: TcpStream,

@@ -10,45 +10,34 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
-/// Pieces that may wait for a client; each is of one read.
 const ROOM: usize = 4;
-/// How long a wait for a client at least is that counts as one: what is shorter is the order of
-/// tasks.
+/// Shorter waits come from task scheduling, not from the client.
 const NOTICED: Duration = Duration::from_millis(1);
 
-/// A part of an answer.
 #[derive(Debug)]
 pub enum Piece {
-    /// The head, and how its body ends.
     Head(ResponseHead, BodyLength),
-    /// Bytes of the body.
     Body(Bytes),
-    /// It is whole.
     End,
-    /// It does not come to its end.
     Failed(PathFailure),
 }
 
-/// Where an exchange puts its answer besides the digest.
 #[derive(Debug)]
 pub struct Tap {
     to: Option<Sender<Piece>>,
     patience: Duration,
-    /// How long it waited for room in all.
     pub waited: Duration,
-    /// Whether the client held the answer back, so that its times say nothing about who sent it.
+    /// The client delayed the answer, so the times say nothing about the sender.
     pub held: bool,
 }
 
-/// A tap and where its pieces come out. A client that makes no room for `patience` gets no more.
+/// A client that makes no room for `patience` receives no more pieces.
 pub fn tap(patience: Duration) -> (Tap, Receiver<Piece>) {
     let (to, pieces) = channel(ROOM);
     (Tap { to: Some(to), patience, waited: Duration::ZERO, held: false }, pieces)
 }
 
 impl Tap {
-    /// Puts a piece where the client takes it from, and waits for room; a client that has gone gets
-    /// nothing.
     pub async fn give(&mut self, piece: Piece) {
         let Some(to) = &self.to else { return };
         let piece = match to.try_send(piece) {

@@ -12,35 +12,34 @@ use std::time::Duration;
 /// One request, the same for every path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// How the server is spoken with.
+    /// The URL's scheme.
     pub scheme: Scheme,
-    /// The server's name, with its port if it is not the usual one.
+    /// The server's name, with a port that is not the default.
     pub authority: Arc<str>,
     /// Path and query.
     pub path: String,
     /// Method, fields and body.
     pub message: Arc<Message>,
-    /// When it is recorded to begin, after the first.
+    /// Recorded start, from the first request.
     pub at: Duration,
 }
 
 impl Asked {
-    /// A plain GET of our own, of an `http` URL.
+    /// A plain GET of an `http` URL.
     pub fn get(authority: Arc<str>, path: String, at: Duration) -> Self {
         Self { scheme: Scheme::Http, authority, path, message: Arc::default(), at }
     }
 
-    /// The same of this scheme.
+    /// The request with another scheme.
     pub fn over(self, scheme: Scheme) -> Self {
         Self { scheme, ..self }
     }
 
-    /// The URL.
+    /// The full URL.
     pub fn url(&self) -> String {
         format!("{}://{}{}", self.scheme.as_str(), self.authority, self.path)
     }
 
-    /// The authority as CONNECT names it (RFC 9110 §9.3.6).
     pub(crate) fn authority_with_port(&self) -> String {
         match Authority::parse(self.authority.as_bytes()) {
             Some(Authority { port: Some(_), .. }) | None => self.authority.to_string(),
@@ -48,14 +47,13 @@ impl Asked {
         }
     }
 
-    /// What answers must agree about.
     pub(crate) fn key(&self) -> String {
         self.message.key(&self.url())
     }
 }
 
-/// The first `count` requests of a workload of objects at the verifying origin `authority`; `None`
-/// when it has requests other than plain gets of one server.
+/// The first `count` requests of an object workload at the verifying origin `authority`. `None` if
+/// the workload has other requests than plain GETs of one server.
 pub fn of_workload(
     workload: &Workload,
     seed: u64,
@@ -70,13 +68,12 @@ pub fn of_workload(
     }))
 }
 
-/// Bytes that a POST or a PUT of a trace sends: logs do not say how many there were.
+/// Body length of a replayed POST or PUT: logs do not record it.
 const SENT: usize = 1000;
 
-/// The requests of a trace about objects of the recorded sizes at the verifying origin `authority`:
-/// each URL is one object, and one with another size is another. What POST and PUT send is made up,
-/// of each something else, and every time the same. Gets of one moment come before what else was
-/// asked in it.
+/// The requests of a trace, for objects of the recorded sizes at the verifying origin `authority`.
+/// An object is a URL and a size. POST and PUT bodies are made up, different for each request and
+/// stable. GETs of one moment come before other methods.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
     let (mut gets, mut others) =
         (trace.gets.iter().peekable(), trace.others.iter().zip(0..).peekable());
@@ -108,8 +105,7 @@ fn message(other: &Other, number: u64) -> Message {
     Message { method, fields, body: Some(Bytes::from(body)), ..Message::default() }
 }
 
-/// The gets of a trace at the servers that it names; those that are neither `http` nor `https` are
-/// left out.
+/// The GETs of a trace at the servers it names; other schemes than `http` and `https` are skipped.
 pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().filter_map(|get| {
         let url = trace.url_text(get.url);

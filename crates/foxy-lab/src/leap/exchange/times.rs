@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// What an exchange took.
+/// Durations of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Until the connection was there; zero for a kept one.
+    /// Time to connect; zero for a kept connection.
     pub connect: Duration,
-    /// Until the first byte of the answer, with the connection.
+    /// Time to the first byte, connecting included.
     pub first_byte: Duration,
-    /// From the first byte to the last.
+    /// Time from the first byte to the last.
     pub transfer: Duration,
 }
 
 impl Times {
-    /// Until the last byte, or the failure.
+    /// Time to the last byte or the failure.
     pub fn whole(&self) -> Duration {
         self.first_byte + self.transfer
     }

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// What the head of a request asks for, if it may; its body is still to come.
 pub async fn admit(
     hall: &Hall,
     head: &RequestHead,
@@ -33,7 +32,6 @@ pub async fn admit(
     Ok(asked)
 }
 
-/// The same without what has to be asked.
 fn read(
     hall: &Hall,
     head: &RequestHead,
@@ -74,8 +72,6 @@ fn read(
     Ok(Asked { scheme, authority: authority.into(), path, message, at: Duration::ZERO })
 }
 
-/// Whom a request is for: the host that it names, or the origin where it names none or this
-/// address.
 fn server(
     hall: &Hall,
     head: &RequestHead,
@@ -100,8 +96,7 @@ fn server(
     Ok((named.scheme, named.authority()))
 }
 
-/// Whether the direct path, if there is one, asks the server that a request is for, as proxies do:
-/// by its own address, or because all paths go the same way whatever is named.
+/// Whether the direct path asks the server that the request names.
 fn direct_leads_to(hall: &Hall, asked: &Asked) -> bool {
     let paths = &hall.means.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
@@ -111,9 +106,8 @@ fn direct_leads_to(hall: &Hall, asked: &Asked) -> bool {
     is_origin || hall.front.any_host || hall.front.reach != Reach::Offline
 }
 
-/// Whether the direct path leads to a Collector, which goes on to whatever server is named: what it
-/// says to an OPTIONS that may not be passed on shows that, and costs no origin anything. It is
-/// asked once, when a request is for another server than the direct path's.
+/// Whether the direct path leads to a Collector, which forwards to any named server. An `OPTIONS`
+/// with `Max-Forwards: 0` shows that without reaching an origin. Asked once.
 async fn is_collector(hall: &Hall) -> bool {
     let means = &hall.means;
     let Some(direct) = group::direct(&means.run.paths) else { return false };
@@ -132,7 +126,6 @@ async fn is_collector(hall: &Hall) -> bool {
     hall.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
 }
 
-/// What every path is sent besides the URL.
 fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
     let mut fields = head.headers.clone();
     strip_hop_by_hop(&mut fields);
@@ -152,7 +145,7 @@ fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
     Message { method, version, fields, body: None, client: Some(client) }
 }
 
-/// What is added to Via of a message that came in this version (RFC 9110 §7.6.3).
+/// The `Via` value for a message received in this version (RFC 9110 §7.6.3).
 pub fn via(hall: &Hall, version: Version) -> String {
     let number = match version {
         Version::Http10 => "1.0",
@@ -162,7 +155,6 @@ pub fn via(hall: &Hall, version: Version) -> String {
     format!("{number} {}", hall.via)
 }
 
-/// The request with its body.
 pub fn with_body(mut asked: Asked, body: Option<Bytes>) -> Asked {
     if body.is_some() {
         let message = Message { body, ..(*asked.message).clone() };

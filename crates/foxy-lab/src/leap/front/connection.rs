@@ -29,28 +29,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{sleep, timeout};
 
-/// Bytes asked of a client at a time.
 const READ: usize = 16 << 10;
-/// Bytes of a request's body that are held.
 pub const LARGEST_BODY: usize = 1 << 20;
-/// How long a client may say nothing, and take over a request at most.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// A request that has come whole, and its place among those under way.
 pub struct Taken<P> {
     pub asked: Asked,
     pub client: AnswerTarget,
     pub place: P,
 }
 
-/// What comes on a connection.
 enum Came<P> {
     Request(Taken<P>),
-    /// A tunnel is asked for.
     Connect(Destination),
 }
 
-/// A client.
 #[derive(Clone)]
 pub struct Guest {
     pub hall: Rc<Hall>,
@@ -122,7 +115,6 @@ async fn requests(
     }
 }
 
-/// Waits until live servers may be asked for more.
 pub async fn turn(hall: &Hall) -> Result<(), FrontRefusal> {
     let turn = hall.pacer.borrow_mut().turn(hall.front.reach, clock::monotonic());
     match turn {
@@ -133,7 +125,6 @@ pub async fn turn(hall: &Hall) -> Result<(), FrontRefusal> {
     Ok(())
 }
 
-/// Has a request asked on every path; what comes of it for its client comes out of the receiver.
 pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (AnswerTarget, Receiver<Piece>) {
     let Taken { asked, mut client, place } = taken;
     let (tap, pieces) = tap(hall.means.run.time_limit);
@@ -150,9 +141,8 @@ pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (AnswerTarget, Receive
     (client, pieces)
 }
 
-/// Reads one request; `None` at the end of the connection, or when nothing comes for too long. From
-/// its head on it has a place among those under way, so that no more bodies are held than there are
-/// places.
+/// Reads one request; `None` at the end of the connection or after the idle timeout. The request
+/// takes its place in flight with its head, so bodies in memory are bounded.
 async fn read<P>(
     hall: &Rc<Hall>,
     stream: &mut Inbound,
@@ -208,7 +198,6 @@ async fn read<P>(
     }
 }
 
-/// What of a request says how it is answered.
 pub fn client(head: &RequestHead) -> AnswerTarget {
     AnswerTarget {
         version: head.version,
@@ -218,7 +207,6 @@ pub fn client(head: &RequestHead) -> AnswerTarget {
     }
 }
 
-/// Says why a request is refused, and ends the connection.
 async fn refuse(hall: &Hall, stream: &mut Inbound, reason: FrontRefusal) -> io::Result<After> {
     hall.refuse(reason);
     timeout(hall.means.run.time_limit, stream.write_all(&send::refusal(reason))).await??;

@@ -35,45 +35,39 @@ use tokio::sync::OnceCell;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 
-/// How long at most until a signal or the end of the time is noticed.
 const TICK: Duration = Duration::from_millis(50);
-/// How long to wait when no connection can be accepted, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How clients are taken.
+/// Options of the side towards clients.
 #[derive(Debug)]
 pub struct Front {
-    /// Where they connect to.
+    /// The listener for clients.
     pub listener: TcpListener,
-    /// What a request means that names this address itself or no host: the origin's authority.
+    /// Authority of requests that name this address or no host.
     pub authority: Option<String>,
-    /// How that origin is spoken with.
+    /// Scheme of that authority.
     pub scheme: Scheme,
-    /// What clients are shown that speak TLS or open tunnels; without it neither is possible.
+    /// Certificates for clients that use TLS or tunnels; without them neither is possible.
     pub certificates: Option<Certificates>,
-    /// Whether only near hosts may be asked for, or all, and then which methods and how often.
+    /// Which hosts, methods and rates are allowed.
     pub reach: Reach,
-    /// Whether near or not does not matter, because what is behind the proxies decides whom they
-    /// ask.
+    /// Allows any host, because the server behind the proxies decides.
     pub any_host: bool,
-    /// Connections at once.
+    /// Largest number of connections.
     pub most_connections: usize,
-    /// After how many requests it is over.
+    /// Ends the run after this many requests.
     pub requests: Option<u64>,
-    /// After how long it is over.
+    /// Ends the run after this time.
     pub time: Option<Duration>,
 }
 
 impl Front {
-    /// At a free port of this machine, offline, until it is stopped.
-    ///
-    /// # Errors
-    /// When there is no port.
+    /// A free port of this machine, offline, without limits.
     pub fn here() -> io::Result<Self> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
     }
 
-    /// Where this listens, offline, until it is stopped.
+    /// This listener, offline, without limits.
     pub const fn at(listener: TcpListener) -> Self {
         Self {
             listener,
@@ -89,36 +83,34 @@ impl Front {
     }
 }
 
-/// What became of clients and their requests.
+/// Counts of clients and their requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientReport {
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub connections: u64,
-    /// Requests and connections that were refused, by [`FrontRefusal`].
+    /// Refused requests and connections by [`FrontRefusal`].
     pub refused: [u64; FrontRefusal::ALL.len()],
-    /// Handshakes of clients that did not come about, by [`NotEntered`].
+    /// Failed handshakes of clients by [`NotEntered`].
     pub not_entered: [u64; NotEntered::ALL.len()],
-    /// Clients that went away, or took nothing for too long, before they had their answer.
+    /// Clients that left or stalled before their answer was whole.
     pub gone: u64,
-    /// Answers that broke off because the path's own did.
+    /// Answers truncated because the path's answer was.
     pub broken: u64,
 }
 
 impl ClientReport {
-    /// Requests and connections that were refused for this reason.
+    /// Requests and connections refused for this reason.
     pub const fn refused(&self, reason: FrontRefusal) -> u64 {
         self.refused[reason as usize]
     }
 }
 
-/// What the connections of a run share.
 struct Hall {
     means: Rc<Means>,
     front: Front,
     ends: UnboundedSender<RequestGroup>,
-    /// Whose copy the client gets: the origin's own, else the first proxy's.
+    /// Whose answer the client gets: the origin's, else the first proxy's.
     path: usize,
-    /// This address as a request names it.
     own: Destination,
     via: String,
     begun: Cell<u64>,
@@ -126,7 +118,7 @@ struct Hall {
     answering: Cell<usize>,
     connections: Cell<usize>,
     over: Cell<bool>,
-    /// Whether the direct path leads to a Collector, once that was asked.
+    /// Whether the direct path leads to a Collector; unset until asked.
     is_collector: OnceCell<bool>,
     pacer: RefCell<Pacer>,
     counts: RefCell<ClientReport>,
@@ -166,7 +158,7 @@ impl Hall {
     }
 }
 
-/// One more than before, for as long as it lives.
+/// Counts itself in a counter for as long as it lives.
 struct Held<F: Fn(&Hall) -> &Cell<usize>>(Rc<Hall>, F);
 
 impl<F: Fn(&Hall) -> &Cell<usize>> Held<F> {
@@ -183,13 +175,9 @@ impl<F: Fn(&Hall) -> &Cell<usize>> Drop for Held<F> {
     }
 }
 
-/// Serves clients until the run is over: by the number of requests, the time, or its flag. What has
-/// begun then comes to its end. `probe`, if there is one, is asked twice on every path beforehand,
-/// to learn which fields change by themselves; `log` gets a line for each answer; `progress` the
-/// number of requests begun.
-///
-/// # Errors
-/// When the runtime, a timer or the listener cannot be had.
+/// Serves clients until the run ends by count, time or flag; requests in flight finish. `probe` is
+/// sent twice on every path first, to learn noise. `log` gets each answer, `progress` the number of
+/// requests so far.
 pub fn serve(
     run: &LeapRun,
     probe: Option<&Asked>,
@@ -263,7 +251,6 @@ async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
     }
 }
 
-/// Says why, as far as the connection takes it at once, and closes it.
 fn turn_away(hall: &Hall, client: &TcpStream, reason: FrontRefusal) {
     hall.refuse(reason);
     // A client that does not read what it is told loses nothing but that.

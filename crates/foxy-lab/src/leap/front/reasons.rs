@@ -3,7 +3,7 @@
 use crate::wire::tls::NotEntered;
 use crate::wire::tls::entrance::NoTunnel;
 
-/// The reasons.
+/// Why a client's request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontRefusal {
     /// More connections than allowed are open.
@@ -48,7 +48,7 @@ pub enum FrontRefusal {
 }
 
 impl FrontRefusal {
-    /// Every reason, in the order of a report's counts.
+    /// All reasons, in the order of the report's counts.
     pub const ALL: [Self; 19] = [
         Self::TooManyConnections,
         Self::TooManyRequests,
@@ -71,7 +71,7 @@ impl FrontRefusal {
         Self::TraceHere,
     ];
 
-    /// Its name in tables and records.
+    /// Name in tables and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooManyConnections => "too_many_connections",
@@ -96,7 +96,7 @@ impl FrontRefusal {
         }
     }
 
-    /// The status that says it.
+    /// Status of the answer.
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyRequests | Self::Over => 503,
@@ -111,7 +111,7 @@ impl FrontRefusal {
         }
     }
 
-    /// One line for people: what was wrong, and what would be right.
+    /// One line for people: the fault, and the remedy.
     pub const fn description(self) -> &'static str {
         match self {
             Self::TooManyConnections => {

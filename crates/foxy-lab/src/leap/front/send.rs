@@ -12,34 +12,26 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::timeout;
 
-/// Bytes that are sent at once.
 const SENT: usize = 64 << 10;
 
-/// How a client is answered.
 #[derive(Debug)]
 pub struct AnswerTarget {
-    /// The version that it speaks.
     pub version: Version,
-    /// Whether it keeps its connection.
     pub persistent: bool,
-    /// The number that its own request carried.
+    /// The number in the client's own request.
     pub number: Option<Bytes>,
-    /// The number that the copy carried whose answer it gets.
+    /// The number in the copy whose answer the client gets.
     pub asked_as: Option<u64>,
 }
 
-/// What comes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterAnswer {
-    /// Another request.
     Request,
-    /// The end of the connection.
     Close,
-    /// Its reset: the answer broke off, and has no other end than the connection's.
+    /// Reset: the answer was truncated, and only the connection's end delimits it.
     Reset,
 }
 
-/// Sends what comes, all of it, and says what comes after.
 pub async fn answer(
     hall: &Hall,
     out: Out<'_>,
@@ -108,7 +100,6 @@ impl SendingAnswer<'_> {
         begun.map(drop).inspect_err(|_| self.hall.count(|counts| counts.gone += 1))
     }
 
-    /// Sends what there is, which is all.
     async fn finish(&mut self, output: &mut BytesMut) -> io::Result<()> {
         self.send(output).await?;
         self.out.end()
@@ -121,7 +112,7 @@ impl SendingAnswer<'_> {
         self.finish(&mut output).await
     }
 
-    /// Sends what there is; a client that takes nothing for the time limit has gone.
+    /// A client that takes nothing within the time limit counts as gone.
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         while !output.is_empty() {
             if !matches!(
@@ -136,7 +127,6 @@ impl SendingAnswer<'_> {
     }
 }
 
-/// The head as this client gets it.
 fn dressed(
     hall: &Hall,
     client: &AnswerTarget,
@@ -166,7 +156,6 @@ fn dressed(
     head
 }
 
-/// Says that the path has no answer.
 async fn fail(mut sending: SendingAnswer<'_>, failure: PathFailure) -> AfterAnswer {
     let (status, known) = match failure {
         PathFailure::Timeout => (504, "http_response_timeout"),
@@ -190,14 +179,12 @@ async fn fail(mut sending: SendingAnswer<'_>, failure: PathFailure) -> AfterAnsw
     AfterAnswer::Close
 }
 
-/// Says on a stream why a request is refused.
 pub async fn refuse(hall: &Hall, out: Out<'_>, reason: FrontRefusal) {
     let (head, text) = refused(reason);
     // A client that does not take even that is counted there.
     let _ = SendingAnswer { out, hall }.whole(&head, &text).await;
 }
 
-/// The text that says why a request is refused.
 pub fn refusal(reason: FrontRefusal) -> BytesMut {
     out::as_text(&refused(reason))
 }

@@ -10,7 +10,6 @@ use foxy_http::{BodyLength, Method};
 use h2::RecvStream;
 use std::rc::Rc;
 
-/// Serves it to its end.
 pub async fn serve(
     guest: &Guest,
     request: http::Request<RecvStream>,
@@ -38,8 +37,7 @@ pub async fn serve(
     }
 }
 
-/// Takes the request whole. From its head on it has a place among those under way, as one that
-/// comes as text.
+/// Reads the whole request. It takes its place in flight with its head.
 async fn take<P>(
     Guest { hall, peer }: &Guest,
     request: http::Request<RecvStream>,

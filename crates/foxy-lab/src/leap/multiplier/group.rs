@@ -9,21 +9,16 @@ use crate::leap::{Asked, Manner, Path};
 use foxy_base::{WallTime, clock};
 use std::rc::Rc;
 
-/// What came of one request.
 #[derive(Debug)]
 pub struct RequestGroup {
     pub asked: Asked,
     pub number: u64,
-    /// When it began.
     pub at: WallTime,
-    /// By path.
     pub copies: Vec<Copied>,
-    /// What the origin itself answered when asked again, because an answer was not like its first.
+    /// The origin's second answer, asked because some answer differs from its first.
     pub again: Option<Copied>,
 }
 
-/// Asks on every path as request `number` of the run; a client gets the answer of its path through
-/// its tap.
 pub async fn ask(
     means: Rc<Means>,
     (asked, number): (Asked, u64),
@@ -64,9 +59,9 @@ pub async fn ask(
     RequestGroup { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
 }
 
-/// Where in the order of its copies request `number` is sent on a path, of `count`: the order
-/// turns, and after each round it is turned round, so that of any two paths each is first equally
-/// often. Turning alone would let the second of two neighbours find what the first had stored.
+/// The position at which a path gets its copy. The order rotates and reverses after each round, so
+/// of any two paths each is first equally often. Rotation alone would let a neighbour always find
+/// what the other had stored.
 pub fn place(number: u64, path: usize, count: usize) -> u32 {
     let number = usize::try_from(number).unwrap_or(0);
     let turned = (path + count - number % count) % count;
@@ -74,7 +69,6 @@ pub fn place(number: u64, path: usize, count: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// The path to the origin itself.
 pub fn direct(paths: &[Path]) -> Option<usize> {
     paths.iter().position(|path| path.manner == Manner::Direct)
 }

@@ -13,14 +13,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-/// How long at most until a signal is noticed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs to the end. `probe` is asked twice on every path beforehand, to learn which fields change
-/// by themselves; `log` gets a line for each answer; `progress` the number of requests begun.
-///
-/// # Errors
-/// When the runtime or a timer cannot be had. What goes wrong on a path is counted, not an error.
+/// Runs to the end. `probe` is sent twice on every path first, to learn noise. `log` gets each
+/// answer, `progress` the number of requests so far. Failures of paths are counted, not errors.
 pub fn run(
     run: &LeapRun,
     probe: &Asked,
@@ -91,7 +87,7 @@ impl Judging {
         self.report.generator = clock::thread_processor_time().saturating_sub(used);
     }
 
-    /// When a request should begin; none when it begins as soon as there is room.
+    /// Start time of a request; `None` starts as soon as there is room.
     fn due(&self, started: Instant, asked: &Asked, number: u64) -> Option<Instant> {
         match self.means.run.pace {
             Pace::Closed(_) => None,
@@ -101,7 +97,6 @@ impl Judging {
         }
     }
 
-    /// How long until a request may begin.
     fn wait(&self, started: Instant, asked: &Asked, number: u64, in_flight: usize) -> Duration {
         match (self.due(started, asked, number), self.means.run.pace) {
             (Some(due), _) => due.since(clock::monotonic()),

@@ -14,13 +14,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What its path is called.
+/// Name of a pass-through proxy's only path.
 pub const PASSTHROUGH: &str = "passthrough";
 
-/// After how long it gives an exchange up, unless told otherwise.
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// How it runs: every request goes to `parent`, or without one to the near address that it names.
+/// Options of a pass-through proxy: every request goes to `parent`, or to the near address it
+/// names.
 pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
     let (manner, address) = match parent {
         Some(address) => (Manner::Reverse, address),
@@ -42,7 +42,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
     }
 }
 
-/// A Multiplier, or a pass-through proxy, on a thread of its own; it stops when dropped.
+/// A Multiplier or pass-through proxy on its own thread. Dropping it stops it.
 #[derive(Debug)]
 pub struct Multiplier {
     address: SocketAddr,
@@ -51,10 +51,7 @@ pub struct Multiplier {
 }
 
 impl Multiplier {
-    /// Starts serving; the run's own flag stops it too.
-    ///
-    /// # Errors
-    /// When its address or a thread cannot be had.
+    /// Starts serving. The run's flag stops it too.
     pub fn start(run: LeapRun, front: Front) -> io::Result<Self> {
         let (address, stop) = (front.listener.local_addr()?, Arc::clone(&run.interrupted));
         let serve = move || serve(&run, None, front, &mut |_| {}, &mut |_| {});
@@ -63,19 +60,12 @@ impl Multiplier {
     }
 
     /// A pass-through proxy at a free port of this machine.
-    ///
-    /// # Errors
-    /// As [`Multiplier::start`].
     pub fn pass_through(parent: Option<SocketAddr>) -> io::Result<Self> {
         Self::pass_through_tls(parent, None, Outgoing::default(), TIME_LIMIT)
     }
 
-    /// One that ends the TLS of its clients with `certificates` and asks for their `https` URLs
-    /// over TLS, and gives an exchange up after `time_limit`, which is also how long it may take to
-    /// stop.
-    ///
-    /// # Errors
-    /// As [`Multiplier::start`].
+    /// A pass-through proxy that ends its clients' TLS and uses TLS for `https` URLs. `time_limit`
+    /// bounds an exchange and the stop.
     pub fn pass_through_tls(
         parent: Option<SocketAddr>,
         certificates: Option<Certificates>,
@@ -91,15 +81,12 @@ impl Multiplier {
         )
     }
 
-    /// Where clients find it.
+    /// Listening address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Lets what has begun come to its end, and gives what was counted.
-    ///
-    /// # Errors
-    /// When it could not serve.
+    /// Finishes requests in flight and returns the report.
     pub fn stop(mut self) -> io::Result<LeapReport> {
         self.stop.store(true, Relaxed);
         let Some(thread) = self.thread.take() else {

@@ -3,33 +3,30 @@
 
 use super::Sample;
 
-/// Bodies up to this are small: a few packets.
 const SMALL: u64 = 4 << 10;
-/// Bodies beyond this are large: their transfer shows.
 const LARGE: u64 = 64 << 10;
 
-/// A class of requests. Each request is of at most one of the first four, and of one of the last
-/// three.
+/// A class of requests: at most one of the first four, and one of the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Both paths answered from their cache: what a hit costs beside another.
+    /// Both paths had hits.
     Hits,
-    /// Neither did: what a miss costs beside another.
+    /// Both paths had misses.
     Misses,
-    /// Only the first did.
+    /// Only the first had a hit.
     FirstHits,
-    /// Only the second did.
+    /// Only the second had a hit.
     SecondHits,
     /// Bodies of at most 4 KiB.
     Small,
     /// Bodies of up to 64 KiB.
     Medium,
-    /// Larger ones.
+    /// Larger bodies.
     Large,
 }
 
 impl Class {
-    /// Every class, in the order of tables.
+    /// All classes, in the order of tables.
     pub const ALL: [Self; 7] = [
         Self::Hits,
         Self::Misses,
@@ -40,7 +37,7 @@ impl Class {
         Self::Large,
     ];
 
-    /// Its name in records.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hits => "hits",
@@ -53,7 +50,7 @@ impl Class {
         }
     }
 
-    /// What it is, for people.
+    /// Description for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Hits => "hits on both",
@@ -66,13 +63,11 @@ impl Class {
         }
     }
 
-    /// Whether one path had from its cache what the other one had not, so that they differ with
-    /// reason.
+    /// Whether only one path had a hit, which explains a difference.
     pub const fn is_uneven(self) -> bool {
         matches!(self, Self::FirstHits | Self::SecondHits)
     }
 
-    /// Whether a request with these answers is of it.
     pub(crate) fn holds(self, first: Sample, second: Sample) -> bool {
         let hits = (first.hit, second.hit);
         match self {

@@ -7,47 +7,45 @@ use crate::leap::multiplier::group::place;
 use crate::parallel::run_all;
 use foxy_report::{Interval, Statistic};
 
-/// Of how many requests a class at least has an interval: of fewer, a tenth of the run is no
-/// stretch any more.
+/// Below this number of requests, a tenth of the run is too short for an interval.
 const LEAST: usize = 50;
 
-/// By how much one path is slower than another, over the requests that both answered, in
-/// microseconds.
+/// By how much one path is slower than another, in microseconds, over requests that both answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairedDifference {
-    /// Places of the paths in the report: the first less the second.
+    /// The two paths; the difference is the first less the second.
     pub paths: (usize, usize),
-    /// Over which requests: all, or those of a class.
+    /// The class of the requests; `None` for all.
     pub class: Option<Class>,
-    /// How many requests it comes from.
+    /// Number of requests.
     pub requests: usize,
-    /// Of the median difference.
+    /// Interval of the median difference.
     pub median: Interval,
-    /// Of the mean difference.
+    /// Interval of the mean difference.
     pub mean: Interval,
-    /// Whether both are the same address, or set up alike, so that what differs is noise.
+    /// Same address or same setup, so that the difference is noise.
     pub same: bool,
 }
 
-/// What a difference means beside the noise floor.
+/// Meaning of a difference beside the noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Both are one address, or set up alike: whatever it is, it is noise.
+    /// Same address or setup: all difference is noise.
     Noise,
-    /// One answered from its cache and the other one did not: they differ with reason.
+    /// A hit beside a miss, which explains the difference.
     Uneven,
-    /// Its interval has zero in it.
+    /// The interval contains zero.
     MayBeZero,
     /// No noise floor is known.
     Unknown,
-    /// It is not beyond the noise floor.
+    /// Within the noise floor.
     Within,
-    /// It is beyond both.
+    /// Beyond the noise floor.
     Differs,
 }
 
 impl Meaning {
-    /// In a few words.
+    /// Short description.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Noise => "this is noise",
@@ -61,12 +59,12 @@ impl Meaning {
 }
 
 impl PairedDifference {
-    /// What the median difference means beside this noise floor.
+    /// Meaning of the median difference.
     pub fn meaning(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.median, floor.map(|floor| floor.median))
     }
 
-    /// What the mean difference means beside this noise floor.
+    /// Meaning of the mean difference.
     pub fn meaning_of_mean(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.mean, floor.map(|floor| floor.mean))
     }
@@ -84,13 +82,12 @@ impl PairedDifference {
 }
 
 impl LeapReport {
-    /// The paired differences of all paths over all requests, in the order of the paths.
+    /// Paired differences of all paths, in path order.
     pub fn differences(&self) -> Vec<PairedDifference> {
         self.over(&[None])
     }
 
-    /// The paired differences of all paths over the requests of each class, in the order of the
-    /// classes; of a class with few requests of a pair there is none.
+    /// Paired differences by class. Classes with too few requests are left out.
     pub fn differences_by_class(&self) -> Vec<PairedDifference> {
         self.over(&Class::ALL.map(Some))
     }
@@ -133,8 +130,8 @@ impl LeapReport {
         })
     }
 
-    /// The times of two paths in microseconds, of the requests that both answered: first of the one
-    /// that was sent earlier.
+    /// Times of two paths in microseconds, of requests that both answered: first the path sent
+    /// earlier.
     pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
         let count = self.paths.len();
         let pair = |(number, row): &(u64, Vec<Option<Sample>>)| {
@@ -146,23 +143,22 @@ impl LeapReport {
     }
 }
 
-/// What two paths to one address, or to proxies set up alike, differ by at most, in microseconds; a
-/// difference below it says nothing.
+/// Largest difference of paths to one address or setup, in microseconds. A smaller difference means
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// In the median.
+    /// Of medians.
     pub median: f64,
-    /// In the mean.
+    /// Of means.
     pub mean: f64,
 }
 
-/// The noise floor over all requests: the farthest end of the intervals of all pairs that are the
-/// same. None when there is no such pair.
+/// The farthest end of the intervals of all `same` pairs; `None` without such pairs.
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }
 
-/// The same over the requests of a class; none of one in which a hit stands beside a miss.
+/// The noise floor of a class; `None` for uneven classes.
 pub fn noise_floor_of(
     class: Option<Class>,
     differences: &[PairedDifference],

@@ -6,39 +6,39 @@ use foxy_http::Version;
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What is said of an answer.
+/// The result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Result {
-    /// It is the reference itself, or there was none: `{DUMMY,}`.
+    /// The reference itself, or no reference: `{DUMMY,}`.
     Reference,
-    /// The reference's status, the answer's (0 when none came), and the verdict.
+    /// Status of the reference, status of the answer (0 for none), verdict.
     Judged(u16, u16, Verdict),
 }
 
-/// One answer to one request.
+/// One log line: an answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When the request began, to the second.
+    /// Start of the request, to the second.
     pub at: WallTime,
-    /// Which process asked.
+    /// Process number.
     pub process: u64,
-    /// Which request; its copies share the number.
+    /// Request number, shared by all copies.
     pub number: u64,
     /// The path's name.
     pub path: String,
-    /// Until the first byte, to the microsecond.
+    /// Time to the first byte, to the microsecond.
     pub first_byte: Duration,
-    /// From the first byte to the last, to the microsecond.
+    /// Time from the first byte to the last, to the microsecond.
     pub transfer: Duration,
-    /// Bytes of the body.
+    /// Body bytes.
     pub size: u64,
-    /// What is said of it.
+    /// Result of the answer.
     pub result: Result,
-    /// Who asked.
+    /// The client.
     pub client: String,
     /// Whether the request was conditional.
     pub validation: bool,
-    /// The version that the client speaks.
+    /// The client's HTTP version.
     pub version: Version,
     /// The method.
     pub method: String,
@@ -46,8 +46,6 @@ pub struct Line {
     pub url: String,
 }
 
-/// Seconds and microseconds with a colon between; the microseconds are a number, without zeros
-/// before it.
 struct Clocked(Duration);
 
 impl fmt::Display for Clocked {
@@ -78,7 +76,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// Reads a line; `None` when it is not one.
+    /// Parses a line; `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.trim().split_once(":(id=")?;
         let at = httpdate::parse_http_date(date).ok()?.duration_since(UNIX_EPOCH).ok()?;

@@ -16,36 +16,30 @@ use super::{Asked, LeapRun, Path};
 use foxy_report::Latencies;
 use std::time::Duration;
 
-/// How many requests are kept for paired differences; of more, every second, every fourth, and so
-/// on.
+/// Sample size of paired differences. A longer run keeps every second, fourth, … request.
 const ROWS: usize = 10_000;
-/// How many examples of each verdict a path keeps.
 const EXAMPLES: usize = 3;
 
-/// One answer that was not OK.
+/// An answer that was not OK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why, in a few words.
+    /// Short reason.
     pub why: String,
-    /// What was asked for.
+    /// URL of the request.
     pub url: String,
 }
 
-/// An answer of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// What it took, in microseconds.
+    /// Microseconds.
     pub time: u32,
-    /// Whether it came from the cache, where that is known.
     pub hit: Option<bool>,
-    /// Bytes of its body.
     pub length: u64,
 }
 
 impl Sample {
-    /// Of a copy that was answered.
     fn of(copy: &Copied) -> Option<Self> {
         let answer = copy.outcome.as_ref().ok()?;
         let time = u32::try_from(copy.times.whole().as_micros()).ok()?;
@@ -53,51 +47,51 @@ impl Sample {
     }
 }
 
-/// What was counted of one path.
+/// Counts of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathReport {
     /// Its name.
     pub name: String,
     /// Whole answers.
     pub answers: u64,
-    /// Response times of those whose times count.
+    /// Response times that count.
     pub latencies: Latencies,
-    /// Response times with those of failed exchanges, until they failed.
+    /// Response times, with failed exchanges up to their failure.
     pub with_errors: Latencies,
-    /// Times until the connection was there, of whole answers on new ones.
+    /// Connect times of whole answers on new connections.
     pub connect: Latencies,
-    /// Times until the first byte, of whole answers.
+    /// Times to the first byte of whole answers.
     pub first_byte: Latencies,
-    /// Times from the first byte to the last, of whole answers.
+    /// Times from the first byte to the last of whole answers.
     pub transfer: Latencies,
-    /// Response times of answers from the cache, where that is known.
+    /// Response times of known hits.
     pub of_hits: Latencies,
-    /// Those of answers that are known not to come from it.
+    /// Response times of known misses.
     pub of_misses: Latencies,
     /// Body bytes of whole answers.
     pub bytes: u64,
-    /// Answers of which it is known whether they came from the cache, and their bytes.
+    /// Answers known to be hits or misses, and their bytes.
     pub known: (u64, u64),
-    /// Of these, those that did.
+    /// Known hits, and their bytes.
     pub hits: (u64, u64),
     /// Counts by verdict.
     pub verdicts: [u64; Verdict::ALL.len()],
     /// Answers without a verdict.
     pub unjudged: u64,
-    /// These by reason.
+    /// Answers without a verdict, by reason.
     pub unjudged_by_reason: [u64; Unjudged::ALL.len()],
     /// Counts by failure.
     pub failures: [u64; PathFailure::ALL.len()],
-    /// Counts of what copies went out on, by [`Carriage`].
+    /// Copies by [`Carriage`].
     pub carriages: [u64; Carriage::ALL.len()],
-    /// Kept connections on which something came behind an answer that had been taken as whole.
+    /// Kept connections with bytes after a whole answer.
     pub late_surplus: u64,
-    /// The first few of each verdict but OK.
+    /// The first examples of each verdict but OK.
     pub examples: Vec<Example>,
 }
 
 impl PathReport {
-    /// Share of the answers from the cache, and of their bytes, where that is known.
+    /// Hit ratio of answers and of bytes, if known.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn hit_ratios(&self) -> Option<(f64, f64)> {
         let share =
@@ -106,7 +100,7 @@ impl PathReport {
             .then(|| (share(self.hits.0, self.known.0), share(self.hits.1, self.known.1)))
     }
 
-    /// How many answers have a verdict.
+    /// Answers with this verdict.
     pub fn count(&self, verdict: Verdict) -> u64 {
         self.verdicts[verdict as usize]
     }
@@ -128,8 +122,7 @@ impl PathReport {
         }
     }
 
-    /// Microseconds until the connection was there, in the median of whole answers: nothing where
-    /// it was a kept one.
+    /// Median connect time of whole answers, in microseconds; 0 on kept connections.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn connect_median(&self) -> u64 {
         let (all, new) = (self.latencies.count() as f64, self.connect.count() as f64);
@@ -143,40 +136,37 @@ impl PathReport {
     }
 }
 
-/// What was found.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct LeapReport {
-    /// By path.
+    /// Results by path.
     pub paths: Vec<PathReport>,
     /// Requests that ended on all paths.
     pub requests: u64,
-    /// Requests that were not begun because too many were under way (R107).
+    /// Requests refused because too many were in flight (R107).
     pub refused: u64,
-    /// Requests whose times were left out because the client took its answer more slowly than it
-    /// came.
+    /// Requests whose times do not count because the client was slower than the answer.
     pub held: u64,
-    /// What became of clients and their requests; none of a replay.
+    /// Counts of clients; `None` for a replay.
     pub clients: Option<ClientReport>,
-    /// Requests after which the origin was asked again because an answer was not like its own.
+    /// Requests for which the origin was asked again.
     pub asked_again: u64,
-    /// Whether the origin's own answers are the reference; else what most agree about.
+    /// Whether the origin's answers are the reference, not the majority's.
     pub by_origin: bool,
-    /// How late requests began, where they had a time.
+    /// Lateness of requests with a start time.
     pub late: Latencies,
-    /// From the first request to the last answer.
+    /// Time from the first request to the last answer.
     pub elapsed: Duration,
-    /// CPU time of the replay's thread.
+    /// CPU time of the run's thread.
     pub generator: Duration,
-    /// What copies went out on.
+    /// Whether connections were kept.
     pub connections: Connections,
-    /// Fields learned to be noise, by path.
+    /// Noise fields by path.
     pub noise: Vec<Vec<String>>,
     pub(super) targets: Vec<Path>,
-    /// Pairs of paths, by their places, that are set up alike.
     pub(super) alike: Vec<(usize, usize)>,
-    /// Numbers of requests, and their answers by path, in the order of their ends.
     pub(super) rows: Vec<(u64, Vec<Option<Sample>>)>,
-    /// Of how many requests with times one is a row.
+    /// Every how many timed requests a row is kept.
     every: u64,
     timed: u64,
     pub(super) seed: u64,
@@ -207,9 +197,8 @@ impl LeapReport {
         }
     }
 
-    /// Counts a request, and keeps its times if it is of the sample; whether they count at all:
-    /// those of an answer that its client held back say nothing, and leaving out one path's alone
-    /// would set it apart.
+    /// Counts a request and samples its times. Returns whether the times count: if a client held
+    /// one answer back, no path's times count, or the paths would differ.
     pub(super) fn begin(&mut self, group: &RequestGroup) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());
@@ -229,7 +218,6 @@ impl LeapReport {
         true
     }
 
-    /// Counts what came on one path, with its times if they count.
     pub(super) fn take(
         &mut self,
         path: usize,
@@ -274,14 +262,13 @@ impl LeapReport {
         }
     }
 
-    /// How many requests a second it could send and judge here, by the CPU time that each has taken
-    /// of its one thread (R134).
+    /// Requests per second that the run's thread could handle, by its CPU time per request (R134).
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn ceiling(&self) -> f64 {
         self.requests as f64 / self.generator.as_secs_f64().max(1e-9)
     }
 
-    /// Share of its time that the replay's thread ran.
+    /// Share of its time that the run's thread was busy.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }

@@ -11,12 +11,11 @@ use crate::leap::verdict::unjudged::Unjudged;
 use crate::wire::tls::NotEntered;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
 
-/// Kept connections on which something came that nobody had asked for.
+/// Kept connections with bytes that nobody had asked for.
 const SURPLUS: &str = "kept_connections_with_surplus_bytes";
 
 impl LeapReport {
-    /// The replay as records; `differences` are its own, over all requests and over those of
-    /// classes.
+    /// The report as records, with the given differences.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
         let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
@@ -90,8 +89,8 @@ impl LeapReport {
     }
 }
 
-/// The names of what [`LeapReport::records`] may have of these paths in their order, where
-/// `clients` are taken or not.
+/// Names of all measures that [`LeapReport::records`] may produce. `clients`: whether clients are
+/// served.
 pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Vec<Measurable> {
     let mut found: Vec<Measurable> = paths
         .iter()
@@ -126,7 +125,6 @@ pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Ve
     found
 }
 
-/// The names of what may be measured of a path, `after` which these come.
 fn of_one(path: &str, after: &[&str], connections: Connections) -> Measurable {
     let plain = [
         "answers",
@@ -165,12 +163,10 @@ fn of_one(path: &str, after: &[&str], connections: Connections) -> Measurable {
         .choosing("connections", Carriage::ALL.map(Carriage::name).into_iter().chain([SURPLUS]))
 }
 
-/// What follows the name of a measure over the requests of a class.
 fn of_class(class: Option<Class>) -> String {
     class.map(|class| format!("_of_{}", class.name())).unwrap_or_default()
 }
 
-/// What the copies of a path went out on, where connections are kept.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn of_connections(path: &PathReport) -> impl Iterator<Item = Record> + '_ {
     let surplus = (SURPLUS, path.late_surplus, "connections");

@@ -5,30 +5,22 @@ use crate::leap::PathFailure;
 use foxy_http::DecodeError;
 use std::fmt;
 
-/// Why an answer is not OK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Nothing to say.
     None,
-    /// How the exchange ended.
     Failed(PathFailure),
-    /// What of it is not HTTP.
     NotHttp(DecodeError),
-    /// The reference's status, and the answer's.
+    /// Status of the reference, then of the answer.
     Status(u16, u16),
-    /// Which field differs, and how.
     Field(Difference),
-    /// The lengths of the reference's body and of the answer's.
+    /// Body length of the reference, then of the answer.
     Body(u64, u64),
-    /// The body is the one that another URL has.
+    /// The body belongs to this other URL.
     BodyOf(String),
-    /// The content coding cannot be undone: its bytes are broken.
     BrokenCoding,
-    /// It says in two ways where it ends, which the reference does not.
     AmbiguousFraming,
-    /// It is what the reference answered before.
+    /// Equals an earlier answer of the reference.
     SeenBefore,
-    /// Its Last-Modified is older than the reference's.
     OlderThanReference,
 }
 

@@ -8,8 +8,8 @@ use super::{Finding, Reference, Verdict, judge};
 use crate::leap::multiplier::group::{RequestGroup, direct};
 use crate::leap::{Answer, LeapRun, PathFailure};
 
-/// Why what was found on a path is not its fault, if it may not be; `reference` is what it was
-/// judged by, `ignored` says which fields may have another value.
+/// The reason why a finding is not the path's fault, if there is one. `reference` is the answer it
+/// was judged by; `ignored` tells which fields may differ.
 pub fn excuse(
     (run, group, path): (&LeapRun, &RequestGroup, usize),
     finding: &Finding,
@@ -38,7 +38,6 @@ pub fn excuse(
         .then_some(Unjudged::SeenElsewhere)
 }
 
-/// Whether the origin gave no whole answer itself, so that it may be why this path did not.
 fn has_origin_failed(
     run: &LeapRun,
     group: &RequestGroup,
@@ -50,9 +49,8 @@ fn has_origin_failed(
     origin.is_some_and(|&origin| failure.may_follow(origin))
 }
 
-/// Whether another program elsewhere has the same answer, which it then has from the origin:
-/// proxies do not make up the same bytes, but for empty ones, and two that are set up alike err
-/// alike.
+/// Whether another program at another address gave the same non-empty answer: then both have it
+/// from the origin. Paths set up alike do not count, as they err alike.
 fn is_seen_elsewhere(run: &LeapRun, group: &RequestGroup, path: usize, answer: &Answer) -> bool {
     let is_another = |other: usize| {
         run.paths[other].address != run.paths[path].address

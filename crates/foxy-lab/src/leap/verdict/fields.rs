@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Fields in lower case that legitimately differ between an answer and what a proxy makes of it,
-/// and why.
+/// Lower-case fields that may differ between an answer and a proxy's copy, with the reason.
 pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
     ("age", "how long it was stored (RFC 9111 §5.1)"),
@@ -35,8 +34,8 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("x-foxy-request", "of a stored answer it is another request's number"),
 ];
 
-/// Fields in lower case that steer caches and clients: adding one is a difference, and of a proxy
-/// they are never noise.
+/// Lower-case fields that steer caches and clients. Adding one is a difference; a proxy's change is
+/// never noise.
 pub const STEERING: &[&str] = &[
     "access-control-allow-origin",
     "alt-svc",
@@ -62,28 +61,26 @@ pub const STEERING: &[&str] = &[
     "www-authenticate",
 ];
 
-/// Fields in lower case that may have another value and may not be lost: they move with the time at
-/// which the origin was asked.
+/// Lower-case fields that may change with the time of the request, but not be lost.
 pub const MAY_CHANGE: &[&str] = &["expires"];
 
-/// Whose answers they are with which others are compared.
+/// The giver of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// The origin's own: whatever it changes by itself is noise, and it knows which of its tags are
-    /// strong.
+    /// The origin: its changes are noise, and it knows which tags are strong.
     Origin,
-    /// A proxy's: it may not change what steers caches and clients, and may have made a tag weak.
+    /// A proxy: it must not change steering fields, and may have weakened a tag.
     Proxy,
 }
 
-/// How a field differs. Names are in lower case.
+/// A difference of fields, with the lower-case name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The reference has it, the answer has not.
+    /// Only the reference has the field.
     Missing(String),
-    /// The answer has it, the reference has not.
+    /// Only the answer has the field.
     Added(String),
-    /// Both have it, with other values.
+    /// The values differ.
     Changed(String),
 }
 
@@ -105,7 +102,6 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Whether it is one of these names, in any case.
 fn is_one_of(name: &str, mut known: impl Iterator<Item = &'static str>) -> bool {
     known.any(|known| known.eq_ignore_ascii_case(name))
 }
@@ -122,8 +118,7 @@ fn names(headers: &Headers) -> BTreeSet<String> {
     headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect()
 }
 
-/// The values of a field as one list: several lines mean what one line with commas means (RFC 9110
-/// §5.3).
+/// Field lines joined by commas (RFC 9110 §5.3).
 fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     let mut values = headers.get_all(name);
     let first = values.next().unwrap_or_default();
@@ -136,16 +131,15 @@ fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     Cow::Borrowed(weak.unwrap_or(first))
 }
 
-/// Whether its value is a weak tag. A transformation makes a strong one weak, and nobody a weak one
-/// strong (RFC 9110 §8.8.1); but the origin may have a weak one for what it codes, and a strong one
-/// for the same without, which a proxy asked for.
+/// Whether the value is a weak tag. A transformation may weaken a strong tag, never strengthen a
+/// weak one (RFC 9110 §8.8.1). The origin itself may use a weak tag for its coded form and a strong
+/// one without.
 fn is_weak(headers: &Headers, name: &str) -> bool {
     headers.get(name).is_some_and(|tag| tag.starts_with(b"W/"))
 }
 
-/// The first difference that matters, in the order of names; `ignored` says of a name in lower case
-/// that another value of it does not: that it is lost or added always does. Two that do not differ,
-/// as most do not, cost no memory.
+/// The first difference that matters, in name order. `ignored` names fields whose value may differ;
+/// their loss or addition still counts. Does not allocate for equal fields.
 pub fn difference(
     (reference, whose): (&Headers, Whose),
     answer: &Headers,
@@ -175,15 +169,14 @@ pub fn difference(
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
 
-/// Fields in lower case that a 304 has if the 200 had them; a cache that makes one leaves out
-/// others (RFC 9110 §15.4.5).
+/// A 304 must repeat these fields of the 200. A cache that makes a 304 omits others (RFC 9110
+/// §15.4.5).
 const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "expires", "vary"];
-/// Fields in lower case of what a 304 confirms, which it need not have and may have.
+/// A 304 may repeat these fields, and need not.
 const CONFIRMED: [&str; 4] =
     ["content-disposition", "content-language", "content-type", "last-modified"];
 
-/// The fields of two 304s without those that one of them has and the other need not have: the
-/// reference's and the answer's.
+/// The fields of two 304s that both must have: reference first.
 pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     let (mut own, mut expected) = (answer.clone(), reference.clone());
     expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));
@@ -191,21 +184,21 @@ pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     (expected, own)
 }
 
-/// Fields in lower case that say which version an answer is (RFC 9110 §8.8).
+/// Lower-case fields that name the version (RFC 9110 §8.8).
 pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
 
-/// Whether two answers say that they are of two versions.
+/// Whether the validators name two versions.
 pub fn versions_differ(one: &Headers, other: &Headers, ignored: &dyn Fn(&str) -> bool) -> bool {
     VALIDATORS.iter().any(|name| !ignored(name) && value(one, name) != value(other, name))
 }
 
-/// A digest of the version that an answer says it is.
+/// Digest of the validators.
 pub fn version(headers: &Headers) -> u64 {
     xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }
 
-/// The fields that two answers of one server to the same request both have with different values:
-/// noise. A field that one of them lacks is not noise, but a fault to be found.
+/// Fields with different values in two answers of one server to one request. A missing field is a
+/// fault, not noise.
 pub fn noise<'a>(
     first: &'a Headers,
     second: &'a Headers,

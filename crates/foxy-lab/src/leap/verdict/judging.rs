@@ -20,15 +20,12 @@ pub struct Judging {
     pub means: Rc<Means>,
     pub report: LeapReport,
     past: Past,
-    /// The number of this process, for the log: asking for it anew is a system call.
+    /// For the log; asking anew is a system call.
     process: u64,
 }
 
 impl Judging {
-    /// Before the first request of a run; must be made inside the runtime that the run is on.
-    ///
-    /// # Errors
-    /// The kernel gives no timer.
+    /// Must run inside the runtime of the run.
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let means = Rc::new(Means::new(run)?);
         let driver = Rc::clone(&means);
@@ -39,7 +36,6 @@ impl Judging {
         Ok(Self { report: LeapReport::new(run), past: Past::default(), process, means })
     }
 
-    /// What was found, when all requests have been judged.
     pub fn finish(self) -> LeapReport {
         let mut report = self.report;
         report.noise = self.means.noise.borrow().by_path();
@@ -49,7 +45,7 @@ impl Judging {
         report
     }
 
-    /// Asks everyone twice, all at once.
+    /// Learns noise: asks every path twice, all at once.
     pub async fn learn(&mut self, probe: &Asked) {
         if let Some(wanted) = &self.means.run.wanted {
             wanted.note(&probe.authority, &probe.path);
@@ -73,7 +69,6 @@ impl Judging {
         }
     }
 
-    /// Judges a request that has ended on all paths.
     pub fn take(&mut self, group: &RequestGroup, log: &mut dyn FnMut(&Line)) {
         let paths = &self.means.run.paths;
         if let (Some(direct), Some(again)) = (group::direct(paths), &group.again)
@@ -144,7 +139,6 @@ impl Judging {
         }
     }
 
-    /// The log's line for the copy of a request on one path.
     fn line(&self, group: &RequestGroup, path: usize, result: Said) -> Line {
         let (copy, message) = (&group.copies[path], &group.asked.message);
         Line {

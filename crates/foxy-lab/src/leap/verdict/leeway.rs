@@ -7,7 +7,7 @@ use crate::leap::{Answer, Message};
 use foxy_http::{Headers, Method};
 use std::time::SystemTime;
 
-/// Whether an answer that is not the reference may be right beside it, as far as the two show.
+/// Whether an answer may be right although it differs from the reference.
 pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
     match (right.status, answer.status) {
         (504, _) | (_, 504) => asked.fields.has_token("cache-control", "only-if-cached"),
@@ -28,7 +28,7 @@ fn date(headers: &Headers, name: &str) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get_str(name)?).ok()
 }
 
-/// A tag as weak comparison sees it (RFC 9110 §8.8.3.2).
+/// A tag under weak comparison (RFC 9110 §8.8.3.2).
 fn bare(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
@@ -39,7 +39,6 @@ fn is_conditional(asked: &Message) -> bool {
         && (has("if-none-match") || has("if-modified-since"))
 }
 
-/// Whether nothing shows that these are of two versions.
 fn are_one_version(one: &Answer, other: &Answer) -> bool {
     ["etag", "last-modified"].iter().all(|name| {
         match (one.headers.get(name), other.headers.get(name)) {
@@ -49,8 +48,8 @@ fn are_one_version(one: &Answer, other: &Answer) -> bool {
     })
 }
 
-/// Whether a condition may hold for what the reference says of itself: one of its two is enough, as
-/// some caches look at the date alone.
+/// Whether a condition may hold for the reference. One of the two validators is enough, as some
+/// caches compare the date alone.
 fn may_confirm(asked: &Message, right: &Answer) -> bool {
     let tag = right.headers.get("etag").map(bare);
     let named =
@@ -61,14 +60,13 @@ fn may_confirm(asked: &Message, right: &Answer) -> bool {
     is_conditional(asked) && (named || unchanged)
 }
 
-/// A range as it is asked for: from a byte to another or to the end, or the last so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Range {
     From(u64, Option<u64>),
     Last(u64),
 }
 
-/// The ranges that a request asks for; none where it asks for all, or for what is to be ignored.
+/// The requested byte ranges; empty if the request has none or they must be ignored.
 fn ranges(asked: &Message) -> Vec<Range> {
     let text = asked.fields.get_str("range").filter(|_| asked.method == Method::Get);
     let Some((unit, set)) = text.and_then(|text| text.split_once('=')) else { return Vec::new() };
@@ -86,7 +84,7 @@ fn ranges(asked: &Message) -> Vec<Range> {
     all.filter(|_| unit.trim().eq_ignore_ascii_case("bytes")).unwrap_or_default()
 }
 
-/// What a 206 says that it is: the first byte, the last, and the length of the whole.
+/// First byte, last byte and total length of a 206.
 fn content_range(answer: &Answer) -> Option<(u64, u64, Option<u64>)> {
     let (part, whole) =
         answer.headers.get_str("content-range")?.strip_prefix("bytes ")?.split_once('/')?;
@@ -96,8 +94,8 @@ fn content_range(answer: &Answer) -> Option<(u64, u64, Option<u64>)> {
     (first <= last && whole.is_none_or(|whole| last < whole)).then_some((first, last, whole))
 }
 
-/// Whether a 206 is of the bytes that were asked for, and has as many as it says. Of several ranges
-/// the parts stand within the body.
+/// Whether a 206 carries requested bytes, and as many as it says. Multipart bodies name their
+/// ranges inside.
 fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     let ranges = ranges(asked);
     let Some((first, last, whole)) = content_range(part) else { return ranges.len() > 1 };
@@ -111,8 +109,8 @@ fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     within && part.length == length
 }
 
-/// Whether a 206 may be part of what another answer is the whole of: its length and, of all of it,
-/// its bytes.
+/// Whether a 206 can be part of a whole answer: same total length and, if it covers everything,
+/// same bytes.
 fn is_part_of(part: &Answer, whole: &Answer) -> bool {
     let plain = |answer: &Answer| body::codings(&answer.headers).next().is_none();
     let Some((_, _, said)) = content_range(part) else { return true };
@@ -123,7 +121,6 @@ fn is_part_of(part: &Answer, whole: &Answer) -> bool {
         && (part.length != whole.length || part.digest == whole.digest)
 }
 
-/// Whether no range that was asked for is within the reference's body.
 fn is_unsatisfiable(asked: &Message, right: &Answer) -> bool {
     let beyond = |range: &Range| match *range {
         Range::From(first, _) => first >= right.length,

@@ -17,28 +17,27 @@ use detail::Detail;
 use fields::Whose;
 use unjudged::Unjudged;
 
-/// What comes of one answer. The names are those of the paper's log (002, Fig 3), and three more.
+/// The verdict on an answer. Names follow the paper's log (002, Fig 3), with three additions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Like the reference.
+    /// Matches the reference.
     Ok,
-    /// Another status code.
+    /// The status differs.
     StatusCodeMismatch,
-    /// A field of the reference is missing or says something else, one that steers caches or
-    /// clients was added, or the end is said in two ways.
+    /// A field is missing or differs, a steering field was added, or the end is ambiguous.
     HeaderMismatch,
-    /// Another body.
+    /// The body differs.
     BodyMismatch,
-    /// No connection, or it ended within the answer, or what came is not HTTP.
+    /// No connection, a truncated answer, or no HTTP.
     Incomplete,
     /// Not whole within the time limit.
     Timeout,
-    /// What the reference was before.
+    /// An earlier answer of the reference.
     Stale,
 }
 
 impl Verdict {
-    /// Every verdict, in the order of a report's counts.
+    /// All verdicts, in the order of the report's counts.
     pub const ALL: [Self; 7] = [
         Self::Ok,
         Self::StatusCodeMismatch,
@@ -49,7 +48,7 @@ impl Verdict {
         Self::Stale,
     ];
 
-    /// Its name in logs, tables and records.
+    /// Name in logs, tables and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "OK",
@@ -62,42 +61,42 @@ impl Verdict {
         }
     }
 
-    /// The verdict of that name.
+    /// The verdict of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.name() == name)
     }
 }
 
-/// A status and a body: what makes two answers the same to a user.
+/// Status and body: what a user sees of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
     /// The status code.
     pub status: u16,
-    /// Digest of the body without its transfer and content codings.
+    /// Digest of the decoded body.
     pub digest: u128,
 }
 
-/// What an answer was, and which version it says that it is.
+/// Fingerprint and version of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// Status and body.
     pub print: Fingerprint,
-    /// Digest of its validators; `None` where they change by themselves.
+    /// Digest of the validators; `None` if they are noise.
     pub validators: Option<u64>,
 }
 
-/// What is known when an answer is judged.
+/// What an answer is judged by.
 #[derive(Debug)]
 pub struct Reference<'a> {
-    /// What was asked.
+    /// The request.
     pub asked: &'a Message,
-    /// The answer that holds as right.
+    /// The reference answer.
     pub answer: &'a Answer,
-    /// Whose it is.
+    /// The giver of the reference.
     pub whose: Whose,
-    /// Whether its header fields hold as right too.
+    /// Whether the reference's fields count too.
     pub fields: bool,
-    /// What the reference was at earlier requests for the same URL.
+    /// Earlier references for the URL, the newest last.
     pub earlier: &'a [Version],
 }
 
@@ -106,13 +105,12 @@ pub struct Reference<'a> {
 pub struct Finding {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason.
     pub detail: Detail,
 }
 
-/// Judges an outcome, unless it is whole and there is nothing to judge it by. `ignored` says which
-/// fields, in lower case, mean nothing. Of several faults the gravest is named: an old answer, the
-/// status, the body, the fields.
+/// Judges an outcome; `None` if there is no reference for it. `ignored` names fields that may
+/// differ. The gravest fault counts: stale, status, body, fields.
 pub fn judge(
     outcome: &Result<Answer, PathFailure>,
     reference: Result<&Reference<'_>, Unjudged>,
@@ -174,7 +172,7 @@ pub fn judge(
     }
 }
 
-/// Whether both say when they were last changed, and the answer's was before the other's.
+/// Whether both have a Last-Modified date and the answer's is earlier.
 fn is_older(answer: &Answer, right: &Answer) -> bool {
     let changed = |answer: &Answer| {
         answer

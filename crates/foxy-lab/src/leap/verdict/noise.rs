@@ -5,23 +5,19 @@ use crate::leap::{Answer, Asked, Manner};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Of how many requests it is remembered what the origin changes in its answers.
 const REQUESTS: usize = 4096;
 
-/// Fields that are learned to be noise.
 #[derive(Debug)]
 pub struct Noise {
-    /// By path, of what was asked for beforehand: what a server puts into all of its answers.
+    /// By path, from the probe: fields that a server varies in all answers.
     by_path: Vec<BTreeSet<String>>,
-    /// By the digest of a request's key, of what the origin answered when asked again: one answer
-    /// says nothing of others.
+    /// By digest of the request's key: fields that the origin varied when asked again.
     by_request: HashMap<u128, BTreeSet<String>>,
-    /// The same digests, that of the request that was learned of first before others.
+    /// Keys of `by_request`, oldest first.
     order: VecDeque<u128>,
 }
 
 impl Noise {
-    /// Nothing is learned yet, of so many paths.
     pub fn new(paths: usize) -> Self {
         Self {
             by_path: vec![BTreeSet::new(); paths],
@@ -30,14 +26,13 @@ impl Noise {
         }
     }
 
-    /// Learns from two answers on one path to what is asked for beforehand; only if they have the
-    /// same body.
+    /// Learns from two answers of one path to the probe, if their bodies are equal.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
         let whose = if manner == Manner::Direct { Whose::Origin } else { Whose::Proxy };
         self.by_path[path].extend(noise(first, second, whose));
     }
 
-    /// Learns from two answers of the origin to one request; only if they have the same body.
+    /// Learns from two origin answers to one request, if their bodies are equal.
     pub fn learn_of(&mut self, asked: &Asked, first: &Answer, second: &Answer) {
         let found = noise(first, second, Whose::Origin);
         if found.is_empty() {
@@ -55,8 +50,7 @@ impl Noise {
         self.by_request.entry(request).or_default().extend(found);
     }
 
-    /// Whether another value of a field means nothing between these two paths in answers to a
-    /// request.
+    /// Whether a field may differ between two paths in answers to this request.
     pub fn covers(&self, (one, other): (usize, usize), asked: &Asked, name: &str) -> bool {
         let of_request =
             || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));
@@ -65,7 +59,6 @@ impl Noise {
             || (!self.by_request.is_empty() && of_request())
     }
 
-    /// Whether two answers' fields differ in nothing that matters.
     pub fn alike(
         &self,
         (one, first): (usize, &Answer),
@@ -78,7 +71,6 @@ impl Noise {
                 .is_none()
     }
 
-    /// What was learned beforehand, by path.
     pub fn by_path(&self) -> Vec<Vec<String>> {
         self.by_path.iter().map(|names| names.iter().cloned().collect()).collect()
     }

@@ -4,12 +4,10 @@
 use super::Version;
 use std::collections::{HashMap, VecDeque};
 
-/// How many URLs are remembered.
 const URLS: usize = 1 << 16;
-/// How many earlier answers of a URL are remembered.
 const ANSWERS: usize = 4;
 
-/// The references so far; the URL that was first asked for is forgotten first.
+/// Earlier references; the oldest URL is forgotten first.
 #[derive(Debug, Default)]
 pub struct Past {
     by_url: HashMap<String, Vec<Version>>,
@@ -18,7 +16,6 @@ pub struct Past {
 }
 
 impl Past {
-    /// What a URL's reference was, the newest last.
     pub fn earlier(&self, key: &str) -> &[Version] {
         self.by_url.get(key).map_or(&[], Vec::as_slice)
     }
@@ -28,7 +25,6 @@ impl Past {
         self.url_of.get(&digest).map(String::as_str).filter(|owner| *owner != key)
     }
 
-    /// Remembers a reference.
     pub fn remember(&mut self, key: &str, found: Version) {
         if !self.by_url.contains_key(key) {
             if self.order.len() == URLS

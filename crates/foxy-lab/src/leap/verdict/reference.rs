@@ -10,22 +10,17 @@ use crate::leap::{Answer, Asked, LeapRun, Manner, Path};
 use crate::wire::REQUEST_ID;
 use std::collections::BTreeSet;
 
-/// The answer that holds as right.
 #[derive(Clone, Copy, Debug)]
 pub struct Right<'a> {
-    /// Whose it is.
     pub path: usize,
-    /// The answer.
     pub answer: &'a Answer,
-    /// Whether the origin itself gave it.
     pub whose: Whose,
-    /// Whether its header fields hold as right too.
     pub fields: bool,
-    /// Whether everyone was to get the same, whatever copies change and whenever they come.
+    /// Whether every copy of the request must get the same answer, whenever it is sent.
     pub steady: bool,
 }
 
-/// Whether an answer is not like the origin's own, so that the origin must say again what is right.
+/// Whether an answer differs from the origin's own, so that the origin must be asked again.
 pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Noise) -> bool {
     let Ok(right) = &copies[direct].outcome else { return false };
     copies.iter().enumerate().any(|(path, copy)| match &copy.outcome {
@@ -38,8 +33,8 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
     })
 }
 
-/// The reference: the origin's own answer, if it says the same when asked again; without the
-/// origin, what more than half of the addresses that answered agree about.
+/// The origin's own answer, if it repeats it when asked again. Without an origin, the answer of
+/// more than half of the answering addresses.
 pub fn reference<'a>(
     run: &LeapRun,
     group: &'a RequestGroup,
@@ -65,9 +60,8 @@ pub fn reference<'a>(
     Ok(Right { path, answer, whose, fields, steady: is_steady(run, answer) })
 }
 
-/// Whether all copies of a request have one answer: a Collector, ours or one that names itself in
-/// Via, asks the origin once for all of them, and the verifying origin, which repeats the number of
-/// a request, answers by the request alone.
+/// Whether all copies have one answer. True behind a Collector, ours or one named in `Via`, and for
+/// the verifying origin, whose answer depends on the request alone.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()
@@ -75,8 +69,6 @@ fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
         || answer.headers.tokens("via").any(is_collector)
 }
 
-/// Who answered what more than half of the addresses that answered agree about, and whether they
-/// agree about the fields too.
 fn majority<'a>(
     paths: &[Path],
     group: &'a RequestGroup,

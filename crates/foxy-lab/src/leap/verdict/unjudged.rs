@@ -1,27 +1,24 @@
 //! Why what came on a path has no verdict: the reasons that are counted, and named in records.
 
-/// Why there is nothing to say of it.
+/// Why an answer has no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unjudged {
-    /// The origin gave no whole answer, or no more than half of the addresses agree about one.
+    /// The origin gave no whole answer, or no majority of addresses agrees.
     NoReference,
-    /// The path failed, and so did the origin itself.
+    /// Both the path and the origin failed.
     OriginFailed,
-    /// The origin did not say the same when it was asked again.
+    /// The origin answered differently when asked again.
     OriginVaries,
-    /// Another proxy has the same answer, so that the origin may have given it before the
-    /// reference.
+    /// Another proxy has the same answer, which the origin may have given earlier.
     SeenElsewhere,
-    /// The method may change something, so that each path's request was another one, and the origin
-    /// was not asked again.
+    /// An unsafe method: each copy was a separate request.
     NotRepeated,
-    /// A cache may answer the request so by itself, because of its condition, its range or
-    /// `only-if-cached`.
+    /// A cache may answer differently: condition, range or `only-if-cached`.
     MayDiffer,
 }
 
 impl Unjudged {
-    /// Every reason, in the order of a report's counts.
+    /// All reasons, in the order of the report's counts.
     pub const ALL: [Self; 6] = [
         Self::NoReference,
         Self::OriginFailed,
@@ -31,7 +28,7 @@ impl Unjudged {
         Self::MayDiffer,
     ];
 
-    /// Its name in records.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoReference => "no_reference",

@@ -6,10 +6,6 @@ use crate::wire::tls::outbound::{self, Channel, Obstacle};
 use foxy_workload::Request;
 use tokio::net::TcpStream;
 
-/// Opens a way for a request: through a forward proxy a tunnel, when TLS is to be spoken.
-///
-/// # Errors
-/// How far it came.
 pub async fn open(wire: &Wire, request: &Request) -> Result<Channel, ErrorCause> {
     let mut stream =
         TcpStream::connect(wire.target).await.map_err(|error| ErrorCause::of_connect(&error))?;

@@ -15,13 +15,8 @@ use foxy_workload::polymix::requests::Manner;
 use h2::client::SendRequest;
 use std::io;
 
-/// What the proxy may send before it is told that more may come, of a stream and of the connection.
 const WINDOW: u32 = 1 << 20;
 
-/// Begins to speak HTTP/2.
-///
-/// # Errors
-/// When what answers does not speak it.
 pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
     let mut builder = h2::client::Builder::new();
     builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
@@ -34,7 +29,6 @@ pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
     Ok(sender)
 }
 
-/// Asks on a connection.
 pub async fn ask(
     sender: &mut SendRequest<Bytes>,
     wire: &Wire,
@@ -70,8 +64,6 @@ pub async fn ask(
     Ok(reading.finish().ok_or(ErrorCause::Protocol)?)
 }
 
-/// What an exchange failed of whose answer has `begun` or not: bytes that are not HTTP/2 as it
-/// should be, or a lost connection.
 fn cause(error: &h2::Error, begun: bool) -> ErrorCause {
     match error.get_io().map(io::Error::kind) {
         _ if error.is_library() => ErrorCause::Protocol,

@@ -24,16 +24,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 pub use wire::Wire;
 
-/// Bytes asked of the socket at a time.
 const READ: usize = 64 << 10;
 
-/// A client.
 pub struct Client {
     wire: Wire,
     connection: Option<Connection>,
-    /// Which server the connection leads to, where it is a tunnel.
     server: u32,
-    /// How many more requests the connection may carry.
     uses: u32,
     text: String,
 }
@@ -49,10 +45,8 @@ struct Http1 {
     input: BytesMut,
 }
 
-/// How far an attempt came.
 struct Broken {
     cause: Unanswered,
-    /// The head, if it came.
     head: Option<Answered>,
 }
 
@@ -63,29 +57,26 @@ impl From<ErrorCause> for Broken {
 }
 
 impl Client {
-    /// A client that is not connected yet.
     pub const fn new(wire: Wire) -> Self {
         Self { wire, connection: None, server: 0, uses: u32::MAX, text: String::new() }
     }
 
-    /// Whether it has a connection, which is used again where it leads to.
     pub const fn is_connected(&self) -> bool {
         self.connection.is_some()
     }
 
-    /// Whether a connection of its own leads to the server that is asked. A tunnel leads to one
-    /// alone.
+    /// Whether the client's connection leads to the requested server. A tunnel leads to one server
+    /// only.
     pub const fn leads_to(&self, request: &Request) -> bool {
         self.is_connected() && (!self.wire.tunnels() || self.server == request.server)
     }
 
-    /// Gives its connection up; the next may carry `uses` requests.
     pub fn disconnect(&mut self, uses: u32) {
         self.connection = None;
         self.uses = uses;
     }
 
-    /// Gives up the memory that it needs only while it asks.
+    /// Frees the buffers of an idle client.
     pub fn rest(&mut self) {
         if let Some(Connection::Http1(Http1 { input, .. })) = &mut self.connection
             && input.is_empty()
@@ -94,10 +85,6 @@ impl Client {
         }
     }
 
-    /// Asks as request `number`, at `now`.
-    ///
-    /// # Errors
-    /// Why there is no complete answer; the connection is then given up.
     pub async fn ask(
         &mut self,
         request: &Request,
@@ -219,7 +206,6 @@ impl Http1 {
         }
     }
 
-    /// Reads what is there; gives the answer when it is complete.
     fn advance(&mut self, reading: &mut Reading) -> Result<Option<Answered>, Unanswered> {
         let protocol = Unanswered::Failed(ErrorCause::Protocol);
         loop {
@@ -236,8 +222,8 @@ impl Http1 {
     }
 }
 
-/// Whether the workload says that the origin breaks this exchange off, or that of the request whose
-/// answer began to come.
+/// Whether the workload makes the origin break off this exchange, or that of the request whose
+/// answer began to arrive.
 fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
     let Content::Document(document) = request.content else { return false };
     let answered = head.and_then(|head| head.reply_to).unwrap_or(number);

@@ -5,7 +5,6 @@ use crate::load::outcome::Answered;
 use crate::wire::{OBJECT_ID, REQUEST_ID};
 use foxy_workload::{BodyCheck, BodyStream, Content, Request};
 
-/// The answer so far.
 pub struct Reading {
     content: Content,
     answer: Option<Answered>,
@@ -14,17 +13,15 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Nothing yet; `breaks_off` says after how many bytes the client wants no more.
+    /// `breaks_off`: body bytes after which the client aborts.
     pub const fn new(request: &Request, breaks_off: Option<u64>) -> Self {
         Self { content: request.content, answer: None, check: None, breaks_off }
     }
 
-    /// What the head said, if it came.
     pub const fn head(&self) -> Option<Answered> {
         self.answer
     }
 
-    /// Takes the head; `field` finds a field's value.
     pub fn begin<'a>(&mut self, status: u16, field: impl Fn(&str) -> Option<&'a str>) {
         let reply_to = field(REQUEST_ID).and_then(|id| id.parse().ok());
         let object = field(OBJECT_ID).and_then(|text| text.split_once('.'));
@@ -38,10 +35,6 @@ impl Reading {
         self.answer = Some(Answered { status, reply_to, object, ..Answered::default() });
     }
 
-    /// Takes a piece of the body.
-    ///
-    /// # Errors
-    /// When the client wants no more.
     pub fn take(&mut self, data: &[u8]) -> Result<(), Unanswered> {
         if let Some(answer) = &mut self.answer {
             answer.length += data.len() as u64;
@@ -55,7 +48,6 @@ impl Reading {
         Ok(())
     }
 
-    /// The whole answer, when its end has come.
     pub fn finish(&mut self) -> Option<Answered> {
         let wrong_bytes = self.check.take().map_or(0, |check| check.wrong_bytes());
         self.answer.map(|answer| Answered { wrong_bytes, ..answer })

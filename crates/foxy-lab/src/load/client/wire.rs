@@ -12,36 +12,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What a POST carries.
 pub const POSTED: &str = "name=value";
-/// Its media type.
 pub const POSTED_TYPE: &str = "application/x-www-form-urlencoded";
 
-/// Whom clients ask, and how.
 #[derive(Clone, Debug)]
 pub struct Wire {
     pub target: SocketAddr,
     pub protocol: Protocol,
     pub time_limit: Duration,
-    /// How TLS is spoken, if it is.
     pub tls: Option<Arc<ClientConfig>>,
     forward: bool,
-    /// What URLs or Host lines name.
     authorities: Arc<[String]>,
     by: By,
 }
 
-/// By what of a request it is known whom it names.
 #[derive(Clone, Copy, Debug)]
 enum By {
     Server,
-    /// One server has several names.
     Object,
 }
 
 impl Wire {
-    /// For the requests of a run: server n is at the port of the first plus n. Through a reverse
-    /// proxy there is one name for all.
+    /// Server n is at the first server's port plus n. A reverse proxy has one name for all servers.
     pub fn new(options: &LoadOptions) -> Self {
         let (forward, first) = match &options.mode {
             Mode::Forward { origin } => (true, origin),
@@ -75,17 +67,14 @@ impl Wire {
         }
     }
 
-    /// Whether each connection is a tunnel to one server.
     pub const fn tunnels(&self) -> bool {
         self.forward && self.tls.is_some()
     }
 
-    /// The scheme of what is asked for.
     pub const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// The name of the server that has what is asked for.
     pub fn authority(&self, request: &Request) -> &str {
         let number = match (self.by, request.content) {
             (By::Object, Content::Object(object, _)) => object.id,
@@ -95,7 +84,6 @@ impl Wire {
         &self.authorities[usize::try_from(place).unwrap_or_default()]
     }
 
-    /// Writes a request of HTTP/1 to `text`; `last` when it is the last one on its connection.
     pub fn write(
         &self,
         request: &Request,
@@ -130,7 +118,6 @@ impl Wire {
     }
 }
 
-/// The method that goes with a manner.
 pub const fn method(manner: Manner) -> Method {
     match manner {
         Manner::Post => Method::Post,
@@ -139,7 +126,6 @@ pub const fn method(manner: Manner) -> Method {
     }
 }
 
-/// The fields that go with a manner.
 pub fn fields(request: &Request, now: WallTime) -> impl Iterator<Item = (&'static str, String)> {
     let field = |name, value: &str| Some((name, value.to_owned()));
     let since = |before: u64| {

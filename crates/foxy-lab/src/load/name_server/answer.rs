@@ -10,12 +10,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What a client may be sent over UDP, as servers say today (RFC 9715).
+/// UDP payload limit (RFC 9715).
 const PAYLOAD: u16 = 1232;
-/// The most that a lifetime can be (RFC 2181 §8).
+/// Largest TTL (RFC 2181 §8).
 const MOST_SECONDS: u64 = (1 << 31) - 1;
 
-/// The zone, and what its names cost.
 #[derive(Clone, Debug)]
 pub(super) struct Zone {
     name: Name,
@@ -24,7 +23,7 @@ pub(super) struct Zone {
     lifetime: u32,
 }
 
-/// A text that names no zone.
+/// The text is not a zone name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneUnusable(String);
 
@@ -36,18 +35,13 @@ impl fmt::Display for ZoneUnusable {
 
 impl std::error::Error for ZoneUnusable {}
 
-/// What a question was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// For the address of a name of the zone.
     Address,
-    /// For something else of one.
     Nothing,
-    /// None for this server.
     Refused,
 }
 
-/// What to send, and when.
 #[derive(Debug)]
 pub(super) struct DnsReply {
     pub(super) kind: Kind,
@@ -68,7 +62,6 @@ impl Zone {
         Ok(Self { name, address: options.address, cost: options.cost, lifetime })
     }
 
-    /// The answer to a packet; none to what is no question.
     pub(super) fn reply(&self, packet: &[u8]) -> Option<DnsReply> {
         let asked = Message::from_vec(packet).ok()?;
         if asked.metadata.message_type != MessageType::Query {
@@ -116,14 +109,14 @@ impl Zone {
         Kind::Address
     }
 
-    /// What lets an answer that says nothing be kept as long as another (RFC 2308 §5).
+    /// The SOA record that makes a negative answer cachable (RFC 2308 §5).
     fn authority(&self) -> Record {
         let day = 86_400;
         let start = SOA::new(self.name.clone(), self.name.clone(), 1, day, day, day, self.lifetime);
         Record::from_rdata(self.name.clone(), self.lifetime, RData::SOA(start))
     }
 
-    /// What asking for a name costs, whoever writes it and however.
+    /// Depends on the name alone, whatever its case.
     fn cost_of(&self, name: &Name) -> Duration {
         let hash = xxh3_64(name.to_lowercase().to_ascii().as_bytes());
         #[expect(

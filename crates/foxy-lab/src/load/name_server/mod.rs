@@ -17,37 +17,34 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Answers that may wait for their time; whoever asks beyond that is not answered.
 const MOST_WAITING: u64 = 10_000;
-/// The longest question that is read; one with EDNS is far shorter.
 const LONGEST: usize = 4096;
 
-/// How a name server runs.
+/// Options of a name server.
 #[derive(Clone, Debug)]
 pub struct NameServerOptions {
-    /// Where it listens; port 0 takes a free one.
+    /// Listening address; port 0 takes a free port.
     pub listen: SocketAddr,
-    /// The zone that it knows, such as `origin.test`.
+    /// The zone, such as `origin.test`.
     pub zone: String,
-    /// The address of each name in it.
+    /// Address of every name.
     pub address: IpAddr,
-    /// What asking for a name costs in the mean: each name between half and one and a half times
-    /// that, and always the same.
+    /// Mean delay of an answer. Each name has its own, between 0.5 and 1.5 times the mean.
     pub cost: Duration,
-    /// How long an answer may be kept; whole seconds count.
+    /// TTL of answers, in whole seconds.
     pub lifetime: Duration,
 }
 
-/// What was asked so far.
+/// Counts of questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Questions for the address of a name of the zone.
+    /// Questions for an address in the zone.
     pub addresses: u64,
-    /// Other questions about its names: there is nothing else to say of them.
+    /// Other questions about names of the zone.
     pub nothing: u64,
-    /// Questions about names of others, and what is no plain question: refused.
+    /// Refused: other zones, or not a plain question.
     pub refused: u64,
-    /// Packets that are no questions, and questions beyond what may wait: not answered.
+    /// Not answered: malformed packets, and questions beyond the limit.
     pub dropped: u64,
 }
 
@@ -60,7 +57,7 @@ struct Counts {
     waiting: AtomicU64,
 }
 
-/// A running name server; it stops when dropped.
+/// A running name server. Dropping it stops it.
 #[derive(Debug)]
 pub struct NameServer {
     address: SocketAddr,
@@ -69,20 +66,17 @@ pub struct NameServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why there is no name server.
+/// Why the name server did not start.
 #[derive(Debug)]
 pub enum NameServerError {
-    /// Its zone is none.
+    /// The zone name is invalid.
     Zone(ZoneUnusable),
-    /// It cannot listen, or not run.
+    /// It cannot bind or run.
     Start(io::Error),
 }
 
 impl NameServer {
-    /// Listens and answers.
-    ///
-    /// # Errors
-    /// [`NameServerError`].
+    /// Binds and starts answering.
     pub fn start(options: &NameServerOptions) -> Result<Self, NameServerError> {
         let zone = Zone::new(options).map_err(NameServerError::Zone)?;
         Self::serving(zone, options.listen).map_err(NameServerError::Start)
@@ -107,12 +101,12 @@ impl NameServer {
         Ok(Self { address, counts, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Listening address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What was asked so far.
+    /// Counts so far.
     pub fn asked(&self) -> Asked {
         let Counts { addresses, nothing, refused, dropped, .. } = &*self.counts;
         Asked {

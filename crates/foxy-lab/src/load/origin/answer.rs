@@ -9,36 +9,34 @@ use foxy_workload::polymix::content::Document;
 use foxy_workload::{BodyStream, Object};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Every object was last changed at the same time in the past: 2026-01-01.
+/// 2026-01-01.
 const LAST_MODIFIED: u64 = 1_767_225_600;
-/// Freshness lifetime when the request names none, in seconds: three days, as in the Wisconsin
-/// Proxy Benchmark.
+/// Seconds; three days, as in the Wisconsin Proxy Benchmark.
 const MAX_AGE: u64 = 259_200;
 
-/// What to send back.
+/// An answer of the origin.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The head, complete but for the body's framing.
+    /// Head without the body's framing.
     pub head: ResponseHead,
-    /// Which part of which body, if any.
+    /// The range of the body, if any.
     pub body: Option<BodyPart>,
-    /// How long to wait first.
+    /// Delay before the answer.
     pub delay: Duration,
-    /// Whether to send the body in chunks instead of with a length.
+    /// Uses chunks instead of a length.
     pub chunked: bool,
-    /// After how many bytes of the body the connection is broken off.
+    /// Body bytes after which the connection is broken off.
     pub breaks_off: Option<u64>,
-    /// Whether it is an answer to what the request sends: to a POST, PUT or DELETE of this object.
+    /// Object of a POST, PUT or DELETE, whose request body the answer reflects.
     pub changes: Option<Object>,
-    /// Whether the connection carries only a few answers like this one, and is not kept long
-    /// without use.
+    /// The connection carries only a few such answers, with a short idle timeout.
     pub short_lived: bool,
 }
 
 /// A range of an object's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyPart {
-    /// Whose body.
+    /// The whole body.
     pub stream: BodyStream,
     /// First byte.
     pub offset: u64,
@@ -46,8 +44,7 @@ pub struct BodyPart {
     pub length: u64,
 }
 
-/// Knobs a request sets in its query: `max-age=SECONDS`, `no-store`, `chunked`,
-/// `delay=MILLISECONDS`.
+/// Query options: `max-age=SECONDS`, `no-store`, `chunked`, `delay=MILLISECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Knobs {
     max_age: u64,
@@ -73,7 +70,7 @@ impl Knobs {
     }
 }
 
-/// Answers one request.
+/// Answers a request at `now`.
 pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     let path = request.origin_form();
     let path = path.as_deref().and_then(|path| std::str::from_utf8(path).ok()).unwrap_or("");
@@ -101,9 +98,8 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     reply
 }
 
-/// The answer to a request that may change something. Nothing is changed: the origin keeps no
-/// state. What it says is about what was sent, so that nobody can have it from a cache, or with
-/// half of that.
+/// Answers an unsafe request. The origin keeps no state, so nothing changes. The body depends on
+/// the request body, so no cache can have it.
 fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) -> Reply {
     let mut head = ResponseHead::new(200);
     let headers = &mut head.headers;
@@ -124,7 +120,7 @@ fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTim
 }
 
 impl Reply {
-    /// What a request sent has come whole, with this digest.
+    /// Completes the answer with the digest of the request body.
     pub fn to_what_came(&mut self, digest: u64) {
         if let (Some(object), Some(body)) = (self.changes, &mut self.body) {
             body.stream = BodyStream::new(object.id, digest);
@@ -192,8 +188,7 @@ const fn of_object(
     Reply { head, body, delay, chunked, breaks_off: None, changes: None, short_lived: false }
 }
 
-/// Offset and length of the one range this origin answers: `bytes=FIRST-[LAST]`, `If-Range`
-/// matching the tag.
+/// Offset and length of a single range `bytes=FIRST-[LAST]`, if `If-Range` matches the tag.
 fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, u64)> {
     if request.headers.get("if-range").is_some_and(|value| value != tag.as_bytes()) {
         return None;

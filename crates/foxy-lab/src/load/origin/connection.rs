@@ -13,21 +13,17 @@ use std::sync::atomic::Ordering;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes of body made and sent at a time.
 const PIECE: usize = 64 << 10;
-/// Bytes asked of a connection at a time.
 const READ: usize = 4 << 10;
-/// Bytes of output that a connection keeps room for between answers.
+/// Output buffer that an idle connection keeps.
 const KEPT: usize = 16 << 10;
 
-/// How many answers a connection carried, and how many it may once one of them was short-lived.
 struct Uses {
     carried: u32,
     most: u32,
     limited: bool,
 }
 
-/// Answers requests until the connection ends.
 pub(super) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     shared: &OriginState,
@@ -89,7 +85,6 @@ pub(super) async fn serve(
 }
 
 impl Uses {
-    /// Counts an answer; says whether another may follow.
     const fn go_on(&mut self, reply: &Reply) -> bool {
         self.carried += 1;
         self.limited |= reply.short_lived;
@@ -97,7 +92,7 @@ impl Uses {
     }
 }
 
-/// Reads what comes; `false` at the end of the stream, or when nothing comes for too long.
+/// Reads; false at the end of the stream or after the idle timeout.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
@@ -112,7 +107,7 @@ async fn read(
     }
 }
 
-/// Sends an answer; `false` when it was broken off.
+/// Sends an answer; false if it was broken off on purpose.
 async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     reply: &Reply,

@@ -9,7 +9,6 @@ use foxy_workload::polymix::content::Document;
 use foxy_workload::polymix::exchange::{Side, breaks_off, think_time};
 use std::time::UNIX_EPOCH;
 
-/// Answers a request for `document`.
 pub fn answer(request: &RequestHead, document: Document, now: WallTime) -> Reply {
     let nature = document.nature();
     let version = nature.life.version(now.seconds());

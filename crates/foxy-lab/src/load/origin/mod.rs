@@ -24,17 +24,15 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-/// How long to wait when no connection can be accepted, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a client has for its part of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How an origin runs.
+/// Options of an origin.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginOptions {
-    /// Where it listens; port 0 takes a free one.
+    /// Listening address; port 0 takes a free port.
     pub listen: SocketAddr,
-    /// Threads that serve.
+    /// Number of threads.
     pub threads: usize,
 }
 
@@ -50,7 +48,7 @@ struct OriginState {
     stop: Notify,
 }
 
-/// A running origin; it stops when dropped.
+/// A running origin. Dropping it stops it.
 #[derive(Debug)]
 pub struct Origin {
     servers: Vec<SocketAddr>,
@@ -61,26 +59,16 @@ pub struct Origin {
 
 impl Origin {
     /// Binds and starts serving.
-    ///
-    /// # Errors
-    /// When the address cannot be bound or a thread cannot be started.
     pub fn start(options: OriginOptions) -> io::Result<Self> {
         Self::start_servers(options, 1)
     }
 
-    /// Binds `servers` consecutive ports, the first of which is the address's, and starts serving:
-    /// to a proxy they are different servers.
-    ///
-    /// # Errors
-    /// When a port cannot be bound or a thread cannot be started.
+    /// Serves on `servers` consecutive ports from the address on. A proxy sees different servers.
     pub fn start_servers(options: OriginOptions, servers: u32) -> io::Result<Self> {
         Self::start_all(options, servers, None)
     }
 
-    /// The same behind TLS, with a certificate that is made now.
-    ///
-    /// # Errors
-    /// As [`Origin::start_servers`], and when no certificate can be made.
+    /// Like [`Origin::start_servers`], behind TLS with a new certificate.
     pub fn start_tls(options: OriginOptions, servers: u32) -> io::Result<Self> {
         Self::start_all(options, servers, Some(Throwaway::make(options.listen.ip())?))
     }
@@ -103,34 +91,33 @@ impl Origin {
         Ok(Self { servers, shared, threads, authority: tls.map(|tls| tls.authority().to_owned()) })
     }
 
-    /// The certificate, in PEM, of the authority that signed this origin's; `None` when it does not
-    /// speak TLS.
+    /// The signing authority's certificate in PEM; `None` without TLS.
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
-    /// Where it listens: at the first of its servers, when there are several.
+    /// Address of the first server.
     pub fn address(&self) -> SocketAddr {
         self.servers[0]
     }
 
-    /// Where each of its servers listens.
+    /// Addresses of all servers.
     pub fn servers(&self) -> &[SocketAddr] {
         &self.servers
     }
 
-    /// Lets it be in trouble from now on, or well again.
+    /// Sets the origin's health.
     pub fn set_mood(&self, mood: Mood) {
         self.shared.mood.set(mood);
     }
 
-    /// How it is.
+    /// The origin's health.
     pub fn mood(&self) -> Mood {
         self.shared.mood.get()
     }
 
-    /// From now on counts what it sends at one of so many places, or at none, as `place` says of
-    /// the number that a request carries, if it does. Only the first such order counts.
+    /// Starts counting sent bytes in `places` buckets. `place` maps a request number to a bucket.
+    /// Ignores later calls.
     pub fn tally(
         &self,
         places: usize,
@@ -140,7 +127,7 @@ impl Origin {
         let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
-    /// What it has sent by place; nothing when nobody had that counted.
+    /// Sent answers by bucket; empty without [`Origin::tally`].
     pub fn tallied(&self) -> Vec<Sent> {
         self.shared.tally.get().map(SentTally::sent).unwrap_or_default()
     }
@@ -150,8 +137,7 @@ impl Origin {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// How often a connection could not be accepted so far, mostly for want of open files; it waits
-    /// then.
+    /// Failed accepts, mostly for want of file descriptors. The origin pauses after each.
     pub fn not_accepted(&self) -> u64 {
         self.shared.not_accepted.load(Ordering::Relaxed)
     }
@@ -211,7 +197,6 @@ async fn accept(listener: TcpListener, shared: Arc<OriginState>, tls: Option<Tls
     }
 }
 
-/// Serves a connection, where TLS is spoken after the handshake.
 async fn greet(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,

@@ -3,20 +3,20 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How it answers.
+/// The health of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
-    /// As it should.
+    /// Healthy.
     Well,
-    /// Not at all: connections are closed, at once or when a request has come.
+    /// Closes connections, at once or after a request.
     Down,
-    /// Each answer is late by this.
+    /// Delays each answer.
     Slow(Duration),
 }
 
 const DOWN: u64 = u64::MAX;
 
-/// The mood that the threads of an origin share: nanoseconds of delay, or [`DOWN`].
+/// Nanoseconds of delay, or [`DOWN`].
 #[derive(Debug, Default)]
 pub(super) struct SharedMood(AtomicU64);
 

@@ -3,10 +3,10 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-/// Where consecutive free ports are looked for: below those that connections are given.
+/// Below the ephemeral ports.
 const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// Listens on `servers` consecutive ports; with port 0 wherever so many are free.
+/// Binds `servers` consecutive ports. Port 0 searches for a free range.
 pub(super) fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
     let bind_from = |first: u16| -> io::Result<Vec<TcpListener>> {
         let bind = |number: u32| {

@@ -7,21 +7,20 @@ use crate::wire::REQUEST_ID;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Where the count of an answer goes: which one a number, or none, belongs to.
+/// Maps a request number to a bucket.
 type Place = Box<dyn Fn(Option<u64>) -> Option<usize> + Send + Sync>;
 
-/// Counts, by what a function says of numbers.
 pub(super) struct SentTally {
     place: Place,
     counts: Vec<[AtomicU64; 2]>,
 }
 
-/// What was sent of a kind.
+/// Sent answers of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Answers.
     pub answers: u64,
-    /// Their body bytes.
+    /// Body bytes.
     pub bytes: u64,
 }
 
@@ -46,7 +45,6 @@ impl fmt::Debug for SentTally {
 }
 
 impl OriginState {
-    /// Counts an answer with so many bytes of body.
     pub(super) fn count(&self, reply: &Reply, bytes: u64) {
         self.body_bytes.fetch_add(bytes, Relaxed);
         let Some(tally) = self.tally.get() else { return };

@@ -4,23 +4,18 @@ use super::{ErrorCause, LoadReport};
 use crate::load::options::Stop;
 use std::time::Duration;
 
-/// At least so long must nothing have been answered rightly.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Times since the beginning of a run.
+/// Times since the start of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answering {
-    /// When the last request that came to an end should have begun.
     begun: Duration,
-    /// When the last right answer was whole.
     right: Duration,
-    /// When the last failed request was given up.
     failed: Duration,
 }
 
 impl Answering {
-    /// Counts what should have begun at `begun` and came to its end, as a `right` answer or not, at
-    /// `ended`.
+    /// Counts a request: intended start, end, and whether the answer was right.
     pub fn take(&mut self, begun: Duration, ended: Duration, right: bool) {
         self.begun = self.begun.max(begun);
         let last = if right { &mut self.right } else { &mut self.failed };
@@ -33,13 +28,12 @@ impl Answering {
         self.failed = self.failed.max(other.failed);
     }
 
-    /// When the last right answer was whole.
     pub(crate) const fn last_right(self) -> Duration {
         self.right
     }
 
-    /// Since when nothing was answered rightly, if that is at least the last half of the run and a
-    /// second, and it was asked. The run was to end after `time`, or else with its last request.
+    /// Time of the last right answer, if the proxy was asked and silent for the last half of the
+    /// run and at least a second. `time` is the planned duration, if there is one.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);
@@ -48,12 +42,12 @@ impl Answering {
 }
 
 impl LoadReport {
-    /// How many were never sent.
+    /// Requests that were never sent.
     pub const fn not_sent(&self) -> u64 {
         self.errors[ErrorCause::NotSent as usize]
     }
 
-    /// What most of those failed of that were sent; where none was, that they were not.
+    /// Most frequent cause among requests that were sent; `NotSent` if none was.
     pub fn main_cause_of_sent(&self) -> Option<ErrorCause> {
         let mut sent = self.errors;
         sent[ErrorCause::NotSent as usize] = 0;
@@ -61,14 +55,13 @@ impl LoadReport {
         causes.max_by_key(|&cause| sent[cause as usize]).or_else(|| self.main_cause())
     }
 
-    /// Whole answers with other bytes than the object's.
+    /// Whole answers with wrong bytes.
     pub fn wrong_answers(&self) -> u64 {
         let causes = [ErrorCause::BodyMismatch, ErrorCause::Length, ErrorCause::Foreign];
         causes.into_iter().map(|cause| self.errors[cause as usize]).sum()
     }
 
-    /// Since when, counted from the beginning, nothing was answered rightly any more, if that is at
-    /// least the last half of the run.
+    /// Time of the last right answer, if the last half of the run had none.
     pub fn silent_since(&self, stop: Stop) -> Option<Duration> {
         self.answering.silent_since(match stop {
             Stop::After(time) => Some(time),

@@ -9,48 +9,48 @@ use std::io;
 pub enum ErrorCause {
     /// No connection to the proxy.
     Connect,
-    /// No connection, because this machine has no port left for it.
+    /// No free local port.
     NoPort,
-    /// No connection, because this process may have no more open files.
+    /// No free file descriptor.
     NoDescriptor,
-    /// No answer, or not all of it, within the time limit.
+    /// Not whole within the time limit.
     Timeout,
-    /// The connection was closed before a byte of the answer had come.
+    /// The connection closed before the first byte.
     Closed,
-    /// The connection was reset before the answer was complete.
+    /// The connection was reset within the exchange.
     Reset,
-    /// The connection was closed within the answer.
+    /// The connection closed within the answer.
     Incomplete,
-    /// More than the answer came: bytes behind it that nobody asked for (RFC 9112 §9.2).
+    /// Surplus bytes after the answer (RFC 9112 §9.2).
     Surplus,
     /// The answer is not HTTP.
     Protocol,
-    /// A status that does not answer the request.
+    /// The wrong status.
     Status,
     /// A complete answer of the wrong length.
     Length,
-    /// Bytes that are not those of the object.
+    /// Wrong bytes.
     BodyMismatch,
-    /// The answer is about another object, or not the origin's.
+    /// The answer is for another object, or not the origin's.
     Foreign,
-    /// A stored answer whose version had ended.
+    /// A stored answer with an outdated version.
     Stale,
     /// A stored answer to a request that asked for none.
     HitOnReload,
     /// A stored answer that must not be stored.
     HitOnUncachable,
-    /// Never sent: too many requests were waiting for the proxy already.
+    /// Never sent: too many requests were waiting.
     NotSent,
-    /// The proxy opened no tunnel: it answered CONNECT with another status than 2xx, or not at all.
+    /// The proxy did not open the tunnel.
     Tunnel,
-    /// The certificate is of nobody trusted, for another name, or not valid now.
+    /// The certificate is untrusted, for another name, or not valid now.
     Certificate,
-    /// TLS failed for another reason, or was not to carry the protocol.
+    /// TLS failed otherwise, or chose another protocol.
     Handshake,
 }
 
 impl ErrorCause {
-    /// Every cause, in the order of `LoadReport::errors`.
+    /// All causes, in the order of `LoadReport::errors`.
     pub const ALL: [Self; 20] = [
         Self::Connect,
         Self::NoPort,
@@ -74,7 +74,7 @@ impl ErrorCause {
         Self::Handshake,
     ];
 
-    /// Its name in records.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -100,12 +100,11 @@ impl ErrorCause {
         }
     }
 
-    /// Whether the connection was lost, in whichever way, before the answer was complete.
     pub(crate) const fn is_loss(self) -> bool {
         matches!(self, Self::Closed | Self::Reset | Self::Incomplete)
     }
 
-    /// Why there is no connection: this machine's own want of something, or that nobody took it.
+    /// The cause of a failed connect.
     pub fn of_connect(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::ADDRNOTAVAIL) => Self::NoPort,

@@ -15,17 +15,17 @@ use foxy_workload::polymix::requests::Manner;
 pub use records::HIT_RATIOS;
 use std::time::Duration;
 
-/// Requests and their body bytes.
+/// A number of requests and their body bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
     /// Body bytes of their answers.
     pub bytes: u64,
 }
 
 impl Tally {
-    /// What came after `before`.
+    /// The difference to an earlier tally.
     pub const fn since(self, before: Self) -> Self {
         Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
     }
@@ -41,64 +41,61 @@ impl Tally {
     }
 }
 
-/// How near the generator came to its own limit.
+/// Load of the generator itself.
 #[derive(Clone, Debug, Default)]
 pub struct Generator {
     /// CPU time of its threads.
     pub processor_time: Duration,
-    /// The largest share of its time that one of them was running.
+    /// Largest share of time that one thread was running.
     pub busiest: f64,
-    /// How late requests began that waited for nothing but the generator; only in an open loop.
+    /// Lateness of requests that waited for the generator alone; open loop only.
     pub late: Latencies,
 }
 
-/// Everything a load run counted.
+/// Counts of a load run.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
     /// Whole, right answers.
     pub answers: u64,
-    /// Of these, answers to plain GETs: what hit ratios are about.
+    /// Right answers to plain GETs, which hit ratios are about.
     pub plain: Tally,
-    /// Plain GETs for what was asked for before and may be kept.
+    /// Plain GETs for cachable objects that were requested before.
     pub offered: Tally,
-    /// Answers to plain GETs that carried another request's number: they were stored before.
+    /// Plain GETs answered with another request's number, so from a cache.
     pub hits: u64,
     /// Body bytes of all answers.
     pub bytes: u64,
     /// Body bytes of hits.
     pub hit_bytes: u64,
-    /// Body bytes that a cache could keep and had not: they fill it.
+    /// Body bytes of cachable misses.
     pub fill_bytes: u64,
-    /// Body bytes that were not the right ones.
+    /// Wrong body bytes.
     pub wrong_bytes: u64,
-    /// Exchanges that one side broke off because the workload says so.
+    /// Exchanges broken off because the workload says so.
     pub broken_off: u64,
     /// Failed requests, by [`ErrorCause::ALL`].
     pub errors: [u64; ErrorCause::ALL.len()],
-    /// From the intended start of each answered request to the end of its answer.
+    /// Time from the intended start to the end of the answer.
     pub latencies: Latencies,
-    /// From the first request's start to the last one's end; where a run ends after a time, only
-    /// until the last right answer behind it.
+    /// Time from the first start to the last end. A timed run counts only until its last right
+    /// answer.
     pub elapsed: Duration,
-    /// From the first request's start to the last one's, where requests begin whether or not
-    /// answers come.
+    /// Time from the first start to the last, if the pace is open.
     pub sending: Option<Duration>,
-    /// Answers with a status other than 304 that do not say which request the origin gave them to,
-    /// so that nobody knows whether they are hits.
+    /// Answers (other than 304) without a request number, so that hits are unknown.
     pub unnumbered: u64,
-    /// Requests that reached the origin and the body bytes it sent, where that is known.
+    /// Requests and body bytes at the origin, if known.
     pub origin: Option<Tally>,
-    /// When it was answered, and when not.
+    /// Times of answers and failures.
     pub answering: Answering,
-    /// What was counted around the fault, if there was one.
+    /// Counts around the fault, if any.
     pub around_fault: Option<AroundFault>,
-    /// The generator's own part.
+    /// Load of the generator.
     pub generator: Generator,
 }
 
 impl LoadReport {
-    /// Counts what came of a request, `latency` after its intended start and `ended` after the
-    /// run's beginning.
+    /// Counts an answer: `latency` after its intended start, `ended` after the start of the run.
     pub(crate) fn take(
         &mut self,
         request: &Request,
@@ -135,12 +132,10 @@ impl LoadReport {
         }
     }
 
-    /// Whether hit ratios are about the request: plain GETs.
     pub(crate) fn is_plain(request: &Request) -> bool {
         request.manner == Manner::Basic
     }
 
-    /// By how much the answer to a request fills a cache.
     pub(crate) fn fills(request: &Request, answer: &Answered, hit: bool) -> u64 {
         if !hit && request.is_cachable() { answer.length } else { 0 }
     }
@@ -155,13 +150,13 @@ impl LoadReport {
         self.errors.iter().sum()
     }
 
-    /// What most failed requests failed of, if any did.
+    /// Most frequent cause of failure.
     pub fn main_cause(&self) -> Option<ErrorCause> {
         let failed = ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0);
         failed.max_by_key(|&cause| self.errors[cause as usize])
     }
 
-    /// Adds what another client counted.
+    /// Adds another report.
     pub fn merge(&mut self, other: &Self) {
         self.answers += other.answers;
         self.plain.merge(other.plain);
@@ -188,7 +183,6 @@ impl LoadReport {
         self.generator.late.merge(&other.generator.late);
     }
 
-    /// Says that the thread that counted this is at its end, `elapsed` after the run's beginning.
     pub(crate) fn end_of_thread(&mut self, elapsed: Duration) {
         let used = clock::thread_processor_time();
         self.elapsed = elapsed;
@@ -196,21 +190,19 @@ impl LoadReport {
         self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
-    /// Answers a second: over the whole run, or where requests begin whether or not answers come,
-    /// over the time in which they began.
+    /// Answers per second; for open paces, over the time of starts.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// Requests begun a second.
+    /// Requests begun per second.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn begun_rate(&self) -> f64 {
         self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// The time in which all requests began; the last one has as much of it as the others have in
-    /// the mean.
+    /// Span of all starts, plus the mean gap for the last request.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn begun_within(&self) -> Duration {
         let begun = self.begun();
@@ -220,7 +212,7 @@ impl LoadReport {
         }
     }
 
-    /// Why the generator, not the proxy, was the limit of this run, if it was.
+    /// The reason if the generator, not the proxy, was the limit.
     pub fn limited_by_generator(&self) -> Option<String> {
         const BUSY: f64 = 0.9;
         const LATE: u64 = 1000;
@@ -251,27 +243,27 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Why there is no complete answer.
+/// Why there is no whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// The workload says that one side breaks this exchange off.
+    /// Broken off because the workload says so.
     BrokenOff,
-    /// Something went wrong.
+    /// A failure.
     Failed(ErrorCause),
 }
 
-/// A complete answer.
+/// A whole answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answered {
-    /// Its status.
+    /// Status code.
     pub status: u16,
     /// Length of the body.
     pub length: u64,
-    /// How many of its bytes were not the right ones.
+    /// Number of wrong body bytes.
     pub wrong_bytes: u64,
-    /// Number of the request that the origin answered with it, if it was the origin that did.
+    /// Number of the request that the origin answered.
     pub reply_to: Option<u64>,
-    /// Whose body the origin says it is, and in which version.
+    /// Key and version of the object, as the origin names them.
     pub object: Option<(u64, u64)>,
 }
 

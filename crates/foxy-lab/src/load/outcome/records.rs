@@ -5,11 +5,11 @@ use crate::load::fault::AroundFault;
 use foxy_report::{Measurable, Measure, Record};
 use std::time::Duration;
 
-/// The measures of what its clients saw of hits, which are not there where nobody knows.
+/// Measures of hits as clients saw them, absent if hits are unknown.
 pub const HIT_RATIOS: [&str; 2] = ["hit_ratio", "byte_hit_ratio"];
 
 impl LoadReport {
-    /// The names of what its records may have.
+    /// Names of all measures that records may have.
     pub fn measurable(subject: &str) -> Measurable {
         let plain = [
             "requests_per_second",
@@ -39,8 +39,7 @@ impl LoadReport {
             .choosing("of", ["mean", "p50", "p90", "p99", "p999"])
     }
 
-    /// The run as records about `subject`; `processor_time` is what the proxy used meanwhile, where
-    /// that is known.
+    /// The report as records. `processor_time`: CPU time of the proxy, if known.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
         let mut values = vec![
@@ -91,30 +90,28 @@ impl LoadReport {
         records
     }
 
-    /// Share of the answers to plain GETs that were hits; 0 without answers, and none where nobody
-    /// knows.
+    /// Hit ratio of plain GETs; 0 without answers, `None` if hits are unknown.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
     }
 
-    /// Whether most answers say whose they are, without which nobody knows whether they are hits.
+    /// Whether most answers carry a request number, which reveals hits.
     pub const fn knows_hits(&self) -> bool {
         self.unnumbered <= self.answers / 2
     }
 
-    /// All requests: answered, broken off on purpose, and failed.
+    /// All requests: answered, broken off, and failed.
     pub fn asked(&self) -> u64 {
         self.answers + self.broken_off + self.failed()
     }
 
-    /// Those of them that were sent, or at least tried.
+    /// Requests that were sent, or tried.
     pub fn begun(&self) -> u64 {
         self.asked() - self.not_sent()
     }
 
-    /// What the origin was asked for, and the hit ratios from both sides: what it was not asked
-    /// for. Where requests failed these are not known: nobody knows which of them reached the
-    /// origin.
+    /// Origin requests and the hit ratios seen from both sides. Unknown if requests failed, as
+    /// nobody knows which of them reached the origin.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn two_sided(&self, origin: Tally) -> Vec<(&'static str, f64, &'static str)> {
         let mut values = vec![

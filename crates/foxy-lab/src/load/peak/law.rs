@@ -3,32 +3,29 @@
 
 use std::time::Duration;
 
-/// By how much the load goes up or down from one window to the next.
+/// Relative change of the load from one window to the next.
 pub const STEP: f64 = 0.05;
-/// Mean response time of PolyMix-4 when nothing waits: think time 2.5 s, and what is a hit does not
-/// think.
+/// Mean unloaded response time of PolyMix-4: think time 2.5 s for misses only.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
-/// The window of Appendix D that goes with it: 1.50 to 1.75 s, from 1.06 times the unloaded mean
-/// on.
+/// Window of Appendix D: 1.50 to 1.75 s, from 1.06 times the unloaded mean.
 pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
 
-/// Between which response times the load stays as it is.
+/// Range of response times within which the load stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
-    /// Below it the load goes up.
+    /// Below, the load rises.
     pub low: Duration,
-    /// Above it the load goes down.
+    /// Above, the load falls.
     pub high: Duration,
 }
 
 impl Law {
-    /// The window of Appendix D, divided as the think time is (R79).
+    /// The window of Appendix D, scaled like the think time (R79).
     pub fn scaled(delay_scale: u32) -> Self {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }
 
-    /// The load after a window with that load and that mean response time; without any answer there
-    /// is none.
+    /// The next load, after the current load gave this mean response time.
     pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
         match mean {
             Some(mean) if mean < self.low => load * (1.0 + STEP),

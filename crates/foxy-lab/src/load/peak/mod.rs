@@ -10,48 +10,47 @@ use foxy_report::statistics::mean;
 use law::Law;
 use std::time::Duration;
 
-/// Fill, in cache sizes, at which the test ends, and from which on windows count for the summary
-/// (R76, R77).
+/// Fill, in cache sizes, at which the test ends (R76).
 pub const END: f64 = 2.0;
-/// See [`END`].
+/// Fill from which windows count for the summary (R77).
 pub const SUMMARY_FROM: f64 = 1.5;
 
-/// Windows without an answer after which there is nobody to wait for.
+/// Windows without an answer that end the search.
 const SILENT: usize = 3;
 
-/// What a search for the peak is given.
+/// Options of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
-    /// The law.
+    /// Control law.
     pub law: Law,
-    /// How long a window is.
+    /// Window length.
     pub window: Duration,
-    /// The cache in bytes, as it is on the machine.
+    /// Cache size in bytes.
     pub cache_size: u64,
-    /// Requests a second of the first window.
+    /// Requests per second of the first window.
     pub first_load: f64,
-    /// Requests a second that all robots together can make.
+    /// Requests per second of all robots together.
     pub most_load: f64,
 }
 
-/// A window that is over.
+/// A finished window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// When it ended, from the beginning of the run.
+    /// End, from the start of the run.
     pub end: Duration,
-    /// Requests a second that were asked for.
+    /// Requested load per second.
     pub load: f64,
-    /// Answers a second that came.
+    /// Answers per second.
     pub answers: f64,
-    /// Their mean response time; `None` when there were none.
+    /// Mean response time; `None` without answers.
     pub response: Option<Duration>,
-    /// Share of the answers to plain GETs that were hits.
+    /// Hit ratio of plain GETs.
     pub hit_ratio: f64,
-    /// Bytes that filled the cache until its end, in cache sizes.
+    /// Fill at the end, in cache sizes.
     pub fill: f64,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub struct Finder {
     search: Search,
@@ -60,24 +59,24 @@ pub struct Finder {
     windows: Vec<Window>,
 }
 
-/// What a search came to: means over the windows from 1.5 to 2 fills.
+/// Result of a search: means over the windows from 1.5 to 2 fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Windows that it is the mean of.
+    /// Number of windows.
     pub windows: usize,
-    /// Answers a second.
+    /// Answers per second.
     pub answers: f64,
     /// Mean response time, in seconds.
     pub response: f64,
-    /// Share of hits.
+    /// Hit ratio.
     pub hit_ratio: f64,
-    /// Share of the windows whose response time was within the law's, or 5 % outside: in others
-    /// there is no peak to speak of.
+    /// Share of windows with a response time in the law's range, within 5 %. Without them there is
+    /// no peak.
     pub settled: f64,
 }
 
 impl Finder {
-    /// A search that begins.
+    /// Starts a search.
     pub const fn new(search: Search) -> Self {
         let before = Seen {
             begun: 0,
@@ -92,33 +91,33 @@ impl Finder {
         Self { load: search.first_load, search, before, windows: Vec::new() }
     }
 
-    /// Requests a second of the present window.
+    /// Requests per second of the current window.
     pub const fn load(&self) -> f64 {
         self.load
     }
 
-    /// Windows that are over.
+    /// Finished windows.
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
 
-    /// Whether the cache was filled twice.
+    /// Whether the cache has been filled twice.
     pub fn is_over(&self) -> bool {
         self.windows.last().is_some_and(|window| window.fill >= END)
     }
 
-    /// Whether nobody answers any more.
+    /// Whether the last windows had no answers.
     pub fn is_silent(&self) -> bool {
         let last = self.windows.iter().rev().take(SILENT);
         self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
     }
 
-    /// Whether all robots are active and it is still not the peak.
+    /// Whether all robots are active below the peak.
     pub fn lacks_robots(&self) -> bool {
         self.load >= self.search.most_load
     }
 
-    /// Ends the present window with what was seen until now.
+    /// Ends the current window with the sums so far.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn end_window(&mut self, seen: &Seen) {
         let answered = seen.answered - self.before.answered;
@@ -139,7 +138,7 @@ impl Finder {
         self.load = self.search.law.next(self.load, response).min(self.search.most_load);
     }
 
-    /// What it came to; `None` before 1.5 fills.
+    /// The result; `None` before 1.5 fills.
     pub fn summary(&self) -> Option<Summary> {
         let late: Vec<&Window> =
             self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();
@@ -165,14 +164,13 @@ impl Finder {
     }
 }
 
-/// The search as a plan of robots: windows follow each other until the cache was filled twice,
-/// nobody answers, or it is stopped.
+/// The search as a plan. Ends at two fills, in silence, at the limit, or when stopped.
 pub struct PeakPlan<'a> {
     /// The search.
     pub finder: Finder,
-    /// The run ends at this time, whatever was filled.
+    /// Time limit of the run.
     pub limit: Duration,
-    /// Called after each window; `false` stops the run.
+    /// Called after each window; false stops the run.
     pub watch: &'a mut dyn FnMut(&Window) -> bool,
 }
 

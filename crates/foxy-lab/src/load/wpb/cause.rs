@@ -2,35 +2,35 @@
 
 use std::io;
 
-/// A cause of an error.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The connection was refused, or reset before anything came.
+    /// The connection was refused, or reset before the first byte.
     Refused,
-    /// No connection for another reason, such as too few ports or descriptors here.
+    /// No connection for another reason, such as a lack of ports.
     NoConnection,
-    /// Not the whole answer within the time limit.
+    /// Not whole within the time limit.
     Timeout,
-    /// The connection was closed before anything came.
+    /// The connection closed before the first byte.
     Unanswered,
     /// The connection ended within the answer.
     Incomplete,
-    /// What came is not HTTP.
+    /// The bytes are not HTTP.
     Protocol,
-    /// A status other than 200.
+    /// Another status than 200.
     Status,
     /// A complete answer of the wrong length.
     Length,
-    /// Bytes that are not the file's.
+    /// Wrong bytes.
     BodyMismatch,
-    /// An answer that no server of the benchmark made.
+    /// The answer is not from a server of the benchmark.
     ForeignReply,
-    /// An answer from the cache to a request of the control, which nothing may store.
+    /// A cached answer in the control, whose answers must not be stored.
     HitOnNoStore,
 }
 
 impl Cause {
-    /// Every cause, in the order of a report's counts.
+    /// All causes, in the order of the report's counts.
     pub const ALL: [Self; 11] = [
         Self::Refused,
         Self::NoConnection,
@@ -45,7 +45,7 @@ impl Cause {
         Self::HitOnNoStore,
     ];
 
-    /// Its name in tables and records.
+    /// Name in tables and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -62,7 +62,6 @@ impl Cause {
         }
     }
 
-    /// Why a connection was not to be had.
     pub(super) fn of_connect(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Self::Refused,
@@ -71,8 +70,8 @@ impl Cause {
         }
     }
 
-    /// Why a connection ended before the answer was complete: with an error or, where there is
-    /// none, closed; `begun` when some of the answer had come.
+    /// Cause of a lost connection: `error`, or a plain close. `begun` tells whether part of the
+    /// answer had come.
     pub(super) fn of_end(error: Option<&io::Error>, begun: bool) -> Self {
         match error {
             _ if begun => Self::Incomplete,

@@ -13,26 +13,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
-/// Bytes asked of the socket at a time.
 const READ: usize = 64 << 10;
-/// How often a slow client reads.
 const SLOW_TICK: Duration = Duration::from_millis(100);
-/// What a slow client's system may receive ahead of it, in bytes: as little as it grants.
+/// Receive buffer in bytes, as small as the system grants.
 const SLOW_BUFFER: u32 = 4 << 10;
 
-/// A whole, right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WpbAnswered {
-    /// Length of the body.
     pub bytes: u64,
-    /// Whether it was stored before: it repeats the number of another request.
     pub hit: bool,
 }
 
-/// Asks as request `number`; `stored` when the answer may be stored.
-///
-/// # Errors
-/// Why there is no whole, right answer.
 pub async fn ask(
     run: &WpbRun,
     request: &WpbRequest,
@@ -44,7 +35,6 @@ pub async fn ask(
     timeout(limit, exchange(run, request, number, stored)).await.unwrap_or(Err(Cause::Timeout))
 }
 
-/// What is sent.
 pub fn text(run: &WpbRun, request: &WpbRequest, number: u64, stored: bool) -> String {
     let (object, delay) = (request.object, run.latency.as_millis());
     let no_store = if stored { "" } else { "&no-store" };
@@ -104,7 +94,7 @@ async fn connect(run: &WpbRun) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads what comes in one tick at `rate` bytes a second.
+/// Reads one tick's worth at `rate` bytes per second.
 async fn read_slowly(stream: &mut TcpStream, input: &mut BytesMut, rate: u64) -> io::Result<usize> {
     let ticks = 1000 / SLOW_TICK.as_millis() as u64;
     let most = usize::try_from((rate / ticks).max(1)).unwrap_or(READ).min(READ);
@@ -115,18 +105,14 @@ async fn read_slowly(stream: &mut TcpStream, input: &mut BytesMut, rate: u64) ->
     Ok(read)
 }
 
-/// An answer as it comes.
 struct Answer {
     decoder: ResponseDecoder,
     check: BodyCheck,
-    /// The length it should have.
     size: u64,
     length: u64,
     status: u16,
     reply_to: Option<u64>,
-    /// Whether anything came.
     begun: bool,
-    /// Whether the connection is closed.
     ended: bool,
 }
 
@@ -148,8 +134,7 @@ impl Answer {
         }
     }
 
-    /// Takes what came; gives the number of the request that it answers once it is complete and
-    /// right.
+    /// Returns the number of the answered request once the answer is complete and right.
     fn advance(&mut self, input: &mut BytesMut) -> Result<Option<u64>, Cause> {
         loop {
             match self.decoder.next(input).map_err(|_| Cause::Protocol)? {

@@ -26,61 +26,57 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::LocalSet;
 
-/// What the benchmark's servers wait before each answer, unless told otherwise.
+/// Default delay of the benchmark's servers.
 pub const LATENCY: Duration = Duration::from_secs(3);
-/// Client processes for each server process.
+/// Client processes per server process.
 pub const CLIENTS_PER_SERVER: u32 = 4;
 
-/// The scale of a run whose servers wait so long.
+/// Scale of a run with this delay.
 pub fn scale(latency: Duration) -> f64 {
     latency.as_secs_f64() / LATENCY.as_secs_f64()
 }
 
-/// How requests name their server.
+/// The form of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Absolute form, to a forward proxy; servers by number.
+    /// Absolute form, to a forward proxy.
     Forward {
-        /// Their addresses.
+        /// Addresses of the servers by number.
         servers: Vec<SocketAddr>,
     },
-    /// Origin form, to a reverse proxy with one server behind it.
+    /// Origin form, to a reverse proxy with one server.
     Reverse {
-        /// What the Host line says.
+        /// Value of the Host field.
         host: String,
     },
 }
 
-/// One point of the benchmark: so many clients, in three parts.
+/// One point of the benchmark: a number of clients, in three parts.
 #[derive(Clone, Debug)]
 pub struct WpbRun {
-    /// The proxy.
+    /// Address of the proxy.
     pub target: SocketAddr,
-    /// Where the servers are.
+    /// Form of requests, and the servers.
     pub route: Route,
-    /// How many clients.
+    /// Number of clients.
     pub clients: u32,
-    /// What they ask for.
+    /// Parameters of the workload.
     pub knobs: Wpb,
-    /// How long a server waits before it answers.
+    /// Delay of each answer.
     pub latency: Duration,
-    /// How many bytes a second a client reads; as many as come when there is none.
+    /// Bytes per second that a client reads; `None` is unlimited.
     pub slow: Option<u64>,
-    /// After how long an answer counts as missing; what a slow client needs to read it is added.
+    /// Time limit of an answer; the reading time of slow clients is added.
     pub time_limit: Duration,
     /// Once set, no more requests begin.
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// Runs a point to its end. `progress` is called with the number of requests that have begun,
-/// `ended` with each part that is over.
+/// Runs a point to its end. `progress` gets the number of requests begun, `ended` each finished
+/// part. Failed requests are counted, not errors.
 ///
-/// The control asks for what phase 1 asks for, at URLs whose answers say `no-store`: the proxy then
-/// neither writes nor finds anything, as one whose cache is off. (`Cache-Control: no-cache` in
-/// requests would still have it write every answer.)
-///
-/// # Errors
-/// When the runtime cannot be had. Failed requests are counted, not errors.
+/// The control repeats phase 1 at URLs whose answers say `no-store`, like a proxy without a cache.
+/// (`Cache-Control: no-cache` in requests would still make the proxy store answers.)
 pub fn run(
     run: &WpbRun,
     progress: &mut dyn FnMut(u64),
@@ -110,10 +106,8 @@ pub fn run(
     })
 }
 
-/// One request that may not be stored: whether a proxy is there that answers for the servers.
-///
-/// # Errors
-/// Why it was not answered; the outer one when the runtime cannot be had.
+/// Sends one uncachable request, to see whether the proxy answers. The inner error is the
+/// request's, the outer error the runtime's.
 pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let run = WpbRun { latency: Duration::ZERO, slow: None, ..run.clone() };
@@ -122,8 +116,7 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     Ok(runtime.block_on(exchange::ask(&run, &request, numbers::first_of_run(), false)).map(|_| ()))
 }
 
-/// All clients through one part; gives them back as they stand at its end. Requests are numbered
-/// from `first` on; `begun` counts them over all parts.
+/// Runs all clients through one part and returns them. Requests are numbered from `first`.
 async fn together(
     run: &WpbRun,
     part: Part,

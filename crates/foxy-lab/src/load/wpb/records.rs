@@ -5,8 +5,8 @@ use super::{Part, PointReport};
 use foxy_report::{Measurable, Measure, Record};
 
 impl PointReport {
-    /// Its measures: those of both phases together under the workload `wpb-CLIENTS`, those of a
-    /// part under `wpb-CLIENTS-PART`.
+    /// Measures of both phases under the workload `wpb-CLIENTS`, and of each part under
+    /// `wpb-CLIENTS-PART`.
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let point = format!("wpb-{}", self.clients);
         let measure = |workload: &str, name: &str, value, unit: &str| {
@@ -49,7 +49,7 @@ impl PointReport {
     }
 }
 
-/// The names of what the records of a point of so many clients may have.
+/// Names of all measures of a point.
 pub fn measurable(subject: &str, clients: u32) -> Vec<Measurable> {
     let whole =
         ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];

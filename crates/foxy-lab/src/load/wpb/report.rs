@@ -9,19 +9,19 @@ use std::time::Duration;
 /// A part of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What phase 1 asks for, at URLs that may not be stored.
+    /// Phase 1 with uncachable URLs.
     Control,
     /// Every file is new.
     First,
-    /// Half of the files were asked for before.
+    /// Half of the files were requested before.
     Second,
 }
 
 impl Part {
-    /// Every part, in the order in which they run.
+    /// All parts, in their order.
     pub const ALL: [Self; 3] = [Self::Control, Self::First, Self::Second];
 
-    /// Its name in tables and records.
+    /// Name in tables and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Control => "no-cache",
@@ -31,31 +31,30 @@ impl Part {
     }
 }
 
-/// What one part counted.
+/// Counts of one part.
 #[derive(Clone, Debug, Default)]
 pub struct PartReport {
     /// Whole, right answers.
     pub answers: u64,
     /// Their body bytes.
     pub bytes: u64,
-    /// Of these answers, repeats.
+    /// Answers to repeated requests.
     pub repeats: u64,
-    /// Of these answers, those that were stored before.
+    /// Answers from a cache.
     pub hits: u64,
-    /// Their body bytes.
+    /// Body bytes of hits.
     pub hit_bytes: u64,
     /// Failed requests, by [`Cause::ALL`].
     pub errors: [u64; Cause::ALL.len()],
-    /// From the beginning of each answered request's connection to the end of its answer.
+    /// Time from connecting to the end of the answer.
     pub latencies: Latencies,
-    /// From the first request's beginning to the last one's end.
+    /// Time from the first start to the last end.
     pub elapsed: Duration,
-    /// CPU time of the thread that all clients run on.
+    /// CPU time of the clients' thread.
     pub generator: Duration,
 }
 
 impl PartReport {
-    /// Counts what came of a request.
     pub(super) fn take(
         &mut self,
         request: &WpbRequest,
@@ -80,38 +79,37 @@ impl PartReport {
         self.errors.iter().sum()
     }
 
-    /// Failed requests by cause, those that there were.
+    /// Causes with at least one failed request.
     pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> + use<> {
         Cause::ALL.into_iter().zip(self.errors).filter(|&(_, count)| count > 0)
     }
 
-    /// The share of its time that the generator's thread was running; near 1 it, not the proxy, was
-    /// the limit.
+    /// Share of time that the clients' thread ran. Near 1 the generator was the limit.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The mean latency in milliseconds; none without answers.
+    /// Mean latency in milliseconds; `None` without answers.
     pub fn mean(&self) -> Option<f64> {
         (self.answers > 0).then(|| self.latencies.mean() / 1000.0)
     }
 }
 
-/// What a point counted.
+/// Counts of a point.
 #[derive(Clone, Debug)]
 pub struct PointReport {
-    /// How many clients.
+    /// Number of clients.
     pub clients: u32,
-    /// How many servers.
+    /// Number of servers.
     pub servers: u32,
     /// By [`Part::ALL`].
     pub parts: [PartReport; 3],
-    /// Whether it ran to its end; else what it says of both phases together says nothing.
+    /// Whether the point ran to its end; otherwise sums of both phases mean nothing.
     pub whole: bool,
 }
 
 impl PointReport {
-    /// What a part counted.
+    /// Counts of a part.
     pub const fn part(&self, part: Part) -> &PartReport {
         &self.parts[part as usize]
     }
@@ -124,17 +122,17 @@ impl PointReport {
         self.phases().into_iter().map(count).sum()
     }
 
-    /// Hits among the answers of both phases; none unless both ran to their end and have some.
+    /// Hit ratio of both phases; `None` unless both are complete.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hits, |part| part.answers)
     }
 
-    /// The same by bytes.
+    /// Byte hit ratio of both phases.
     pub fn byte_hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hit_bytes, |part| part.bytes)
     }
 
-    /// The most that the hit ratio could be: repeats among the answers of both phases.
+    /// Largest possible hit ratio: the share of repeats in both phases.
     pub fn offered(&self) -> Option<f64> {
         self.of_both(|part| part.repeats, |part| part.answers)
     }
@@ -152,8 +150,7 @@ impl PointReport {
         self.whole && self.phases().iter().all(|part| part.answers > 0)
     }
 
-    /// Mean latency of both phases in milliseconds; none unless both ran to their end and have
-    /// answers.
+    /// Mean latency of both phases in milliseconds; `None` unless both are complete.
     pub fn mean(&self) -> Option<f64> {
         if !self.has_both() {
             return None;
@@ -165,12 +162,12 @@ impl PointReport {
         (both.count() > 0).then(|| both.mean() / 1000.0)
     }
 
-    /// Body bytes that the phases brought through the cache: those of answers that were not hits.
+    /// Body bytes of misses in both phases.
     pub fn fetched(&self) -> u64 {
         self.sum(|part| part.bytes - part.hit_bytes)
     }
 
-    /// The first part without a single right answer.
+    /// The first part without a right answer.
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }

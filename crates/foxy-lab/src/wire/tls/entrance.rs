@@ -13,19 +13,14 @@ use std::io;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// What the requests of a connection are within.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// Nothing.
     Nothing,
-    /// TLS with this place itself.
     Tls,
-    /// TLS in a tunnel to this server, for which this place speaks.
     Tunnel(Destination),
 }
 
 impl Within {
-    /// The scheme of what is asked for without one.
     pub const fn scheme(&self) -> Scheme {
         match self {
             Self::Nothing => Scheme::Http,
@@ -33,41 +28,27 @@ impl Within {
         }
     }
 
-    /// Whether a request for this server belongs there.
     pub fn takes(&self, named: &Destination) -> bool {
         !matches!(self, Self::Tunnel(to) if to != named)
     }
 }
 
-/// What comes after the requests of a connection.
 #[derive(Debug)]
 pub enum After {
-    /// Nothing: it is over.
     Over,
-    /// A tunnel, which has been opened.
     Tunnel(Destination),
 }
 
-/// What answers a CONNECT whose tunnel ends here.
 pub const OPENED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 
-/// Why a tunnel is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTunnel {
-    /// It would be within TLS.
     Within,
-    /// It names no server.
     NoHost,
-    /// There is no authority.
     NoAuthority,
-    /// The authority may not vouch for the host.
     NotVouched,
 }
 
-/// Where a tunnel leads that is ended here.
-///
-/// # Errors
-/// Why it is not opened.
 pub fn tunnel(
     certificates: Option<&Certificates>,
     head: &RequestHead,
@@ -81,22 +62,19 @@ pub fn tunnel(
     certificates.of(&to.host).map(|_| to).ok_or(NoTunnel::NotVouched)
 }
 
-/// Who serves connections.
+/// The server side of connections: the Collector, or the Multiplier towards clients.
 pub trait House: Clone + 'static {
-    /// What those who ask are shown; without it there is no TLS with them.
     fn certificates(&self) -> Option<&Certificates>;
 
-    /// How long one who asks may say nothing at the beginning, and how long a handshake may take.
+    /// Time limit of the first bytes and of a handshake.
     fn limit(&self) -> Duration;
 
-    /// TLS is spoken, and there is no authority.
     fn no_authority(&self);
 
-    /// TLS did not come about.
     fn not_entered(&self, reason: NotEntered);
 
-    /// Answers requests until the connection ends or is a tunnel. `input` is what has been read of
-    /// it; what follows the request for a tunnel is left there.
+    /// Serves requests until the connection ends or becomes a tunnel. `input` holds bytes already
+    /// read; after CONNECT the rest stays there.
     async fn requests(
         &self,
         stream: &mut Inbound,
@@ -104,14 +82,9 @@ pub trait House: Clone + 'static {
         within: &Within,
     ) -> io::Result<After>;
 
-    /// Answers the request of one stream of HTTP/2.
     async fn stream(&self, request: http::Request<RecvStream>, frames: Frames, within: &Within);
 }
 
-/// Serves the connection to its end.
-///
-/// # Errors
-/// As the connection has them.
 pub async fn serve(house: &impl House, mut client: TcpStream) -> io::Result<()> {
     client.set_nodelay(true)?;
     let mut input = BytesMut::new();
@@ -131,7 +104,6 @@ pub async fn serve(house: &impl House, mut client: TcpStream) -> io::Result<()> 
     }
 }
 
-/// Ends TLS, and has what is within served.
 async fn enter(
     house: &impl House,
     client: (TcpStream, BytesMut),

@@ -19,16 +19,15 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-/// Bytes asked of a connection that begins.
 const READ: usize = 16 << 10;
-/// What a TLS record of a handshake begins with (RFC 8446 §5.1).
+/// Content type of a TLS handshake record (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
-/// What nobody sends but who speaks HTTP/2 (RFC 9113 §3.4).
+/// Start of the HTTP/2 preface (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI ";
 
 type Make = dyn Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync;
 
-/// The certificates of an authority that those who ask trust. Clones share them.
+/// The server certificates of an authority. Clones share them.
 #[derive(Clone)]
 pub struct Certificates(Arc<Make>);
 
@@ -39,34 +38,28 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Made by `make`, which is asked for a host, a name or an address without brackets, and gives
-    /// nothing for one that the authority may not vouch for.
+    /// `make` returns the certificate for a host (a name or an address without brackets), or `None`
+    /// if the authority may not vouch for it.
     pub fn new(
         make: impl Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(make))
     }
 
-    /// How TLS is spoken with who means this host.
     pub(crate) fn of(&self, host: &str) -> Option<Arc<ServerConfig>> {
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         (self.0)(host, clock::wall())
     }
 }
 
-/// What a connection begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// Text, such as a request of HTTP/1.
     Text,
-    /// The preface of HTTP/2.
     Http2,
-    /// The record of a handshake.
     Tls,
 }
 
-/// Reads until that is known; `None` when the connection ends before, or nothing comes within
-/// `limit`.
+/// Reads until the protocol is known; `None` at the end of the connection or after `limit`.
 pub async fn opening(
     stream: &mut TcpStream,
     input: &mut BytesMut,
@@ -86,7 +79,6 @@ pub async fn opening(
     }
 }
 
-/// A connection, with what was read of it already.
 #[derive(Debug)]
 pub struct Rewound<S> {
     read: BytesMut,
@@ -94,7 +86,6 @@ pub struct Rewound<S> {
 }
 
 impl<S> Rewound<S> {
-    /// The connection from `read` on.
     pub const fn new(read: BytesMut, stream: S) -> Self {
         Self { read, stream }
     }
@@ -134,13 +125,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
     }
 }
 
-/// The connection of one who asks: as it is, or TLS on it, which ends here.
 pub type Inbound = Either<TcpStream, Box<TlsStream<Rewound<TcpStream>>>>;
 
-/// Lets the end of a connection be its reset, so that what ends with it does not look whole.
-///
-/// # Errors
-/// As the system has them.
+/// Makes the close of a connection a reset, so that a truncated answer does not look whole.
 pub fn reset(inbound: &Inbound) -> io::Result<()> {
     match inbound {
         Inbound::Left(stream) => stream.set_zero_linger(),
@@ -148,12 +135,11 @@ pub fn reset(inbound: &Inbound) -> io::Result<()> {
     }
 }
 
-/// Whether HTTP/2 was agreed on.
 pub fn is_http2(inbound: &Inbound) -> bool {
     matches!(inbound, Inbound::Right(secure) if secure.get_ref().1.alpn_protocol() == Some(super::HTTP2))
 }
 
-/// Why the TLS of one who asks did not come about.
+/// Why a handshake with a client failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotEntered {
     /// What came is no TLS.
@@ -171,7 +157,7 @@ pub enum NotEntered {
 }
 
 impl NotEntered {
-    /// Every reason, in the order of a report's counts.
+    /// All reasons, in the order of the report's counts.
     pub const ALL: [Self; 6] = [
         Self::NotTls,
         Self::WrongName,
@@ -181,7 +167,7 @@ impl NotEntered {
         Self::Timeout,
     ];
 
-    /// Its name in records.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotTls => "not_tls",
@@ -214,19 +200,13 @@ impl NotEntered {
     }
 }
 
-/// Whom a connection is for before TLS is spoken on it.
 #[derive(Clone, Copy, Debug)]
 pub enum Meant<'a> {
-    /// The host of a CONNECT.
     Tunnel(&'a str),
-    /// Whom the hello names, or without a name this place.
+    /// The host in the hello, or this address if it names none.
     Here(IpAddr),
 }
 
-/// The handshake on a connection of which `read` was read already.
-///
-/// # Errors
-/// Why it did not come about.
 pub async fn enter(
     (stream, read): (TcpStream, BytesMut),
     certificates: &Certificates,

@@ -19,15 +19,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// As ALPN names them (RFC 7301).
+/// ALPN identifiers (RFC 7301).
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// What the authority calls itself.
 const NAME: &str = "foxy lab, one run";
 
-/// A certificate for an origin, and the authority that signed it. The authority's key is gone when
-/// this has been made.
+/// An origin's certificate and the authority that signed it. The authority's key is not kept.
 #[derive(Clone, Debug)]
 pub struct Throwaway {
     authority: String,
@@ -36,14 +34,10 @@ pub struct Throwaway {
 
 impl Throwaway {
     /// For `localhost`, the loopback addresses, and `address`.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
     pub fn make(address: IpAddr) -> io::Result<Self> {
         Self::of(&["localhost", "127.0.0.1", "::1", &address.to_string()])
     }
 
-    /// For these names and addresses.
     pub(crate) fn of(names: &[&str]) -> io::Result<Self> {
         let (authority, certificate, key) = signed(names).map_err(io::Error::other)?;
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -57,18 +51,16 @@ impl Throwaway {
         Ok(Self { authority, server: Arc::new(server) })
     }
 
-    /// The authority's certificate in PEM: who trusts it trusts the origin.
+    /// The authority's certificate in PEM.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// How the origin speaks: HTTP/1.1 within TLS 1.2 or 1.3.
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.server)
     }
 }
 
-/// An authority in PEM, a certificate that it signed, and the key of that.
 fn signed(names: &[&str]) -> Result<(String, CertificateDer<'static>, KeyPair), rcgen::Error> {
     let mut own = CertificateParams::default();
     own.distinguished_name.push(DnType::CommonName, NAME);
@@ -82,20 +74,20 @@ fn signed(names: &[&str]) -> Result<(String, CertificateDer<'static>, KeyPair), 
     Ok((authority, certificate.der().clone(), key))
 }
 
-/// Whose certificates clients trust.
+/// Trusted authorities.
 #[derive(Clone, Debug)]
 pub struct Trust {
     roots: RootCertStore,
 }
 
-/// Why a text gives nobody to trust.
+/// Why a PEM text is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustError {
-    /// It is no PEM; what the parser says.
+    /// Not PEM; the parser's message.
     NotPem(String),
-    /// It holds no certificate.
+    /// No certificate.
     Empty,
-    /// A certificate in it cannot be read; what the parser says.
+    /// An unreadable certificate; the parser's message.
     BadCertificate(String),
 }
 
@@ -114,7 +106,6 @@ impl fmt::Display for TrustError {
 impl std::error::Error for TrustError {}
 
 impl Default for Trust {
-    /// Nobody.
     fn default() -> Self {
         Self { roots: RootCertStore::empty() }
     }
@@ -122,9 +113,6 @@ impl Default for Trust {
 
 impl Trust {
     /// Adds all certificates of a PEM text.
-    ///
-    /// # Errors
-    /// When there is none, or one of them is of no use.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), TrustError> {
         let mut found = false;
         for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -136,26 +124,23 @@ impl Trust {
         if found { Ok(()) } else { Err(TrustError::Empty) }
     }
 
-    /// Adds all that another trusts.
     #[cfg(test)]
     pub(crate) fn add_all(&mut self, other: &Self) {
         self.roots.roots.extend(other.roots.roots.iter().cloned());
     }
 
-    /// Adds those of the system; what cannot be read among them is left out.
+    /// Adds the system's certificates; unreadable ones are skipped.
     pub fn add_known(&mut self, certificates: Vec<CertificateDer<'_>>) {
         self.roots.add_parsable_certificates(certificates);
     }
 
-    /// The same for exchanges that each have a connection of their own: every one of them pays for
-    /// the whole handshake.
+    /// Without session resumption, so that every exchange pays for a whole handshake.
     pub(crate) fn client_without_memory(&self, http2: bool) -> Arc<ClientConfig> {
         let mut config = Arc::unwrap_or_clone(self.client(http2));
         config.resumption = Resumption::disabled();
         Arc::new(config)
     }
 
-    /// How clients speak that mean to speak HTTP/2, or HTTP/1, and nothing else.
     pub(crate) fn client(&self, http2: bool) -> Arc<ClientConfig> {
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()

@@ -13,29 +13,18 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-/// Bytes asked of a proxy at a time while it opens a tunnel.
 const READ: usize = 1 << 10;
 
-/// The connection itself, or TLS on it, which ends at the server, or at a proxy that speaks for it.
 pub type Channel = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// Why there is no TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The proxy opened no tunnel.
     NoTunnel,
-    /// What it said to that is not HTTP.
     NotHttp,
-    /// The certificate shown is of nobody trusted, or for another name.
     Certificate,
-    /// What answers speaks no TLS, or not what is to be spoken within.
     Handshake,
 }
 
-/// Has a proxy open a tunnel.
-///
-/// # Errors
-/// [`Obstacle::NoTunnel`] and [`Obstacle::NotHttp`].
 pub async fn tunnel(stream: &mut TcpStream, authority: &str) -> Result<(), Obstacle> {
     let text = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n");
     stream.write_all(text.as_bytes()).await.map_err(|_| Obstacle::NoTunnel)?;
@@ -58,10 +47,6 @@ pub async fn tunnel(stream: &mut TcpStream, authority: &str) -> Result<(), Obsta
     if input.is_empty() { Ok(()) } else { Err(Obstacle::NotHttp) }
 }
 
-/// The handshake with who is to be the server of an authority, with or without a port.
-///
-/// # Errors
-/// [`Obstacle::Certificate`] and [`Obstacle::Handshake`].
 pub async fn secure(
     stream: TcpStream,
     authority: &str,
@@ -80,8 +65,7 @@ pub async fn secure(
     Ok(Channel::Right(Box::new(stream)))
 }
 
-/// The host of an authority, with or without a port; an IPv6 address without its brackets (RFC 3986
-/// §3.2.2).
+/// Without port and without the brackets of an IPv6 address (RFC 3986 §3.2.2).
 fn host_of(authority: &str) -> &str {
     match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,

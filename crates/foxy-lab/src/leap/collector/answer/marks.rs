@@ -2,26 +2,21 @@
 
 use std::time::Duration;
 
-/// Marks that are kept of a body, whatever its size.
 const MOST: usize = 256;
 
-/// Up to where the body had come, and when; times are since the first byte of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Bytes of the body that had come.
     pub end: u64,
-    /// When the last of them did.
     pub at: Duration,
 }
 
-/// The marks of one body. When there are too many, neighbours become one: some bytes are then
-/// replayed later than they came, by a 64th of the transfer at most, and none earlier.
+/// The arrival times of one body. Beyond `MOST` marks, neighbours merge: some bytes are then
+/// replayed later than they came (by at most 1/64 of the transfer), none earlier.
 #[derive(Clone, Debug)]
 pub struct Marks {
     marks: Vec<Mark>,
-    /// Pieces that come within this time are one piece.
+    /// Pieces that come within this time share a mark.
     grain: Duration,
-    /// When the first piece of the last mark came.
     begun: Duration,
 }
 
@@ -32,7 +27,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Bytes up to `end` have come at `at`; neither ever falls.
+    /// Records that bytes up to `end` have come at `at`. Neither argument ever falls.
     pub fn add(&mut self, end: u64, at: Duration) {
         if let Some(last) = self.marks.last_mut()
             && at.saturating_sub(self.begun) <= self.grain
@@ -52,7 +47,6 @@ impl Marks {
         self.marks.push(Mark { end, at });
     }
 
-    /// The mark at which the byte after `position` came, if it has.
     pub fn after(&self, position: u64) -> Option<Mark> {
         let next = self.marks.partition_point(|mark| mark.end <= position);
         self.marks.get(next).copied()

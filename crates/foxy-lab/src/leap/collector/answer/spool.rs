@@ -12,21 +12,14 @@ use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Bytes of a block.
 pub const BLOCK: usize = 64 << 10;
 
-/// What blocks beyond the memory's limit are written to.
+/// The file that holds body blocks beyond the memory limit.
 pub trait BlockFile: Send + Sync {
-    /// Fills `to` from `offset` on.
-    ///
-    /// # Errors
-    /// When it cannot be read there.
+    /// Reads exactly `to.len()` bytes at `offset`.
     fn read(&self, offset: u64, to: &mut [u8]) -> io::Result<()>;
 
     /// Writes all of `from` at `offset`.
-    ///
-    /// # Errors
-    /// When it takes no more.
     fn write(&self, offset: u64, from: &[u8]) -> io::Result<()>;
 }
 
@@ -40,7 +33,6 @@ impl BlockFile for File {
     }
 }
 
-/// The room for bodies.
 pub struct Spool {
     file: Option<Arc<dyn BlockFile>>,
     room: RefCell<Room>,
@@ -61,7 +53,6 @@ impl fmt::Debug for Spool {
 }
 
 impl Spool {
-    /// Room for so many bytes in memory, and in a file, if there is one.
     pub fn new(memory: usize, file: Option<SpoolFile>) -> Self {
         let blocks = file.as_ref().map_or(0, |(_, bytes)| bytes / BLOCK as u64);
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
@@ -69,7 +60,6 @@ impl Spool {
         Self { file: file.map(|(file, _)| file), room }
     }
 
-    /// Bytes of memory and blocks of the file that were given back.
     #[cfg(test)]
     pub fn left(&self) -> (usize, usize) {
         let room = self.room.borrow();
@@ -107,12 +97,13 @@ impl Spool {
 
 #[derive(Debug)]
 enum Block {
-    /// With whether it was taken from the memory's limit; one that is being written was not.
+    /// The flag says whether the bytes count against the memory limit. A block being written does
+    /// not count.
     Memory(Bytes, bool),
     File(u32),
 }
 
-/// A body, all of whose blocks but the last are whole. Dropping it frees them.
+/// A body stored in whole blocks, except the last. Dropping it frees the blocks.
 #[derive(Debug)]
 pub struct Body {
     spool: Rc<Spool>,
@@ -127,21 +118,16 @@ struct Held {
 }
 
 impl Body {
-    /// An empty one.
     pub fn new(spool: &Rc<Spool>) -> Self {
         Self { spool: Rc::clone(spool), held: RefCell::default() }
     }
 
-    /// Bytes that can be read.
     pub fn length(&self) -> u64 {
         self.held.borrow().length
     }
 
-    /// Adds bytes; `evict` frees some room, or says that there is none to free. Only one caller
-    /// adds.
-    ///
-    /// # Errors
-    /// No room, or a file that cannot be written.
+    /// Appends bytes. `evict` frees room, or returns false if there is none. Only one caller may
+    /// append.
     pub async fn add(&self, mut data: Bytes, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         while !data.is_empty() {
             let whole = {
@@ -158,15 +144,11 @@ impl Body {
         Ok(())
     }
 
-    /// No more bytes come: what is left is put where it stays.
-    ///
-    /// # Errors
-    /// As [`Body::add`].
     pub async fn finish(&self, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         if self.held.borrow().tail.is_empty() { Ok(()) } else { self.settle(evict).await }
     }
 
-    /// Makes a block of the tail, readable all the while.
+    /// Moves the tail into a block; the bytes stay readable all the while.
     async fn settle(&self, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         let bytes = Bytes::copy_from_slice(&self.held.borrow().tail);
         let number = loop {
@@ -196,10 +178,7 @@ impl Body {
         Ok(())
     }
 
-    /// Some bytes from `position` on, at most up to `end`; both are within the body.
-    ///
-    /// # Errors
-    /// A file that cannot be read.
+    /// Reads from `position`, at most up to `end`. Both must be within the body.
     pub async fn read(&self, position: u64, end: u64) -> Result<Bytes, Failure> {
         let place = usize::try_from(position / BLOCK as u64).unwrap_or(usize::MAX);
         let within = (position % BLOCK as u64) as usize;
@@ -221,7 +200,6 @@ impl Body {
         read.await.ok().and_then(Result::ok).ok_or(Failure::SpoolFailed)
     }
 
-    /// Whether all of it is in memory.
     pub fn is_in_memory(&self) -> bool {
         self.held.borrow().blocks.iter().all(|block| matches!(block, Block::Memory(..)))
     }

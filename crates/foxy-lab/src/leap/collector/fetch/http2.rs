@@ -9,7 +9,6 @@ use foxy_base::clock;
 use tokio::time::timeout;
 
 impl Exchange<'_> {
-    /// Asks on a connection that is there, and writes the answer until it ends.
     pub(super) async fn run_http2(&mut self, channel: Channel) -> Result<(), Failure> {
         let (shared, asked) = (self.shared, &self.errand.request);
         let (limit, body) = (shared.options.time_limit, asked.has_body.then(|| asked.body.clone()));
@@ -38,7 +37,6 @@ impl Exchange<'_> {
         self.end(Some(first)).await
     }
 
-    /// The head of the request, without what has no place in HTTP/2 (RFC 9113 §8.2.2).
     fn request(&self) -> Option<http::Request<()>> {
         let asked = &self.errand.request;
         let method = asked.head.method.as_str();
@@ -52,7 +50,6 @@ impl Exchange<'_> {
     }
 }
 
-/// What an error means: `ended` where the connection or the stream did.
 fn failure(error: &h2::Error, ended: Failure) -> Failure {
     if error.is_io() || error.is_remote() { ended } else { Failure::NotHttp }
 }

@@ -28,25 +28,20 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-/// Bytes asked of an origin at a time.
 const READ: usize = 64 << 10;
-/// What a slot takes besides its head and its body, about.
+/// Estimated memory of a slot, without head and body.
 const SLOT: usize = 1024;
 
-/// What to ask, for whom.
 pub struct Errand {
     pub slot: Slot,
     pub answer: Rc<SharedAnswer>,
     pub request: Rc<Request>,
-    /// Where the host is.
     pub address: IpAddr,
-    /// How long it has to wait for its turn; that is part of what the exchange costs.
+    /// The wait for the pacer's turn. It is part of the cost of the exchange.
     pub turn: Duration,
-    /// The answer that the origin is asked about.
     pub older: Option<Rc<SharedAnswer>>,
 }
 
-/// Asks, and writes the answer until it ends.
 pub async fn run(shared: Rc<Shared>, errand: Errand) {
     let mut exchange = Exchange {
         shared: &shared,
@@ -149,8 +144,8 @@ impl Exchange<'_> {
         Ok(stream)
     }
 
-    /// The handshake, which takes another round trip and is part of the connection. An origin that
-    /// is every host shows a certificate for its own address.
+    /// The handshake costs one more round trip, which counts as connecting. An origin that stands
+    /// for every host shows a certificate for its own address.
     async fn secure(&self, stream: TcpStream) -> Result<Channel, Failure> {
         let options = &self.shared.options;
         self.shared.alarm.until(clock::monotonic() + options.round_trip).await;
@@ -161,8 +156,7 @@ impl Exchange<'_> {
         Ok(secured.map_err(|_| Failure::HandshakeTimeout)??)
     }
 
-    /// Sends the request. An origin that takes it no further may have answered already, so that is
-    /// not a failure by itself.
+    /// A failed write is no failure of the fetch: the origin may have answered already.
     async fn send(&self, stream: &mut Channel) {
         let request = &self.errand.request;
         let mut headers = self.fields();
@@ -178,7 +172,6 @@ impl Exchange<'_> {
         let _answered_already = timeout(self.shared.options.time_limit, sent).await;
     }
 
-    /// The fields of the request as it goes to the origin.
     fn fields(&self) -> Headers {
         let request = &self.errand.request;
         let mut headers = request.head.headers.clone();
@@ -200,7 +193,6 @@ impl Exchange<'_> {
         headers
     }
 
-    /// Takes the head; whether the answer is whole with it.
     fn begin(&self, mut head: ResponseHead, length: BodyLength, first: Instant) -> bool {
         strip_hop_by_hop(&mut head.headers);
         head.headers = head.headers.compact();
@@ -252,7 +244,7 @@ impl Exchange<'_> {
         self.errand.answer.see(|progress| Rc::clone(&progress.body))
     }
 
-    /// Ends the answer where it is; if it has no head yet, it becomes one that says what happened.
+    /// Ends the answer. An answer without a head becomes an error page.
     async fn fail(&self, failure: Failure) {
         let now = clock::monotonic();
         let started =
@@ -266,8 +258,6 @@ impl Exchange<'_> {
     }
 }
 
-/// Makes of an answer that has no head yet the Collector's own, which says why the origin gave
-/// none.
 pub async fn failed(
     answer: &SharedAnswer,
     failure: Failure,

@@ -4,8 +4,7 @@
 use foxy_http::{Headers, Method, ResponseHead};
 use std::time::SystemTime;
 
-/// Whether the request's own copy is as good as this answer: a weak comparison of tags, else of
-/// times.
+/// Whether the client's copy is current: weak comparison of tags, else of dates.
 pub fn is_unchanged(method: &Method, request: &Headers, answer: &ResponseHead) -> bool {
     if !matches!(method, Method::Get | Method::Head) || answer.status != 200 {
         return false;
@@ -36,7 +35,6 @@ fn time(value: &[u8]) -> Option<SystemTime> {
     httpdate::parse_http_date(std::str::from_utf8(value).ok()?).ok()
 }
 
-/// The 304 that stands for this answer: its fields but for those that describe a body.
 pub fn not_modified(answer: &ResponseHead) -> ResponseHead {
     let mut head = ResponseHead::new(304);
     head.headers = answer.headers.clone();
@@ -47,7 +45,6 @@ pub fn not_modified(answer: &ResponseHead) -> ResponseHead {
     head
 }
 
-/// Makes a request ask whether this answer still holds.
 pub fn ask_about(answer: &ResponseHead, request: &mut Headers) {
     let pairs = [("If-None-Match", "etag"), ("If-Modified-Since", "last-modified")];
     for (condition, validator) in pairs {
@@ -57,13 +54,12 @@ pub fn ask_about(answer: &ResponseHead, request: &mut Headers) {
     }
 }
 
-/// Whether an origin can be asked about an answer with these fields.
 pub fn has_validator(headers: &Headers) -> bool {
     headers.contains("etag") || headers.contains("last-modified")
 }
 
-/// The answer as a 304 has confirmed it (RFC 9111 §3.2): fields of the 304 take the place of older
-/// ones, but for those that describe the body.
+/// Updates an answer by a 304 (RFC 9111 §3.2): fields of the 304 replace stored fields, except
+/// those that describe the body.
 pub fn confirmed(answer: &ResponseHead, confirmation: &ResponseHead) -> ResponseHead {
     let mut head = answer.clone();
     head.headers.remove("age");

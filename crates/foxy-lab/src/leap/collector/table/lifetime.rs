@@ -5,21 +5,17 @@ use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
 use std::time::{Duration, SystemTime};
 
-/// What an answer is kept for at least, whatever it says (seed 002, §2.3).
+/// Minimum retention of an answer, whatever its fields say (seed 002, §2.3).
 pub const AT_LEAST: Duration = Duration::from_secs(180);
-/// What it is kept for at most.
 const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
 
-/// How long an answer stands, and what becomes of it then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// For how long it is given out without asking the origin.
     pub fresh: Duration,
-    /// Whether the origin is then asked if it still holds; else it is forgotten.
+    /// Whether the origin is asked again after `fresh`; otherwise the answer is forgotten.
     pub validated: bool,
 }
 
-/// The lifetime of this answer to this request.
 pub fn of(request: &RequestHead, answer: &ResponseHead) -> Lifetime {
     if !is_cachable(request, answer) {
         return Lifetime { fresh: AT_LEAST, validated: false };
@@ -41,13 +37,13 @@ fn is_cachable(request: &RequestHead, answer: &ResponseHead) -> bool {
             .any(|name| answer.headers.tokens("cache-control").any(|token| is_named(token, name)))
 }
 
-/// A directive is its name, with or without an argument: `private="x"` is private too.
+/// Whether a directive has this name, with or without an argument (`private="x"`).
 fn is_named(token: &[u8], name: &str) -> bool {
     let end = token.iter().position(|&byte| byte == b'=').unwrap_or(token.len());
     token[..end].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// What the origin says (RFC 9111 §4.2.1), less the age that the answer has already.
+/// Freshness lifetime (RFC 9111 §4.2.1) less the current age.
 fn allowed(headers: &Headers) -> Option<Duration> {
     let seconds = |name: &str| {
         let token = headers.tokens("cache-control").find(|token| is_named(token, name))?;

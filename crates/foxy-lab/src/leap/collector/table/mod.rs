@@ -17,18 +17,15 @@ use foxy_http::Headers;
 use lifetime::Lifetime;
 use std::collections::{BTreeSet, HashMap};
 
-/// A slot's name; never used twice.
+/// A slot's number; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u64);
 
-/// What is to be done with a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decision<T> {
-    /// Answer from this, which may still be under way.
     Answer(T),
-    /// Ask the origin; the new slot's answer is what was made for it.
     Fetch(Slot, T),
-    /// Ask the origin whether the last one still holds; whatever comes is the new slot's answer.
+    /// Ask the origin whether the last answer still holds. The new slot takes whatever comes.
     Validate(Slot, T, T),
 }
 
@@ -36,34 +33,29 @@ pub enum Decision<T> {
 struct Known<T> {
     answer: T,
     key: u128,
-    /// The fields that the answer depends on, with the values that its request had; none known
-    /// before its head.
+    /// The fields named by `Vary`, with the request's values; empty before the head.
     depends: Vec<(String, Vec<u8>)>,
-    /// When the origin was heard last, and what follows from it; `None` while under way.
+    /// When the origin last answered, and the resulting lifetime; `None` while in progress.
     stands: Option<(Instant, Lifetime)>,
-    /// Bytes of memory it takes besides its body.
+    /// Bytes of memory without the body.
     weight: usize,
     used: u64,
 }
 
-/// All slots.
 #[derive(Debug)]
 pub struct Table<T> {
     slots: HashMap<Slot, Known<T>>,
     by_key: HashMap<u128, Vec<Slot>>,
-    /// Slots that stand, the longest unused first.
     by_use: BTreeSet<(u64, Slot)>,
-    /// Slots that are forgotten when their time is over.
     ends: BTreeSet<(Instant, Slot)>,
     clock: u64,
     weight: usize,
     most: usize,
-    /// Answers that were forgotten for want of room.
     evicted: u64,
 }
 
 impl<T: Clone> Table<T> {
-    /// An empty table whose slots take at most so many bytes besides their bodies.
+    /// `most`: memory limit of all slots in bytes, bodies excluded.
     pub fn new(most: usize) -> Self {
         Self {
             slots: HashMap::new(),
@@ -77,7 +69,7 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// What to do with a request with these fields; `make` makes the answer of a new slot.
+    /// Decides about a request. `make` creates the answer of a new slot.
     pub fn find(
         &mut self,
         asked: &AskedRequest,
@@ -118,14 +110,12 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// The newest slot under a key whose answer is one to a request with these fields.
     fn matching(&self, key: u128, fields: &Headers) -> Option<Slot> {
         let slots = self.by_key.get(&key)?;
         slots.iter().rev().copied().find(|slot| depends_alike(&self.slots[slot].depends, fields))
     }
 
-    /// Whether requests are answered from a slot; `strict` ones only if the origin was heard within
-    /// the last three minutes.
+    /// Strict requests need an answer that the origin gave within the last three minutes.
     fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
         self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
             let fresh =
@@ -149,9 +139,8 @@ impl<T: Clone> Table<T> {
         known.answer.clone()
     }
 
-    /// The head of a slot's answer has come: it depends on the fields that Vary names, as `request`
-    /// has them. When it is the whole answer to a request that had conditions, requests without
-    /// them are answered from it too.
+    /// Records the head of a slot's answer. If it is a whole answer to a conditional request,
+    /// unconditional requests share it too.
     pub fn head(
         &mut self,
         slot: Slot,
@@ -169,8 +158,8 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// A slot's answer has come to its end. Older answers to the same requests go, and what was
-    /// unused longest when there is too much.
+    /// Marks a slot as complete. Drops older answers to the same request, then the least recently
+    /// used ones beyond the limit.
     pub fn stands(&mut self, slot: Slot, lifetime: Lifetime, weight: usize, now: Instant) {
         let Some(known) = self.slots.get_mut(&slot) else { return };
         (known.stands, known.weight) = (Some((now, lifetime)), weight);
@@ -191,7 +180,7 @@ impl<T: Clone> Table<T> {
         while self.weight > self.most && self.evict() {}
     }
 
-    /// Forgets a slot, which may be under way: who has its answer keeps it.
+    /// Removes a slot. Readers of its answer keep the answer.
     pub fn remove(&mut self, slot: Slot) {
         let Some(known) = self.slots.remove(&slot) else { return };
         self.leave(known.key, slot);
@@ -211,7 +200,6 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Forgets the slot that was unused longest; `false` when none stands.
     pub fn evict(&mut self) -> bool {
         let oldest = self.by_use.first().map(|&(_, slot)| slot);
         oldest.is_some_and(|slot| {
@@ -221,12 +209,10 @@ impl<T: Clone> Table<T> {
         })
     }
 
-    /// Answers that were forgotten for want of room so far.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Forgets what is over.
     pub fn forget(&mut self, now: Instant) {
         while let Some(&(end, slot)) = self.ends.first()
             && end <= now
@@ -235,14 +221,12 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// How many slots there are.
     #[cfg(test)]
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 }
 
-/// The fields that an answer depends on, by its Vary, with their values in the request.
 pub fn depends(request: &Headers, answer: &Headers) -> Vec<(String, Vec<u8>)> {
     let names = answer.tokens("vary").filter_map(|name| std::str::from_utf8(name).ok());
     names.map(|name| (name.to_ascii_lowercase(), value(request, name))).collect()
@@ -252,8 +236,8 @@ fn value(fields: &Headers, name: &str) -> Vec<u8> {
     fields.get_all(name).collect::<Vec<_>>().join(&b',')
 }
 
-/// Whether a request with these fields is answered by an answer that depends on those. `*` cannot
-/// be compared, and an answer that says it is shared like any other (R114).
+/// Whether an answer matches these fields by its `Vary`. `Vary: *` cannot be compared, so such an
+/// answer is shared (R114).
 pub fn depends_alike(depends: &[(String, Vec<u8>)], fields: &Headers) -> bool {
     depends.iter().all(|(name, expected)| name == "*" || value(fields, name) == *expected)
 }
