@@ -43,7 +43,7 @@ pub fn text(report: &CollectorReport) -> String {
         ));
     }
     for source in Source::ALL.into_iter().filter(|&source| report.sources[source as usize] > 0) {
-        line(format_args!("answers {}: {}", source.code(), report.sources[source as usize]));
+        line(format_args!("answers {}: {}", source.name(), report.sources[source as usize]));
     }
     for refusal in Refusal::ALL.into_iter().filter(|&reason| report.refused(reason) > 0) {
         line(format_args!(

@@ -4,6 +4,7 @@
 
 pub mod leap;
 pub mod load;
+mod named;
 pub mod parallel;
 pub mod simulation;
 pub mod wire;

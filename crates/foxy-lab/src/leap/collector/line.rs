@@ -1,62 +1,36 @@
 //! One line of the Collector's log, as the paper shows it (002, Fig 4): Squid's native access.log.
 
+use crate::named::named;
 use foxy_base::WallTime;
 use foxy_http::Method;
 use std::fmt;
 use std::time::Duration;
 
-/// The source of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The origin, asked for this request.
-    Origin,
-    /// The origin, which confirmed the stored answer.
-    Confirmed,
-    /// The origin, which replaced the stored answer.
-    Replaced,
-    /// A fetch in flight for another request.
-    Joined,
-    /// Memory.
-    Memory,
-    /// The spool file.
-    File,
-    /// A 304: the request's own copy is current.
-    Unchanged,
-    /// A stored failure.
-    Failure,
-    /// No source: the request was refused.
-    Refused,
+named! {
+    /// The source of an answer.
+    pub enum Source {
+        /// The origin, asked for this request.
+        Origin = "TCP_MISS",
+        /// The origin, which confirmed the stored answer.
+        Confirmed = "TCP_REFRESH_HIT",
+        /// The origin, which replaced the stored answer.
+        Replaced = "TCP_REFRESH_MISS",
+        /// A fetch in flight for another request.
+        Joined = "TCP_CF_HIT",
+        /// Memory.
+        Memory = "TCP_MEM_HIT",
+        /// The spool file.
+        File = "TCP_HIT",
+        /// A 304: the request's own copy is current.
+        Unchanged = "TCP_IMS_HIT",
+        /// A stored failure.
+        Failure = "TCP_NEGATIVE_HIT",
+        /// No source: the request was refused.
+        Refused = "TCP_DENIED",
+    }
 }
 
 impl Source {
-    /// All sources, in the order of the report's counts.
-    pub const ALL: [Self; 9] = [
-        Self::Origin,
-        Self::Confirmed,
-        Self::Replaced,
-        Self::Joined,
-        Self::Memory,
-        Self::File,
-        Self::Unchanged,
-        Self::Failure,
-        Self::Refused,
-    ];
-
-    /// Squid's name of the source.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Origin => "TCP_MISS",
-            Self::Confirmed => "TCP_REFRESH_HIT",
-            Self::Replaced => "TCP_REFRESH_MISS",
-            Self::Joined => "TCP_CF_HIT",
-            Self::Memory => "TCP_MEM_HIT",
-            Self::File => "TCP_HIT",
-            Self::Unchanged => "TCP_IMS_HIT",
-            Self::Failure => "TCP_NEGATIVE_HIT",
-            Self::Refused => "TCP_DENIED",
-        }
-    }
-
     /// Whether the origin was asked.
     pub const fn is_fetch(self) -> bool {
         matches!(self, Self::Origin | Self::Confirmed | Self::Replaced)
@@ -95,7 +69,7 @@ impl fmt::Display for CollectorLine {
         let (seconds, millis) = (self.at.0 / 1000, self.at.0 % 1000);
         let aborted = if self.aborted { "_ABORTED" } else { "" };
         write!(f, "{seconds}.{millis:03} {} {} ", self.elapsed.as_millis(), self.proxy)?;
-        write!(f, "{}{aborted}/{:03} {} ", self.source.code(), self.status, self.size)?;
+        write!(f, "{}{aborted}/{:03} {} ", self.source.name(), self.status, self.size)?;
         write!(f, "{} {} - ", self.method, word(&self.url))?;
         match &self.origin {
             Some(origin) => write!(f, "DIRECT/{origin} ")?,

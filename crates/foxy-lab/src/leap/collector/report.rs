@@ -135,7 +135,7 @@ impl CollectorReport {
             "hit_before_miss_most_ms",
         ];
         let own = Measurable::of("collector", &own)
-            .choosing("source", Source::ALL.map(|source| source.code().to_ascii_lowercase()))
+            .choosing("source", Source::ALL.map(|source| source.name().to_ascii_lowercase()))
             .choosing("refusal", Refusal::ALL.map(Refusal::name))
             .choosing("reason", NotEntered::ALL.map(NotEntered::name))
             .choosing("failure", Failure::ALL.map(Failure::name))
@@ -169,7 +169,7 @@ impl CollectorReport {
             add("collapse_factor", own, factor, "requests");
         }
         for source in Source::ALL {
-            let name = format!("answers_{}", source.code().to_ascii_lowercase());
+            let name = format!("answers_{}", source.name().to_ascii_lowercase());
             add(&name, own, self.sources[source as usize] as f64, "answers");
         }
         for refusal in Refusal::ALL {

@@ -1,71 +1,39 @@
 //! Why a path gave no whole answer: the reasons that tables, records and clients name.
 
+use crate::named::named;
 use crate::wire::loss::Loss;
 
-/// Why a path gave no whole answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathFailure {
-    /// No connection.
-    NoConnection,
-    /// The proxy opened no tunnel.
-    NoTunnel,
-    /// The certificate is untrusted or for another name.
-    Certificate,
-    /// No TLS, or not the requested protocol within.
-    Handshake,
-    /// The connection closed before the first byte.
-    Unanswered,
-    /// The connection closed within the answer.
-    Closed,
-    /// The connection was reset, before the answer or within it.
-    ConnectionReset,
-    /// The HTTP/2 stream was reset.
-    Reset,
-    /// The bytes are not HTTP.
-    NotHttp,
-    /// Surplus bytes after a whole answer, such as a second answer.
-    Surplus,
-    /// A body after the answer to HEAD (RFC 9110 §9.3.2).
-    BodyToHead,
-    /// Not whole within the time limit.
-    Timeout,
+named! {
+    /// Why a path gave no whole answer.
+    pub enum PathFailure {
+        /// No connection.
+        NoConnection = "no_connection",
+        /// The proxy opened no tunnel.
+        NoTunnel = "no_tunnel",
+        /// The certificate is untrusted or for another name.
+        Certificate = "tls_certificate",
+        /// No TLS, or not the requested protocol within.
+        Handshake = "tls_handshake",
+        /// The connection closed before the first byte.
+        Unanswered = "unanswered",
+        /// The connection closed within the answer.
+        Closed = "closed_early",
+        /// The connection was reset, before the answer or within it.
+        ConnectionReset = "connection_reset",
+        /// The HTTP/2 stream was reset.
+        Reset = "stream_reset",
+        /// The bytes are not HTTP.
+        NotHttp = "not_http",
+        /// Surplus bytes after a whole answer, such as a second answer.
+        Surplus = "surplus_bytes",
+        /// A body after the answer to HEAD (RFC 9110 §9.3.2).
+        BodyToHead = "body_to_head",
+        /// Not whole within the time limit.
+        Timeout = "timeout",
+    }
 }
 
 impl PathFailure {
-    /// All failures, in the order of the report's counts.
-    pub const ALL: [Self; 12] = [
-        Self::NoConnection,
-        Self::NoTunnel,
-        Self::Certificate,
-        Self::Handshake,
-        Self::Unanswered,
-        Self::Closed,
-        Self::ConnectionReset,
-        Self::Reset,
-        Self::NotHttp,
-        Self::Surplus,
-        Self::BodyToHead,
-        Self::Timeout,
-    ];
-
-    /// Name in tables and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoConnection => "no_connection",
-            Self::NoTunnel => "no_tunnel",
-            Self::Certificate => "tls_certificate",
-            Self::Handshake => "tls_handshake",
-            Self::Unanswered => "unanswered",
-            Self::Closed => "closed_early",
-            Self::ConnectionReset => "connection_reset",
-            Self::Reset => "stream_reset",
-            Self::NotHttp => "not_http",
-            Self::Surplus => "surplus_bytes",
-            Self::BodyToHead => "body_to_head",
-            Self::Timeout => "timeout",
-        }
-    }
-
     /// Whether a proxy may fail in this way because the origin failed as `origin`. A missing proxy,
     /// bad bytes and a bad certificate are the proxy's own fault, unless the origin fails likewise.
     /// A proxy need not delay an immediate failure of the origin until a timeout.

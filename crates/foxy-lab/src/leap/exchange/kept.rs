@@ -2,6 +2,7 @@
 //! out on.
 
 use crate::leap::{Asked, LeapRun, Manner, Path, PathFailure};
+use crate::named::named;
 use crate::wire::one_stream::OneStream;
 use crate::wire::tls::outbound::Channel;
 use bytes::BytesMut;
@@ -25,28 +26,15 @@ pub enum Connections {
     Kept,
 }
 
-/// The connection of one copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carriage {
-    /// A new connection.
-    New,
-    /// A kept connection.
-    Kept,
-    /// A kept connection that had closed, then a new one (RFC 9110 §9.2.2).
-    KeptThenNew,
-}
-
-impl Carriage {
-    /// All carriages, in the order of the report's counts.
-    pub const ALL: [Self; 3] = [Self::New, Self::Kept, Self::KeptThenNew];
-
-    /// Name in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::New => "new_connections",
-            Self::Kept => "kept_connections",
-            Self::KeptThenNew => "kept_connections_closed",
-        }
+named! {
+    /// The connection of one copy.
+    pub enum Carriage {
+        /// A new connection.
+        New = "new_connections",
+        /// A kept connection.
+        Kept = "kept_connections",
+        /// A kept connection that had closed, then a new one (RFC 9110 §9.2.2).
+        KeptThenNew = "kept_connections_closed",
     }
 }
 

@@ -2,54 +2,32 @@
 //! cache, and by size. Pure.
 
 use super::Sample;
+use crate::named::named;
 
 const SMALL: u64 = 4 << 10;
 const LARGE: u64 = 64 << 10;
 
-/// A class of requests: at most one of the first four, and one of the last three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Both paths had hits.
-    Hits,
-    /// Both paths had misses.
-    Misses,
-    /// Only the first had a hit.
-    FirstHits,
-    /// Only the second had a hit.
-    SecondHits,
-    /// Bodies of at most 4 KiB.
-    Small,
-    /// Bodies of up to 64 KiB.
-    Medium,
-    /// Larger bodies.
-    Large,
+named! {
+    /// A class of requests: at most one of the first four, and one of the last three.
+    pub enum Class {
+        /// Both paths had hits.
+        Hits = "hits",
+        /// Both paths had misses.
+        Misses = "misses",
+        /// Only the first had a hit.
+        FirstHits = "first_hits",
+        /// Only the second had a hit.
+        SecondHits = "second_hits",
+        /// Bodies of at most 4 KiB.
+        Small = "small",
+        /// Bodies of up to 64 KiB.
+        Medium = "medium",
+        /// Larger bodies.
+        Large = "large",
+    }
 }
 
 impl Class {
-    /// All classes, in the order of tables.
-    pub const ALL: [Self; 7] = [
-        Self::Hits,
-        Self::Misses,
-        Self::FirstHits,
-        Self::SecondHits,
-        Self::Small,
-        Self::Medium,
-        Self::Large,
-    ];
-
-    /// Name in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hits => "hits",
-            Self::Misses => "misses",
-            Self::FirstHits => "first_hits",
-            Self::SecondHits => "second_hits",
-            Self::Small => "small",
-            Self::Medium => "medium",
-            Self::Large => "large",
-        }
-    }
-
     /// Description for people.
     pub const fn words(self) -> &'static str {
         match self {

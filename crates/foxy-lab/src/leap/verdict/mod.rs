@@ -13,54 +13,32 @@ pub mod unjudged;
 
 use super::exchange::body::{self, Decoding};
 use super::{Answer, Framing, Message, PathFailure};
+use crate::named::named;
 use detail::Detail;
 use fields::Whose;
 use unjudged::Unjudged;
 
-/// The verdict on an answer. Names follow the paper's log (002, Fig 3), with three additions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Matches the reference.
-    Ok,
-    /// The status differs.
-    StatusCodeMismatch,
-    /// A field is missing or differs, a steering field was added, or the end is ambiguous.
-    HeaderMismatch,
-    /// The body differs.
-    BodyMismatch,
-    /// No connection, a truncated answer, or no HTTP.
-    Incomplete,
-    /// Not whole within the time limit.
-    Timeout,
-    /// An earlier answer of the reference.
-    Stale,
+named! {
+    /// The verdict on an answer. Names follow the paper's log (002, Fig 3), with three additions.
+    pub enum Verdict {
+        /// Matches the reference.
+        Ok = "OK",
+        /// The status differs.
+        StatusCodeMismatch = "STATUS_CODE_MISMATCH",
+        /// A field is missing or differs, a steering field was added, or the end is ambiguous.
+        HeaderMismatch = "HEADER_MISMATCH",
+        /// The body differs.
+        BodyMismatch = "BODY_MISMATCH",
+        /// No connection, a truncated answer, or no HTTP.
+        Incomplete = "INCOMPLETE",
+        /// Not whole within the time limit.
+        Timeout = "TIMEOUT",
+        /// An earlier answer of the reference.
+        Stale = "STALE",
+    }
 }
 
 impl Verdict {
-    /// All verdicts, in the order of the report's counts.
-    pub const ALL: [Self; 7] = [
-        Self::Ok,
-        Self::StatusCodeMismatch,
-        Self::HeaderMismatch,
-        Self::BodyMismatch,
-        Self::Incomplete,
-        Self::Timeout,
-        Self::Stale,
-    ];
-
-    /// Name in logs, tables and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "OK",
-            Self::StatusCodeMismatch => "STATUS_CODE_MISMATCH",
-            Self::HeaderMismatch => "HEADER_MISMATCH",
-            Self::BodyMismatch => "BODY_MISMATCH",
-            Self::Incomplete => "INCOMPLETE",
-            Self::Timeout => "TIMEOUT",
-            Self::Stale => "STALE",
-        }
-    }
-
     /// The verdict of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.name() == name)

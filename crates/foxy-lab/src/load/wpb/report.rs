@@ -2,32 +2,20 @@
 
 use super::Cause;
 use super::exchange::WpbAnswered;
+use crate::named::named;
 use foxy_report::Latencies;
 use foxy_workload::wpb::WpbRequest;
 use std::time::Duration;
 
-/// A part of a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Phase 1 with uncachable URLs.
-    Control,
-    /// Every file is new.
-    First,
-    /// Half of the files were requested before.
-    Second,
-}
-
-impl Part {
-    /// All parts, in their order.
-    pub const ALL: [Self; 3] = [Self::Control, Self::First, Self::Second];
-
-    /// Name in tables and records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Control => "no-cache",
-            Self::First => "phase-1",
-            Self::Second => "phase-2",
-        }
+named! {
+    /// A part of a point.
+    pub enum Part {
+        /// Phase 1 with uncachable URLs.
+        Control = "no-cache",
+        /// Every file is new.
+        First = "phase-1",
+        /// Half of the files were requested before.
+        Second = "phase-2",
     }
 }
 

@@ -1,6 +1,7 @@
 //! TLS towards those who ask the lab: what a connection begins with, and the handshake, with a
 //! certificate for whom they mean.
 
+use crate::named::named;
 use bytes::{Buf, BytesMut};
 use foxy_base::{WallTime, clock};
 use rustls::server::Acceptor;
@@ -139,64 +140,20 @@ pub fn is_http2(inbound: &Inbound) -> bool {
     matches!(inbound, Inbound::Right(secure) if secure.get_ref().1.alpn_protocol() == Some(super::HTTP2))
 }
 
-/// Why a handshake with a client failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotEntered {
-    /// What came is no TLS.
-    NotTls,
-    /// The hello is for another host than the tunnel.
-    WrongName,
-    /// The authority may not vouch for the host.
-    NotVouched,
-    /// Who asks does not trust the certificate.
-    Distrusted,
-    /// Who asks left, or speaks another TLS.
-    Broken,
-    /// It was not over in time.
-    Timeout,
-}
-
-impl NotEntered {
-    /// All reasons, in the order of the report's counts.
-    pub const ALL: [Self; 6] = [
-        Self::NotTls,
-        Self::WrongName,
-        Self::NotVouched,
-        Self::Distrusted,
-        Self::Broken,
-        Self::Timeout,
-    ];
-
-    /// Name in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotTls => "not_tls",
-            Self::WrongName => "wrong_name",
-            Self::NotVouched => "not_vouched",
-            Self::Distrusted => "distrusted",
-            Self::Broken => "broken",
-            Self::Timeout => "timeout",
-        }
-    }
-
-    /// One line for people.
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::NotTls => {
-                "what came in a tunnel is not TLS; only that can be ended here and read"
-            }
-            Self::WrongName => "the hello in a tunnel names another host than its CONNECT",
-            Self::NotVouched => {
-                "the authority of --ca-dir may not vouch for the host; make one for it with foxy ca init --allow"
-            }
-            Self::Distrusted => {
-                "who asks does not trust the certificate; let it trust ca.pem in the folder of --ca-dir"
-            }
-            Self::Broken => {
-                "who asks left in the handshake, or speaks another TLS than 1.2 and 1.3"
-            }
-            Self::Timeout => "the handshake was not over within --time-limit",
-        }
+named! {
+    /// Why a handshake with a client failed.
+    pub enum NotEntered {
+        NotTls = "not_tls":
+            "what came in a tunnel is not TLS; only that can be ended here and read",
+        WrongName = "wrong_name": "the hello in a tunnel names another host than its CONNECT",
+        NotVouched = "not_vouched":
+            "the authority of --ca-dir may not vouch for the host; make one for it with foxy ca \
+             init --allow",
+        Distrusted = "distrusted":
+            "who asks does not trust the certificate; let it trust ca.pem in the folder of \
+             --ca-dir",
+        Broken = "broken": "who asks left in the handshake, or speaks another TLS than 1.2 and 1.3",
+        Timeout = "timeout": "the handshake was not over within --time-limit",
     }
 }
 

@@ -1,0 +1,65 @@
+//! Enums that reports count, declared as one table: variant, name in records, description.
+
+/// Declares an enum with `ALL` and `name`, and with `description` if the variants have one.
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type { $($(#[$doc])* $variant,)+ }
+
+        impl $type {
+            /// Every variant, in the order of a report's counts.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// Name in tables and records.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident { $($variant:ident = $name:literal: $description:literal,)+ }
+    ) => {
+        $crate::named::named! {
+            $(#[$meta])*
+            pub enum $type { $(#[doc = $description] $variant = $name,)+ }
+        }
+
+        impl $type {
+            /// One line for people: the fault and, where there is one, the remedy.
+            pub const fn description(self) -> &'static str {
+                match self { $(Self::$variant => $description),+ }
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+#[cfg(test)]
+mod tests {
+    use crate::leap::collector::{Failure, Refusal, Source};
+    use crate::leap::{Carriage, Class, FrontRefusal, PathFailure, Unjudged, Verdict};
+    use crate::load::outcome::ErrorCause;
+    use crate::load::wpb::{Cause, Part};
+    use crate::wire::tls::NotEntered;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_variant_is_at_its_place_and_has_its_own_name() {
+        macro_rules! check {
+            ($($type:ident)+) => { $(
+                assert!($type::ALL.iter().enumerate().all(|(at, &variant)| variant as usize == at));
+                let names: BTreeSet<_> = $type::ALL.iter().map(|variant| variant.name()).collect();
+                assert_eq!(names.len(), $type::ALL.len());
+            )+ };
+        }
+        check! {
+            Carriage Cause Class ErrorCause Failure FrontRefusal NotEntered Part PathFailure
+            Refusal Source Unjudged Verdict
+        }
+    }
+}
