@@ -18,7 +18,6 @@ use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::ResponseHead;
 
-/// Sends an error of the proxy's own.
 pub(crate) async fn error(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -49,7 +48,6 @@ pub(crate) async fn error(
     local(sender, options, head, outcome, text.into()).await
 }
 
-/// Sends a short answer of the proxy's own.
 pub(crate) async fn local(
     sender: &mut Sender<'_>,
     options: AnswerOptions,

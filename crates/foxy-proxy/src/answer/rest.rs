@@ -19,7 +19,6 @@ use foxy_rules::Span;
 use foxy_rules::slice::strong_validator;
 use tokio::time::timeout;
 
-/// Sends the rest of a response that has begun.
 pub(crate) async fn catch_up(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -70,7 +69,6 @@ pub(crate) async fn from_beginning(
     }
 }
 
-/// How far a client got with the bytes that are kept.
 enum CaughtUp {
     Whole(Answered),
     /// The following bytes are not kept. None of them was sent, nor a head that was pending.
@@ -132,7 +130,6 @@ async fn read_back(
     }
 }
 
-/// The bytes of a body that can be read back now.
 enum KeptBytes {
     Whole(Bytes),
     Parts { fill: u64, bytes: u64 },

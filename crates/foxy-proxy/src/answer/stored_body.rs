@@ -26,7 +26,6 @@ const HELD: Duration = Duration::from_secs(1);
 /// How long they are held when memory or part places are scarce.
 const HELD_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
-/// A stored body while it is sent.
 pub(crate) enum StoredBodySource<'a> {
     Whole(WholeBody<'a>),
     Parts(BodyInParts),
@@ -95,7 +94,6 @@ pub(crate) struct WholeBody<'a> {
     key: Bytes,
     length: usize,
     body: Option<Bytes>,
-    /// Identifies the body when it is read again.
     digest: Option<u128>,
 }
 
@@ -180,12 +178,10 @@ impl WholeBody<'_> {
     }
 }
 
-/// A body in parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyInParts {
     /// The key of the object that the body belongs to.
     pub(crate) object: Key,
-    /// The random number of the fill.
     pub(crate) fill: u64,
     /// Bytes of the body. While it is still coming: of the whole parts stored so far.
     pub(crate) length: u64,
@@ -267,7 +263,6 @@ impl BodyInParts {
     }
 }
 
-/// The unsent bytes of the part at `rest.at`.
 fn wanted_of(part: &Bytes, rest: &UnsentRest) -> Bytes {
     let before = rest.at / PART as u64 * PART as u64;
     let position =

@@ -17,7 +17,6 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// The source of a body that is not stored yet.
 pub(crate) enum Source<'a> {
     Flight(&'a Reader),
     /// An exchange of this request alone, and the tee that stores a copy.
@@ -69,12 +68,10 @@ pub(crate) async fn next_or_flush(
     }
 }
 
-/// The head of a response that is sent as it comes.
 pub(crate) struct StreamedHead<'a> {
     pub(crate) head: &'a ResponseHead,
     /// The head in HTTP/1.1 text, if that text is stored.
     pub(crate) wire: Option<&'a Bytes>,
-    /// Body bytes, if the origin said so.
     pub(crate) length: Option<u64>,
     pub(crate) age: Option<u64>,
     pub(crate) outcome: CacheStatus,
@@ -116,10 +113,8 @@ pub(crate) struct Begun {
     pub(crate) framing: Framing,
 }
 
-/// How far a response was sent.
 pub(crate) enum Streamed {
     Whole(Answered),
-    /// The reader was too slow for its flight.
     LeftBehind(Begun),
 }
 

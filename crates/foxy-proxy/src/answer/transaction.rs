@@ -16,14 +16,12 @@ use foxy_rules::{Multipart, Part, RequestControl, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The bytes of a stored response to send.
 pub(crate) enum Selection {
     Whole,
     Range(Span),
     Ranges(Multipart),
 }
 
-/// A GET or HEAD while it is answered.
 pub(crate) struct Transaction<'a, 'client> {
     pub(crate) worker: &'a Rc<Worker>,
     pub(crate) sender: &'a mut Sender<'client>,
@@ -192,7 +190,6 @@ impl<'a, 'client> Transaction<'a, 'client> {
         UnsentRest { at: 0, end: stored.length, opened: true, answered }
     }
 
-    /// Sends a stored response, or ranges of it.
     pub(crate) async fn stored(
         &mut self,
         stored: Arc<Stored>,

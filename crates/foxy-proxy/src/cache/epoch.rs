@@ -6,7 +6,6 @@ use crate::cache::stored::{CacheKey, Stored};
 use foxy_store::{Key, KeyMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The moment a request came or a fetch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
     /// Counts events of the URLs in one group.
@@ -25,7 +24,6 @@ impl Epoch {
 /// Remembered writes per URL. No fetch that began before a forgotten write may write.
 const REMEMBERED: usize = 16;
 
-/// A write to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheWrite {
     pub(crate) key: Key,
@@ -57,7 +55,6 @@ impl CacheWrite {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOrigin {
-    /// A response from an origin.
     Fetched,
     /// The response that the look-up found, confirmed or under another key.
     Found,
@@ -70,7 +67,6 @@ pub(crate) enum LeftUnderKey {
     /// No response: it is forgotten, or about to be replaced.
     Nothing,
     List,
-    /// A response without its body.
     Response(Arc<Stored>),
 }
 
@@ -79,7 +75,6 @@ pub(crate) enum WriteVerdict {
     Write,
     /// Write. The whole response under the URL is older and of another representation: forget it.
     WriteWithoutWhole,
-    /// A newer response is in its place.
     Outdated,
     /// A newer response is known, and the response under the key may be older than both: forget it.
     OutdatedAndGone,
@@ -93,9 +88,7 @@ pub(crate) enum WriteVerdict {
 struct Written {
     key: Key,
     place: WritePlace,
-    /// When the fetch began.
     order: u64,
-    /// When the write was done.
     at: u64,
     left: LeftUnderKey,
 }
@@ -124,7 +117,6 @@ impl Written {
 #[derive(Debug, Default)]
 struct Watched {
     watches: usize,
-    /// The last invalidation.
     invalidated: u64,
     /// The time of the last write that is no longer remembered.
     forgotten: u64,
@@ -199,9 +191,7 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
 
 #[derive(Debug, Default)]
 pub(crate) struct Group {
-    /// Counts events.
     moment: u64,
-    /// The last write or invalidation.
     changed: u64,
     watched: KeyMap<Watched>,
 }
@@ -219,7 +209,6 @@ impl Group {
         watched.watches > 1
     }
 
-    /// Ends a watch. After the last watch nothing is remembered.
     pub(crate) fn unwatch(&mut self, base: Key) {
         if let Some(watched) = self.watched.get_mut(&base) {
             watched.watches -= 1;
@@ -275,7 +264,6 @@ impl Group {
         }
     }
 
-    /// Notes a write.
     pub(crate) fn note(
         &mut self,
         base: Key,
@@ -301,10 +289,8 @@ impl Group {
     }
 }
 
-/// Independently locked groups of URLs.
 const GROUPS: usize = 1024;
 
-#[derive(Debug)]
 pub(crate) struct Groups(Vec<Mutex<Group>>);
 
 impl Default for Groups {
@@ -321,10 +307,9 @@ impl Groups {
 }
 
 /// A watch on a URL. Clones share it; it ends with the last clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Watch {
     on: Arc<On>,
-    /// The epoch of the fetch.
     pub(crate) epoch: Epoch,
     /// The `order` of the look-up.
     looked: u64,
@@ -334,7 +319,6 @@ pub(crate) struct Watch {
     pub(crate) renews: bool,
 }
 
-#[derive(Debug)]
 struct On {
     groups: Arc<Groups>,
     base: Key,
@@ -347,7 +331,6 @@ impl Drop for On {
 }
 
 impl Watch {
-    /// Watches a URL since a look-up in memory at `since`.
     pub(crate) fn begin(groups: &Arc<Groups>, base: Key, since: Epoch) -> Self {
         let mut group = groups.lock(base);
         let late = !group.is_unchanged_since(since.order);
@@ -358,28 +341,27 @@ impl Watch {
         Self { on, epoch, looked: since.order, late, renews }
     }
 
-    /// The same watch for a fetch that begins now.
+    /// A clone for a fetch that begins now.
     pub(crate) fn again(&self) -> Self {
         let order = self.on.groups.lock(self.on.base).next();
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// The same watch with the epoch of a flight.
+    /// A clone with the epoch of a flight.
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }
 
-    /// The same watch with another purge stamp.
+    /// Sets another purge stamp.
     pub(crate) fn begun(self, begun: Stamp) -> Self {
         Self { epoch: Epoch { begun, ..self.epoch }, ..self }
     }
 
-    /// The same watch, for a response that may replace a stored one.
+    /// Marks a watch for a response that may replace a stored one.
     pub(crate) fn renewing(self, renews: bool) -> Self {
         Self { renews: self.renews || renews, ..self }
     }
 
-    /// The epoch of the look-up.
     pub(crate) const fn looked(&self) -> Epoch {
         Epoch { order: self.looked, begun: self.epoch.begun }
     }
@@ -405,7 +387,6 @@ pub(crate) struct WriteSource<'a> {
 }
 
 impl WriteSource<'_> {
-    /// A write of a response of `base` under `key`.
     pub(crate) fn write(self, base: &CacheKey, key: &CacheKey, has_new_list: bool) -> CacheWrite {
         let place = match () {
             () if has_new_list => WritePlace::NewList,

@@ -11,13 +11,11 @@ use sieve::Sieve;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Independently locked shards.
 const SHARDS: usize = 16;
 
 /// Bytes of a part beside its body: the pages with the ends of its record, and its entry here.
 const PART_OVERHEAD: u64 = 8 << 10;
 
-/// Bytes for the head of the largest response.
 const HEAD_ROOM: u64 = 8 << 10;
 
 #[derive(Clone, Debug)]
@@ -35,7 +33,6 @@ impl Cached {
         }
     }
 
-    /// The key text.
     pub fn key(&self) -> &[u8] {
         match self {
             Self::Response(stored) => &stored.key,
@@ -44,7 +41,6 @@ impl Cached {
     }
 }
 
-#[derive(Debug)]
 pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
@@ -52,8 +48,7 @@ pub struct MemoryTier {
 /// Remembered keys per part that can be held.
 const RECENT_PER_HELD: u64 = 4;
 
-/// Responses and parts own half of the room each, and may use the other half while it is free.
-#[derive(Debug)]
+/// Responses and parts own half of the room each, and share it while it is free.
 struct Shard {
     limit: u64,
     responses: Sieve<Cached>,
@@ -157,7 +152,6 @@ impl Shard {
 }
 
 /// Keys of parts; the oldest is forgotten first. Remembers four times as many as can be held.
-#[derive(Debug)]
 struct Recent {
     keys: KeySet,
     /// May name a key that was forgotten since.
@@ -166,7 +160,6 @@ struct Recent {
 }
 
 impl Recent {
-    /// For a share of `bytes` that holds parts.
     fn beside(bytes: u64) -> Self {
         let limit = usize::try_from(RECENT_PER_HELD * bytes / PART as u64).unwrap_or(usize::MAX);
         Self { keys: KeySet::default(), order: VecDeque::new(), limit }

@@ -40,7 +40,6 @@ pub(crate) enum Found {
     Unknown,
 }
 
-/// The stored part of a URL's response.
 pub(crate) struct FoundPart {
     pub(crate) stored: Arc<Stored>,
     pub(crate) source: HitSource,
@@ -108,7 +107,6 @@ impl Cache {
         Watch::begin(&self.groups, base.hash, since)
     }
 
-    /// Whether a URL was not invalidated since `epoch`.
     pub(crate) fn is_of_now(&self, base: &CacheKey, epoch: Epoch) -> bool {
         self.groups.lock(base.hash).is_of_now(base.hash, epoch.order)
     }
@@ -172,7 +170,6 @@ impl Cache {
         }
     }
 
-    /// Looks for the stored part of a URL's response.
     pub(crate) async fn part(&self, base: &CacheKey, counters: &Counters) -> Option<FoundPart> {
         let (key, watch) = (base.part(), self.watch(base));
         if let Some(found) = self.held(&key) {
@@ -414,7 +411,6 @@ impl Cache {
     }
 }
 
-/// The store's hint: site, size, and rough lifetime.
 pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
     let lifetime = match stored.lifetime {
         0..=600 => Lifetime::Short,

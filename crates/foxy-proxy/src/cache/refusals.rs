@@ -19,7 +19,7 @@ pub enum NotKept {
     StaleIfError,
     /// It is larger than the object limit.
     TooLarge,
-    /// Its parts cannot be joined: no strong validator, or the origin does not answer ranges.
+    /// The parts cannot be joined: no strong validator, or the origin does not answer ranges.
     NoSlices,
     /// The store was full, busy or broken, or there was no memory to collect it.
     StoreRefused,
@@ -72,7 +72,6 @@ pub struct Refused {
 }
 
 /// The last refusals, by URL.
-#[derive(Debug)]
 pub(crate) struct Refusals {
     places: Mutex<Vec<Option<(Key, Refused)>>>,
 }

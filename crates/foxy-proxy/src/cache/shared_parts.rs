@@ -20,16 +20,13 @@ pub(crate) struct SharedParts {
 #[derive(Debug, Default)]
 struct PartTable(Mutex<HashMap<Key, Weak<SharedPart>>>);
 
-#[derive(Debug)]
 struct SharedPart {
     key: Key,
     table: Arc<PartTable>,
-    /// Whether a read was late.
     was_late: AtomicBool,
     part: OnceCell<(Bytes, OwnedSemaphorePermit)>,
 }
 
-#[derive(Debug)]
 pub(crate) struct HeldPart(Arc<SharedPart>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +99,6 @@ impl PartTable {
 impl Drop for SharedPart {
     fn drop(&mut self) {
         let mut table = self.table.lock();
-        // Another caller may have entered meanwhile.
         if table.get(&self.key).is_some_and(|shared| shared.strong_count() == 0) {
             table.remove(&self.key);
         }

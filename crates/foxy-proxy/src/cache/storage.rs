@@ -102,7 +102,6 @@ impl Storage {
         Ok(decode(key, &record.head, record.body, self.negative_lifetime))
     }
 
-    /// Reads one part, without a time limit.
     pub(crate) async fn part(&self, key: Key) -> Option<Bytes> {
         match self.ask(key).await {
             Ok(Answer::Found(record)) => Some(record.body),
@@ -223,7 +222,6 @@ impl ObjectStore for foxy_store::StoreHandle {
 /// Keys remembered singly. With more unconfirmed removals the store is not believed at all.
 const MAX_UNCONFIRMED: usize = 64 << 10;
 
-/// The number of a removal, in request order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Doubt(u64);
 
@@ -238,7 +236,6 @@ struct UnconfirmedRemovals {
 struct UnconfirmedState {
     open: KeyMap<(Doubt, Scope)>,
     asked: u64,
-    /// Whether there were too many keys to remember.
     about_all: bool,
 }
 
@@ -247,7 +244,6 @@ impl UnconfirmedRemovals {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a requested removal of a record of `url`.
     fn raise(&self, key: Key, url: Scope) -> Doubt {
         let mut state = self.lock();
         state.asked += 1;

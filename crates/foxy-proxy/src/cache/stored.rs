@@ -63,22 +63,17 @@ impl CacheKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryList {
     pub vary: Vary,
-    /// Random number of the list.
     pub salt: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredBody {
     Whole(Bytes),
-    Parts {
-        /// The fill's random number.
-        fill: u64,
-    },
+    Parts { fill: u64 },
 }
 
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// The whole key text.
     pub key: Bytes,
     /// Without hop-by-hop fields, Age and framing.
     pub head: Arc<ResponseHead>,
@@ -87,13 +82,10 @@ pub struct Stored {
     pub wire: Bytes,
     pub times: StoredTimes,
     pub lifetime: u64,
-    /// From Cache-Control or the targeted field.
     pub control: ResponseControl,
     pub length: u64,
     pub body: StoredBody,
-    /// The stamp of its fetch.
     pub begun: Stamp,
-    /// The last purge known not to affect it.
     pub cleared: Cleared,
 }
 
@@ -109,13 +101,14 @@ impl Stored {
         body: StoredBody,
     ) -> Self {
         let (wire, head) = head.written();
-        Self::written(key, (head, wire), policy, times, length, body)
+        Self::written(key, head, wire, policy, times, length, body)
     }
 
     /// As [`Stored::new`], with the head in HTTP/1.1 text.
     pub(crate) fn written(
         key: Bytes,
-        (head, wire): (ResponseHead, Bytes),
+        head: ResponseHead,
+        wire: Bytes,
         policy: Policy,
         times: StoredTimes,
         length: u64,
@@ -124,16 +117,10 @@ impl Stored {
         let view = View(&head.headers);
         let control = ResponseControl::for_role(&view, policy.role);
         let received = clock::civil(times.received);
+        let negative = policy.negative_lifetime;
+        let lifetime = lifetime(head.status, &view, &control, negative, received, &key).seconds();
         Self {
-            lifetime: lifetime(
-                head.status,
-                &view,
-                &control,
-                policy.negative_lifetime,
-                received,
-                &key,
-            )
-            .seconds(),
+            lifetime,
             control,
             wire,
             key,
@@ -146,7 +133,6 @@ impl Stored {
         }
     }
 
-    /// The role that it was stored for.
     pub const fn role(&self) -> Role {
         if self.control.targeted { Role::Gateway } else { Role::Proxy }
     }
@@ -158,7 +144,6 @@ impl Stored {
         Key::of(url.unwrap_or(&self.key))
     }
 
-    /// Whether it is a set of slices: any of its parts may be absent.
     pub fn is_of_slices(&self) -> bool {
         self.head.status == 200
             && self.key.ends_with(PART_NAME)
@@ -180,7 +165,6 @@ impl Stored {
         Self { body: StoredBody::Whole(Bytes::new()), ..self.clone() }
     }
 
-    /// Approximate bytes in memory.
     pub fn weight(&self) -> u64 {
         let body = match &self.body {
             StoredBody::Whole(body) => body.len(),
@@ -195,11 +179,9 @@ pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }
 
-/// The place of a response in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
     pub(crate) key: CacheKey,
-    /// The list that leads to the key of a variant.
     pub(crate) list: Option<VaryList>,
     /// Whether the list must be stored too.
     pub(crate) has_new_list: bool,
@@ -214,6 +196,5 @@ impl From<CacheKey> for Placement {
 #[derive(Clone, Debug)]
 pub enum Entry {
     Response(Box<Stored>),
-    /// A Vary list with its key text.
     Varies(Bytes, VaryList),
 }

@@ -15,7 +15,6 @@ use foxy_rules::{Policy, Role, Vary, date};
 const RESPONSE: u8 = 6;
 /// As [`RESPONSE`], for a response that a targeted field governs.
 const TARGETED_RESPONSE: u8 = 7;
-/// First byte of the record head of a Vary list.
 const VARIES: u8 = 8;
 
 /// Names encoded as their index, as written here or in lower case.
@@ -66,7 +65,6 @@ const NAMES: [&str; 44] = [
     "X-Powered-By",
 ];
 
-/// The names in the form that lines are written with.
 const OWN_NAMES: [OwnName; NAMES.len()] = {
     let (mut names, mut place) = ([OwnName::new(NAMES[0]); NAMES.len()], 0);
     while place < NAMES.len() {
@@ -82,7 +80,6 @@ const LAST_DATE: u64 = 253_402_300_799;
 /// Reserved bytes of head text per byte of its record.
 const ROOM_PER_BYTE: usize = 3;
 
-/// Encodes a response without its body.
 pub fn encode_response(stored: &Stored) -> Bytes {
     let mut out = BytesMut::with_capacity(stored.key.len() + stored.wire.len() + 64);
     out.put_u8(if stored.control.targeted { TARGETED_RESPONSE } else { RESPONSE });
@@ -176,7 +173,7 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
         fill => StoredBody::Parts { fill },
     };
     let times = StoredTimes { received, initial_age };
-    Some(Stored::written(key, (response, wire), policy, times, length, body).begun(begun))
+    Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
 /// A known name is twice its index from 1 on, less one in lower case. Any other name is 0 and the

@@ -22,16 +22,13 @@ const QUICK_ABORT_BYTES: u64 = 64 << 10;
 /// Attempts to resume a broken body in a row. An attempt that brought a part starts the count anew.
 const MAX_RESUMES: u32 = 3;
 
-/// The rest of a broken body.
 enum RestOfBody {
     Comes(Box<UpstreamExchange>),
-    /// The origin gave no answer.
     NotNow,
     /// The origin has another response, or may have.
     Never,
 }
 
-/// The body of a response that is being received.
 #[derive(Clone, Copy)]
 pub(crate) struct IncomingBody<'a> {
     pub(crate) worker: &'a Worker,
@@ -39,7 +36,6 @@ pub(crate) struct IncomingBody<'a> {
     pub(crate) fill: &'a FillRequest,
     /// The head as it is stored.
     pub(crate) head: &'a ResponseHead,
-    /// Body bytes, if the origin said so.
     pub(crate) length: Option<u64>,
 }
 
@@ -115,7 +111,6 @@ impl IncomingBody<'_> {
         }
     }
 
-    /// Asks for the bytes from `received` on.
     async fn rest(self, received: u64) -> RestOfBody {
         let Self { worker, flight, fill, head, length } = self;
         let complete = length.filter(|length| head.status == 200 && received < *length);
@@ -180,7 +175,6 @@ fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &
     }
 }
 
-/// Whether a fill goes on without readers.
 fn worth_finishing(writer: Option<&BodyWriter>, received: u64, length: Option<u64>) -> bool {
     let Some(length) = length.filter(|_| writer.is_some()) else { return false };
     let missing = length.saturating_sub(received);

@@ -33,14 +33,12 @@ const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 /// they would all have to ask the origin, or be cut.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
-/// Whether a writer still keeps the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     Yes,
     No(NotKept),
 }
 
-/// Collects the body of one response.
 pub(crate) struct BodyWriter {
     worker: Rc<Worker>,
     key: CacheKey,
@@ -51,7 +49,6 @@ pub(crate) struct BodyWriter {
     parts: u64,
     confirmed: u64,
     length: u64,
-    /// Bytes of the whole body, if the origin said so.
     announced: Option<u64>,
     /// Parts that the store has not confirmed, in order.
     unconfirmed: VecDeque<UnconfirmedPart>,
@@ -262,7 +259,6 @@ impl Patience {
         self.left = self.left.saturating_sub(waited);
     }
 
-    /// Notes a confirmed part.
     fn earn(&mut self) {
         self.left = (self.left + self.most / PARTS_FOR_FULL_PATIENCE).min(self.most);
     }

@@ -30,7 +30,6 @@ use foxy_rules::{NotStoredReason, StoredTimes};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Starts the fill of a flight.
 pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, flight: Arc<Flight>) {
     worker.counters.add(Counter::Forwarded, 1);
     let validated = miss.stale.as_ref().filter(|stale| stale.validate).map(|stale| &*stale.stored);
@@ -69,7 +68,6 @@ pub(crate) fn refresh(
     tokio::task::spawn_local(async move { while let Piece::Data(_) = reader.next().await {} });
 }
 
-/// Runs a fill to its end.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     flight: Arc<Flight>,
@@ -120,7 +118,7 @@ pub(crate) async fn receive(
     };
     match not_stored {
         Some(why) => {
-            // That the object has no byte in a range says nothing about its other bytes.
+            // A missing range says nothing about the object's other bytes.
             if !(fill.ranged && status == 416) {
                 refused(why);
             }
@@ -176,7 +174,6 @@ async fn publish_validated(
     result
 }
 
-/// The outcome of a validation that the origin answered with 304.
 fn validated(
     worker: &Worker,
     fill: &FillRequest,

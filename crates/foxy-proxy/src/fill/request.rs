@@ -15,31 +15,24 @@ use foxy_rules::{NotStoredReason, Storability, StoredTimes, Vary, storability};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The request of a fill.
 pub(crate) struct FillRequest {
     /// The client's request, whose fields choose the variant and may forbid storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
-    /// The URL's key.
     pub(crate) base: CacheKey,
-    /// The Vary list in force.
     pub(crate) list: Option<VaryList>,
     /// A stored response that may not answer as it is.
     pub(crate) stale: Option<Stale>,
     pub(crate) watch: Watch,
-    /// Whether the origin was asked for a range.
     pub(crate) ranged: bool,
 }
 
-/// The final head of an origin's response.
 pub(crate) struct OriginHead {
     pub(crate) head: ResponseHead,
-    /// Body bytes, if the origin said so.
     pub(crate) length: Option<u64>,
     pub(crate) times: Times,
 }
 
-/// Waits for the final head. Gives up when the last reader leaves.
 pub(crate) async fn final_head(
     worker: &Worker,
     flight: &Flight,
@@ -76,7 +69,6 @@ pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
     }
 }
 
-/// The times of a request to an origin and of its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// By the steady clock.
@@ -127,7 +119,6 @@ pub(crate) fn why_not_storable(
     }
 }
 
-/// The place of a response in the cache. `in_force` is the Vary list in force.
 pub(crate) fn placed(
     cache: &Cache,
     base: &CacheKey,
@@ -158,7 +149,6 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
 pub(crate) struct Ending {
     pub(crate) worker: Rc<Worker>,
     pub(crate) flight: Arc<Flight>,
-    /// The key that the flight is known by.
     pub(crate) key: CacheKey,
     pub(crate) result: Result<Headers, UpstreamError>,
 }

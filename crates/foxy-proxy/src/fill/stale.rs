@@ -17,7 +17,6 @@ use foxy_rules::{
 };
 use std::sync::Arc;
 
-/// A stored response that the origin is asked about.
 #[derive(Clone)]
 pub(crate) struct Stale {
     pub(crate) stored: Arc<Stored>,
@@ -47,7 +46,6 @@ impl Stale {
         Self { stored: Arc::new(stored.without_body()), key, validate: false, held }
     }
 
-    /// Returns `None` if the body was dropped.
     pub(crate) fn pending_update(self, base: CacheKey, watch: Watch) -> Option<PendingUpdate> {
         let Self { stored, key, held, .. } = self;
         Some(PendingUpdate { base, stored, key, watch, _held: held? })
@@ -78,10 +76,8 @@ fn hit_after(
     Some(Hit::fallback(status, stale_by, permit))
 }
 
-/// A look-up that needs the origin.
 pub(crate) struct Miss {
     pub(crate) reason: ForwardReason,
-    /// The Vary list that the look-up found.
     pub(crate) list: Option<VaryList>,
     pub(crate) stale: Option<Stale>,
     pub(crate) watch: Watch,
@@ -110,12 +106,10 @@ impl Miss {
         Self { reason, list, stale, watch }
     }
 
-    /// The miss of a stored response whose body is gone.
     pub(crate) fn of_lost_body(watch: Watch) -> Self {
         Self { reason: ForwardReason::UriMiss, list: None, stale: None, watch }
     }
 
-    /// Whether the origin is asked to confirm the stored response.
     pub(crate) fn validates(&self) -> bool {
         self.stale.as_ref().is_some_and(|stale| stale.validate)
     }
@@ -156,12 +150,10 @@ pub(crate) fn list_of(base: &CacheKey, stored: &Stored, key: &CacheKey) -> Optio
 /// A stored response that an answer without a body may update.
 #[derive(Clone)]
 pub(crate) struct PendingUpdate {
-    /// The URL's key.
     pub(crate) base: CacheKey,
     pub(crate) stored: Arc<Stored>,
     pub(crate) key: CacheKey,
     pub(crate) watch: Watch,
-    /// The reserved memory of the body.
     _held: Arc<HeldBytes>,
 }
 
@@ -224,7 +216,6 @@ impl PendingUpdate {
     }
 }
 
-/// A stored response with the fields of an answer that confirmed it.
 fn freshened(stale: &Stored, answer: &ResponseHead, policy: Policy, times: Times) -> Stored {
     let mut head = ResponseHead::clone(&stale.head);
     let view = View(&answer.headers);

@@ -110,7 +110,7 @@ impl<'a> Superseded<'a> {
         }
     }
 
-    /// That the newer response could not be kept makes the older one no better (RFC 9111 §4.3.3).
+    /// A newer response that could not be kept makes the older one no better (RFC 9111 §4.3.3).
     fn forget_outdated(&self) {
         if is_temporary(self.status) {
             return;

@@ -15,7 +15,6 @@ use foxy_rules::{Part, Policy, StoredTimes};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// An answer that is being stored.
 pub(crate) struct Tee {
     base: CacheKey,
     placement: Placement,
@@ -23,7 +22,6 @@ pub(crate) struct Tee {
     times: StoredTimes,
     watch: Watch,
     writer: Option<BodyWriter>,
-    /// Bytes of the body that have not come, if its length is known.
     missing: Option<u64>,
     kind: TeeKind,
 }
@@ -35,7 +33,7 @@ enum TeeKind {
 }
 
 impl Tee {
-    /// Begins to store an answer, if it may be stored. Its head is without hop-by-hop fields. Drops
+    /// Begins to store an answer, if it may be stored. The head is without hop-by-hop fields. Drops
     /// the answer if the URL is invalidated after `watch` began. A part must be storable as its
     /// whole, have its announced length, fit a record, and not vary.
     pub(crate) fn begin(
@@ -88,7 +86,7 @@ impl Tee {
         }
     }
 
-    /// Stores the answer. Its body has come whole.
+    /// Stores the answer once its body has come whole.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(writer) = self.writer.take() else { return };
         let Some((body, length)) = writer.complete(Needed::Later).await else { return };

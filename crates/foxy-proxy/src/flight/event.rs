@@ -16,11 +16,9 @@ pub(crate) struct FlightHead {
     /// Without hop-by-hop fields and framing.
     pub(crate) head: Arc<ResponseHead>,
     pub(crate) length: Option<u64>,
-    /// Why the response is not stored.
     pub(crate) not_stored: Option<NotKept>,
     pub(crate) times: StoredTimes,
     pub(crate) key: CacheKey,
-    /// The Vary list that leads to the key.
     pub(crate) list: Option<VaryList>,
     /// The set of slices that the response belongs to.
     pub(crate) set: Option<Arc<Stored>>,
@@ -65,9 +63,7 @@ pub(crate) enum FlightEvent {
 pub(crate) enum Piece {
     Data(Bytes),
     End(Headers),
-    /// The origin broke off.
     Broken,
-    /// The reader was too slow.
     LeftBehind,
 }
 
@@ -76,14 +72,11 @@ pub(crate) enum Piece {
 pub(crate) enum Keeping {
     /// The first bytes of the body; more are to come.
     Parts {
-        /// The fill's random number.
         fill: u64,
-        /// Confirmed bytes.
         bytes: u64,
     },
     All {
         stored: Arc<Stored>,
-        /// The reserved memory of the body.
         _room: Arc<HeldBytes>,
     },
     #[default]

@@ -9,7 +9,6 @@ const LEAST: usize = 16 << 10;
 /// Bytes that suffice for any flight.
 const MOST: usize = 1 << 20;
 
-#[derive(Debug)]
 pub(crate) struct MemoryBudget {
     budget: usize,
     flights: AtomicUsize,
@@ -18,7 +17,6 @@ pub(crate) struct MemoryBudget {
 }
 
 /// Bytes of one body collected for the cache; released on drop.
-#[derive(Debug)]
 pub(crate) struct Collected {
     memory_budget: Arc<MemoryBudget>,
     bytes: usize,

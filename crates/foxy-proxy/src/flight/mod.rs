@@ -28,13 +28,11 @@ use tokio::sync::Notify;
 /// How long a slow reader may hold up others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-#[derive(Debug)]
 pub(crate) struct Flight {
     state: Mutex<FlightState>,
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
-    /// The bytes that can be read back from the store.
     keeping: Mutex<Keeping>,
     kept: Notify,
     /// Bounds the bytes between a fill and its slowest reader, and the bytes kept for late readers.
@@ -42,7 +40,6 @@ pub(crate) struct Flight {
 }
 
 /// A reader of a flight; leaves the flight when dropped.
-#[derive(Debug)]
 pub(crate) struct Reader {
     flight: Arc<Flight>,
     number: u64,
@@ -73,7 +70,6 @@ impl Flight {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the bytes that can be read back.
     pub(crate) fn keep(&self, keeping: Keeping) {
         *self.keeping() = keeping;
         self.kept.notify_waiters();
@@ -166,7 +162,6 @@ impl Flight {
         self.progress.notify_waiters();
     }
 
-    /// Whether readers need the bytes that are kept.
     pub(crate) fn needs_what_is_kept(&self) -> Needed {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
@@ -204,7 +199,6 @@ impl Drop for Flight {
 }
 
 impl Reader {
-    /// Another reader of the same flight, from the first byte on.
     pub(crate) fn another(&self) -> Option<Self> {
         self.flight.join()
     }
@@ -282,18 +276,14 @@ impl Drop for Reader {
 }
 
 /// The flights in progress, by URL.
-#[derive(Debug)]
 pub(crate) struct Flights {
     table: Mutex<KeyMap<Arc<Flight>>>,
     memory_budget: Arc<MemoryBudget>,
 }
 
 pub(crate) enum Boarding {
-    /// The request must start the fill.
     Leads(Arc<Flight>, Reader),
-    /// The fill of another request answers.
     Follows(Reader),
-    /// A fill has stored the response since the look-up.
     Landed(Arc<Stored>),
 }
 
@@ -306,7 +296,6 @@ impl Flights {
         Collected::new(Arc::clone(&self.memory_budget))
     }
 
-    /// A flight that no other request can join.
     pub(crate) fn alone(&self, epoch: Epoch) -> (Arc<Flight>, Reader) {
         let flight = Flight::new(epoch, Arc::clone(&self.memory_budget));
         let reader = flight.join().expect("a new flight can be joined");

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 /// Why a reader has no position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
-    /// The reader was too slow.
     Slow,
     /// The reader came late and reads the beginning back; it may get a position then.
     Late,
@@ -17,7 +16,6 @@ enum Behind {
     LateAndWaiting,
 }
 
-#[derive(Debug)]
 struct ReaderPosition {
     reader: u64,
     /// The chunk that the reader reads next, counted from the body's first.
@@ -26,7 +24,7 @@ struct ReaderPosition {
     skip: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct FlightState {
     pub(crate) interim: VecDeque<ResponseHead>,
     pub(crate) outcome: Option<FlightOutcome>,
@@ -34,7 +32,6 @@ pub(crate) struct FlightState {
     chunks: VecDeque<Bytes>,
     /// The number of the first chunk held.
     first: u64,
-    /// Bytes before that chunk.
     gone: u64,
     received: u64,
     places: Vec<ReaderPosition>,
@@ -63,14 +60,14 @@ impl FlightState {
     }
 
     pub(crate) fn waits(&mut self, reader: u64) {
-        self.turn(reader, (Behind::Late, Behind::LateAndWaiting));
+        self.turn(reader, Behind::Late, Behind::LateAndWaiting);
     }
 
     pub(crate) fn reads_on(&mut self, reader: u64) {
-        self.turn(reader, (Behind::LateAndWaiting, Behind::Late));
+        self.turn(reader, Behind::LateAndWaiting, Behind::Late);
     }
 
-    fn turn(&mut self, reader: u64, (from, to): (Behind, Behind)) {
+    fn turn(&mut self, reader: u64, from: Behind, to: Behind) {
         if let Some(found) = self.behind.iter_mut().find(|found| **found == (reader, from)) {
             found.1 = to;
         }
@@ -100,7 +97,6 @@ impl FlightState {
         self.behind.retain(|(number, _)| *number != reader);
     }
 
-    /// Whether a reader has no position.
     pub(crate) fn is_read_back(&self) -> bool {
         !self.behind.is_empty()
     }
@@ -144,7 +140,6 @@ impl FlightState {
         self.first + self.chunks.len() as u64
     }
 
-    /// Bytes received from chunk `next` on.
     fn after(&self, next: u64) -> usize {
         let skip = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
         self.chunks.iter().skip(skip).map(Bytes::len).sum()

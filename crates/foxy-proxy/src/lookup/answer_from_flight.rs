@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// The use of another request's flight.
 pub(crate) enum Followed {
     Answered(Answered),
-    /// Its response is not for this request.
+    /// The response is not for this request.
     Unusable,
-    /// Its response needs another request to the origin first (RFC 9111 §4).
+    /// The response needs another request to the origin first (RFC 9111 §4).
     Stale,
 }
 

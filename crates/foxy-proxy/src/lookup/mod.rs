@@ -17,7 +17,6 @@ use foxy_base::clock;
 use foxy_rules::Permit;
 use std::sync::Arc;
 
-/// The result of a look-up.
 pub(crate) enum Lookup {
     Answered(Answered),
     /// A stored response was served until its body turned out to be gone.
@@ -38,7 +37,6 @@ pub(crate) enum Lookup {
     },
 }
 
-/// Answers from the cache, if that may answer.
 pub(crate) async fn answer(transaction: &mut Transaction<'_, '_>) -> Result<Lookup, Aborted> {
     let (found, source) = look_up(transaction).await;
     let now = clock::steady();
@@ -60,7 +58,6 @@ pub(crate) async fn answer(transaction: &mut Transaction<'_, '_>) -> Result<Look
     }
 }
 
-/// Looks in memory, then in the store.
 async fn look_up(transaction: &mut Transaction<'_, '_>) -> (Found, HitSource) {
     let (key, headers) = (&transaction.wanted.key, &transaction.wanted.head.headers);
     let cache = &transaction.worker.shared.cache;

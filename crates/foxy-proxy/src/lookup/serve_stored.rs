@@ -29,7 +29,6 @@ struct Remains {
     in_parts: Option<(Arc<Stored>, Watch)>,
 }
 
-/// How far a stored response was served.
 pub(crate) enum Served {
     Answered(Answered),
     Lost(LostBody),

@@ -16,9 +16,7 @@ use tokio::time::timeout;
 pub(crate) struct AnswerOptions {
     pub(crate) head_only: bool,
     pub(crate) version: Version,
-    /// Whether the client wants the connection kept.
     pub(crate) keep: bool,
-    /// Whether the client takes trailers.
     pub(crate) trailers: bool,
 }
 
@@ -33,7 +31,6 @@ pub(crate) enum Framing {
     Empty,
 }
 
-/// A final head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening<'a> {
     pub(crate) status: u16,
@@ -87,10 +84,8 @@ impl Progress {
     }
 }
 
-/// Why a write to a client failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteEnd {
-    /// The client closed or reset the connection or stream.
     Gone,
     Timeout,
 }
@@ -109,7 +104,6 @@ pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T
     .await
 }
 
-/// Whether a client has taken all that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientTook {
     All,
@@ -123,7 +117,6 @@ pub(crate) enum ConnectionFate {
     Close,
 }
 
-/// A response as the access log shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentResponse {
     pub(crate) outcome: CacheStatus,
@@ -139,7 +132,6 @@ pub(crate) struct Answered {
     pub(crate) response: SentResponse,
 }
 
-/// Why an answer did not reach its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aborted {
     /// The client left or took nothing.
@@ -148,7 +140,6 @@ pub(crate) enum Aborted {
     Source,
 }
 
-/// Why a stored response was not sent whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SendFailure {
     Aborted(Aborted),
@@ -164,16 +155,13 @@ impl SendFailure {
     }
 }
 
-/// The bytes of a body that are still to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnsentRest {
     /// The first unsent byte of the body.
     pub(crate) at: u64,
-    /// One past the last byte to send.
     pub(crate) end: u64,
     /// Whether some of the answer was sent before.
     pub(crate) opened: bool,
-    /// The answer, once all is sent.
     pub(crate) answered: Answered,
 }
 

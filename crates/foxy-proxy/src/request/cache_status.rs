@@ -114,9 +114,7 @@ impl CacheStatus {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     pub(crate) source: HitSource,
-    /// Freshness left in seconds; negative when stale.
     pub(crate) ttl: i64,
-    /// The rule that lets a stale response answer.
     pub(crate) permit: Option<Permit>,
 }
 

@@ -83,7 +83,8 @@ pub(crate) fn replace(
     head: &mut RequestHead,
     client: SocketAddr,
     over: Scheme,
-    (origin, trusted): (&ReverseOrigin, &[Cidr]),
+    origin: &ReverseOrigin,
+    trusted: &[Cidr],
 ) -> Scheme {
     let client = client.ip().to_canonical();
     let is_trusted = trusted.iter().any(|block| block.contains(client));
@@ -96,7 +97,7 @@ pub(crate) fn replace(
     }
     let scheme = before.scheme.unwrap_or(over);
     let host = String::from_utf8_lossy(head.authority().unwrap_or_default()).into_owned();
-    add(&mut head.headers, &before, (client, &host, scheme));
+    add(&mut head.headers, &before, client, &host, scheme);
     scheme
 }
 
@@ -119,7 +120,7 @@ impl Before {
     }
 }
 
-fn add(headers: &mut Headers, before: &Before, (client, host, scheme): (IpAddr, &str, Scheme)) {
+fn add(headers: &mut Headers, before: &Before, client: IpAddr, host: &str, scheme: Scheme) {
     let after = |before: &Option<String>, own: String| match before {
         Some(before) => format!("{before}, {own}"),
         None => own,
@@ -170,7 +171,7 @@ mod tests {
         let (mut head, client) =
             (head(text), SocketAddr::new(client.parse().expect("an address"), 9));
         let trusted: Vec<Cidr> = trusted.parse().into_iter().collect();
-        let scheme = replace(&mut head, client, over, (&origin(), &trusted));
+        let scheme = replace(&mut head, client, over, &origin(), &trusted);
         (lines(&head.headers), scheme)
     }
 

@@ -38,7 +38,7 @@ pub(crate) async fn request(
     let settings = worker.settings();
     let over = match &settings.mode {
         Mode::Reverse { origin } => {
-            replace(head, peer, client.scheme(), (origin, &settings.forwarded_from))
+            replace(head, peer, client.scheme(), origin, &settings.forwarded_from)
         }
         Mode::Forward => client.scheme(),
     };

@@ -25,21 +25,17 @@ use foxy_store::PlacementHint;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The request of a slice.
 pub(crate) struct SliceRequest {
     /// The client's request, whose fields may forbid storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
-    /// The URL's key.
     pub(crate) base: CacheKey,
     pub(crate) flight_name: CacheKey,
     pub(crate) span: Span,
     /// The set of the object's other slices.
     pub(crate) set: Option<Arc<Stored>>,
-    /// Whether the origin was asked to confirm the set.
     pub(crate) validate: bool,
     pub(crate) watch: Watch,
-    /// The Vary list in force.
     pub(crate) list: Option<VaryList>,
 }
 
@@ -53,7 +49,6 @@ enum SliceKind {
     Part,
 }
 
-/// Runs a fetch to its end.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     flight: Arc<Flight>,
@@ -117,7 +112,6 @@ async fn receive_whole(
     result
 }
 
-/// Receives a slice.
 async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -225,7 +219,6 @@ fn is_as_fresh(set: &Stored, newest: &Stored) -> bool {
     set.lifetime == newest.lifetime && set.control == newest.control
 }
 
-/// Adds a slice that stands alone.
 fn add_alone(
     worker: &Worker,
     slice: &SliceRequest,

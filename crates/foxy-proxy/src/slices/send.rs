@@ -158,7 +158,7 @@ fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
 }
 
 /// Keeps a response in parts under another `key`: a set of slices as the whole, once every slice is
-/// stored or was handed to the store, or the reverse. Its parts keep the number of their fill.
+/// stored or was handed to the store, or the reverse. The parts keep the number of their fill.
 pub(crate) fn keep_under(
     worker: &Worker,
     base: &CacheKey,

@@ -4,7 +4,6 @@
 use foxy_store::{Key, KeyMap};
 
 /// Values by key, in order of insertion.
-#[derive(Debug)]
 pub(super) struct Sieve<Value> {
     used: u64,
     index: KeyMap<usize>,
@@ -15,7 +14,6 @@ pub(super) struct Sieve<Value> {
     hand: Option<usize>,
 }
 
-#[derive(Debug)]
 struct Slot<Value> {
     key: Key,
     value: Option<Value>,

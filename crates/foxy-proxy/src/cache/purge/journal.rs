@@ -51,7 +51,7 @@ pub struct Journal {
 /// Why a journal is unreliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreliable {
-    /// Its first block is unreadable.
+    /// The first block is unreadable.
     NoBeginning,
     /// A block before the last is unreadable.
     Damaged,

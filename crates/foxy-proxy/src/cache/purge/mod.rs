@@ -40,7 +40,6 @@ impl Clone for Cleared {
 }
 
 /// The purges in force, shared by all workers.
-#[derive(Debug)]
 pub struct PurgeBook {
     era: u64,
     latest: AtomicU64,

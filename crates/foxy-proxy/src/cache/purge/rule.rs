@@ -20,7 +20,7 @@ pub enum Scope {
     Url {
         /// The URL's cache key.
         key: Key,
-        /// Its site.
+        /// The URL's site.
         site: Site,
     },
     /// Responses that carry a tag in `Surrogate-Key` or `Cache-Tag`.
@@ -31,7 +31,7 @@ pub enum Scope {
         length: u16,
         /// The prefix's hash.
         hash: u128,
-        /// Its site.
+        /// The URL's site.
         site: Site,
     },
     /// Everything of a scheme, host and port.
@@ -63,7 +63,7 @@ impl Strength {
 /// A requested purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// What is purged.
+    /// The purged responses.
     pub scope: Scope,
     /// Soft or hard.
     pub strength: Strength,
