@@ -329,11 +329,11 @@ impl Cache {
     /// Forgets a response that is outdated or no longer whole, so that the next request fetches it.
     /// A response that was just put in its place is forgotten too.
     pub(crate) fn forget(&self, key: &CacheKey) {
-        self.give_back(key.hash, Scope::url_of(key));
+        self.forget_record(key.hash, Scope::url_of(key));
     }
 
     /// As `forget`, by hash: a purged response takes no room.
-    pub(crate) fn give_back(&self, key: Key, url: Scope) {
+    pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
             drop(storage.remove(key, url));
@@ -388,6 +388,7 @@ impl Cache {
                 if in_store {
                     self.forget(key);
                 } else {
+                    // `supersede` has removed the stored form.
                     self.memory.remove(key.hash);
                 }
             }

@@ -9,7 +9,7 @@ use foxy_http::{Headers, ResponseHead};
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::partial::are_of_one;
 use foxy_rules::reuse::Stored as Facts;
-use foxy_rules::{Policy, ResponseControl, Role, Vary};
+use foxy_rules::{Policy, ResponseControl, Vary};
 use foxy_store::Key;
 use std::sync::Arc;
 
@@ -131,10 +131,6 @@ impl Stored {
             begun: Stamp::default(),
             cleared: Cleared::default(),
         }
-    }
-
-    pub const fn role(&self) -> Role {
-        if self.control.targeted { Role::Gateway } else { Role::Proxy }
     }
 
     /// The key that its parts are stored under: its own, or the key of the URL whose slices it

@@ -41,7 +41,7 @@ fn what_a_targeted_field_governs_is_so_when_it_is_read_back() {
         0,
     );
     let Some(Entry::Response(after)) = entry else { panic!("{entry:?}") };
-    assert_eq!((before.lifetime, after.lifetime, after.role()), (90, 90, Role::Gateway));
+    assert_eq!((before.lifetime, after.lifetime, after.control.targeted), (90, 90, true));
 }
 
 #[test]

@@ -88,7 +88,7 @@ async fn purge(
     if strength == Strength::Hard {
         for scope in scopes {
             if let Scope::Url { key, .. } = scope {
-                shared.cache.give_back(*key, *scope);
+                shared.cache.forget_record(*key, *scope);
             }
         }
     }

@@ -6,10 +6,9 @@ pub mod journal;
 mod rule;
 mod table;
 
-pub use rule::{BadName, NAME_LIMIT, Named, Order, Rule, Scope, Strength, key_of};
-pub use table::{Limits, PurgeTable, Verdict};
-
+pub use rule::{Named, Order, Rule, Scope, Strength};
 pub(crate) use rule::{site_of, tags, url_of};
+pub(crate) use table::{PurgeTable, Verdict};
 
 use crate::cache::stored::Stored;
 use foxy_base::WallTime;
@@ -70,7 +69,7 @@ impl PurgeBook {
     }
 
     /// The stamp of a fetch that begins now.
-    pub fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> Stamp {
         Stamp { era: self.era, moment: self.latest() }
     }
 
@@ -92,7 +91,7 @@ impl PurgeBook {
     }
 
     /// Judges a stored response. An untouched response is judged once per purge.
-    pub fn judge(&self, stored: &Stored) -> Verdict {
+    pub(crate) fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {
             return Verdict::Gone;
@@ -110,14 +109,12 @@ impl PurgeBook {
     }
 
     /// Whether a purge since `begun` may apply to the response in flight for `url`.
-    pub fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
-        begun.era != self.era
-            || (begun.moment < self.latest()
-                && self
-                    .table
-                    .read()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .may_touch(url, begun.moment))
+    pub(crate) fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
+        let may_touch = || {
+            let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+            table.may_touch(url, begun.moment)
+        };
+        begun.era != self.era || (begun.moment < self.latest() && may_touch())
     }
 }
 

@@ -31,7 +31,7 @@ pub enum Scope {
         length: u16,
         /// The prefix's hash.
         hash: u128,
-        /// The URL's site.
+        /// The prefix's site.
         site: Site,
     },
     /// Everything of a scheme, host and port.
@@ -93,16 +93,12 @@ pub enum Named {
     Site,
 }
 
-/// Why a name is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadName {
-    /// Neither URL nor prefix.
     NotAUrl,
-    /// Not a site.
     NotASite,
     /// Empty, with blanks or commas, or too long.
     NotATag,
-    /// Longer than [`NAME_LIMIT`].
     TooLong,
 }
 

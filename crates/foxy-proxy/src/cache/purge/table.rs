@@ -10,30 +10,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The effect of purges on a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// No purge applies.
     Untouched,
     /// The response is stale, whatever its lifetime.
     Stale {
-        /// When the purge was asked for.
         since: WallTime,
     },
-    /// The response must not be used.
     Gone,
 }
 
 /// Rules of each kind before the oldest get coarser.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For single URLs.
     pub urls: usize,
-    /// For tags.
     pub tags: usize,
     /// For prefixes. A look-up hashes once per distinct prefix length.
     pub prefixes: usize,
-    /// For sites.
     pub sites: usize,
 }
 
@@ -43,14 +36,12 @@ impl Default for Limits {
     }
 }
 
-/// The last purge of one strength.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
     moment: u64,
     at: WallTime,
 }
 
-/// The last purges of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Marks {
     soft: Mark,
@@ -86,7 +77,6 @@ impl Marks {
     }
 }
 
-/// The purge rules in force.
 #[derive(Clone, Debug, Default)]
 pub struct PurgeTable {
     limits: Limits,
@@ -99,8 +89,8 @@ pub struct PurgeTable {
 }
 
 impl PurgeTable {
-    /// An empty table.
-    pub fn with_limits(limits: Limits) -> Self {
+    #[cfg(test)]
+    fn with_limits(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
 
@@ -221,7 +211,6 @@ impl PurgeTable {
         self.newest_tag > begun || self.of_url(url).newest() > begun
     }
 
-    /// All rules.
     pub fn rules(&self) -> Vec<Rule> {
         let mut rules: Vec<Rule> = self.all.rules(Scope::All).collect();
         for (key, (site, marks)) in &self.urls {
