@@ -1,8 +1,7 @@
 //! Arguments that several commands share, and helpers that build arguments.
 
-use super::bars::Bar;
 use clap::builder::{PathBufValueParser, RangedU64ValueParser, TypedValueParser};
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use clap::{Arg, ArgAction, value_parser};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use std::path::PathBuf;
@@ -49,35 +48,17 @@ pub fn count() -> RangedU64ValueParser {
     value_parser!(u64).range(1..)
 }
 
-pub fn fail_if(example: Option<&str>) -> Arg {
-    let example = example.map(|bar| format!(", such as {bar}")).unwrap_or_default();
-    Arg::new("fail-if")
-        .long("fail-if")
-        .value_name("BAR")
-        .value_parser(value_parser!(Bar))
-        .action(ArgAction::Append)
-        .help(format!("End with code 1 if this holds{example}; can be repeated"))
-}
-
-pub fn bars(matches: &ArgMatches) -> impl Iterator<Item = &Bar> {
-    matches.get_many("fail-if").into_iter().flatten()
-}
-
-pub fn html(help: &'static str) -> Arg {
-    output("html", help)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records;
+    use crate::experiment::{Flag, flags};
     use clap::Command;
 
     #[test]
     fn a_file_that_cannot_be_written_is_refused_before_the_run_and_none_is_made() {
         let folder = tempfile::tempdir().expect("a folder");
         let refusal = |option: &str, file: &str| {
-            let command = Command::new("x").arg(records::argument()).arg(html("A page"));
+            let command = Command::new("x").args(flags([Flag::Json, Flag::Html]));
             let path = folder.path().join(file).display().to_string();
             command.try_get_matches_from(["x", option, &path]).err().map(|error| error.to_string())
         };

@@ -2,7 +2,6 @@
 //! `foxy/hit_ratio<0.9` names a subject, `fill/foxy/hit_ratio<0.9` a workload too. A bar on a
 //! measure that the run cannot produce is refused before the run.
 
-use super::arguments;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_cli::suggestion::nearest;
@@ -82,8 +81,12 @@ pub struct Bars<'a> {
 }
 
 impl<'a> Bars<'a> {
+    pub fn given(matches: &'a ArgMatches) -> impl Iterator<Item = &'a Bar> {
+        matches.get_many("fail-if").into_iter().flatten()
+    }
+
     pub fn of(matches: &'a ArgMatches, measurable: Vec<Measurable>) -> Result<Self, Failure> {
-        let bars: Vec<&Bar> = arguments::bars(matches).collect();
+        let bars: Vec<&Bar> = Self::given(matches).collect();
         match bars.iter().find(|bar| !measurable.iter().any(|known| bar.may_be_on(known))) {
             Some(bar) => Err(Failure::Unusable(unknown(bar, &measurable))),
             None => Ok(Self { bars, measurable }),

@@ -1,6 +1,7 @@
 //! What bars hold and refuse.
 
 use super::*;
+use crate::experiment::{Flag, flags};
 use clap::Command;
 
 #[test]
@@ -48,8 +49,11 @@ fn what_is_no_bar_is_refused() {
 }
 
 fn refused(bar: &str, measurable: Vec<Measurable>) -> Option<String> {
-    let matches =
-        Command::new("x").arg(arguments::fail_if(None)).get_matches_from(["x", "--fail-if", bar]);
+    let matches = Command::new("x").args(flags([Flag::FailIf("errors>0")])).get_matches_from([
+        "x",
+        "--fail-if",
+        bar,
+    ]);
     Bars::of(&matches, measurable).err().map(|error| error.to_string())
 }
 

@@ -1,8 +1,8 @@
 //! `foxy passthrough`: a proxy without a cache, as a baseline.
 
-use crate::arguments::{fail_if, option};
-use crate::bars::Bars;
-use crate::{certificates, ending, records, trust};
+use crate::arguments::option;
+use crate::experiment::{Conclusion, Experiment, Flag, flags};
+use crate::{certificates, trust};
 use clap::{ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
@@ -32,13 +32,13 @@ pub fn command() -> Command {
                 .value_parser(place()),
             certificates::argument(),
             trust::argument(),
-            records::argument(),
-            fail_if(Some("errors>0")),
         ])
+        .args(flags([Flag::Json, Flag::FailIf("errors>0")]))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let bars = Bars::of(matches, leap::measurable(&[PASSTHROUGH], true, Connections::New))?;
+    let measurable = leap::measurable(&[PASSTHROUGH], true, Connections::New);
+    let experiment = Experiment::new("passthrough", matches).with_bars(measurable)?;
     let address = *matches.get_one::<SocketAddr>("listen").expect("has a default");
     let origin = matches.get_one::<SocketAddr>("origin").copied();
     raise_open_files();
@@ -56,7 +56,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let certificates = certificates::of(matches)?;
     let front =
         Front { authority, any_host: origin.is_some(), certificates, ..Front::at(listener) };
-    let setup = records::setup(matches, 0);
     terminal::print(&format!("passthrough: http://{own}/ passes every request on to {to}"));
     let outgoing = Outgoing::new(&trust::read(matches, None)?);
     let run = LeapRun { outgoing, ..passing_through(origin, interrupted()?) };
@@ -74,5 +73,5 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let count = refused[reason as usize];
         terminal::print(&format!("refused {}: {count}: {}", reason.name(), reason.description()));
     }
-    ending::settle(matches, &bars, setup, report.records(&[]), None)
+    experiment.finish(Conclusion { records: report.records(&[]), ..Conclusion::default() })
 }

@@ -1,7 +1,8 @@
 //! Arguments and options of `foxy collector`.
 
-use crate::arguments::{count, fail_if, option, path, switch};
-use crate::{certificates, collector, records, trust};
+use crate::arguments::{count, option, path, switch};
+use crate::experiment::{Flag, flags};
+use crate::{certificates, collector, trust};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
@@ -35,9 +36,8 @@ pub fn command() -> Command {
         .args(limits())
         .args([
             path("log", "FILE", "Write a line for each answer, as Squid's access.log"),
-            records::argument(),
-            fail_if(Some("hit_minus_miss_p90_ms>2")),
         ])
+        .args(flags([Flag::Json, Flag::FailIf("hit_minus_miss_p90_ms>2")]))
 }
 
 fn whom() -> Vec<Arg> {

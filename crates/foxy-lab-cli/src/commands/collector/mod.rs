@@ -2,9 +2,9 @@
 
 mod arguments;
 
-use crate::bars::Bars;
+use crate::collector;
+use crate::experiment::{Conclusion, Experiment};
 use crate::line_log::Log;
-use crate::{collector, ending, records};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
@@ -16,12 +16,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let bars = Bars::of(matches, CollectorReport::measurable(&[]))?;
+    let experiment =
+        Experiment::new("collector", matches).with_bars(CollectorReport::measurable(&[]))?;
     let mut options = arguments::options(matches)?;
     let log = Arc::new(Mutex::new(Log::create_to_follow(matches.get_one::<PathBuf>("log"))?));
     options.log = Some(sink(&log));
     raise_open_files();
-    let setup = records::setup(matches, 0);
     let (names, reach) = (names(&options), reach(&options));
     let running = Collector::start(options).map_err(|error| {
         Failure::Failed(format!(
@@ -36,9 +36,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         .map_err(|error| Failure::Failed(format!("collector: no signal handler: {error}")))?;
     let report = running.stop();
     say(log.lock().unwrap_or_else(PoisonError::into_inner).finish());
-    terminal::print(collector::text(&report).trim_end());
-    let found = report.records();
-    ending::settle(matches, &bars, setup, found, None)
+    experiment.finish(Conclusion {
+        text: collector::text(&report),
+        records: report.records(),
+        ..Conclusion::default()
+    })
 }
 
 fn sink(log: &Arc<Mutex<Log>>) -> LogSink {

@@ -8,10 +8,11 @@ mod scenario;
 mod trial;
 mod wisconsin;
 
-use crate::arguments::{bars, count, fail_if, option, path, switch};
+use crate::arguments::{count, option, path, switch};
 use crate::bars::Bars;
+use crate::experiment::{self, Flag, flags};
+use crate::origin;
 use crate::peers::{PEERS, Peer, choice, set_up};
-use crate::{origin, records, seed};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use context::{Trial, TrialContext};
 use foxy_cli::failure::Failure;
@@ -90,8 +91,7 @@ pub fn command() -> Command {
             .value_parser(value_parser!(u32).range(1..)),
         )
         .arg(choice::folder_argument())
-        .arg(seed::argument("Seed of every choice"))
-        .arg(fail_if(None))
+        .args(flags([Flag::Seed, Flag::FailIf("fill/foxy/errors>0")]))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -114,7 +114,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (folder, context) = context(matches, &interrupted)?;
     chosen::provide_descriptors(&scenarios, context.quick, context.clients)?;
     let mut records = Records::begin(out)?;
-    records.add(vec![Record::Setup(records::setup(matches, context.seed))])?;
+    records.add(vec![Record::Setup(experiment::setup(matches))])?;
     records.add(peers.left_out)?;
     let repeats =
         matches.get_one::<u32>("repeats").copied().unwrap_or(if context.quick { 1 } else { 3 });
@@ -154,7 +154,7 @@ fn context(
         time: Duration::from_secs(seconds),
         clients: usize::from(*matches.get_one::<u16>("clients").expect("has a default")),
         rates: matches.get_many("rate").into_iter().flatten().copied().collect(),
-        seed: seed::of(matches),
+        seed: experiment::seed(matches),
         interrupted: Arc::clone(interrupted),
         said: AtomicBool::new(false),
     };
@@ -242,7 +242,7 @@ fn conclude(
     records: &[Record],
     measurable: &[Measurable],
 ) -> Result<(), Failure> {
-    let mut missed = outputs::report(folder, records, bars(matches), measurable)?;
+    let mut missed = outputs::report(folder, records, Bars::given(matches), measurable)?;
     let incomplete = comparison::is_incomplete(records);
     if incomplete {
         terminal::print(comparison::INCOMPLETE);

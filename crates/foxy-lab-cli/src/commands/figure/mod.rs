@@ -3,11 +3,11 @@
 
 mod outputs;
 
-use crate::arguments::{html, option, path, switch};
+use crate::arguments::{option, path, switch};
+use crate::experiment::{Flag, flags};
 use crate::folder::{claim, existing, store_lock, words};
 use crate::leftovers;
 use crate::measured::{Context, MEASURED, MeasuredEntry};
-use crate::records;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
 use foxy_cli::machine::Machine;
@@ -81,11 +81,7 @@ pub fn command() -> Command {
         .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
         .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
         // These folders may lie in the folder of --out, which is created first.
-        .arg(
-            html("Where a page with all pictures and the table goes")
-                .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(records::argument().value_parser(value_parser!(PathBuf)))
+        .args(flags([Flag::Html, Flag::Json]).map(|flag| flag.value_parser(value_parser!(PathBuf))))
 }
 
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 //! run.
 
 use super::Wanted;
-use crate::records;
+use crate::experiment;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_lab::simulation::figures::picture::Drawing;
@@ -43,16 +43,24 @@ pub fn write(
     rows: &[FigureRow],
 ) -> Result<(), Failure> {
     // The scale tells how quick the run was.
-    let setup =
-        Setup { scale: extent.scale, quick: false, ..records::setup(matches, extent.seeds[0]) };
+    let setup = Setup {
+        scale: extent.scale,
+        quick: false,
+        seed: extent.seeds[0],
+        ..experiment::setup(matches)
+    };
     let pictures =
         matches.get_one::<PathBuf>("out").map(|folder| write_pictures(folder, made, extent));
     let markdown =
         matches.get_one::<PathBuf>("markdown").map(|file| write_file(file, &as_markdown(rows)));
     let html = matches.get_one::<PathBuf>("html");
     let html = html.map(|file| write_file(file, &page(&setup, made, extent, rows)));
-    let records =
-        records::write(matches, setup, rows.iter().cloned().map(Record::FigureRow).collect(), true);
+    let records = experiment::write(
+        matches,
+        setup,
+        rows.iter().cloned().map(Record::FigureRow).collect(),
+        true,
+    );
     [pictures, markdown, html, Some(records)].into_iter().flatten().collect()
 }
 

@@ -3,8 +3,9 @@
 use super::secure;
 use super::started::{self, Chosen, QUICK};
 use super::{check, clients};
-use crate::arguments::{count, fail_if, html, option, path, positive, switch};
-use crate::{logs, records, seed, workloads};
+use crate::arguments::{count, option, path, positive, switch};
+use crate::experiment::{Flag, flags};
+use crate::{logs, workloads};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
 use foxy_cli::units::{parse_duration, parse_positive_duration};
@@ -50,6 +51,7 @@ pub fn command() -> Command {
         .args(started::arguments())
         .args(clients::arguments())
         .args(check::arguments())
+        .args(flags([Flag::Seed, Flag::Json, Flag::Html, Flag::FailIf("verdict_stale>0")]))
         .group(ArgGroup::new("stream").args(["trace", "workload", "like"]))
         .group(ArgGroup::new("named").args(["trace", "listen"]))
         .group(ArgGroup::new("collecting").args(["collector", "start"]))
@@ -104,7 +106,6 @@ fn what() -> Vec<Arg> {
             "Stop after this many (1000 of a workload, all of a trace or of clients)",
         )
         .value_parser(count()),
-        seed::argument("Seed of the workload and of the intervals"),
     ]
 }
 
@@ -134,9 +135,6 @@ fn how() -> Vec<Arg> {
         .default_value("256")
         .value_parser(value_parser!(u32).range(1..=10_000)),
         path("log", "FILE", "Write a line for each answer, as the paper's Multiplier does"),
-        records::argument(),
-        html("Where a page with the figures goes"),
-        fail_if(Some("verdict_stale>0")),
     ]
 }
 

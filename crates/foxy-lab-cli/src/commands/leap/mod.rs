@@ -12,10 +12,9 @@ mod source;
 mod started;
 mod tables;
 
-use crate::bars::Bars;
-use crate::ending::conclude;
+use crate::experiment::{self, Conclusion, Experiment};
 use crate::line_log::Log;
-use crate::{origin, records, seed};
+use crate::origin;
 use arguments::NamedProxy;
 pub use arguments::command;
 use bandwidth::Bandwidth;
@@ -49,7 +48,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut proxies = arguments::proxies(matches, &chosen)?;
     clients::check(matches)?;
     secure::check(matches)?;
-    let bars = Bars::of(matches, measurable::of(matches, &proxies, &chosen))?;
+    let experiment =
+        Experiment::new("leap", matches).with_bars(measurable::of(matches, &proxies, &chosen))?;
     let source = ReplaySource::of(matches)?;
     let (own_origin, origin) = origin(matches)?;
     let interrupted = interrupted()?;
@@ -108,7 +108,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         proxies: proxies.as_ref(),
         asked: source.text.as_deref(),
     };
-    finish(matches, &bars, &outcome, stopped)
+    finish(experiment, &outcome, stopped)
 }
 
 fn ask(
@@ -209,7 +209,7 @@ fn replay_of(
         numbers,
         outgoing: Outgoing::default(),
         connections: secure::connections(matches),
-        seed: seed::of(matches),
+        seed: experiment::seed(matches),
         alike: Vec::new(),
         wanted: None,
         interrupted: Arc::clone(interrupted),
@@ -217,23 +217,23 @@ fn replay_of(
 }
 
 fn finish(
-    matches: &ArgMatches,
-    bars: &Bars<'_>,
+    experiment: Experiment<'_>,
     outcome: &ReplayOutcome<'_>,
     stopped: Option<&str>,
 ) -> Result<(), Failure> {
     let report = outcome.report;
-    terminal::print(outcome.text().trim_end());
-    for warning in outcome.warnings() {
-        terminal::report(Level::Warning, &format!("leap: {warning}"));
-    }
     let silent = report.paths.iter().all(|path| path.name == "direct" || path.answers == 0);
     let silent = silent && (report.requests > 0 || report.clients.is_none());
     let lost = outcome.proxies.and_then(|proxies| proxies.failed.first());
     let failed = stopped
         .or(silent.then_some("no proxy answered any request"))
         .or(lost.map(String::as_str))
-        .map(|reason| Failure::Failed(format!("leap: {reason}; what was measured stands above")));
-    let setup = records::setup(matches, seed::of(matches));
-    conclude(matches, bars, setup, outcome.records(), failed, |setup| outcome.page(setup, stopped))
+        .map(|reason| format!("{reason}; what was measured stands above"));
+    let conclusion = Conclusion {
+        text: outcome.text(),
+        warnings: outcome.warnings(),
+        records: outcome.records(),
+        failed,
+    };
+    experiment.finish_with_page(conclusion, |setup| outcome.page(setup, stopped))
 }

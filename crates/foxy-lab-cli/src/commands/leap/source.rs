@@ -2,7 +2,8 @@
 
 use super::arguments::{self, REQUESTS};
 use super::secure;
-use crate::{logs, seed, workloads};
+use crate::experiment;
+use crate::{logs, workloads};
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_cli::terminal::{self, Level};
@@ -45,7 +46,7 @@ impl ReplaySource {
             MODELS.iter().find(|model| model.name == like).expect("one of the possible values");
         let gets =
             usize::try_from(arguments::most(matches).unwrap_or(model.gets)).unwrap_or(usize::MAX);
-        let trace = generate(model, gets, seed::of(matches));
+        let trace = generate(model, gets, experiment::seed(matches));
         let Statistics { gets, urls, bytes, .. } = Statistics::of(&trace);
         let text = format!("synthetic, like {like}: {gets} gets of {urls} URLs, {bytes} bytes");
         Ok(Self { name: format!("synthetic {like}"), trace: Some(trace), text: Some(text) })
@@ -69,7 +70,8 @@ pub fn stream<'a>(
     let probe = probe(&authority).over(scheme);
     let Some(trace) = &source.trace else {
         let (workload, count) = (workloads::named(matches)?, limit.unwrap_or(REQUESTS));
-        let requests = requests::of_workload(&workload, seed::of(matches), count, authority);
+        let requests =
+            requests::of_workload(&workload, experiment::seed(matches), count, authority);
         let requests = requests.ok_or_else(|| {
             let name = &workload.name;
             Failure::Unusable(format!(

@@ -1,8 +1,9 @@
 //! Arguments of `foxy load`, and the load that they describe.
 
-use crate::arguments::{count, fail_if, option, switch};
+use crate::arguments::{count, option, switch};
+use crate::experiment::{self, Flag, flags};
 use crate::fault::{FAULTS, Staged};
-use crate::{logs, names, records, seed, trust, workloads};
+use crate::{logs, names, trust, workloads};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::{ByteSize, clock};
 use foxy_cli::failure::Failure;
@@ -30,6 +31,7 @@ pub fn command() -> Command {
         .args(origin_names())
         .args(what())
         .args(how())
+        .args(flags([Flag::Seed, Flag::Json, Flag::FailIf("hit_ratio<0.9")]))
 }
 
 pub fn whom() -> Vec<Arg> {
@@ -61,7 +63,6 @@ pub fn whom() -> Vec<Arg> {
         option("threads", "N", "Threads that carry the clients")
             .default_value("1")
             .value_parser(value_parser!(u16).range(1..=256)),
-        seed::argument("Seed of every choice"),
     ]
 }
 
@@ -130,8 +131,6 @@ fn how() -> Vec<Arg> {
         )
         .value_parser(["origin-down", "origin-slow"])
         .conflicts_with_all(["origin", "requests"]),
-        records::argument(),
-        fail_if(Some("hit_ratio<0.9")),
     ]
 }
 
@@ -153,7 +152,7 @@ pub fn wire(
         protocol,
         tls: trust::of(matches, started_here)?,
         threads: usize::from(*matches.get_one::<u16>("threads").expect("has a default")),
-        seed: seed::of(matches),
+        seed: experiment::seed(matches),
         ..LoadOptions::new(target, mode, workload)
     })
 }

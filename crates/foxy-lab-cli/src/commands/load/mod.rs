@@ -4,9 +4,9 @@ pub mod arguments;
 mod shortfall;
 mod trace;
 
-use crate::bars::Bars;
+use crate::experiment::{Conclusion, Experiment};
 use crate::fault::Staged;
-use crate::{descriptors, ending, names, origin, records, run};
+use crate::{descriptors, names, origin, run};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
@@ -18,7 +18,7 @@ use foxy_lab::load::options::{LoadOptions, Pace, Stop};
 use foxy_lab::load::outcome::HIT_RATIOS;
 use foxy_lab::load::{self};
 use foxy_lab::{LoadReport, Origin, REQUEST_ID, Tally};
-use foxy_report::{Measurable, Measure, Record, Setup, Table};
+use foxy_report::{Measurable, Measure, Record, Table};
 use foxy_workload::polymix::ROBOT_CONNECTIONS;
 use foxy_workload::{Model, Workload};
 pub use shortfall::nothing_answered;
@@ -30,7 +30,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let subject = matches.get_one::<String>("subject").expect("has a default");
     let (given, read) = trace::read(matches, subject)?.unzip();
     let workload = arguments::workload(matches, given)?;
-    let bars = Bars::of(matches, vec![measurable(matches, &workload, subject)])?;
+    let experiment = Experiment::new("load", matches)
+        .with_bars(vec![measurable(matches, &workload, subject)])?;
     provide_descriptors(matches, &workload)?;
     let started_here = start_origin(matches, &workload)?;
     let name_server = names::start(matches, started_here.as_ref())?;
@@ -69,7 +70,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
             |hits| Record::Measure(Measure::once("resident_after_fill", subject, hits, "share"));
         found.extend(again.hit_ratio().map(share));
     }
-    finish(matches, &bars, &options, (subject, &report), found)
+    finish(experiment, &options, subject, &report, found)
 }
 
 fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measurable {
@@ -122,61 +123,50 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
 }
 
 fn finish(
-    matches: &ArgMatches,
-    bars: &Bars<'_>,
+    experiment: Experiment<'_>,
     options: &LoadOptions,
-    (subject, report): (&str, &LoadReport),
-    mut found: Vec<Record>,
+    subject: &str,
+    report: &LoadReport,
+    mut records: Vec<Record>,
 ) -> Result<(), Failure> {
     let unknown = HIT_RATIOS.iter().filter(|_| !report.knows_hits());
-    terminal::print(table(&found, unknown.copied()).trim_end());
+    let text = table(&records, unknown.copied());
+    let mut warnings = Vec::new();
     if let Some(why) = report.limited_by_generator() {
-        terminal::report(
-            Level::Warning,
-            &format!("load: the generator, not the proxy, was the limit: {why}"),
-        );
+        warnings.push(format!("the generator, not the proxy, was the limit: {why}"));
     }
     if report.unnumbered > 0 {
-        terminal::report(
-            Level::Warning,
-            &format!(
-                "load: {} of {} answers lack the field {REQUEST_ID}, so that nobody knows which of them are hits: the proxy drops it",
-                report.unnumbered, report.answers
-            ),
-        );
+        warnings.push(format!(
+            "{} of {} answers lack the field {REQUEST_ID}, so that nobody knows which of them are hits: the proxy drops it",
+            report.unnumbered, report.answers
+        ));
     }
     if let Pace::Open { rate } = options.pace
         && report.begun_rate() < rate * REACHED
     {
         let (begun, clients) = (report.begun_rate(), options.clients);
-        terminal::report(
-            Level::Warning,
-            &format!(
-                "load: {begun:.1} of {rate:.1} requests a second could begin, because all {clients} connections were waiting: give more --clients; \
-                 latencies count from when requests were due"
-            ),
-        );
+        warnings.push(format!(
+            "{begun:.1} of {rate:.1} requests a second could begin, because all {clients} connections were waiting: give more --clients; \
+             latencies count from when requests were due"
+        ));
     }
     let failed = failure(options, report);
     if let Some(reason) = failed.clone() {
-        found.push(Record::FailedRun { subject: subject.into(), reason });
+        records.push(Record::FailedRun { subject: subject.into(), reason });
     } else if let Some(trouble) = trouble(options, report).filter(|_| options.fault.is_none()) {
-        terminal::report(
-            Level::Warning,
-            &format!("load: {trouble}; all that is said of answers is about the others"),
-        );
+        warnings.push(format!("{trouble}; all that is said of answers is about the others"));
     }
-    let failed = failed.map(|why| format!("load: {why}"));
-    ending::settle(matches, bars, setup(matches, options), found, failed.map(Failure::Failed))
+    let conclusion = Conclusion { text, warnings, records, failed };
+    experiment.scaled(scale(options)).finish(conclusion)
 }
 
-pub fn setup(matches: &ArgMatches, options: &LoadOptions) -> Setup {
-    let scale = match (&options.workload.model, options.pace) {
+/// The scale of the durations of a load.
+pub fn scale(options: &LoadOptions) -> f64 {
+    match (&options.workload.model, options.pace) {
         (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),
         (_, Pace::Recorded { times }) => 1.0 / times,
         _ => 1.0,
-    };
-    Setup { scale, ..records::setup(matches, options.seed) }
+    }
 }
 
 pub fn start_origin(matches: &ArgMatches, workload: &Workload) -> Result<Option<Origin>, Failure> {

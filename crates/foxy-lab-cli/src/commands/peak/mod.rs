@@ -4,10 +4,11 @@
 mod report;
 
 use super::load::arguments::{whom, wire};
-use super::load::{failed, provide_descriptors, setup, start_origin};
-use crate::arguments::{html, option};
+use super::load::{failed, provide_descriptors, scale, start_origin};
+use crate::arguments::option;
+use crate::experiment::{Experiment, Flag, flags};
 use crate::peers::single::{self, Single};
-use crate::{origin, records, workloads};
+use crate::{origin, workloads};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
@@ -20,6 +21,7 @@ use foxy_lab::load::robots::{self, Robots};
 use foxy_report::Record;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
 use foxy_workload::{Model, Workload};
+use report::PeakOutcome;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -41,6 +43,7 @@ pub fn command() -> Command {
         .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))
         .args(single::arguments(&["proxy", "origin", "reverse", "tls", "pid"]))
         .args(search_arguments())
+        .args(flags([Flag::Seed, Flag::Json, Flag::Html]))
 }
 
 fn search_arguments() -> Vec<Arg> {
@@ -86,8 +89,6 @@ fn search_arguments() -> Vec<Arg> {
         .value_parser(seconds()),
         option("limit", "SECONDS", "End after this time, whatever was filled")
             .value_parser(seconds()),
-        records::argument(),
-        html("Write a page with the traces"),
     ]
 }
 
@@ -135,13 +136,15 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     more.extend(
         lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }),
     );
-    let written = report::write(
-        matches,
-        setup(matches, &options),
-        (&subject, more),
-        (&search, &finder),
-        (&options, report),
-    );
+    let experiment = Experiment::new("peak", matches).scaled(scale(&options));
+    let outcome = PeakOutcome {
+        subject: &subject,
+        search: &search,
+        finder: &finder,
+        options: &options,
+        report,
+    };
+    let written = outcome.write(experiment, more);
     lost.map_or(written, |why| {
         Err(Failure::Failed(format!("peak: {why}; what was measured stands above")))
     })

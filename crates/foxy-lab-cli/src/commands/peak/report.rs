@@ -1,10 +1,8 @@
 //! The results of `foxy peak`: lines per sample, table, records, and a page with the traces.
 
 use crate::commands::load;
-use crate::{page, records};
-use clap::ArgMatches;
+use crate::experiment::{Conclusion, Experiment};
 use foxy_cli::failure::Failure;
-use foxy_cli::terminal::{self, Level};
 use foxy_lab::LoadReport;
 use foxy_lab::load::options::LoadOptions;
 use foxy_lab::load::peak::{END, Finder, SUMMARY_FROM, Search, Window};
@@ -25,83 +23,130 @@ pub fn line(window: &Window) -> String {
     )
 }
 
-pub fn write(
-    matches: &ArgMatches,
-    setup: Setup,
-    (subject, more): (&str, Vec<Record>),
-    (search, finder): (&Search, &Finder),
-    (options, report): (&LoadOptions, &LoadReport),
-) -> Result<(), Failure> {
-    let mut found = measures(subject, search, finder);
-    let complete = finder.is_over();
-    found.extend(report.records(subject, None));
-    found.extend(more);
-    found.extend(timelines(subject, finder));
-    if !complete {
-        let fill = finder.windows().last().map_or(0.0, |window| window.fill);
-        let reason =
-            format!("stopped at {fill:.2} of {END} fills; what was measured until then is here");
-        found.push(Record::FailedRun { subject: subject.into(), reason });
-    }
-    terminal::print(load::table(&found, std::iter::empty()).trim_end());
-    let warnings = warnings(finder, report);
-    for warning in &warnings {
-        terminal::report(Level::Warning, &format!("peak: {warning}"));
-    }
-    page::write(matches, || {
-        page_of_traces(&setup, (subject, &warnings), (search, finder), &found)
-    })?;
-    records::write(matches, setup, found, complete)?;
-    if report.answers == 0 {
-        let text = load::nothing_answered(options, report.main_cause_of_sent());
-        return Err(Failure::Failed(format!("peak: {text}")));
-    }
-    if complete {
-        return Ok(());
-    }
-    let why = if options.interrupted.load(Relaxed) {
-        "stopped by a signal"
-    } else if finder.is_silent() {
-        "the proxy answered nothing any more"
-    } else {
-        "--limit came"
-    };
-    Err(Failure::Failed(format!(
-        "peak: {}: {why} before the cache was filled twice",
-        options.target
-    )))
+/// The result of a search for the peak of `subject`.
+pub struct PeakOutcome<'a> {
+    pub subject: &'a str,
+    pub search: &'a Search,
+    pub finder: &'a Finder,
+    pub options: &'a LoadOptions,
+    pub report: &'a LoadReport,
 }
 
-fn warnings(finder: &Finder, report: &LoadReport) -> Vec<String> {
-    let robots = finder.lacks_robots();
-    let robots =
-        robots.then(|| "all robots were active at the end; give a higher --most-rate".into());
-    let generator = report.limited_by_generator();
-    let generator =
-        generator.map(|why| format!("the generator, not the proxy, was the limit: {why}"));
-    robots.into_iter().chain(generator).collect()
-}
-
-fn measures(subject: &str, search: &Search, finder: &Finder) -> Vec<Record> {
-    let measure = |name, value, unit| Record::Measure(Measure::once(name, subject, value, unit));
-    let mut measures = vec![
-        measure("window_low_us", search.law.low.as_secs_f64() * 1e6, "us"),
-        measure("window_high_us", search.law.high.as_secs_f64() * 1e6, "us"),
-        measure("sample_seconds", search.window.as_secs_f64(), "s"),
-        measure("fill", finder.windows().last().map_or(0.0, |window| window.fill), "cache sizes"),
-    ];
-    if let Some(summary) = finder.summary() {
-        #[expect(clippy::cast_precision_loss, reason = "samples of a run are few")]
-        let samples = summary.windows as f64;
-        measures.extend([
-            measure("peak_requests_per_second", summary.answers, "1/s"),
-            measure("peak_response_us", summary.response * 1e6, "us"),
-            measure("peak_hit_ratio", summary.hit_ratio, "share"),
-            measure("peak_samples", samples, "samples"),
-            measure("peak_samples_in_window", summary.settled, "share"),
-        ]);
+impl PeakOutcome<'_> {
+    pub fn write(&self, experiment: Experiment<'_>, more: Vec<Record>) -> Result<(), Failure> {
+        let mut records = self.measures();
+        records.extend(self.report.records(self.subject, None));
+        records.extend(more);
+        records.extend(timelines(self.subject, self.finder));
+        if !self.finder.is_over() {
+            let fill = self.finder.windows().last().map_or(0.0, |window| window.fill);
+            let reason = format!(
+                "stopped at {fill:.2} of {END} fills; what was measured until then is here"
+            );
+            records.push(Record::FailedRun { subject: self.subject.into(), reason });
+        }
+        let conclusion = Conclusion {
+            text: load::table(&records, std::iter::empty()),
+            warnings: self.warnings(),
+            records: records.clone(),
+            failed: self.failure(),
+        };
+        experiment.finish_with_page(conclusion, |setup| self.page(setup, &records))
     }
-    measures
+
+    fn failure(&self) -> Option<String> {
+        if self.report.answers == 0 {
+            return Some(load::nothing_answered(self.options, self.report.main_cause_of_sent()));
+        }
+        let why = if self.options.interrupted.load(Relaxed) {
+            "stopped by a signal"
+        } else if self.finder.is_silent() {
+            "the proxy answered nothing any more"
+        } else {
+            "--limit came"
+        };
+        let target = self.options.target;
+        (!self.finder.is_over())
+            .then(|| format!("{target}: {why} before the cache was filled twice"))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let robots = self.finder.lacks_robots();
+        let robots =
+            robots.then(|| "all robots were active at the end; give a higher --most-rate".into());
+        let generator = self.report.limited_by_generator();
+        let generator =
+            generator.map(|why| format!("the generator, not the proxy, was the limit: {why}"));
+        robots.into_iter().chain(generator).collect()
+    }
+
+    fn measures(&self) -> Vec<Record> {
+        let measure =
+            |name, value, unit| Record::Measure(Measure::once(name, self.subject, value, unit));
+        let mut measures = vec![
+            measure("window_low_us", self.search.law.low.as_secs_f64() * 1e6, "us"),
+            measure("window_high_us", self.search.law.high.as_secs_f64() * 1e6, "us"),
+            measure("sample_seconds", self.search.window.as_secs_f64(), "s"),
+            measure(
+                "fill",
+                self.finder.windows().last().map_or(0.0, |window| window.fill),
+                "cache sizes",
+            ),
+        ];
+        if let Some(summary) = self.finder.summary() {
+            #[expect(clippy::cast_precision_loss, reason = "samples of a run are few")]
+            let samples = summary.windows as f64;
+            measures.extend([
+                measure("peak_requests_per_second", summary.answers, "1/s"),
+                measure("peak_response_us", summary.response * 1e6, "us"),
+                measure("peak_hit_ratio", summary.hit_ratio, "share"),
+                measure("peak_samples", samples, "samples"),
+                measure("peak_samples_in_window", summary.settled, "share"),
+            ]);
+        }
+        measures
+    }
+
+    /// The traces over the fill, as in Appendix D (R76, R78).
+    fn page(&self, setup: &Setup, records: &[Record]) -> String {
+        let setting = format!(
+            "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is \
+             below {:.3} s and falls while it is above {:.3} s.",
+            self.search.law.low.as_secs_f64(),
+            self.search.law.high.as_secs_f64()
+        );
+        let mut page = Page::of_run(
+            &format!("Peak of {}", self.subject),
+            setup,
+            &setting,
+            None,
+            &self.warnings(),
+        );
+        page.records(records, Provenance::of_run("", setup));
+        page.heading("Over the fill");
+        let provenance = Provenance::of_run("000 Appendix D", setup);
+        for (name, unit, value) in TRACES {
+            let words = name.replace('_', " ");
+            let points = self
+                .finder
+                .windows()
+                .iter()
+                .map(|window| (window.fill, Value::exact(value(window))))
+                .collect();
+            page.chart(&Chart {
+                title: format!("{words} over fill"),
+                provenance: provenance.clone(),
+                x: Axis::linear("cachable misses / cache size", ""),
+                y: Axis::linear(&words, unit).showing(0.0),
+                plot: Plot::Lines(vec![Line {
+                    name: self.subject.into(),
+                    look: Look::Solid,
+                    points,
+                }]),
+            });
+        }
+        page.html()
+    }
 }
 
 type Trace = (&'static str, &'static str, fn(&Window) -> f64);
@@ -124,39 +169,4 @@ fn timelines(subject: &str, finder: &Finder) -> Vec<Record> {
         Record::Timeline(Timeline::new(name, subject, unit, &points))
     };
     TRACES.iter().chain([&fill]).map(timeline).collect()
-}
-
-/// The traces over the fill, as in Appendix D (R76, R78).
-fn page_of_traces(
-    setup: &Setup,
-    (subject, warnings): (&str, &[String]),
-    (search, finder): (&Search, &Finder),
-    found: &[Record],
-) -> String {
-    let setting = format!(
-        "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is \
-         below {:.3} s and falls while it is above {:.3} s.",
-        search.law.low.as_secs_f64(),
-        search.law.high.as_secs_f64()
-    );
-    let mut page = Page::of_run(&format!("Peak of {subject}"), setup, &setting, None, warnings);
-    page.records(found, Provenance::of_run("", setup));
-    page.heading("Over the fill");
-    let provenance = Provenance::of_run("000 Appendix D", setup);
-    for (name, unit, value) in TRACES {
-        let words = name.replace('_', " ");
-        let points = finder
-            .windows()
-            .iter()
-            .map(|window| (window.fill, Value::exact(value(window))))
-            .collect();
-        page.chart(&Chart {
-            title: format!("{words} over fill"),
-            provenance: provenance.clone(),
-            x: Axis::linear("cachable misses / cache size", ""),
-            y: Axis::linear(&words, unit).showing(0.0),
-            plot: Plot::Lines(vec![Line { name: subject.into(), look: Look::Solid, points }]),
-        });
-    }
-    page.html()
 }

@@ -8,12 +8,12 @@ mod schemes;
 mod stream;
 
 use crate::arguments::{count, option, path};
-use crate::{logs, records};
+use crate::experiment::{Conclusion, Experiment, Flag, flags};
+use crate::logs;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
 use foxy_cli::machine::Machine;
-use foxy_cli::terminal;
 use foxy_lab::simulation::caches::policies::CacheSize;
 use foxy_schemes::SCHEMES;
 use foxy_schemes::policy::POLICIES;
@@ -31,7 +31,7 @@ pub fn command() -> Command {
         .group(ArgGroup::new("levels").args(["scheme", "save-operations"]).multiple(true))
         .args(caches())
         .args(storage())
-        .arg(records::argument())
+        .args(flags([Flag::Json]))
 }
 
 const ABOUT: &str = "\
@@ -179,9 +179,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         }
         input => schemes::run(matches, input, scale, &seeds)?,
     };
-    terminal::print(&format!("{about}{}", text.trim_end()));
-    let setup = foxy_report::Setup { scale, ..records::setup(matches, seeds[0]) };
-    records::write(matches, setup, found, true)?;
+    let conclusion = Conclusion { text: about + &text, records: found, ..Conclusion::default() };
+    Experiment::new("sim", matches).scaled(scale).finish(conclusion)?;
     if any {
         Ok(())
     } else {

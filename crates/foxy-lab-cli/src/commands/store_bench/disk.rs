@@ -4,7 +4,7 @@
 use super::engine::{MeasureBar, MeasureRow, finish};
 use super::ground::Ground;
 use crate::arguments::{path, switch};
-use crate::{records, seed};
+use crate::experiment::{self, Flag, flags};
 use clap::{ArgMatches, Command};
 use foxy_base::Random;
 use foxy_cli::failure::Failure;
@@ -48,8 +48,7 @@ pub fn command() -> Command {
             "Where a folder for both is made; the system's folder for temporary files without it",
         ))
         .arg(switch("quick", "A sixteenth of the bytes and of the reads"))
-        .arg(seed::argument("Seed of the choice of records that are read"))
-        .arg(records::argument())
+        .args(flags([Flag::Seed, Flag::Json]))
 }
 
 #[derive(Default)]
@@ -66,7 +65,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let folder = ground.folder();
     let root = ground.open(&folder)?;
     let scale = if matches.get_flag("quick") { QUICK } else { WHOLE };
-    let found = measure(&root, &scale, seed::of(matches), ground.interrupted());
+    let found = measure(&root, &scale, experiment::seed(matches), ground.interrupted());
     finish(matches, rows(&ground.whole(found)?.map_err(|text| ground.failed(&text))?))
 }
 

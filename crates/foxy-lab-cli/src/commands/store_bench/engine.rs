@@ -3,12 +3,11 @@
 
 use super::{ground, restart};
 use crate::arguments::{path, switch};
-use crate::{records, seed};
+use crate::experiment::{self, Conclusion, Experiment, Flag, flags};
 use clap::{ArgMatches, Command};
 use foxy_cli::failure::Failure;
 use foxy_cli::process;
 use foxy_cli::progress::Progress;
-use foxy_cli::terminal;
 use foxy_lab::simulation::store_bench::{engine, steps};
 use foxy_report::{Measure, Record, Table};
 use foxy_store::StoreStatus;
@@ -28,8 +27,7 @@ pub fn command() -> Command {
         .long_about(ABOUT)
         .arg(path("folder", "PATH", "Where a folder for the store that is killed is made; the system's folder for temporary files without it"))
         .arg(switch("quick", "A hundredth of the bytes: memory is then not worth much"))
-        .arg(seed::argument("Seed of the records' lengths"))
-        .arg(records::argument())
+        .args(flags([Flag::Seed, Flag::Json]))
 }
 
 pub(super) enum MeasureBar {
@@ -68,7 +66,7 @@ impl MeasureRow {
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     ground::parent(matches)?;
-    let seed = seed::of(matches);
+    let seed = experiment::seed(matches);
     let scale = if matches.get_flag("quick") { 7 } else { 0 };
     let refused =
         |status: StoreStatus| Failure::Failed(format!("the store does not serve: {status:?}"));
@@ -85,9 +83,12 @@ pub(super) fn finish(matches: &ArgMatches, rows: Vec<MeasureRow>) -> Result<(), 
     for row in &rows {
         table.row(&row.cells());
     }
-    terminal::print(table.render().trim_end());
-    let found = rows.into_iter().map(|row| Record::Measure(row.measure)).collect();
-    records::write(matches, records::setup(matches, seed::of(matches)), found, true)
+    let conclusion = Conclusion {
+        text: table.render(),
+        records: rows.into_iter().map(|row| Record::Measure(row.measure)).collect(),
+        ..Conclusion::default()
+    };
+    Experiment::new("store bench", matches).finish(conclusion)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]

@@ -2,12 +2,12 @@
 //! oracles, at equal disk bytes.
 
 use crate::arguments::{option, path, switch};
-use crate::{logs, records, seed};
+use crate::experiment::{self, Conclusion, Experiment, Flag, flags};
+use crate::logs;
 use clap::{ArgAction, ArgMatches, Command};
 use foxy_cli::failure::Failure;
 use foxy_cli::machine::Machine;
 use foxy_cli::progress::Progress;
-use foxy_cli::terminal;
 use foxy_lab::parallel::run_all;
 use foxy_lab::simulation::store_bench::misses::{
     self, CONTENDERS, Contender, ENGINES, MissTally, MissTrial, SIZES, Workload, times,
@@ -47,12 +47,11 @@ pub fn command() -> Command {
                 .action(ArgAction::Append),
         )
         .arg(switch("quick", "Synthetic workloads of a fiftieth of their length"))
-        .arg(seed::argument("Seed of the synthetic workloads"))
-        .arg(records::argument())
+        .args(flags([Flag::Seed, Flag::Json]))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let seed = seed::of(matches);
+    let seed = experiment::seed(matches);
     let threads = Machine::look().cores;
     let workloads = workloads(matches, seed, threads)?;
     let contenders = contenders(matches.get_flag("engine"));
@@ -72,9 +71,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let cells: Vec<Cell> =
         cells.map(|((trial, name), tally)| Cell { trial, name, tally }).collect();
     let disks: Vec<Disk> = cells.chunks(contenders.len()).map(|cells| Disk { cells }).collect();
-    terminal::print(text(&disks).trim_end());
-    let found = disks.iter().flat_map(measures).map(Record::Measure).collect();
-    records::write(matches, records::setup(matches, seed), found, true)
+    let conclusion = Conclusion {
+        text: text(&disks),
+        records: disks.iter().flat_map(measures).map(Record::Measure).collect(),
+        ..Conclusion::default()
+    };
+    Experiment::new("store bench", matches).finish(conclusion)
 }
 
 fn workloads(matches: &ArgMatches, seed: u64, threads: usize) -> Result<Vec<Workload>, Failure> {

@@ -2,10 +2,9 @@
 
 use super::files;
 use crate::arguments::{option, path};
-use crate::{records, seed};
+use crate::experiment::{self, Conclusion, Experiment, Flag, flags};
 use clap::{ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
-use foxy_cli::terminal;
 use foxy_lab::simulation::storage::fit::{Fit, fit};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::Statistics;
@@ -26,10 +25,9 @@ pub fn command() -> Command {
             option("requests", "N", "How many gets; without it as many as the published trace has")
                 .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS)),
         )
-        .arg(seed::argument("Seed of every choice"))
         .arg(path("out", "FILE", "The file to write; without it the trace is only compared"))
         .arg(files::written_format())
-        .arg(records::argument())
+        .args(flags([Flag::Seed, Flag::Json]))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -37,17 +35,20 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let model = MODELS.iter().find(|model| model.name == name).expect("one of the possible values");
     let gets = matches.get_one::<u64>("requests").copied().unwrap_or(model.gets);
     let gets = usize::try_from(gets).expect("limited");
-    let seed = seed::of(matches);
-    let trace = synthetic::generate(model, gets, seed);
+    let trace = synthetic::generate(model, gets, experiment::seed(matches));
     if let Some(path) = matches.get_one::<PathBuf>("out") {
         files::write_trace(&trace, path, matches.get_one::<String>("to"))?;
     }
     let found = Statistics::of(&trace);
     let fits = fit(model, &trace, &found);
-    terminal::print(text(model, &found, &fits).trim_end());
     let record =
         |fit: &Fit| Record::Measure(Measure::once(&fit.what, model.name, fit.ours, "as published"));
-    records::write(matches, records::setup(matches, seed), fits.iter().map(record).collect(), true)
+    let conclusion = Conclusion {
+        text: text(model, &found, &fits),
+        records: fits.iter().map(record).collect(),
+        ..Conclusion::default()
+    };
+    Experiment::new("trace", matches).finish(conclusion)
 }
 
 fn text(model: &TraceModel, found: &Statistics, fits: &[Fit]) -> String {

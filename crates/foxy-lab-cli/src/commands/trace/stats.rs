@@ -2,10 +2,10 @@
 
 use super::files;
 use crate::arguments::option;
-use crate::{logs, records};
+use crate::experiment::{Conclusion, Experiment, Flag, flags};
+use crate::logs;
 use clap::{ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
-use foxy_cli::terminal;
 use foxy_lab::simulation::caches::policies::{CacheSize, Lookups, lru};
 use foxy_report::{Measure, Record, Table};
 use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
@@ -24,7 +24,7 @@ pub fn command() -> Command {
             .default_value("0.1%,1%,5%,10%,30%")
             .value_parser(value_parser!(CacheSize)),
         )
-        .arg(records::argument())
+        .args(flags([Flag::Json]))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -41,11 +41,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     text.push_str(&spreads(&found).render());
     text.push('\n');
     text.push_str(&hits_table(&curve).render());
-    terminal::print(text.trim_end());
     let lines = [("lines", report.lines), ("lines_left_out", report.lines - report.gets)];
     let lines = lines.map(|(name, count)| measure(name, "log", real(count), "count"));
     let records = lines.into_iter().chain(measures(&found, &curve)).collect();
-    records::write(matches, records::setup(matches, 0), records, true)
+    let conclusion = Conclusion { text, records, ..Conclusion::default() };
+    Experiment::new("trace", matches).finish(conclusion)
 }
 
 struct Point {

@@ -1,8 +1,8 @@
 //! Arguments and plan of `foxy wpb`.
 
-use crate::arguments::{count, fail_if, html, option, switch};
+use crate::arguments::{count, option, switch};
+use crate::experiment::{self, Flag, flags};
 use crate::peers::single::{self, Single};
-use crate::{records, seed};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
@@ -34,7 +34,7 @@ pub fn command() -> Command {
         .args(whom())
         .args(single::arguments(&["proxy", "origin", "reverse", "subject"]))
         .args(what())
-        .args(outputs())
+        .args(flags([Flag::Seed, Flag::Json, Flag::Html, Flag::FailIf("hit_ratio<0.2")]))
 }
 
 fn whom() -> Vec<Arg> {
@@ -75,16 +75,7 @@ fn what() -> Vec<Arg> {
         .value_parser(value_parser!(ByteSize)),
         option("time-limit", "TIME", "After how long an answer counts as missing (the latency and 60s)")
             .value_parser(parse_positive_duration),
-        seed::argument("Seed of every choice"),
         switch("quick", "Fewer requests and a short latency: about a minute"),
-    ]
-}
-
-fn outputs() -> Vec<Arg> {
-    vec![
-        records::argument(),
-        html("Where a page with the figures goes"),
-        fail_if(Some("hit_ratio<0.2")),
     ]
 }
 
@@ -135,7 +126,7 @@ pub fn plan(
         knobs: Wpb {
             requests: matches.get_one("requests").copied().unwrap_or(requests),
             sizes: if pareto { Sizes::Pareto } else { Sizes::Uniform },
-            seed: seed::of(matches),
+            seed: experiment::seed(matches),
             ..defaults
         },
         latency,

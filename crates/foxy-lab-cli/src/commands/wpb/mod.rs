@@ -4,11 +4,10 @@ mod arguments;
 mod busy;
 mod report;
 
-use crate::bars::Bars;
-use crate::ending::conclude;
+use crate::experiment::{Conclusion, Experiment};
 use crate::peers::single::Single;
 use crate::peers::up::MEASURES;
-use crate::{descriptors, origin, records};
+use crate::{descriptors, origin};
 pub use arguments::command;
 use arguments::{CACHE, WpbPlan, plan};
 use busy::{BusyPoint, Watched};
@@ -17,10 +16,9 @@ use foxy_base::random::split_mix;
 use foxy_cli::failure::Failure;
 use foxy_cli::progress::Progress;
 use foxy_cli::signals::interrupted;
-use foxy_cli::terminal::{self, Level};
 use foxy_lab::Origin;
 use foxy_lab::load::wpb::{self, Route, WpbRun};
-use foxy_report::{Measurable, Record, Setup};
+use foxy_report::{Measurable, Record};
 use foxy_workload::wpb::Wpb;
 use report::Outcome;
 use std::path::PathBuf;
@@ -29,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
-    let bars = Bars::of(matches, measurable(matches, &clients))?;
+    let experiment = Experiment::new("wpb", matches).with_bars(measurable(matches, &clients))?;
     // One connection per client to the proxy, and one at the origin.
     let most = u64::from(clients.iter().copied().max().unwrap_or_default());
     descriptors::provide(
@@ -57,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let clients: u64 = points.iter().map(|point| u64::from(point.report.clients)).sum();
     let requests = clients * 3 * u64::from(plan.knobs.requests);
     let (more, lost) = started.map_or_else(Default::default, |(single, _)| single.end(requests));
-    finish(matches, &bars, &plan, points, (more, lost.or(stopped)))
+    finish(experiment, &plan, &points, more, lost.or(stopped).as_deref())
 }
 
 fn measurable(matches: &ArgMatches, clients: &[u32]) -> Vec<Measurable> {
@@ -157,31 +155,32 @@ fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicB
 }
 
 fn finish(
-    matches: &ArgMatches,
-    bars: &Bars<'_>,
+    experiment: Experiment<'_>,
     plan: &WpbPlan,
-    points: Vec<BusyPoint>,
-    (more, stopped): (Vec<Record>, Option<String>),
+    points: &[BusyPoint],
+    more: Vec<Record>,
+    stopped: Option<&str>,
 ) -> Result<(), Failure> {
-    let outcome = Outcome { plan, points: &points };
-    terminal::print(outcome.text().trim_end());
-    for warning in outcome.warnings() {
-        terminal::report(Level::Warning, &format!("wpb: {warning}"));
-    }
-    let mut found: Vec<Record> =
+    let outcome = Outcome { plan, points };
+    let mut records: Vec<Record> =
         points.iter().flat_map(|point| point.records(&plan.subject)).collect();
-    found.extend(more);
-    if let Some(reason) = &stopped {
-        found.push(Record::FailedRun { subject: plan.subject.clone(), reason: reason.clone() });
-    }
-    let failed = stopped.as_ref().map(|reason| {
-        Failure::Failed(format!(
-            "wpb: {reason}; what was measured until then stands above, marked incomplete in the records"
-        ))
+    records.extend(more);
+    records.extend(
+        stopped.map(|reason| Record::FailedRun {
+            subject: plan.subject.clone(),
+            reason: reason.into(),
+        }),
+    );
+    let failed = stopped.map(|reason| {
+        format!(
+            "{reason}; what was measured until then stands above, marked incomplete in the records"
+        )
     });
-    let setup =
-        Setup { scale: wpb::scale(plan.latency), ..records::setup(matches, plan.knobs.seed) };
-    conclude(matches, bars, setup, found, failed, |setup| outcome.page(setup, stopped.as_deref()))
+    let conclusion =
+        Conclusion { text: outcome.text(), warnings: outcome.warnings(), records, failed };
+    experiment
+        .scaled(wpb::scale(plan.latency))
+        .finish_with_page(conclusion, |setup| outcome.page(setup, stopped))
 }
 
 fn failed(error: std::io::Error) -> Failure {

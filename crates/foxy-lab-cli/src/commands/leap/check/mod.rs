@@ -6,15 +6,12 @@ mod overhead;
 mod replay;
 
 use crate::arguments::{count, option, switch};
-use crate::bars::Bars;
-use crate::ending::conclude;
-use crate::{records, seed};
+use crate::experiment::{self, Conclusion, Experiment};
 use clap::{Arg, ArgMatches};
 use foxy_cli::failure::Failure;
 use foxy_cli::process::raise_open_files;
 use foxy_cli::progress::Progress;
 use foxy_cli::signals::interrupted;
-use foxy_cli::terminal::{self, Level};
 use foxy_lab::leap::{
     Asked, Connections, LeapReport, LeapRun, Manner, Numbers, Outgoing, Pace, Path, run as leap_run,
 };
@@ -187,19 +184,19 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let name = matches.get_one::<String>("check").expect("it is there when a check is run");
     let (_, check, measurable) =
         CHECKS.iter().find(|(known, ..)| known == name).expect("clap knows the values");
-    let bars = Bars::of(matches, measurable())?;
-    let seed = seed::of(matches);
+    let experiment = Experiment::new("leap", matches).with_bars(measurable())?;
+    let seed = experiment::seed(matches);
     let setting =
         CheckSetting { matches, interrupted: interrupted()?, seed, full: matches.get_flag("full") };
-    let setup = records::setup(matches, seed);
     let found = check(&setting)?;
-    terminal::print(found.text().trim_end());
-    for warning in &found.warnings {
-        terminal::report(Level::Warning, &format!("leap: {warning}"));
-    }
     let rows = found.rows.iter().cloned().map(Record::FigureRow);
-    let records = found.records.iter().cloned().chain(rows).collect();
-    conclude(matches, &bars, setup, records, None, |setup| {
+    let conclusion = Conclusion {
+        text: found.text(),
+        warnings: found.warnings.clone(),
+        records: found.records.iter().cloned().chain(rows).collect(),
+        failed: None,
+    };
+    experiment.finish_with_page(conclusion, |setup| {
         let title = format!("LEAP itself: {name}");
         let mut page = Page::of_run(&title, setup, &found.setting, None, &found.warnings);
         for (caption, table) in &found.tables {

@@ -1,0 +1,182 @@
+//! An experiment: the shape that measuring commands share. It offers the common flags, checks bars
+//! before the run, and ends by printing the table, writing page and records, and judging the bars.
+
+use crate::arguments::{option, output};
+use crate::bars::{Bar, Bars};
+use crate::facts;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use foxy_base::{WallTime, clock};
+use foxy_cli::failure::Failure;
+use foxy_cli::terminal::{self, Level};
+use foxy_report::{Measurable, Record, Setup, write_records};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// A flag that several experiments have.
+#[derive(Clone, Copy)]
+pub enum Flag {
+    Seed,
+    Json,
+    Html,
+    /// `--fail-if`, with an example of a bar.
+    FailIf(&'static str),
+}
+
+pub fn flags<const N: usize>(wanted: [Flag; N]) -> [Arg; N] {
+    wanted.map(|flag| match flag {
+        Flag::Seed => option("seed", "N", "Seed of all random choices")
+            .default_value("1")
+            .value_parser(value_parser!(u64)),
+        Flag::Json => output("json", "Write run records to a file, one JSON object per line"),
+        Flag::Html => output("html", "Write the results to a page"),
+        Flag::FailIf(example) => Arg::new("fail-if")
+            .long("fail-if")
+            .value_name("BAR")
+            .value_parser(value_parser!(Bar))
+            .action(ArgAction::Append)
+            .help(format!("End with code 1 if this holds, such as {example}; can be repeated")),
+    })
+}
+
+/// The value of [`Flag::Seed`].
+pub fn seed(matches: &ArgMatches) -> u64 {
+    *matches.get_one("seed").expect("has a default")
+}
+
+static STARTED: OnceLock<WallTime> = OnceLock::new();
+
+/// Notes the start of the program for the setup record, which is written after the run.
+pub fn note_start() {
+    STARTED.get_or_init(clock::wall);
+}
+
+/// The setup record of a run at full scale. Commands without a seed record 0.
+pub fn setup(matches: &ArgMatches) -> Setup {
+    let command: Vec<String> =
+        std::env::args_os().skip(1).map(|part| part.to_string_lossy().into_owned()).collect();
+    Setup {
+        program: "foxy".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        command: format!("foxy {}", command.join(" ")),
+        machine: facts::machine(),
+        seed: matches.try_get_one("seed").ok().flatten().copied().unwrap_or(0),
+        scale: 1.0,
+        quick: matches!(matches.try_get_one("quick"), Ok(Some(true))),
+        started: STARTED.get_or_init(clock::wall).seconds(),
+    }
+}
+
+/// What a run found.
+#[derive(Default)]
+pub struct Conclusion {
+    /// The tables for the terminal.
+    pub text: String,
+    pub warnings: Vec<String>,
+    pub records: Vec<Record>,
+    /// Why the run failed. A failed run is not judged by its bars.
+    pub failed: Option<String>,
+}
+
+/// A command between the check of its arguments and its end.
+pub struct Experiment<'a> {
+    command: &'static str,
+    matches: &'a ArgMatches,
+    bars: Option<Bars<'a>>,
+    scale: f64,
+}
+
+impl<'a> Experiment<'a> {
+    /// An experiment without bars. Warnings and failures start with the name of the command.
+    pub fn new(command: &'static str, matches: &'a ArgMatches) -> Self {
+        Self { command, matches, bars: None, scale: 1.0 }
+    }
+
+    /// Checks the bars of `--fail-if` against the measures that the run can produce.
+    pub fn with_bars(mut self, measurable: Vec<Measurable>) -> Result<Self, Failure> {
+        self.bars = Some(Bars::of(self.matches, measurable)?);
+        Ok(self)
+    }
+
+    pub fn scaled(mut self, scale: f64) -> Self {
+        self.scale = scale;
+        self
+    }
+
+    pub fn finish(self, conclusion: Conclusion) -> Result<(), Failure> {
+        self.finish_with_page(conclusion, |_| String::new())
+    }
+
+    /// Prints and writes what was found. `page` is called if `--html` is given.
+    pub fn finish_with_page(
+        self,
+        conclusion: Conclusion,
+        page: impl FnOnce(&Setup) -> String,
+    ) -> Result<(), Failure> {
+        let Conclusion { text, warnings, records, failed } = conclusion;
+        if !text.is_empty() {
+            terminal::print(text.trim_end());
+        }
+        for warning in warnings {
+            terminal::report(Level::Warning, &format!("{}: {warning}", self.command));
+        }
+        let setup = Setup { scale: self.scale, ..setup(self.matches) };
+        if let Ok(Some(path)) = self.matches.try_get_one::<PathBuf>("html") {
+            std::fs::write(path, page(&setup)).map_err(|error| {
+                let path = path.display();
+                Failure::Failed(format!(
+                    "{path}: the page cannot be written: {error}; name another place"
+                ))
+            })?;
+        }
+        let judged = match (failed, &self.bars) {
+            (Some(reason), _) => Err(Failure::Failed(format!("{}: {reason}", self.command))),
+            (None, Some(bars)) => bars.missed(&records),
+            (None, None) => Ok(Vec::new()),
+        };
+        let held = judged.as_ref().is_ok_and(Vec::is_empty);
+        write(self.matches, setup, records, held)?;
+        let missed = judged?;
+        if missed.is_empty() { Ok(()) } else { Err(Failure::Missed(missed.join("\n"))) }
+    }
+}
+
+/// Writes the run records to the file of `--json`: setup first, end last.
+pub fn write(
+    matches: &ArgMatches,
+    setup: Setup,
+    mut body: Vec<Record>,
+    held: bool,
+) -> Result<(), Failure> {
+    let Some(path) = matches.get_one::<PathBuf>("json") else { return Ok(()) };
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!(
+            "{}: run records cannot be written: {error}; name a file in a folder that can be written to",
+            path.display()
+        ))
+    };
+    let mut records = vec![Record::Setup(setup)];
+    records.append(&mut body);
+    records.push(Record::End { held });
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    write_records(&mut file, &records).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::switch;
+    use clap::Command;
+
+    #[test]
+    fn a_setup_says_that_a_run_was_quick_where_there_is_such_an_argument() {
+        let quick = |command: Command, given: &[&str]| {
+            let matches = command.try_get_matches_from([&["x"], given].concat()).expect("valid");
+            setup(&matches).quick
+        };
+        let with = || Command::new("x").arg(switch("quick", "Less of everything"));
+        assert!(quick(with(), &["--quick"]));
+        assert!(!quick(with(), &[]) && !quick(Command::new("x"), &[]));
+    }
+}
