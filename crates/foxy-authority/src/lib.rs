@@ -6,7 +6,6 @@ mod certificates;
 mod cidr;
 mod constraints;
 mod hosts;
-mod leaves;
 
 pub use authority::{
     Authority, AuthorityError, AuthorityFacts, MadeAuthority, MadeCertificate, NewAuthority, make,

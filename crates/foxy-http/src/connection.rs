@@ -1,5 +1,5 @@
-//! What holds for one connection only (RFC 9110 §7.6.1, RFC 9112 §9): persistence, hop-by-hop
-//! headers, upgrades.
+//! Rules for a single connection (RFC 9110 §7.6.1, RFC 9112 §9): persistence, hop-by-hop headers,
+//! upgrades.
 
 use crate::headers::Headers;
 use crate::message::{RequestHead, Version};
@@ -16,22 +16,22 @@ pub enum Persistence {
 /// Why a connection ends with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The peer said `Connection: close`.
+    /// The peer sent `Connection: close`.
     Asked,
-    /// The peer speaks HTTP/1.0 and did not say `Connection: keep-alive`.
+    /// The peer speaks HTTP/1.0 and sent no `Connection: keep-alive`.
     Http10,
     /// The body ends where the connection does.
     EndOfBody,
-    /// Both Content-Length and Transfer-Encoding were given.
+    /// The message had both Content-Length and Transfer-Encoding.
     AmbiguousLength,
-    /// The head announced a body that its status may not have: its bytes may still come.
+    /// The head announced a body that its status forbids, and whose bytes may still come.
     BodyNotAllowed,
     /// The connection became a tunnel.
     Tunnel,
 }
 
 impl Persistence {
-    /// What a message asks for (RFC 9112 §9.3).
+    /// Persistence that a message asks for (RFC 9112 §9.3).
     pub fn of(version: Version, headers: &Headers) -> Self {
         let (mut close, mut keep_alive) = (false, false);
         for option in headers.tokens("connection") {
@@ -46,8 +46,8 @@ impl Persistence {
     }
 }
 
-/// Headers that concern one connection only. Upgrade and TE are among them: who wants them on the
-/// next connection adds them again.
+/// Headers of one connection only. A sender that wants Upgrade or TE on the next connection adds
+/// them again.
 const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "keep-alive",
@@ -62,9 +62,8 @@ const HOP_BY_HOP: [&str; 11] = [
     "http2-settings",
 ];
 
-/// Headers that Connection may not name away, because routing, framing or caching would then see
-/// another message than the peer sent (RFC 9110 §7.6.1 forbids to name them), or the origin another
-/// client.
+/// Headers that Connection may not name (RFC 9110 §7.6.1): routing, framing or caching would see
+/// another message than the peer sent, or the origin another client.
 const END_TO_END: [&str; 17] = [
     "age",
     "authorization",
@@ -85,8 +84,8 @@ const END_TO_END: [&str; 17] = [
     "x-forwarded-proto",
 ];
 
-/// Whether Connection names a field of this message away that is not hop-by-hop by itself: the next
-/// hop then sees another message than this one, and what it answers is no answer to this one.
+/// Whether Connection names a field of this message that is not hop-by-hop by itself. The next hop
+/// then sees another message, and its answer is no answer to this message.
 pub fn names_other_fields_away(headers: &Headers) -> bool {
     headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
         !name.eq_ignore_ascii_case("close")
@@ -95,10 +94,9 @@ pub fn names_other_fields_away(headers: &Headers) -> bool {
     })
 }
 
-/// Removes what must not be forwarded, from requests and responses alike: the headers named in
-/// Connection, Connection itself, and the hop-by-hop headers that senders forget to name. Read
-/// [`Persistence::of`], [`upgrade_protocol`] and [`accepts_trailers`] first, and set the framing of
-/// the outgoing message after ([`crate::framing::set_body_length`]).
+/// Removes the headers named in Connection, Connection itself, and the hop-by-hop headers that
+/// senders forget to name. Call [`Persistence::of`], [`upgrade_protocol`] and [`accepts_trailers`]
+/// before, and [`crate::framing::set_body_length`] for the outgoing message after.
 pub fn strip_hop_by_hop(headers: &mut Headers) {
     let is_one_of =
         |names: &[&str], name: &str| names.iter().any(|other| other.eq_ignore_ascii_case(name));
@@ -115,8 +113,7 @@ pub fn strip_hop_by_hop(headers: &mut Headers) {
     }
 }
 
-/// The protocols a message offers to switch to: the value of Upgrade, if Connection names it and
-/// the version is 1.1 (RFC 9110 §7.8).
+/// Value of Upgrade, if Connection names it and the version is 1.1 (RFC 9110 §7.8).
 pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
     let changes_http = |name: &[u8]| {
         [&b"h2c"[..], b"http/", b"tls/"].iter().any(|start| {
@@ -135,8 +132,8 @@ pub fn accepts_trailers(headers: &Headers) -> bool {
     headers.has_token("te", "trailers")
 }
 
-/// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1; HTTP/1.0 clients
-/// never do).
+/// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1). HTTP/1.0 clients
+/// never do.
 pub fn expects_continue(head: &RequestHead) -> bool {
     head.version >= Version::Http11 && head.headers.has_token("expect", "100-continue")
 }

@@ -1,6 +1,6 @@
-//! Writes heads and chunks. It writes what it is given: the caller sets the framing headers
-//! ([`crate::framing::set_body_length`]) and strips the hop-by-hop ones. The version sent is always
-//! HTTP/1.1.
+//! Writes heads and chunks. The caller sets the framing headers
+//! ([`crate::framing::set_body_length`]) and strips the hop-by-hop headers. The version sent is
+//! always HTTP/1.1.
 //!
 //! A head that is sent often can be written once without its empty line ([`status_line`],
 //! [`header_lines`]), kept, and completed for each answer with [`header_line`] (Age, Date) and
@@ -10,14 +10,14 @@ use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead};
 use bytes::BufMut;
 
-/// CRLF: ends a head, and follows the data of a chunk.
+/// Ends a head, and follows the data of a chunk.
 pub const CRLF: &[u8] = b"\r\n";
 
 /// Writes a whole request head. `target` is the form to send, such as [`RequestHead::origin_form`].
 ///
 /// # Panics
-/// If the target is empty or has a blank or a control byte: it would be another request for the
-/// receiver. Those of decoded heads have none.
+/// If the target is empty or has a blank or control byte, which would make another request of it.
+/// Targets of decoded heads have none.
 pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut impl BufMut) {
     let is_one_word = !target.is_empty() && target.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     assert!(is_one_word, "the request target is not one word");
@@ -29,7 +29,7 @@ pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut
     end_of_head(out);
 }
 
-/// Writes a whole request head with its target as it came.
+/// Writes a whole request head with its target as received.
 pub fn request_head_as_is(head: &RequestHead, out: &mut impl BufMut) {
     request_head(&head.method, head.target.raw(), &head.headers, out);
 }
@@ -65,7 +65,7 @@ pub fn header_lines(headers: &Headers, out: &mut impl BufMut) {
     }
 }
 
-/// Writes one header line of the program's own making, such as Age or Date.
+/// Writes one header line of the program's own, such as Age or Date.
 ///
 /// # Panics
 /// If the value has a CR or LF.
@@ -86,8 +86,7 @@ pub fn end_of_head(out: &mut impl BufMut) {
     out.put_slice(CRLF);
 }
 
-/// The line before a chunk's data, kept without allocating, for vectored writes: line, data,
-/// [`CRLF`].
+/// The line before a chunk's data, without allocation, for vectored writes: line, data, [`CRLF`].
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
     text: [u8; 18],
@@ -95,10 +94,10 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// The line for a chunk of `length` bytes.
+    /// Makes the line for a chunk of `length` bytes.
     ///
     /// # Panics
-    /// If `length` is 0: an empty chunk would end the body; that is [`last_chunk`].
+    /// If `length` is 0, because an empty chunk would end the body. [`last_chunk`] does that.
     pub fn new(length: usize) -> Self {
         assert!(length > 0, "a chunk of no bytes ends the body");
         let mut text = *b"0000000000000000\r\n";
@@ -112,13 +111,13 @@ impl ChunkHeader {
         Self { text, start }
     }
 
-    /// The bytes to write.
+    /// Bytes to write.
     pub fn as_bytes(&self) -> &[u8] {
         &self.text[self.start..]
     }
 }
 
-/// Writes one chunk with its data; nothing for no data.
+/// Writes one chunk with its data. Writes nothing for no data.
 pub fn chunk(data: &[u8], out: &mut impl BufMut) {
     if !data.is_empty() {
         out.put_slice(ChunkHeader::new(data.len()).as_bytes());
@@ -127,7 +126,7 @@ pub fn chunk(data: &[u8], out: &mut impl BufMut) {
     }
 }
 
-/// Writes the end of a chunked body: the last chunk and the trailers, if any.
+/// Writes the end of a chunked body: the last chunk and the trailers.
 pub fn last_chunk(trailers: &Headers, out: &mut impl BufMut) {
     out.put_slice(b"0\r\n");
     header_lines(trailers, out);

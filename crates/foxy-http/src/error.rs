@@ -1,37 +1,35 @@
-//! Why a message was refused. Each reason is named, says what was wrong, and maps to one status for
-//! a client.
+//! Why a message was refused: a name, a sentence, and a status for the client.
 
 use std::fmt;
 
-/// Why bytes are not a message we accept. The connection must be closed after any of them: what
-/// follows in the stream has no agreed meaning.
+/// Why bytes are not an acceptable message. Close the connection after any of them: the rest of the
+/// stream has no agreed meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecodeError {
     /// The head is longer than [`crate::Limits::head`].
     HeadTooLarge,
     /// The request line is longer than [`crate::Limits::request_line`].
     RequestLineTooLong,
-    /// There are more header lines than [`crate::Limits::headers`].
+    /// More header lines than [`crate::Limits::headers`].
     TooManyHeaders,
-    /// A line ends in LF without CR (RFC 9112 §2.2; two parsers may see different lines).
+    /// A line ends in LF without CR (RFC 9112 §2.2). Two parsers may see different lines.
     BareLineFeed,
     /// A CR is not followed by LF (RFC 9112 §2.2).
     BareCarriageReturn,
-    /// There is a NUL byte in the head or in the trailers.
+    /// The head or the trailers have a NUL byte.
     NulByte,
     /// A header line starts with a blank (RFC 9112 §5.2; refused in requests, trailers and before
     /// the first header).
     ObsoleteFold,
     /// The first line is not `method SP target SP version`.
     InvalidRequestLine,
-    /// The first line has the shape of a request line, and its last word names another protocol
-    /// than HTTP.
+    /// The first line looks like a request line of another protocol than HTTP.
     OtherProtocol,
     /// The method is not a token.
     InvalidMethod,
     /// The request target has a form or a byte that its method does not allow.
     InvalidTarget,
-    /// The authority in the target is not `host [":" port]` (user information is refused too).
+    /// The authority in the target is not `host [":" port]`. User information is refused too.
     InvalidAuthority,
     /// The first line is not `version SP status SP reason`, or the status is not between 100 and
     /// 599.
@@ -48,7 +46,7 @@ pub enum DecodeError {
     RepeatedHost,
     /// Host is not `host [":" port]` (RFC 9112 §3.2).
     InvalidHost,
-    /// An HTTP/2 message has a field that concerns a connection of HTTP/1.1 (RFC 9113 §8.2.2).
+    /// An HTTP/2 message has a connection field of HTTP/1.1 (RFC 9113 §8.2.2).
     ConnectionField,
     /// Host and `:authority` of an HTTP/2 request differ (RFC 9113 §8.3.1).
     HostDiffers,
@@ -66,12 +64,12 @@ pub enum DecodeError {
     ChunkedNotLast,
     /// Transfer-Encoding names a coding besides chunked.
     UnsupportedTransferCoding,
-    /// A CONNECT has content (RFC 9110 §9.3.6 gives it no meaning: body to one parser, tunnel bytes
-    /// to another).
+    /// A CONNECT has content. RFC 9110 §9.3.6 gives it no meaning: body to one parser, tunnel bytes
+    /// to another.
     ConnectWithContent,
     /// A chunk size is not hexadecimal, or does not fit 64 bits.
     InvalidChunkSize,
-    /// A chunk line has a byte no extension may have, or does not end in CRLF.
+    /// A chunk line has a byte that extensions may not have, or does not end in CRLF.
     InvalidChunkLine,
     /// The chunk extensions are longer than [`crate::Limits::chunk_extensions`].
     ChunkExtensionsTooLarge,
@@ -79,11 +77,11 @@ pub enum DecodeError {
     InvalidChunkEnd,
     /// The trailer section is longer than [`crate::Limits::trailers`].
     TrailersTooLarge,
-    /// Response bytes came with no request waiting for them.
+    /// Response bytes came without a request.
     UnexpectedResponse,
     /// A 101 answered a request that asked for no upgrade.
     UnexpectedSwitch,
-    /// There were more 1xx responses than [`crate::Limits::interim_responses`].
+    /// More 1xx responses than [`crate::Limits::interim_responses`].
     TooManyInterimResponses,
     /// The peer closed within a head.
     TruncatedHead,
@@ -92,7 +90,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// The status to answer a bad *request* with, before closing. For a bad response, a gateway
+    /// Status of the answer to a bad request, before the close. For a bad response a gateway
     /// answers 502.
     pub fn status(self) -> u16 {
         match self {
@@ -104,7 +102,7 @@ impl DecodeError {
         }
     }
 
-    /// One line for people: what was wrong.
+    /// Sentence for people.
     pub fn description(self) -> &'static str {
         match self {
             Self::HeadTooLarge => "the head is larger than allowed",

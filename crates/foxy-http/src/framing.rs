@@ -1,4 +1,4 @@
-//! Where a message body ends (RFC 9112 §6), as pure decisions. What two parsers could read
+//! Where a message body ends (RFC 9112 §6), as pure decisions. Framing that two parsers could read
 //! differently is refused.
 
 use crate::connection::{CloseReason, Persistence};
@@ -6,29 +6,26 @@ use crate::error::DecodeError;
 use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead, Version};
 
-/// How the body of a message is delimited.
+/// Framing of a message body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
-    /// There is no body.
+    /// No body.
     None,
-    /// So many bytes, possibly 0.
+    /// This many bytes, possibly 0.
     Length(u64),
-    /// Pieces of which the last one is marked, with trailers perhaps: chunks, or the frames of
-    /// HTTP/2.
+    /// Pieces with a marked end and perhaps trailers: chunks, or the frames of HTTP/2.
     Chunked,
-    /// All bytes until the server closes; responses only.
+    /// All bytes until the server closes. Responses only.
     UntilClose,
-    /// No message follows: the connection is a tunnel now (a 101, or a 2xx to CONNECT); responses
-    /// only.
+    /// The connection is now a tunnel (a 101, or a 2xx to CONNECT). Responses only.
     Tunnel,
 }
 
-/// The framing of a request (RFC 9112 §6.3), without changing it.
+/// Framing of a request (RFC 9112 §6.3).
 ///
 /// # Errors
-/// A framing error of [`DecodeError`]: both Content-Length and Transfer-Encoding, a length given
-/// twice even if equal, Transfer-Encoding in HTTP/1.0, any coding but one final chunked, and
-/// content in a CONNECT.
+/// Both Content-Length and Transfer-Encoding, a repeated length even if equal, Transfer-Encoding in
+/// HTTP/1.0, any coding but one final chunked, and content in a CONNECT.
 pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     let chunked = transfer_encoding(head.version, &head.headers)?;
     let mut lengths = head.headers.get_all("content-length");
@@ -47,17 +44,17 @@ pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     }
 }
 
-/// The framing of a response to a request with this method (RFC 9112 §6.3), and whether the
-/// connection can go on.
+/// Framing of a response to a request with this method (RFC 9112 §6.3), and whether the connection
+/// can go on.
 ///
-/// Removes the framing headers that do not hold: Content-Length beside Transfer-Encoding (RFC 9112
-/// §6.3 rule 3, the connection then closes), both in 204, 304 and 1xx, and in the opening of a
-/// tunnel; and merges equal Content-Lengths into one. A 204 or 1xx that announced a body ends the
-/// connection: the body may still come.
+/// Removes invalid framing headers: Content-Length beside Transfer-Encoding (RFC 9112 §6.3 rule 3,
+/// the connection then closes), both in 204, 304 and 1xx, and in the opening of a tunnel. Merges
+/// equal Content-Lengths. A 204 or 1xx that announced a body ends the connection, because the body
+/// may still come.
 ///
 /// # Errors
-/// A framing error of [`DecodeError`]: lengths that differ or are no numbers, Transfer-Encoding in
-/// HTTP/1.0, and any coding but one final chunked.
+/// Lengths that differ or are no numbers, Transfer-Encoding in HTTP/1.0, and any coding but one
+/// final chunked.
 pub fn response(
     method: &Method,
     head: &mut ResponseHead,
@@ -90,7 +87,7 @@ pub fn response(
     Ok(if *method == Method::Head { (BodyLength::None, persistence) } else { (body, persistence) })
 }
 
-/// Whether a head says that bytes follow it.
+/// Whether a head announces a body.
 fn announces_body(headers: &Headers) -> bool {
     let mut lengths =
         headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b','));
@@ -98,7 +95,7 @@ fn announces_body(headers: &Headers) -> bool {
         || lengths.any(|length| decimal(length.trim_ascii()) != Ok(0))
 }
 
-/// The one Content-Length of a response; removed from the headers if the body is chunked.
+/// Content-Length of a response. Removed from the headers if the body is chunked.
 fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, DecodeError> {
     let mut length = None;
     let mut values = 0;
@@ -120,8 +117,8 @@ fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, 
 }
 
 /// `Some(Chunked)` if Transfer-Encoding is exactly one chunked, `None` if there is none. Empty list
-/// members, which RFC 9110 §5.6.1 lets pass, count as unknown codings: parsers differ in what they
-/// make of `chunked,`.
+/// members, which RFC 9110 §5.6.1 permits, count as unknown codings, because parsers differ on
+/// `chunked,`.
 fn transfer_encoding(
     version: Version,
     headers: &Headers,
@@ -162,15 +159,14 @@ fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
     })
 }
 
-/// Whether the framing headers say `length` already: there are none, and it needs none.
+/// Whether the headers already match `length`: it needs none, and there are none.
 pub fn says_body_length(headers: &Headers, length: BodyLength) -> bool {
     let needs_none =
         matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);
     needs_none && !headers.contains("transfer-encoding") && !headers.contains("content-length")
 }
 
-/// Makes the framing headers say `length`: removes what is there and adds what is needed. A body
-/// until the close, no body and a tunnel need none.
+/// Makes the framing headers match `length`: removes them and adds the needed header.
 pub fn set_body_length(headers: &mut Headers, length: BodyLength) {
     headers.remove("transfer-encoding");
     match length {

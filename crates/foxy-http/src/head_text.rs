@@ -1,35 +1,30 @@
-//! A response's head that is written once: its text as it goes out, and the list of its lines,
-//! which lies in that text.
+//! A response head that is written once: its text as sent, and the list of its lines, which lies in
+//! that text.
 
 use crate::encode::{CRLF, header_lines, put_line, status_line};
-use crate::field::Field;
-use crate::headers::{Headers, InvalidHeader};
+use crate::headers::{Field, Headers, InvalidHeader};
 use crate::message::ResponseHead;
 use crate::syntax::{is_token, is_value_byte, trim};
 use bytes::Bytes;
 
-/// A name of the program's own, known to be a token when it is compiled.
+/// A header name of the program's own, checked to be a token at compile time.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnName(&'static str);
 
 impl OwnName {
-    /// This name.
-    ///
-    /// # Panics
-    /// If it is not a token.
+    /// Panics if `name` is not a token.
     pub const fn new(name: &'static str) -> Self {
         assert!(is_token(name.as_bytes()), "the name is not a token");
         Self(name)
     }
 
-    /// As it is written.
+    /// The name as written.
     pub const fn as_str(self) -> &'static str {
         self.0
     }
 }
 
-/// A response's head while it is written: status line and header lines, without the end of the
-/// head.
+/// A response head in the making: status line and header lines, without the end of the head.
 #[derive(Debug)]
 pub struct HeadText {
     text: Vec<u8>,
@@ -37,17 +32,14 @@ pub struct HeadText {
 }
 
 impl HeadText {
-    /// A head without lines, with room for about so many bytes.
-    ///
-    /// # Panics
-    /// As [`status_line`].
+    /// A head without lines, with room for about `room` bytes. Panics like [`status_line`].
     pub fn new(status: u16, reason: &[u8], room: usize) -> Self {
         let mut text = Vec::with_capacity(room);
         status_line(status, reason, &mut text);
         Self { text, fields: Vec::with_capacity(FEW_LINES) }
     }
 
-    /// Adds a line of a known name, in lower case or as that is written.
+    /// Adds a line of a known name, in lower case or as the name is written.
     pub fn own_line(&mut self, name: OwnName, lower: bool, value: &[u8]) {
         let start = self.text.len();
         self.put(name.0.as_bytes(), value);
@@ -59,7 +51,7 @@ impl HeadText {
     /// Adds a line of any name.
     ///
     /// # Errors
-    /// If that is not a token.
+    /// The name is not a token.
     pub fn line(&mut self, name: &[u8], value: &[u8]) -> Result<(), InvalidHeader> {
         if !is_token(name) {
             return Err(InvalidHeader::Name);
@@ -75,11 +67,10 @@ impl HeadText {
         self.fields.push(Field::new(name, start, value, start + name.len() + 2));
     }
 
-    /// The text and the list.
+    /// Returns the text and the list.
     ///
     /// # Errors
-    /// If a value or the reason has a byte that it may not have: the text would not be the lines
-    /// that were added.
+    /// A value or the reason has a forbidden byte: the text would not be the lines that were added.
     pub fn finish(self) -> Result<(Bytes, Headers), InvalidHeader> {
         let Self { mut text, fields } = self;
         if refused_bytes(&text) != CRLF.len() * (1 + fields.len()) {
@@ -92,11 +83,8 @@ impl HeadText {
 }
 
 impl ResponseHead {
-    /// This head as it goes out, without its end, and the same head as it lies in that text: it
-    /// shares nothing with what it came in.
-    ///
-    /// # Panics
-    /// As [`status_line`].
+    /// Writes this head without its end. Also returns the same head as it lies in that text, which
+    /// shares nothing with the received bytes. Panics like [`status_line`].
     pub fn written(&self) -> (Bytes, Self) {
         const REASON_START: usize = "HTTP/1.1 200 ".len();
         let reason_end = REASON_START + self.reason.len();
@@ -118,10 +106,10 @@ impl ResponseHead {
     }
 }
 
-/// Lines that a list has room for from the start.
+/// Lines that a new list has room for.
 const FEW_LINES: usize = 12;
 
-/// How many bytes of a text no value may have.
+/// Counts bytes that no value may have.
 fn refused_bytes(text: &[u8]) -> usize {
     let of_piece =
         |piece: &[u8]| piece.iter().map(|&byte| u8::from(!is_value_byte(byte))).sum::<u8>();

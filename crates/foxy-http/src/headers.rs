@@ -1,17 +1,14 @@
 //! An ordered raw header list that keeps case, order and duplicates, and compares names without
-//! case. It interprets nothing beyond comma lists; framing and hop-by-hop rules are in `framing`
-//! and `connection`.
+//! case. It interprets comma lists alone; `framing` and `connection` hold the other rules.
 
-use crate::field::{Field, tag};
-use crate::list::ListMembers;
-use crate::syntax::{is_token, is_value_byte, trim};
+use crate::syntax::{ListMembers, is_token, is_value_byte, trim};
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
-/// The text of a list is addressed with 32 bits.
+/// Longest text of a list, which 32 bits address.
 const LONGEST_TEXT: usize = u32::MAX as usize;
 
-/// Why a header line was not taken by [`Headers::try_append`].
+/// Why [`Headers::try_append`] refused a header line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidHeader {
     /// The name is not a token (RFC 9110 §5.1).
@@ -31,12 +28,12 @@ impl fmt::Display for InvalidHeader {
 
 impl std::error::Error for InvalidHeader {}
 
-/// Header lines in the order they came. Every name is a token and no value has a control byte other
-/// than HTAB, so a list can always be written to the wire.
+/// Header lines in the order of arrival. Every name is a token and no value has a control byte
+/// other than HTAB, so a list can always be written to the wire.
 ///
-/// Received lines share one buffer with the head they came in; lines added later lie in a second
-/// one. A clone shares the first. A list that outlives its exchange should be kept as
-/// [`Headers::compact`] makes it.
+/// Received lines share one buffer with the head they came in, added lines lie in a second buffer.
+/// A clone shares the first. Keep a list that outlives its exchange as [`Headers::compact`] makes
+/// it.
 #[derive(Clone, Default)]
 pub struct Headers {
     received: Bytes,
@@ -45,7 +42,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// An empty list; allocates nothing.
+    /// An empty list. Allocates nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -55,7 +52,7 @@ impl Headers {
         Self { received, added: Vec::new(), fields }
     }
 
-    /// The number of lines.
+    /// Number of lines.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
@@ -69,27 +66,27 @@ impl Headers {
         &self.fields
     }
 
-    /// The bytes these lines take on the wire, each with `: ` and CRLF.
+    /// Bytes of the lines on the wire, each with `: ` and CRLF.
     pub fn wire_length(&self) -> usize {
         self.fields.iter().map(|field| (field.name_length + field.value_length + 4) as usize).sum()
     }
 
-    /// All lines in order: name as written, value without surrounding blanks.
+    /// Names as written and values without surrounding blanks, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.raw().map(|(name, value)| (text_of(name), value))
     }
 
-    /// The same with names as bytes.
+    /// Like [`Headers::iter`], with names as bytes.
     pub fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter().map(|field| (self.name_of(field), self.value_of(field)))
     }
 
-    /// The first value of `name`.
+    /// First value of `name`.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.named(name).next().map(|field| self.value_of(field))
     }
 
-    /// The first value of `name`, if it is UTF-8.
+    /// First value of `name`, if it is UTF-8.
     pub fn get_str(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
@@ -104,23 +101,22 @@ impl Headers {
         self.named(name).next().is_some()
     }
 
-    /// The members of the comma lists in all lines of `name` (RFC 9110 §5.6.1): without surrounding
-    /// blanks, empty members left out, commas within quoted strings kept.
+    /// Members of the comma lists in all lines of `name` (RFC 9110 §5.6.1), without surrounding
+    /// blanks and empty members. Commas within quoted strings do not separate.
     pub fn tokens<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.get_all(name).flat_map(ListMembers::new)
     }
 
-    /// Whether `token` is a member of the lists of `name`, without case.
+    /// Whether `token` is a member of the lists of `name`, ignoring case.
     pub fn has_token(&self, name: &str, token: &str) -> bool {
         self.tokens(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// Adds a line at the end. Bytes a value may not have become SP (RFC 9110 §5.5), blanks around
-    /// it are dropped.
+    /// Adds a line at the end. Turns forbidden bytes of the value into SP (RFC 9110 §5.5) and drops
+    /// blanks around it.
     ///
     /// # Panics
-    /// If `name` is not a token: names are the program's own. For others there is
-    /// [`Headers::try_append`].
+    /// If `name` is not a token. For names of others there is [`Headers::try_append`].
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
         assert!(is_token(name.as_bytes()), "the header name {name:?} is not a token");
         let field = self.push_text(name, value.as_ref());
@@ -130,8 +126,7 @@ impl Headers {
     /// Adds a line of foreign origin at the end.
     ///
     /// # Errors
-    /// [`InvalidHeader`] if the line could not be written to the wire as it is; the list is
-    /// unchanged.
+    /// The line could not be written to the wire as it is. The list is unchanged.
     pub fn try_append(&mut self, name: &str, value: &[u8]) -> Result<(), InvalidHeader> {
         if !is_token(name.as_bytes()) {
             return Err(InvalidHeader::Name);
@@ -144,11 +139,8 @@ impl Headers {
         Ok(())
     }
 
-    /// Makes this the only line of `name`, in the place of the first one or at the end. As
+    /// Makes this the only line of `name`, in the place of the first line or at the end. Like
     /// [`Headers::append`].
-    ///
-    /// # Panics
-    /// If `name` is not a token.
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let Some(place) = self.fields.iter().position(|field| self.is_named(field, name)) else {
             return self.append(name, value);
@@ -161,12 +153,12 @@ impl Headers {
         self.fields.extend(kept);
     }
 
-    /// Removes every line of `name`; says how many there were.
+    /// Removes every line of `name`. Returns their number.
     pub fn remove(&mut self, name: &str) -> usize {
         self.remove_all([name])
     }
 
-    /// Removes every line of these names; says how many there were.
+    /// Removes every line of these names. Returns their number.
     pub fn remove_all<const NAMES: usize>(&mut self, names: [&str; NAMES]) -> usize {
         let (before, tags) = (self.fields.len(), names.map(|name| tag(name.as_bytes())));
         let Self { received, added, fields } = self;
@@ -199,7 +191,7 @@ impl Headers {
         copy
     }
 
-    /// A line as it is written, if it lies so here.
+    /// A line as it is written, if it lies so in the text.
     pub(crate) fn line_of(&self, field: &Field) -> Option<&[u8]> {
         if field.value_start != field.name_start + field.name_length + 2 {
             return None;
@@ -210,7 +202,7 @@ impl Headers {
             .then_some(line)
     }
 
-    /// Puts a line as it is written.
+    /// Appends a line to the text as it is written.
     fn push_text(&mut self, name: &str, value: &[u8]) -> Field {
         let name_start = self.received.len() + self.added.len();
         let value = trim(value);
@@ -246,6 +238,41 @@ impl Headers {
 
     pub(crate) fn value_of(&self, field: &Field) -> &[u8] {
         slice(&self.received, &self.added, field.value_start, field.value_length)
+    }
+}
+
+/// Places of a header line's name and value in the text of its list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) tag: u32,
+    pub(crate) name_start: u32,
+    pub(crate) name_length: u32,
+    pub(crate) value_start: u32,
+    pub(crate) value_length: u32,
+}
+
+impl Field {
+    /// A field of a text of at most `u32::MAX` bytes.
+    pub(crate) fn new(name: &[u8], name_start: usize, value: &[u8], value_start: usize) -> Self {
+        Self {
+            tag: tag(name),
+            name_start: name_start as u32,
+            name_length: name.len() as u32,
+            value_start: value_start as u32,
+            value_length: value.len() as u32,
+        }
+    }
+}
+
+/// A summary of a name that ignores case, so that a lookup compares few names.
+fn tag(name: &[u8]) -> u32 {
+    match name {
+        [first, .., last] => {
+            u32::from(first | 0x20)
+                | u32::from(last | 0x20) << 8
+                | u32::try_from(name.len()).unwrap_or(0) << 16
+        }
+        _ => 0,
     }
 }
 

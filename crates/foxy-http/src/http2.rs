@@ -1,21 +1,20 @@
-//! Requests that came as HTTP/2 fields (RFC 9113 §8.3), through the same rules as those that came
-//! as HTTP/1.1 text: what follows must not be able to tell them apart, least of all the HTTP/1.1
-//! origin they may go on to. Frames, HPACK and flow control are somebody else's.
+//! Requests that came as HTTP/2 fields (RFC 9113 §8.3), by the same rules as HTTP/1.1 text: nothing
+//! later may tell them apart, least of all an HTTP/1.1 origin. Frames, HPACK and flow control are
+//! the caller's.
 
-use crate::chunked::drop_forbidden_trailers;
+use crate::body::drop_forbidden_trailers;
 use crate::error::DecodeError;
 use crate::framing::{self, BodyLength};
 use crate::headers::{Headers, InvalidHeader};
-use crate::limits::Limits;
 use crate::message::{Method, RequestHead, Version};
 use crate::parse::check_host;
+use crate::scan::Limits;
 use crate::target::{Target, is_scheme};
 
-/// Bytes that each line of a list is reckoned to take beside its name and value, as HTTP/1.1 would
-/// write it.
+/// Bytes of a line beside its name and value in HTTP/1.1.
 const LINE: usize = 4;
 
-/// What stands in the pseudo-header fields of a request.
+/// Pseudo-header fields of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct PseudoFields<'a> {
     /// `:method`
@@ -31,18 +30,18 @@ pub struct PseudoFields<'a> {
 /// Whether a request has content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Its stream ended with its head.
+    /// The stream ended with the head.
     None,
     /// More may come.
     Some,
 }
 
-/// The head of a request, and how much content it announces. One without Content-Length is framed
-/// by the end of its stream, which goes on as chunks.
+/// Reads the head of a request and the framing of its content. Without Content-Length the end of
+/// the stream frames the content, which goes on as chunks.
 ///
 /// # Errors
-/// [`DecodeError`]: whatever a request line or a header line would be refused for, fields that concern a connection, and
-/// a Host that names another authority. The stream must end then; the connection may go on.
+/// Whatever a request line or header line would be refused for, connection fields, and a Host that
+/// names another authority. End the stream; the connection may go on.
 pub fn request<'a>(
     pseudo: PseudoFields<'_>,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -74,10 +73,7 @@ pub fn request<'a>(
     Ok((head, length))
 }
 
-/// Trailers, without the fields trailers must not have.
-///
-/// # Errors
-/// [`DecodeError`], as for a request's own fields.
+/// Reads trailers, without the fields that trailers must not have.
 pub fn trailers<'a>(
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
     limits: &Limits,
@@ -90,14 +86,14 @@ pub fn trailers<'a>(
     Ok(trailers)
 }
 
-/// Where fields stand; in a head, what `:authority` says.
+/// Place of fields. A head carries its `:authority`.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Head(Option<&'a str>),
     Trailers,
 }
 
-/// Takes fields over; says how many bytes they are as header lines.
+/// Adds fields. Returns their bytes as header lines.
 fn take<'a>(
     headers: &mut Headers,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -119,7 +115,7 @@ fn take<'a>(
             return Err(DecodeError::InvalidHeaderValue);
         }
         match (name, place) {
-            // RFC 9113 §8.3.1: a Host that says something else makes the request malformed.
+            // RFC 9113 §8.3.1: a Host that differs makes the request malformed.
             ("host", Place::Head(Some(authority))) => {
                 if !value.eq_ignore_ascii_case(authority.as_bytes()) {
                     return Err(DecodeError::HostDiffers);
@@ -130,7 +126,7 @@ fn take<'a>(
         }
     }
     if !crumbs.is_empty() {
-        // RFC 9113 §8.2.3: several Cookie fields are one, in pieces.
+        // RFC 9113 §8.2.3: several Cookie fields are pieces of one.
         append(headers, "cookie", &crumbs.join(&b"; "[..]))?;
     }
     Ok(bytes)
@@ -147,8 +143,7 @@ fn append(headers: &mut Headers, name: &str, value: &[u8]) -> Result<(), DecodeE
     })
 }
 
-/// RFC 9113 §8.2.2: what HTTP/1.1 says of a connection has no place in HTTP/2, but for `TE:
-/// trailers`.
+/// RFC 9113 §8.2.2: connection fields of HTTP/1.1 have no place in HTTP/2, but for `TE: trailers`.
 fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     match name {
         "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
@@ -157,8 +152,8 @@ fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// The target as a client of HTTP/1.1 would write it to a proxy; without an authority, as to an
-/// origin.
+/// The target as an HTTP/1.1 client would write it to a proxy, or to an origin if there is no
+/// authority.
 fn target(method: &Method, pseudo: PseudoFields<'_>) -> Result<Target, DecodeError> {
     if pseudo.scheme.is_some_and(|scheme| !is_scheme(scheme.as_bytes())) {
         return Err(DecodeError::InvalidTarget);

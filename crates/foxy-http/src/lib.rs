@@ -1,7 +1,7 @@
 //! HTTP/1.1 on the wire: a sans-IO codec. Bytes in, events out; heads and chunks in, bytes out.
 //! Requests that came as HTTP/2 fields become the same heads by the same rules ([`http2`]). It
-//! reads no socket and no clock, and it decides nothing about caching. Start at [`RequestDecoder`],
-//! [`ResponseDecoder`] and [`encode`]; [`framing`] holds the decisions that two parsers must not
+//! reads no socket and no clock, and decides nothing about caching. Start at [`RequestDecoder`],
+//! [`ResponseDecoder`] and [`encode`]. [`framing`] holds the decisions that two parsers must not
 //! make differently.
 //!
 //! ```
@@ -10,7 +10,9 @@
 //!
 //! let mut decoder = RequestDecoder::default();
 //! let mut buffer = BytesMut::from("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
-//! let Some(RequestEvent::Head(head, length)) = decoder.next(&mut buffer)? else { panic!("the head is whole") };
+//! let Some(RequestEvent::Head(head, length)) = decoder.next(&mut buffer)? else {
+//!     panic!("the head is whole")
+//! };
 //! assert_eq!((head.authority(), length), (Some(&b"h"[..]), BodyLength::Length(2)));
 //! assert_eq!(decoder.next(&mut buffer)?, Some(RequestEvent::Body("hi".into())));
 //! assert_eq!(decoder.next(&mut buffer)?, Some(RequestEvent::End));
@@ -19,38 +21,32 @@
 //! ```
 
 mod body;
-mod chunked;
 mod connection;
-mod decode;
 pub mod encode;
 mod error;
-mod field;
 pub mod framing;
 mod head_text;
 mod headers;
 pub mod http2;
-mod limits;
-mod list;
 mod message;
 mod parse;
+mod request;
 mod response;
 mod scan;
-mod scheme;
 mod syntax;
 mod target;
 
-pub use chunked::drop_forbidden_trailers;
+pub use body::drop_forbidden_trailers;
 pub use connection::{
     CloseReason, Persistence, accepts_trailers, expects_continue, names_other_fields_away,
     strip_hop_by_hop, upgrade_protocol,
 };
-pub use decode::{RequestDecoder, RequestEvent};
 pub use error::DecodeError;
 pub use framing::BodyLength;
 pub use head_text::{HeadText, OwnName};
 pub use headers::{Headers, InvalidHeader};
-pub use limits::Limits;
 pub use message::{Method, RequestHead, ResponseHead, Version, reason_phrase};
+pub use request::{RequestDecoder, RequestEvent};
 pub use response::{NotReusable, ResponseDecoder, ResponseEvent, may_begin_response};
-pub use scheme::Scheme;
-pub use target::{Authority, Target, TargetForm};
+pub use scan::Limits;
+pub use target::{Authority, Scheme, Target, TargetForm};

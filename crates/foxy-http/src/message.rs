@@ -1,5 +1,5 @@
-//! Heads of requests and responses as values. They say what was on the wire; they do not decide
-//! what it means.
+//! Heads of requests and responses as values. They hold what was on the wire and do not interpret
+//! it.
 
 use crate::error::DecodeError;
 use crate::headers::Headers;
@@ -9,21 +9,20 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The protocol version of a received message. What [`crate::encode`] writes is always HTTP/1.1
-/// (RFC 9110 §2.5, §6.2).
+/// Protocol version of a received message. [`crate::encode`] always writes HTTP/1.1 (RFC 9110 §2.5,
+/// §6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// HTTP/1.0
     Http10,
     /// HTTP/1.1
     Http11,
-    /// HTTP/2. Its frames are read elsewhere; [`crate::http2`] makes heads of what was in them.
+    /// HTTP/2. [`crate::http2`] makes heads of its fields.
     Http2,
 }
 
 impl Version {
-    /// The version as it is written on the wire, and of HTTP/2, which does not write it, as it
-    /// would be.
+    /// The version as written on the wire. HTTP/2, which does not write it, uses the same form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -33,7 +32,7 @@ impl Version {
     }
 }
 
-/// A request method (RFC 9110 §9). Methods are compared with case.
+/// A request method (RFC 9110 §9). Comparison heeds case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the known methods are their own documentation")]
 pub enum Method {
@@ -71,7 +70,7 @@ impl Method {
         })
     }
 
-    /// The method as it is written on the wire.
+    /// The method as written on the wire.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Get => "GET",
@@ -93,7 +92,8 @@ impl Method {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
     }
 
-    /// Whether sending it twice is as sending it once (RFC 9110 §9.2.2), so that it may be retried.
+    /// Whether sending it twice equals sending it once (RFC 9110 §9.2.2), so that it may be
+    /// retried.
     pub fn is_idempotent(&self) -> bool {
         self.is_safe() || matches!(self, Self::Put | Self::Delete)
     }
@@ -108,19 +108,18 @@ impl fmt::Display for Method {
 /// The head of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// The method.
+    /// Method.
     pub method: Method,
-    /// The request target, its bytes as they came.
+    /// Request target, its bytes as received.
     pub target: Target,
-    /// The version the client speaks.
+    /// Version that the client speaks.
     pub version: Version,
-    /// The header lines. After an absolute-form target, Host is already the target's authority.
+    /// Header lines. After an absolute-form target, Host is already the target's authority.
     pub headers: Headers,
 }
 
 impl RequestHead {
-    /// The authority the request is for: the target's, else Host; `None` only for HTTP/1.0 without
-    /// Host.
+    /// The target's authority, else Host. `None` only for HTTP/1.0 without Host.
     pub fn authority(&self) -> Option<&[u8]> {
         match self.target.form() {
             TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) => {
@@ -130,8 +129,8 @@ impl RequestHead {
         }
     }
 
-    /// How many times it may still be passed on, where it says (RFC 9110 §7.6.2); more than can be
-    /// counted is as many as can. Max-Forwards means something in OPTIONS and TRACE only.
+    /// Remaining hops by Max-Forwards, capped at `u64::MAX` (RFC 9110 §7.6.2). It applies to
+    /// OPTIONS and TRACE only.
     pub fn hops_left(&self) -> Option<u64> {
         if !matches!(self.method, Method::Options | Method::Trace) {
             return None;
@@ -141,8 +140,8 @@ impl RequestHead {
         number.then(|| digits.parse().unwrap_or(u64::MAX))
     }
 
-    /// The target to send to an origin server: path and query, with `/` for an empty path, or `*`
-    /// for OPTIONS without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
+    /// Target for an origin server: path and query, with `/` for an empty path, or `*` for OPTIONS
+    /// without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
     pub fn origin_form(&self) -> Option<Cow<'_, [u8]>> {
         match self.target.form() {
             TargetForm::Origin(path) => Some(Cow::Borrowed(path)),
@@ -161,26 +160,25 @@ impl RequestHead {
 /// The head of a response, interim or final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
-    /// The version the server speaks.
+    /// Version that the server speaks.
     pub version: Version,
-    /// The status code, 100 to 599.
+    /// Status code, 100 to 599.
     pub status: u16,
-    /// The reason phrase as it came; may be empty.
+    /// Reason phrase as received, possibly empty.
     pub reason: Bytes,
-    /// The header lines.
+    /// Header lines.
     pub headers: Headers,
 }
 
 impl ResponseHead {
-    /// A head of our own making, with the usual reason phrase and no headers.
+    /// A head of our own, with the usual reason phrase and no headers.
     pub fn new(status: u16) -> Self {
         let reason = Bytes::from_static(reason_phrase(status).as_bytes());
         Self { version: Version::Http11, status, reason, headers: Headers::new() }
     }
 }
 
-/// The reason phrase RFC 9110 §15 (or the status's own RFC) gives; empty for a status not
-/// registered.
+/// Reason phrase of RFC 9110 §15 or the status's own RFC. Empty for an unregistered status.
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",

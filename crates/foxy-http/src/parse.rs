@@ -1,9 +1,8 @@
-//! From the bytes of a complete header section to heads and headers, by httparse. Lines were
-//! checked by `scan`.
+//! Parses the bytes of a complete header section into heads and headers, by httparse. `scan` has
+//! checked the lines.
 
 use crate::error::DecodeError;
-use crate::field::Field;
-use crate::headers::Headers;
+use crate::headers::{Field, Headers};
 use crate::message::{Method, RequestHead, ResponseHead, Version};
 use crate::scan::Section;
 use crate::syntax::is_token;
@@ -13,15 +12,15 @@ use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Header lines that are parsed without allocating room for httparse's table.
+/// Most header lines that are parsed without allocating httparse's table.
 const FEW_HEADERS: usize = 48;
 
-/// The longest section that is copied into the arena; longer ones have a buffer of their own, so
-/// that a connection does not keep the room of its longest head for ever.
+/// Longest section that the arena takes. A longer section has a buffer of its own, so that a
+/// connection does not keep the room of its longest head.
 const LONGEST_IN_ARENA: usize = 4 << 10;
 
 /// Moves a complete section out of the connection's buffer, so that heads pin no IO buffer. The
-/// arena is used again without allocating once the head before is dropped.
+/// arena is reused without allocating once the previous head is dropped.
 pub(crate) fn take_section(
     buffer: &mut BytesMut,
     arena: &mut BytesMut,
@@ -142,12 +141,12 @@ fn fields(text: &[u8], parsed: &[Header<'_>]) -> Vec<Field> {
     parsed.iter().map(field).collect()
 }
 
-/// Where a part that httparse cut out of the text starts.
+/// Offset of a part that httparse cut out of the text.
 fn start_of(part: &[u8], text: &[u8]) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// httparse leaves out a reason phrase with bytes beyond ASCII; a proxy forwards it.
+/// The reason phrase. httparse leaves out a phrase with bytes beyond ASCII, which a proxy forwards.
 fn reason(text: &Bytes) -> Bytes {
     const REASON_START: usize = "HTTP/1.1 200 ".len();
     let end = first_line(text).len();
@@ -202,7 +201,7 @@ pub(crate) fn check_host(
     }
 }
 
-/// The first byte that no header section may have, if that is why httparse stopped.
+/// The first forbidden byte, if httparse stopped at it.
 fn bad_byte(text: &[u8]) -> Option<DecodeError> {
     memchr::memchr2_iter(b'\r', 0, text).find_map(|place| match text[place..] {
         [0, ..] => Some(DecodeError::NulByte),
@@ -211,7 +210,7 @@ fn bad_byte(text: &[u8]) -> Option<DecodeError> {
     })
 }
 
-/// httparse says only where it stopped; the words of the line say what is wrong with them.
+/// httparse reports only its position. The words of the line tell the error.
 fn request_error(error: Error, text: &[u8]) -> DecodeError {
     let words: Vec<&[u8]> = first_line(text).split(|&byte| byte == b' ').collect();
     match (error, words.as_slice()) {

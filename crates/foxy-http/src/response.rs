@@ -1,31 +1,29 @@
-//! Reads the responses of one origin connection. It is told of every request, because a response
-//! cannot be framed without the method it answers.
+//! Reads the responses of one origin connection. It must know every request, because the method
+//! frames the response.
 
-use crate::body::{BodyDecoder, BodyEvent};
-use crate::chunked::Padding;
+use crate::body::{BodyDecoder, BodyEvent, Padding};
 use crate::connection::{CloseReason, Persistence};
 use crate::error::DecodeError;
 use crate::framing::{self, BodyLength};
 use crate::headers::Headers;
-use crate::limits::Limits;
 use crate::message::{Method, ResponseHead};
 use crate::parse;
-use crate::scan::{FirstLine, Folds, SectionRules, SectionScanner};
+use crate::scan::{FirstLine, Folds, Limits, SectionRules, SectionScanner};
 use bytes::{Bytes, BytesMut};
 
 /// A part of a response, in the order Interim*, Head, Body*, Trailers?, End.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ResponseEvent {
-    /// A 1xx head other than 101; the final head is still to come.
+    /// A 1xx head other than 101. The final head is still to come.
     Interim(ResponseHead),
-    /// The final head, and how its body is delimited. With [`BodyLength::Tunnel`] an `End` follows,
-    /// and all bytes after it, those in the buffer too, belong to the tunnel.
+    /// The final head, and the framing of its body. With [`BodyLength::Tunnel`] an `End` follows,
+    /// and all later bytes, those in the buffer too, belong to the tunnel.
     Head(ResponseHead, BodyLength),
-    /// Body bytes, cut from the buffer without copying. Never empty.
+    /// At least one byte of the body, cut from the buffer without copying.
     Body(Bytes),
-    /// Trailers after a chunked body, without the fields trailers must not have. Never empty.
+    /// At least one trailer after a chunked body, without the fields that trailers must not have.
     Trailers(Headers),
-    /// The response is complete.
+    /// The end of the response.
     End,
 }
 
@@ -36,7 +34,7 @@ pub enum NotReusable {
     Unfinished,
     /// The last response ended the connection.
     Closing(CloseReason),
-    /// There are bytes after the last response that no request asked for (RFC 9112 §9.2).
+    /// Unrequested bytes follow the last response (RFC 9112 §9.2).
     ExtraBytes,
 }
 
@@ -50,10 +48,10 @@ pub fn may_begin_response(bytes: &[u8]) -> bool {
 
 /// Reads responses from one connection, one exchange at a time.
 ///
-/// Call [`ResponseDecoder::expect`] when a request is sent; then append received bytes to a buffer
-/// and call [`ResponseDecoder::next`] until it gives `None`, then read more; at the end of the
-/// stream call [`ResponseDecoder::eof`]. Before the connection is used again, ask
-/// [`ResponseDecoder::reusable`].
+/// Call [`ResponseDecoder::expect`] when a request is sent. Append received bytes to a buffer and
+/// call [`ResponseDecoder::next`] until it returns `None`, then read more. Call
+/// [`ResponseDecoder::eof`] at the end of the stream, and [`ResponseDecoder::reusable`] before the
+/// next request.
 #[derive(Debug)]
 pub struct ResponseDecoder {
     limits: Limits,
@@ -86,7 +84,7 @@ impl Default for ResponseDecoder {
 }
 
 impl ResponseDecoder {
-    /// A decoder for a new connection; allocates nothing yet.
+    /// A decoder for a new connection. Allocates nothing yet.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -97,18 +95,18 @@ impl ResponseDecoder {
         }
     }
 
-    /// Says that a request with this method and without Upgrade was sent.
+    /// Notes a sent request without Upgrade.
     ///
     /// # Panics
-    /// If the response before is not complete: one exchange at a time.
+    /// If the previous response is not complete: one exchange at a time.
     pub fn expect(&mut self, method: &Method) {
         self.start(method, Upgrade::NotAsked);
     }
 
-    /// Says that a request with this method and with Upgrade was sent, so that a 101 may answer it.
+    /// Notes a sent request with Upgrade, which a 101 may answer.
     ///
     /// # Panics
-    /// If the response before is not complete.
+    /// If the previous response is not complete.
     pub fn expect_upgrade(&mut self, method: &Method) {
         self.start(method, Upgrade::Asked);
     }
@@ -123,13 +121,12 @@ impl ResponseDecoder {
             State::Head { method, upgrade, scanner: SectionScanner::default(), interim: 0 };
     }
 
-    /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call,
-    /// only grown.
+    /// Next part, or `None` if more bytes are needed. Every call takes the same `buffer`, which may
+    /// only have grown.
     ///
     /// # Errors
-    /// [`DecodeError`] if the bytes are not a response we accept. Answer 502 if no head was
-    /// forwarded yet, and close both connections otherwise; the error is given again at every later
-    /// call.
+    /// The bytes are not an acceptable response. Answer 502 if no head was forwarded yet, else
+    /// close both connections. Later calls return the same error.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<ResponseEvent>, DecodeError> {
         let result = self.advance(buffer);
         if let Err(error) = result {
@@ -138,8 +135,8 @@ impl ResponseDecoder {
         result
     }
 
-    /// The server has closed and [`ResponseDecoder::next`] gave `None`: the `End` of a body until
-    /// the close, or `None` if no response was under way.
+    /// The server has closed and [`ResponseDecoder::next`] returned `None`. Returns the `End` of a
+    /// body until the close, or `None` if no response was under way.
     ///
     /// # Errors
     /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a response, or the
@@ -164,7 +161,7 @@ impl ResponseDecoder {
     /// Whether another request may be sent on this connection.
     ///
     /// # Errors
-    /// [`NotReusable`] says why not; the connection must then be closed.
+    /// Why not. Close the connection.
     pub fn reusable(&self, buffer: &BytesMut) -> Result<(), NotReusable> {
         match (&self.state, self.persistence) {
             (State::Tunnel, _) => Err(NotReusable::Closing(CloseReason::Tunnel)),
@@ -204,7 +201,8 @@ impl ResponseDecoder {
         let State::Head { method, upgrade, scanner, interim } = &mut self.state else {
             return Ok(None);
         };
-        let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else {
+        let rules = SectionRules::head(&self.limits, FirstLine::Status, Folds::Allowed);
+        let Some(section) = scanner.scan(buffer, &rules)? else {
             return Ok(None);
         };
         let text = parse::take_section(buffer, &mut self.arena, &section);
@@ -230,15 +228,5 @@ impl ResponseDecoder {
         };
         self.state = State::Body(BodyDecoder::new(length, Padding::Skipped));
         Ok(Some(ResponseEvent::Head(head, length)))
-    }
-}
-
-fn head_rules(limits: &Limits) -> SectionRules {
-    SectionRules {
-        length: limits.head,
-        too_long: DecodeError::HeadTooLarge,
-        first_line: FirstLine::Status,
-        headers: limits.headers,
-        folds: Folds::Allowed,
     }
 }

@@ -1,24 +1,66 @@
 //! Finds the end of a header section and refuses what httparse would let pass: LF alone, folds,
-//! excess. It keeps its place between calls, so a head that trickles in costs linear time; its
+//! excess. It keeps its place between calls, so a head that trickles in costs linear time. Its
 //! verdict does not depend on where the bytes were split.
 
 use crate::error::DecodeError;
 
-/// What a header section may contain.
+/// Limits of a decoder, sizes in bytes. Timeouts are the caller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A whole head: first line, header lines and the empty line. At most `u32::MAX`.
+    pub head: usize,
+    /// The first line of a request with its CRLF. RFC 9112 §3 asks for at least 8000.
+    pub request_line: usize,
+    /// Header lines in a head, and again in a trailer section.
+    pub headers: usize,
+    /// Chunk extensions of one line, and of one body. They are skipped, never forwarded.
+    pub chunk_extensions: usize,
+    /// A trailer section with its empty line. At most `u32::MAX`.
+    pub trailers: usize,
+    /// 1xx responses before the final response.
+    pub interim_responses: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: 64 << 10,
+            request_line: 32 << 10,
+            headers: 256,
+            chunk_extensions: 4 << 10,
+            trailers: 16 << 10,
+            interim_responses: 32,
+        }
+    }
+}
+
+/// Rules of a header section.
 #[derive(Clone, Copy)]
 pub(crate) struct SectionRules {
-    /// The most bytes with the empty line, and the error for more.
+    /// Most bytes with the empty line, and the error for more.
     pub(crate) length: usize,
     pub(crate) too_long: DecodeError,
     pub(crate) first_line: FirstLine,
-    /// The most header lines.
+    /// Most header lines.
     pub(crate) headers: usize,
     pub(crate) folds: Folds,
 }
 
+impl SectionRules {
+    pub(crate) const fn head(limits: &Limits, first_line: FirstLine, folds: Folds) -> Self {
+        Self {
+            length: limits.head,
+            too_long: DecodeError::HeadTooLarge,
+            first_line,
+            headers: limits.headers,
+            folds,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstLine {
-    /// A request line of at most so many bytes with CRLF.
+    /// A request line of at most this many bytes with CRLF.
     Request(usize),
     Status,
     /// A trailer section has header lines only.
@@ -36,13 +78,13 @@ pub(crate) enum Folds {
 pub(crate) struct Section {
     /// Bytes with the empty line.
     pub(crate) length: usize,
-    /// Header lines; a fold is part of the line it continues.
+    /// Header lines. A fold is part of the line that it continues.
     pub(crate) headers: usize,
     /// Lines that continue another.
     pub(crate) folds: usize,
 }
 
-/// How far the section at the front of the buffer was looked at.
+/// Progress in the section at the front of the buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SectionScanner {
     scanned: usize,
@@ -52,7 +94,7 @@ pub(crate) struct SectionScanner {
 }
 
 impl SectionScanner {
-    /// Goes on where the last call stopped; `buffer` must start with the same bytes. `None`: more
+    /// Goes on where the last call stopped. `buffer` must start with the same bytes. `None` if more
     /// bytes are needed.
     pub(crate) fn scan(
         &mut self,
@@ -79,7 +121,7 @@ impl SectionScanner {
         if window.len() == rules.length { Err(rules.too_long) } else { Ok(None) }
     }
 
-    /// `length` is the least the line that starts the section takes.
+    /// `length` is the least length of the first line.
     fn check_first_line_length(
         &self,
         length: usize,

@@ -1,6 +1,6 @@
-//! Which bytes names and values may have (RFC 9110 §5.1, §5.5, §5.6.2).
+//! Bytes of names and values (RFC 9110 §5.1, §5.5, §5.6.2), and comma lists.
 
-/// Drops what a parser would take for blanks around the value, and what would become blanks.
+/// Drops bytes around the value that a parser would take for blanks, or that would become blanks.
 pub(crate) fn trim(value: &[u8]) -> &[u8] {
     let visible = |byte: &u8| *byte > b' ' && *byte != 0x7f;
     let start = value.iter().position(visible).unwrap_or(value.len());
@@ -23,7 +23,7 @@ pub(crate) const fn is_token(name: &[u8]) -> bool {
     !name.is_empty()
 }
 
-/// The bytes of tokens, as a table: every name that is stored or added is looked at.
+/// Bytes of tokens, as a table, because every stored or added name is checked.
 const TOKEN_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -38,3 +38,53 @@ const TOKEN_BYTES: [bool; 256] = {
     }
     table
 };
+
+/// Iterates over the members of one comma list (RFC 9110 §5.6.1).
+pub(crate) struct ListMembers<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> ListMembers<'a> {
+    pub(crate) fn new(value: &'a [u8]) -> Self {
+        Self { rest: value }
+    }
+}
+
+impl<'a> Iterator for ListMembers<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while !self.rest.is_empty() {
+            let end = member_end(self.rest);
+            let member = self.rest[..end].trim_ascii();
+            self.rest = self.rest.get(end + 1..).unwrap_or_default();
+            if !member.is_empty() {
+                return Some(member);
+            }
+        }
+        None
+    }
+}
+
+/// Position of the first comma outside a quoted string, or the end.
+fn member_end(list: &[u8]) -> usize {
+    match list.iter().position(|byte| matches!(byte, b',' | b'"')) {
+        None => list.len(),
+        Some(comma) if list[comma] == b',' => comma,
+        Some(quote) => quoted_member_end(list, quote),
+    }
+}
+
+fn quoted_member_end(list: &[u8], first_quote: usize) -> usize {
+    let (mut quoted, mut escaped) = (false, false);
+    for (index, &byte) in list.iter().enumerate().skip(first_quote) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' if !quoted => return index,
+            _ => {}
+        }
+    }
+    list.len()
+}

@@ -1,5 +1,5 @@
-//! Request targets (RFC 9112 §3.2) and authorities. Bytes are kept as they came: nothing is decoded
-//! or normalised.
+//! Request targets (RFC 9112 §3.2), authorities and schemes. Bytes stay as received: nothing is
+//! decoded or normalised.
 
 use crate::error::DecodeError;
 use crate::message::Method;
@@ -7,9 +7,9 @@ use bytes::Bytes;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// A request target that its method allows. It has no blank, no control byte and no fragment: a `#`
-/// is in none of its forms (RFC 9112 §3.2, RFC 9110 §4.2.5), and what servers make of one differs.
-/// Other bytes, `"{}|^` too, are as the client wrote them.
+/// A request target that its method allows. It has no blank, control byte or fragment: no form has
+/// a `#` (RFC 9112 §3.2, RFC 9110 §4.2.5), and servers treat it differently. Other bytes, such as
+/// `"{}|^`, stay as the client wrote them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     raw: Bytes,
@@ -27,13 +27,13 @@ enum Form {
 /// The four forms of a request target (RFC 9112 §3.2.1 to §3.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetForm<'a> {
-    /// Path and query; starts with `/`.
+    /// Path and query, starting with `/`.
     Origin(&'a [u8]),
     /// A whole URI, as sent to a proxy.
     Absolute {
-        /// The scheme as written, without `://`.
+        /// Scheme as written, without `://`.
         scheme: &'a [u8],
-        /// The valid `host [":" port]`.
+        /// A valid `host [":" port]`.
         authority: &'a [u8],
         /// Path and query as written: empty, or starting with `/` or `?`.
         path: &'a [u8],
@@ -48,8 +48,8 @@ impl Target {
     /// Reads the target of a request with this method.
     ///
     /// # Errors
-    /// [`DecodeError::InvalidTarget`] for a form or byte the method does not allow,
-    /// [`DecodeError::InvalidAuthority`] for a target of the right form with a bad authority.
+    /// [`DecodeError::InvalidTarget`] for a form or byte that the method does not allow,
+    /// [`DecodeError::InvalidAuthority`] for the right form with a bad authority.
     pub fn parse(method: &Method, raw: Bytes) -> Result<Self, DecodeError> {
         if raw.is_empty() || raw.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
             return Err(DecodeError::InvalidTarget);
@@ -57,18 +57,18 @@ impl Target {
         Self::from_word(method, raw)
     }
 
-    /// Reads a target that is known to have no blank and no control byte and not to be empty.
+    /// Reads a target that is not empty and has no blank or control byte.
     pub(crate) fn from_word(method: &Method, raw: Bytes) -> Result<Self, DecodeError> {
         let form = Form::of(method, &raw)?;
         Ok(Self { raw, form })
     }
 
-    /// The bytes as they came.
+    /// Bytes as received.
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
 
-    /// The parts of the target.
+    /// Parts of the target.
     pub fn form(&self) -> TargetForm<'_> {
         match self.form {
             Form::Origin => TargetForm::Origin(&self.raw),
@@ -129,21 +129,56 @@ pub(crate) fn is_scheme(text: &[u8]) -> bool {
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
 }
 
+/// Scheme of HTTP over TCP or TLS (RFC 9110 §4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `http`: over TCP.
+    #[default]
+    Http,
+    /// `https`: over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// Reads a scheme's name, ignoring case.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        [Self::Http, Self::Https]
+            .into_iter()
+            .find(|scheme| scheme.as_str().as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Name in URLs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// Port of URLs that name none.
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
 /// A `host [":" port]` without user information.
 ///
-/// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. That is less than
-/// the grammar of RFC 3986 §3.2.2 allows and all that DNS names and IPv4 addresses need, so no two
-/// parsers see different hosts.
+/// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. RFC 3986 §3.2.2
+/// allows more, but DNS names and IPv4 addresses need no more, so no two parsers see different
+/// hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
-    /// The host as written, an IPv6 address with its brackets.
+    /// Host as written, an IPv6 address with its brackets.
     pub host: &'a str,
-    /// The port, if one is written. An empty port (`host:`) is none.
+    /// Port. An empty port (`host:`) is none.
     pub port: Option<u16>,
 }
 
 impl<'a> Authority<'a> {
-    /// Reads an authority; `None` if it is not a valid one or is empty.
+    /// Reads an authority. `None` if it is empty or invalid.
     pub fn parse(text: &'a [u8]) -> Option<Self> {
         let host_end = match text.first()? {
             b'[' => memchr::memchr(b']', text)? + 1,
@@ -172,7 +207,7 @@ fn is_host(host: &[u8]) -> bool {
     !host.is_empty() && host.iter().all(|&byte| HOST_BYTES[usize::from(byte)])
 }
 
-/// The bytes of names and IPv4 addresses, as a table: every request's host is looked at.
+/// Bytes of names and IPv4 addresses, as a table, because every request's host is checked.
 const HOST_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

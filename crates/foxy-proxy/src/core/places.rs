@@ -125,7 +125,7 @@ impl Places {
         let now = self.since(Instant::now());
         let before = self.grace.map_or(u64::MAX, |grace| now.saturating_sub(micros(grace)));
         let mut table = self.table();
-        let ended = table.make_room(client, (self.limit.min(self.descriptors), self.share), before);
+        let ended = table.make_room(client, self.limit.min(self.descriptors), self.share, before);
         let ended = ended.map_err(|full| match full {
             Full::All if self.descriptors < self.limit => Full::Descriptors,
             full => full,
@@ -190,7 +190,7 @@ impl Place {
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, Full> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
-        let ended = table.make_room(Some(client), (usize::MAX, places.share), u64::MAX)?;
+        let ended = table.make_room(Some(client), usize::MAX, places.share, u64::MAX)?;
         table.name(*number, client);
         drop(table);
         Ok(end(ended))
@@ -262,7 +262,8 @@ impl Table {
     fn make_room(
         &mut self,
         client: Option<ClientBlock>,
-        (limit, share): (usize, usize),
+        limit: usize,
+        share: usize,
         before: u64,
     ) -> Result<Option<Taken>, Full> {
         let held = client.and_then(|client| self.clients.get(&client)).map_or(0, |held| held.taken);

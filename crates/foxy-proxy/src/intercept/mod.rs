@@ -63,8 +63,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_server_that_is_another_program_gets_a_certificate_with_its_key_and_none_for_another_host()
-    {
+    fn another_program_gets_a_certificate_with_its_key_for_permitted_hosts() {
         let now = WallTime::from_seconds(1_800_000_000);
         let hosts = ["127.0.0.0/8".parse().expect("a block")];
         let validity = Duration::from_secs(86_400);

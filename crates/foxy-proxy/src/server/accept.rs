@@ -71,7 +71,10 @@ async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Durati
     }
 }
 
-type Client = (Rc<Cell<bool>>, tokio::task::JoinHandle<()>);
+struct Client {
+    is_idle: Rc<Cell<bool>>,
+    task: tokio::task::JoinHandle<()>,
+}
 
 /// The connections of a worker. A task handle keeps the task's memory, about 10 KB, even after the
 /// connection has ended.
@@ -82,8 +85,8 @@ struct Clients {
 }
 
 impl Clients {
-    fn add(&self, idle: Rc<Cell<bool>>, task: tokio::task::JoinHandle<()>) {
-        self.table.borrow_mut().push((idle, task));
+    fn add(&self, client: Client) {
+        self.table.borrow_mut().push(client);
         self.grown.set(self.grown.get() + 1);
         if self.grown.get() > 1024.max(self.table.borrow().len() / 2) {
             self.forget_ended();
@@ -91,7 +94,7 @@ impl Clients {
     }
 
     fn forget_ended(&self) {
-        self.table.borrow_mut().retain(|(_, task)| !task.is_finished());
+        self.table.borrow_mut().retain(|client| !client.task.is_finished());
         self.grown.set(0);
     }
 
@@ -99,12 +102,12 @@ impl Clients {
         self.table
             .borrow()
             .iter()
-            .filter(|(idle, _)| idle.get())
-            .for_each(|(_, task)| task.abort());
+            .filter(|client| client.is_idle.get())
+            .for_each(|client| client.task.abort());
     }
 
     fn count(&self) -> usize {
-        self.table.borrow().iter().filter(|(_, task)| !task.is_finished()).count()
+        self.table.borrow().iter().filter(|client| !client.task.is_finished()).count()
     }
 }
 
@@ -149,7 +152,7 @@ async fn accept(
                 place
             }
             Err(full) => {
-                refuse(&worker, (stream, peer), door.tls.is_some(), full);
+                refuse(&worker, stream, peer, door.tls.is_some(), full);
                 continue;
             }
         };
@@ -168,7 +171,7 @@ async fn accept(
             tls => tokio::task::spawn_local(async move {
                 began.waits(Instant::now());
                 if let Some((transport, peer)) =
-                    prepared(&worker, tls, stream, (peer, balanced), &place).await
+                    prepared(&worker, tls, stream, peer, balanced, &place).await
                 {
                     connection::serve(worker, transport, peer, doing).await;
                 }
@@ -176,7 +179,7 @@ async fn accept(
             }),
         };
         activity.ends(task.abort_handle());
-        clients.add(idle, task);
+        clients.add(Client { is_idle: idle, task });
     }
 }
 
@@ -205,7 +208,7 @@ async fn place(
 }
 
 /// Tells a client that no place is free, if the client can read that and few others are being told.
-fn refuse(worker: &Rc<Worker>, (stream, peer): (TcpStream, SocketAddr), is_tls: bool, full: Full) {
+fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: Full) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
     let worker = Rc::clone(worker);
@@ -220,7 +223,8 @@ async fn prepared(
     worker: &Rc<Worker>,
     tls: Option<ClientTls>,
     mut stream: TcpStream,
-    (mut peer, balanced): (SocketAddr, bool),
+    mut peer: SocketAddr,
+    balanced: bool,
     place: &Place,
 ) -> Option<(Transport, SocketAddr)> {
     if balanced {
@@ -231,7 +235,7 @@ async fn prepared(
                 match place.name(ClientBlock::from(client.ip())) {
                     Ok(yielded) => worker.counters.add(Counter::ConnectionsYielded, yielded.into()),
                     Err(full) => {
-                        refuse(worker, (stream, peer), tls.is_some(), full);
+                        refuse(worker, stream, peer, tls.is_some(), full);
                         return None;
                     }
                 }

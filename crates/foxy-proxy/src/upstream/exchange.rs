@@ -14,6 +14,7 @@ use crate::upstream::sending::{Again, Sending, Stage, WaitEnd};
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
+use tokio::time::Instant;
 
 /// How often a request is sent again over HTTP/2 before it fails.
 const REPEATS: usize = 3;
@@ -50,7 +51,6 @@ pub struct UpstreamExchange {
     client: Option<ClientBlock>,
     request: Sending,
     link: Option<Link>,
-    stage: Stage,
     over_http1: bool,
     repeats: usize,
 }
@@ -77,9 +77,10 @@ impl UpstreamExchange {
                 upgrade,
                 waits_for_continue,
                 taken: false,
+                stage: Stage::Head,
+                active: Instant::now(),
             },
             link: None,
-            stage: Stage::Head,
             over_http1: upgrade,
             repeats: 0,
         }
@@ -96,7 +97,7 @@ impl UpstreamExchange {
     /// # Errors
     /// Why there is no response. The exchange is over.
     pub async fn head(&mut self) -> Result<HeadEvent, UpstreamError> {
-        assert!(self.stage == Stage::Head, "the final head was given already");
+        assert!(self.request.stage == Stage::Head, "the final head was given already");
         loop {
             self.connect().await?;
             match self.turn().await? {
@@ -115,7 +116,7 @@ impl UpstreamExchange {
                     return Ok(HeadEvent::Interim(head));
                 }
                 WaitEnd::Event(ResponseEvent::Head(head, length)) => {
-                    self.stage = Stage::Body;
+                    self.request.stage = Stage::Body;
                     return Ok(HeadEvent::Final(head, length));
                 }
                 WaitEnd::Event(_) => unreachable!("heads come first"),
@@ -130,15 +131,11 @@ impl UpstreamExchange {
     /// # Errors
     /// Why the response is incomplete. The exchange is over.
     pub async fn next(&mut self) -> Result<BodyEvent, UpstreamError> {
-        assert!(self.stage != Stage::Head, "the final head comes first");
-        if self.stage == Stage::Done {
+        assert!(self.request.stage != Stage::Head, "the final head comes first");
+        if self.request.stage == Stage::Done {
             return Ok(BodyEvent::End);
         }
-        match &mut self.link {
-            Some(Link::Http1(link)) => link.touch(),
-            Some(Link::Http2(stream)) => stream.touch(),
-            None => {}
-        }
+        self.request.touch();
         match self.turn().await? {
             WaitEnd::Event(ResponseEvent::Body(bytes)) => Ok(BodyEvent::Data(bytes)),
             WaitEnd::Event(ResponseEvent::Trailers(trailers)) => Ok(BodyEvent::Trailers(trailers)),
@@ -186,6 +183,7 @@ impl UpstreamExchange {
                     Some(Link::Http1(Box::new(Http1Link::open(*connection, kept, &self.request))))
                 }
             };
+            self.request.touch();
             if self.link.is_none() {
                 self.repeat(Http2Error::Refused)?;
             }
@@ -196,8 +194,8 @@ impl UpstreamExchange {
     async fn turn(&mut self) -> Result<WaitEnd, UpstreamError> {
         let (request, settings) = (&mut self.request, &self.shared.settings);
         match &mut self.link {
-            Some(Link::Http1(link)) => link.turn(request, self.stage, settings).await,
-            Some(Link::Http2(stream)) => stream.turn(request, self.stage, settings).await,
+            Some(Link::Http1(link)) => link.turn(request, settings).await,
+            Some(Link::Http2(stream)) => stream.turn(request, settings).await,
             None => Err(UpstreamError::NoResponse),
         }
     }
@@ -235,7 +233,7 @@ impl UpstreamExchange {
 
     /// Keeps the connection if request and response both came to their end on it.
     fn finish(&mut self) {
-        self.stage = Stage::Done;
+        self.request.stage = Stage::Done;
         let sent = self.request.body.is_complete();
         self.request.body.refuse();
         if let Some(Link::Http1(link)) = self.link.take()

@@ -14,7 +14,6 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
-use tokio::time::Instant;
 
 /// Bytes that a read has room for.
 const READ: usize = 32 << 10;
@@ -33,8 +32,6 @@ pub(crate) struct Http1Link {
     deaf: bool,
     /// Whether TLS holds back no written bytes.
     flushed: bool,
-    /// When the origin last took a byte, or sent a byte of a body.
-    active: Instant,
 }
 
 enum Http1Progress {
@@ -60,33 +57,19 @@ impl Http1Link {
         encode::request_head(&request.method, &request.target, &headers, &mut head);
         let mut out = OutgoingBody::default();
         out.push(head.freeze());
-        Self {
-            connection,
-            out,
-            kept,
-            answered: false,
-            deaf: false,
-            flushed: true,
-            active: Instant::now(),
-        }
-    }
-
-    /// Restarts the origin's time, because the reader asks for more.
-    pub(crate) fn touch(&mut self) {
-        self.active = Instant::now();
+        Self { connection, out, kept, answered: false, deaf: false, flushed: true }
     }
 
     /// Sends and reads until there is something to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut Sending,
-        stage: Stage,
         settings: &UpstreamSettings,
     ) -> Result<WaitEnd, UpstreamError> {
         loop {
             let sending = !self.out.is_empty() || !self.flushed;
             let wants_piece = !sending && request.wants_piece();
-            let deadline = request.wait(stage, sending, settings).map(|wait| self.active + wait);
+            let deadline = request.deadline(sending, settings);
             let Connection { decoder, buffer, .. } = &mut self.connection;
             if let Some(event) = decoder.next(buffer)? {
                 return Ok(WaitEnd::Event(event));
@@ -95,11 +78,11 @@ impl Http1Link {
                 biased;
                 moved = poll_fn(|context| self.poll(context, sending)) => match moved {
                     Http1Progress::Read(read) => {
-                        if let Some(turn) = self.read(read, stage)? {
+                        if let Some(turn) = self.read(read, request)? {
                             return Ok(turn);
                         }
                     }
-                    Http1Progress::Wrote(Ok(())) => self.active = Instant::now(),
+                    Http1Progress::Wrote(Ok(())) => request.touch(),
                     Http1Progress::Wrote(Err(_)) => {
                         (self.deaf, self.flushed) = (true, true);
                         self.out.clear();
@@ -110,7 +93,7 @@ impl Http1Link {
                     request.taken = true;
                     request.body.frame(piece, &mut self.out)?;
                 }
-                () = at(deadline) => return request.timed_out(stage, self.out.is_empty()),
+                () = at(deadline) => return request.timed_out(self.out.is_empty()),
             }
         }
     }
@@ -163,15 +146,15 @@ impl Http1Link {
     fn read(
         &mut self,
         read: io::Result<usize>,
-        stage: Stage,
+        request: &mut Sending,
     ) -> Result<Option<WaitEnd>, UpstreamError> {
         match read {
             Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(WaitEnd::Event)),
             Ok(0) => self.unanswered(),
             Ok(_) => {
                 self.answered = true;
-                if stage == Stage::Body {
-                    self.active = Instant::now();
+                if request.stage == Stage::Body {
+                    request.touch();
                 }
                 Ok(None)
             }

@@ -71,7 +71,7 @@ impl UpstreamCore {
                 let limit =
                     *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
                 if let Some(connection) =
-                    Box::pin(self.wait((origin, wanted.client), &connections, limit)).await?
+                    Box::pin(self.wait(origin, wanted.client, &connections, limit)).await?
                 {
                     return Ok(connection);
                 }
@@ -110,7 +110,8 @@ impl UpstreamCore {
     /// Simultaneous requests share one connection, and one attempt learns what the origin chooses.
     async fn wait(
         self: &Rc<Self>,
-        (origin, client): (&Origin, Option<ClientBlock>),
+        origin: &Origin,
+        client: Option<ClientBlock>,
         connections: &Rc<OriginConnections>,
         limit: Instant,
     ) -> Result<Option<Reached>, UpstreamError> {

@@ -8,7 +8,6 @@ use bytes::{Buf, Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, Method, ResponseEvent, encode};
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -198,6 +197,9 @@ pub(crate) struct Sending {
     pub(crate) waits_for_continue: bool,
     /// Whether a piece of the body was taken, so that the body cannot be sent again.
     pub(crate) taken: bool,
+    pub(crate) stage: Stage,
+    /// When the origin last took a byte, or sent a byte of a body.
+    pub(crate) active: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,24 +234,24 @@ impl Sending {
         !self.waits_for_continue && !self.body.is_complete()
     }
 
-    /// How long the origin may do nothing. `None` while it is the client's turn.
-    pub(crate) fn wait(
-        &self,
-        stage: Stage,
-        sending: bool,
-        settings: &UpstreamSettings,
-    ) -> Option<Duration> {
-        match stage {
-            Stage::Head if self.waits_for_continue && !sending => Some(settings.continue_timeout),
-            Stage::Head if !sending && self.wants_piece() => None,
-            Stage::Head => Some(settings.head_timeout),
-            Stage::Body | Stage::Done => Some(settings.body_timeout),
-        }
+    pub(crate) fn touch(&mut self) {
+        self.active = Instant::now();
+    }
+
+    /// Until when the origin may do nothing. `None` while it is the client's turn.
+    pub(crate) fn deadline(&self, sending: bool, settings: &UpstreamSettings) -> Option<Instant> {
+        let wait = match self.stage {
+            Stage::Head if self.waits_for_continue && !sending => settings.continue_timeout,
+            Stage::Head if !sending && self.wants_piece() => return None,
+            Stage::Head => settings.head_timeout,
+            Stage::Body | Stage::Done => settings.body_timeout,
+        };
+        Some(self.active + wait)
     }
 
     /// What the origin's silence means. `sent` says that nothing is left to send for now.
-    pub(crate) fn timed_out(&self, stage: Stage, sent: bool) -> Result<WaitEnd, UpstreamError> {
-        match stage {
+    pub(crate) fn timed_out(&self, sent: bool) -> Result<WaitEnd, UpstreamError> {
+        match self.stage {
             Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),
             Stage::Head => Err(UpstreamError::HeadTimeout),
             Stage::Body | Stage::Done => Err(UpstreamError::BodyTimeout),

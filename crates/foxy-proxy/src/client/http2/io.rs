@@ -27,7 +27,8 @@ impl<'a> WatchedIo<'a> {
     pub(crate) fn new(
         stream: &'a mut Transport,
         read_before: &'a mut BytesMut,
-        (stalled, wire): (Stalled, Rc<Wire>),
+        stalled: Stalled,
+        wire: Rc<Wire>,
     ) -> Self {
         Self { stream, read_before, stalled, wire }
     }

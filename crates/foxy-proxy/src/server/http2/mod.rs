@@ -159,14 +159,14 @@ pub(crate) async fn serve(
     let (scheme, inside) = (connection.stream.scheme(), connection.inside.clone().map(Rc::new));
     let stalled = Stalled::default();
     let wire = Rc::new(Wire::new(Instant::now()));
-    let watch = (Rc::clone(&stalled), Rc::clone(&wire));
-    let io = WatchedIo::new(&mut connection.stream, &mut connection.buffer, watch);
+    let (stream, buffer) = (&mut connection.stream, &mut connection.buffer);
+    let io = WatchedIo::new(stream, buffer, Rc::clone(&stalled), Rc::clone(&wire));
     let handshake = builder(&worker.settings().limits).handshake::<_, Bytes>(io);
     let end = match timeout(worker.settings().client_head, handshake).await {
         Ok(Ok(frames)) => {
             let requests = worker.shared.requests.clone();
             let streams = Rc::new(Streams::new(Instant::now(), activity.clone(), requests, wire));
-            drive(worker, frames, (&stalled, streams), |request, respond, open| {
+            drive(worker, frames, &stalled, streams, |request, respond, open| {
                 tokio::task::spawn_local(stream::serve(
                     Rc::clone(worker),
                     (peer, scheme, inside.clone()),
@@ -209,7 +209,8 @@ type Respond = h2::server::SendResponse<Bytes>;
 async fn drive(
     worker: &Worker,
     mut frames: Connection<WatchedIo<'_>, Bytes>,
-    (stalled, streams): (&Stalled, Rc<Streams>),
+    stalled: &Stalled,
+    streams: Rc<Streams>,
     start: impl Fn(http::Request<RecvStream>, Respond, Open),
 ) -> ConnectionEnd {
     let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);

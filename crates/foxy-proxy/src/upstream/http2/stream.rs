@@ -5,7 +5,7 @@ use crate::core::frames::StartsWith;
 use crate::upstream::error::{Http2Error, UpstreamError};
 use crate::upstream::http2::connection::Lease;
 use crate::upstream::http2::message;
-use crate::upstream::sending::{Accepted, Again, Sending, Stage, WaitEnd, at};
+use crate::upstream::sending::{Accepted, Again, Sending, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseEvent};
@@ -16,7 +16,6 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::time::Instant;
 
 /// A body of up to this length is read whole before its head is reported, so that a body whose
 /// length lies is no answer at all.
@@ -33,7 +32,6 @@ pub(crate) struct Http2Exchange {
     interim: usize,
     held: Holding,
     answered: bool,
-    active: Instant,
 }
 
 /// The part of the response that comes next.
@@ -90,28 +88,21 @@ impl Http2Exchange {
             interim: 0,
             held: Holding::default(),
             answered: false,
-            active: Instant::now(),
         })
-    }
-
-    /// Restarts the origin's time, because the reader asks for more.
-    pub(crate) fn touch(&mut self) {
-        self.active = Instant::now();
     }
 
     /// Sends and reads until there is something to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut Sending,
-        stage: Stage,
         settings: &UpstreamSettings,
     ) -> Result<WaitEnd, UpstreamError> {
         loop {
             let sending = !self.out.is_empty()
                 || matches!(self.end, RequestEnd::Data | RequestEnd::Trailers(_));
             let wants_piece = !sending && request.wants_piece();
-            let deadline = request.wait(stage, sending, settings).map(|wait| self.active + wait);
-            let Sending { method, body, .. } = request;
+            let deadline = request.deadline(sending, settings);
+            let Sending { method, body, .. } = &mut *request;
             tokio::select! {
                 biased;
                 moved = poll_fn(|context| self.poll(context, method, &settings.limits, sending)) => match moved {
@@ -120,10 +111,10 @@ impl Http2Exchange {
                         return Ok(WaitEnd::Event(event));
                     }
                     Http2Progress::Read(Err(failure)) => return self.failed(failure),
-                    Http2Progress::Sent(Ok(())) => self.active = Instant::now(),
+                    Http2Progress::Sent(Ok(())) => request.touch(),
                     Http2Progress::Sent(Err(_)) => {
                         (self.out, self.end) = (Bytes::new(), RequestEnd::Sent);
-                        body.refuse();
+                        request.body.refuse();
                     }
                 },
                 piece = body.next(), if wants_piece => {
@@ -131,9 +122,9 @@ impl Http2Exchange {
                     self.take(request.body.accept(piece)?);
                 }
                 () = at(deadline) => {
-                    let turn = request.timed_out(stage, !sending);
+                    let turn = request.timed_out(!sending);
                     if turn.is_err() {
-                        self.lease.timed_out(self.active);
+                        self.lease.timed_out(request.active);
                     }
                     return turn;
                 }

@@ -1,40 +1,38 @@
 //! Reads the requests of one client connection. It does no IO: the caller fills the buffer and asks
 //! for events.
 
-use crate::body::{BodyDecoder, BodyEvent};
-use crate::chunked::Padding;
+use crate::body::{BodyDecoder, BodyEvent, Padding};
 use crate::error::DecodeError;
 use crate::framing::{self, BodyLength};
 use crate::headers::Headers;
-use crate::limits::Limits;
 use crate::message::RequestHead;
 use crate::parse;
-use crate::scan::{FirstLine, Folds, SectionRules, SectionScanner};
+use crate::scan::{FirstLine, Folds, Limits, SectionRules, SectionScanner};
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Empty lines before a request line that are skipped (RFC 9112 §2.2 asks for one at least).
+/// Empty lines before a request line that are skipped (RFC 9112 §2.2 asks for at least one).
 const EMPTY_LINES: usize = 8;
 
 /// A part of a request, in the order Head, Body*, Trailers?, End.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestEvent {
-    /// The head, and how its body is delimited.
+    /// The head, and the framing of its body.
     Head(RequestHead, BodyLength),
-    /// Body bytes, cut from the buffer without copying. Never empty.
+    /// At least one byte of the body, cut from the buffer without copying.
     Body(Bytes),
-    /// Trailers after a chunked body, without the fields trailers must not have. Never empty.
+    /// At least one trailer after a chunked body, without the fields that trailers must not have.
     Trailers(Headers),
-    /// The request is complete. Bytes left in the buffer are of the next one, or of a tunnel if the
-    /// caller makes one.
+    /// The end of the request. The rest of the buffer belongs to the next request, or to a tunnel
+    /// if the caller makes one.
     End,
 }
 
-/// Reads requests from one connection, pipelined ones too.
+/// Reads requests from one connection, pipelined requests too.
 ///
-/// Append received bytes to a buffer and call [`RequestDecoder::next`] until it gives `None`; then
-/// read more. The decoder takes what it has understood out of the buffer and leaves the rest, so it
-/// holds no bytes but those of heads in flight. Between an `End` and the next `Head` the buffer is
-/// the caller's: a tunnel after CONNECT or Upgrade simply stops asking.
+/// Append received bytes to a buffer and call [`RequestDecoder::next`] until it returns `None`,
+/// then read more. The decoder takes understood bytes out of the buffer and holds only the bytes of
+/// heads under way. Between an `End` and the next `Head` the buffer belongs to the caller: a tunnel
+/// after CONNECT or Upgrade simply stops asking.
 #[derive(Debug)]
 pub struct RequestDecoder {
     limits: Limits,
@@ -63,17 +61,17 @@ impl Default for RequestDecoder {
 }
 
 impl RequestDecoder {
-    /// A decoder for a new connection; allocates nothing yet.
+    /// A decoder for a new connection. Allocates nothing yet.
     pub fn new(limits: Limits) -> Self {
         Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: DecodeState::head() }
     }
 
-    /// The next part, or `None` if more bytes are needed. `buffer` must be the same at every call,
-    /// only grown.
+    /// Next part, or `None` if more bytes are needed. Every call takes the same `buffer`, which may
+    /// only have grown.
     ///
     /// # Errors
-    /// [`DecodeError`] if the bytes are not a request we accept. Answer with its status and close;
-    /// the error is given again at every later call.
+    /// The bytes are not an acceptable request. Answer with [`DecodeError::status`] and close.
+    /// Later calls return the same error.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<RequestEvent>, DecodeError> {
         let result = self.advance(buffer);
         if let Err(error) = result {
@@ -82,14 +80,13 @@ impl RequestDecoder {
         result
     }
 
-    /// What was read of the head that is refused, where that was whole; what is not whole is still
-    /// in the buffer.
+    /// The refused head, if it was whole. An incomplete head is still in the buffer.
     pub fn refused(&self) -> &[u8] {
         &self.refused
     }
 
-    /// Whether the client may close here: call it when the client has closed and
-    /// [`RequestDecoder::next`] gave `None`.
+    /// Whether the client may close here. Call it when the client has closed and
+    /// [`RequestDecoder::next`] returned `None`.
     ///
     /// # Errors
     /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a request, or the
@@ -110,7 +107,9 @@ impl RequestDecoder {
                 if !skip_empty_lines(buffer, empty_lines)? {
                     return Ok(None);
                 }
-                let Some(section) = scanner.scan(buffer, &head_rules(&self.limits))? else {
+                let first_line = FirstLine::Request(self.limits.request_line);
+                let rules = SectionRules::head(&self.limits, first_line, Folds::Refused);
+                let Some(section) = scanner.scan(buffer, &rules)? else {
                     return Ok(None);
                 };
                 let text = parse::take_section(buffer, &mut self.arena, &section);
@@ -136,7 +135,7 @@ impl RequestDecoder {
     }
 }
 
-/// Drops CRLFs before a request line; whether a request line can start at the front now.
+/// Drops CRLFs before a request line. Returns whether a request line may start at the front now.
 fn skip_empty_lines(buffer: &mut BytesMut, skipped: &mut usize) -> Result<bool, DecodeError> {
     loop {
         match buffer.as_ref() {
@@ -150,15 +149,5 @@ fn skip_empty_lines(buffer: &mut BytesMut, skipped: &mut usize) -> Result<bool, 
             [b'\n', ..] => return Err(DecodeError::BareLineFeed),
             _ => return Ok(true),
         }
-    }
-}
-
-fn head_rules(limits: &Limits) -> SectionRules {
-    SectionRules {
-        length: limits.head,
-        too_long: DecodeError::HeadTooLarge,
-        first_line: FirstLine::Request(limits.request_line),
-        headers: limits.headers,
-        folds: Folds::Refused,
     }
 }
