@@ -58,7 +58,7 @@ fn take_data(left: &mut u64, buffer: &mut BytesMut) -> BodyEvent {
 }
 
 /// Most hexadecimal digits of a size that fits 64 bits.
-const SIZE_DIGITS: usize = 16;
+const MAX_SIZE_DIGITS: usize = 16;
 
 /// Fields that belong before the body, which trailers must not change (RFC 9110 §6.5.1).
 const FORBIDDEN_TRAILERS: [&str; 16] = [
@@ -163,9 +163,12 @@ impl ChunkedDecoder {
         buffer: &mut BytesMut,
         limits: &Limits,
     ) -> Result<Option<u64>, DecodeError> {
-        let digits =
-            buffer.iter().take(SIZE_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
-        if digits > SIZE_DIGITS || (digits == 0 && !buffer.is_empty()) {
+        let digits = buffer
+            .iter()
+            .take(MAX_SIZE_DIGITS + 1)
+            .take_while(|byte| byte.is_ascii_hexdigit())
+            .count();
+        if digits > MAX_SIZE_DIGITS || (digits == 0 && !buffer.is_empty()) {
             return Err(DecodeError::InvalidChunkSize);
         }
         let most = limits.chunk_extensions.saturating_sub(self.extension_bytes);

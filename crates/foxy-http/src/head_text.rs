@@ -36,7 +36,7 @@ impl HeadText {
     pub fn new(status: u16, reason: &[u8], room: usize) -> Self {
         let mut text = Vec::with_capacity(room);
         status_line(status, reason, &mut text);
-        Self { text, fields: Vec::with_capacity(FEW_LINES) }
+        Self { text, fields: Vec::with_capacity(INITIAL_LINES) }
     }
 
     /// Adds a line of a known name, in lower case or as the name is written.
@@ -107,7 +107,7 @@ impl ResponseHead {
 }
 
 /// Lines that a new list has room for.
-const FEW_LINES: usize = 12;
+const INITIAL_LINES: usize = 12;
 
 /// Counts bytes that no value may have.
 fn refused_bytes(text: &[u8]) -> usize {

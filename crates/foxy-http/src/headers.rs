@@ -6,7 +6,7 @@ use bytes::{BufMut, Bytes};
 use std::fmt;
 
 /// Longest text of a list, which 32 bits address.
-const LONGEST_TEXT: usize = u32::MAX as usize;
+const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
 /// Why [`Headers::try_append`] refused a header line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Headers {
     }
 
     pub(crate) fn from_parts(received: Bytes, fields: Vec<Field>) -> Self {
-        assert!(received.len() <= LONGEST_TEXT, "a head is far below 4 GiB");
+        assert!(received.len() <= MAX_TEXT_BYTES, "a head is far below 4 GiB");
         Self { received, added: Vec::new(), fields }
     }
 
@@ -217,7 +217,7 @@ impl Headers {
         }
         self.added.put_slice(b"\r\n");
         let value_start = name_start + name.len() + 2;
-        assert!(value_start + value.len() <= LONGEST_TEXT, "header lines are far below 4 GiB");
+        assert!(value_start + value.len() <= MAX_TEXT_BYTES, "header lines are far below 4 GiB");
         Field::new(name.as_bytes(), name_start, value, value_start)
     }
 

@@ -12,7 +12,7 @@ use crate::scan::Limits;
 use crate::target::{Target, is_scheme};
 
 /// Bytes of a line beside its name and value in HTTP/1.1.
-const LINE: usize = 4;
+const LINE_OVERHEAD_BYTES: usize = 4;
 
 /// Pseudo-header fields of a request.
 #[derive(Clone, Copy, Debug)]
@@ -100,11 +100,11 @@ fn take<'a>(
     place: Place<'_>,
     limits: &Limits,
 ) -> Result<usize, DecodeError> {
-    let mut crumbs = Vec::new();
+    let mut cookies = Vec::new();
     let (mut count, mut bytes) = (0, headers.wire_length());
     for (name, value) in fields {
         count += 1;
-        bytes += name.len() + value.len() + LINE;
+        bytes += name.len() + value.len() + LINE_OVERHEAD_BYTES;
         if count > limits.headers {
             return Err(DecodeError::TooManyHeaders);
         }
@@ -121,13 +121,13 @@ fn take<'a>(
                     return Err(DecodeError::HostDiffers);
                 }
             }
-            ("cookie", Place::Head(_)) => crumbs.push(value),
+            ("cookie", Place::Head(_)) => cookies.push(value),
             _ => append(headers, name, value)?,
         }
     }
-    if !crumbs.is_empty() {
+    if !cookies.is_empty() {
         // RFC 9113 §8.2.3: several Cookie fields are pieces of one.
-        append(headers, "cookie", &crumbs.join(&b"; "[..]))?;
+        append(headers, "cookie", &cookies.join(&b"; "[..]))?;
     }
     Ok(bytes)
 }

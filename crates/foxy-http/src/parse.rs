@@ -13,11 +13,11 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// Most header lines that are parsed without allocating httparse's table.
-const FEW_HEADERS: usize = 48;
+const STACK_HEADERS: usize = 48;
 
 /// Longest section that the arena takes. A longer section has a buffer of its own, so that a
 /// connection does not keep the room of its longest head.
-const LONGEST_IN_ARENA: usize = 4 << 10;
+const MAX_ARENA_BYTES: usize = 4 << 10;
 
 /// Moves a complete section out of the connection's buffer, so that heads pin no IO buffer. The
 /// arena is reused without allocating once the previous head is dropped.
@@ -27,7 +27,7 @@ pub(crate) fn take_section(
     section: &Section,
 ) -> Bytes {
     let mut own = BytesMut::new();
-    let copy = if section.length <= LONGEST_IN_ARENA { arena } else { &mut own };
+    let copy = if section.length <= MAX_ARENA_BYTES { arena } else { &mut own };
     copy.reserve(section.length);
     copy.extend_from_slice(&buffer[..section.length]);
     buffer.advance(section.length);
@@ -120,8 +120,8 @@ fn with_slots<'text, T>(
     count: usize,
     parse: impl FnOnce(&mut [MaybeUninit<Header<'text>>]) -> T,
 ) -> T {
-    if count <= FEW_HEADERS {
-        parse(&mut [const { MaybeUninit::uninit() }; FEW_HEADERS][..count])
+    if count <= STACK_HEADERS {
+        parse(&mut [const { MaybeUninit::uninit() }; STACK_HEADERS][..count])
     } else {
         let mut slots: Vec<_> = (0..count).map(|_| MaybeUninit::uninit()).collect();
         parse(&mut slots)

@@ -11,7 +11,7 @@ use crate::scan::{FirstLine, Folds, Limits, SectionRules, SectionScanner};
 use bytes::{Buf, Bytes, BytesMut};
 
 /// Empty lines before a request line that are skipped (RFC 9112 §2.2 asks for at least one).
-const EMPTY_LINES: usize = 8;
+const MAX_EMPTY_LINES: usize = 8;
 
 /// A part of a request, in the order Head, Body*, Trailers?, End.
 #[derive(Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ fn skip_empty_lines(buffer: &mut BytesMut, skipped: &mut usize) -> Result<bool, 
     loop {
         match buffer.as_ref() {
             [] | [b'\r'] => return Ok(false),
-            [b'\r', b'\n', ..] if *skipped < EMPTY_LINES => {
+            [b'\r', b'\n', ..] if *skipped < MAX_EMPTY_LINES => {
                 *skipped += 1;
                 buffer.advance(2);
             }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::io::{self, IoSlice};
 use std::time::Duration;
 
-const SLICES: usize = 8;
+const MAX_SLICES: usize = 8;
 
 pub(crate) struct Http1Sender<'a> {
     half: WriteSide<'a>,
@@ -148,7 +148,7 @@ impl<'a> Http1Sender<'a> {
             if first == pieces.len() {
                 return taken(self.half.try_flush());
             }
-            let mut slices = [IoSlice::new(&[]); SLICES];
+            let mut slices = [IoSlice::new(&[]); MAX_SLICES];
             let mut count = 0;
             for (slice, piece) in slices.iter_mut().zip(&pieces[first..]) {
                 *slice = IoSlice::new(piece);

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 /// Bytes that a read has room for.
-const READ: usize = 16 << 10;
+const READ_BYTES: usize = 16 << 10;
 
 /// Heads of up to this many bytes take nothing from the budget of requests.
 pub(crate) const SMALL_HEAD: usize = 8 << 10;
@@ -101,7 +101,7 @@ impl ClientConnection {
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {
             self.room = None;
-            if self.buffer.capacity() > 2 * READ {
+            if self.buffer.capacity() > 2 * READ_BYTES {
                 self.buffer = BytesMut::new();
             }
         }
@@ -177,8 +177,8 @@ impl Http1Receiver<'_> {
     }
 
     pub(crate) async fn read(&mut self, deadline: Instant) -> Result<(), ReadEnd> {
-        if self.buffer.capacity() - self.buffer.len() < READ / 4 {
-            self.buffer.reserve(READ);
+        if self.buffer.capacity() - self.buffer.len() < READ_BYTES / 4 {
+            self.buffer.reserve(READ_BYTES);
         }
         let read = tokio::select! {
             biased;

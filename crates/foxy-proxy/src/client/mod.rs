@@ -145,10 +145,10 @@ impl Sender<'_> {
     }
 
     /// Records status and outcome of the head that opens a tunnel.
-    pub(crate) fn opens(&self, status: u16, outcome: CacheStatus) {
+    pub(crate) fn record_opening(&self, status: u16, outcome: CacheStatus) {
         match self {
             Self::Http1(sender) => sender.progress.open(status, outcome, 0),
-            Self::Http2(sender) => sender.opens(status, outcome),
+            Self::Http2(sender) => sender.record_opening(status, outcome),
         }
     }
 

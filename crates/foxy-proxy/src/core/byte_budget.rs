@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A holder may have this part of the free bytes, so that a few greedy holders leave a third to all
 /// others.
-const SHARE: usize = 8;
+const HOLDER_PART: usize = 8;
 
 /// Clones share the budget.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl ByteBudget {
 
     /// Takes `bytes` for a holder of `own` bytes, if the sum is within its share of the free bytes.
     pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<HeldBytes> {
-        (own + bytes <= self.free() / SHARE).then(|| self.take(bytes)).flatten()
+        (own + bytes <= self.free() / HOLDER_PART).then(|| self.take(bytes)).flatten()
     }
 
     pub(crate) fn free(&self) -> usize {

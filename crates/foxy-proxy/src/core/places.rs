@@ -22,21 +22,21 @@ const UNQUEUED: u64 = u64::MAX - 1;
 const ENDING: u64 = u64::MAX - 2;
 
 /// How long a connection waits before it ends for the connection of another client.
-const GRACE: Duration = Duration::from_millis(20);
+const YIELD_GRACE: Duration = Duration::from_millis(20);
 
 /// A client with more than this part of all places gets no such delay for another client's
 /// connection. Its own new connections wait, so that a burst of requests does not end itself.
-const GREEDY: usize = 4;
+const GREEDY_PART: usize = 4;
 
 /// Why no place is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
+pub(crate) enum NoPlace {
     /// All places are taken, with a request at work on each.
     All,
     /// The client has its share, with a request at work on each.
     Client,
     /// A connection waits, but its next request may be on the way: it ends for another client's
-    /// connection only after `GRACE`.
+    /// connection only after `YIELD_GRACE`.
     Soon,
     /// Places are free, but descriptors are not, and a request is at work on each connection.
     Descriptors,
@@ -104,7 +104,7 @@ impl Places {
             limit,
             share,
             descriptors,
-            grace: Some(GRACE),
+            grace: Some(YIELD_GRACE),
             began: Instant::now(),
             table,
             refusals,
@@ -121,13 +121,13 @@ impl Places {
     pub(crate) fn take(
         self: &Arc<Self>,
         client: Option<ClientBlock>,
-    ) -> Result<(Place, bool), Full> {
+    ) -> Result<(Place, bool), NoPlace> {
         let now = self.since(Instant::now());
         let before = self.grace.map_or(u64::MAX, |grace| now.saturating_sub(micros(grace)));
         let mut table = self.table();
         let ended = table.make_room(client, self.limit.min(self.descriptors), self.share, before);
         let ended = ended.map_err(|full| match full {
-            Full::All if self.descriptors < self.limit => Full::Descriptors,
+            NoPlace::All if self.descriptors < self.limit => NoPlace::Descriptors,
             full => full,
         })?;
         let (number, state) = table.add(client, now);
@@ -187,7 +187,7 @@ impl Place {
 
     /// Counts the connection to its client once the client is known. The flag says whether another
     /// connection gave its place up.
-    pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, Full> {
+    pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, NoPlace> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
         let ended = table.make_room(Some(client), usize::MAX, places.share, u64::MAX)?;
@@ -222,7 +222,7 @@ pub(crate) struct Activity {
 
 impl Activity {
     /// Sets the task to abort when the connection gives up its place.
-    pub(crate) fn ends(&self, task: AbortHandle) {
+    pub(crate) fn set_task(&self, task: AbortHandle) {
         match self.places.table().taken.get_mut(&self.number) {
             Some(taken) => taken.task = Some(task),
             None => task.abort(),
@@ -230,7 +230,7 @@ impl Activity {
     }
 
     /// No request is at work since `now`. A connection that already waits keeps its time.
-    pub(crate) fn waits(&self, now: Instant) {
+    pub(crate) fn begin_wait(&self, now: Instant) {
         let since = self.places.since(now);
         let began =
             |state| self.state.compare_exchange(state, since, Ordering::AcqRel, Ordering::Acquire);
@@ -241,7 +241,7 @@ impl Activity {
     }
 
     /// A request is at work. Returns false if the connection gave up its place.
-    pub(crate) fn works(&self) -> bool {
+    pub(crate) fn begin_work(&self) -> bool {
         let mut state = self.state.load(Ordering::Acquire);
         loop {
             match state {
@@ -265,16 +265,19 @@ impl Table {
         limit: usize,
         share: usize,
         before: u64,
-    ) -> Result<Option<Taken>, Full> {
+    ) -> Result<Option<Taken>, NoPlace> {
         let held = client.and_then(|client| self.clients.get(&client)).map_or(0, |held| held.taken);
         if held >= share {
-            return self.end_longest_waiting(client, u64::MAX).map(Some).map_err(|_| Full::Client);
+            return self
+                .end_longest_waiting(client, u64::MAX)
+                .map(Some)
+                .map_err(|_| NoPlace::Client);
         }
         if self.taken.len() < limit {
             return Ok(None);
         }
         match (self.end_longest_waiting(None, before), self.greedy(limit)) {
-            (Err(Full::Soon), Some(greedy)) if client != Some(greedy) => {
+            (Err(NoPlace::Soon), Some(greedy)) if client != Some(greedy) => {
                 self.end_longest_waiting(Some(greedy), u64::MAX).map(Some)
             }
             (ended, _) => ended.map(Some),
@@ -286,7 +289,7 @@ impl Table {
     fn greedy(&self, limit: usize) -> Option<ClientBlock> {
         let &(_, number) = self.waiting.first()?;
         let client = self.taken.get(&number)?.client?;
-        (self.clients.get(&client)?.taken > limit / GREEDY).then_some(client)
+        (self.clients.get(&client)?.taken > limit / GREEDY_PART).then_some(client)
     }
 
     /// Takes the place of the connection of `of`, or of all, that waits longest, if it waits since
@@ -295,17 +298,21 @@ impl Table {
     /// A queue entry holds a time before which the connection did not wait. A connection that
     /// worked since is queued again with its right time. A connection at work leaves the queues
     /// until it waits.
-    fn end_longest_waiting(&mut self, of: Option<ClientBlock>, before: u64) -> Result<Taken, Full> {
+    fn end_longest_waiting(
+        &mut self,
+        of: Option<ClientBlock>,
+        before: u64,
+    ) -> Result<Taken, NoPlace> {
         loop {
             let queue = match of {
                 None => &self.waiting,
-                Some(client) => &self.clients.get(&client).ok_or(Full::All)?.waiting,
+                Some(client) => &self.clients.get(&client).ok_or(NoPlace::All)?.waiting,
             };
-            let &(queued, number) = queue.first().ok_or(Full::All)?;
-            let state = Arc::clone(&self.taken.get(&number).ok_or(Full::All)?.state);
+            let &(queued, number) = queue.first().ok_or(NoPlace::All)?;
+            let state = Arc::clone(&self.taken.get(&number).ok_or(NoPlace::All)?.state);
             let (found, next) = match state.load(Ordering::Acquire) {
                 AT_WORK => (AT_WORK, UNQUEUED),
-                since if since == queued && since >= before => return Err(Full::Soon),
+                since if since == queued && since >= before => return Err(NoPlace::Soon),
                 since if since == queued => (since, ENDING),
                 since => {
                     self.unqueue(number);
@@ -317,7 +324,7 @@ impl Table {
                 continue;
             }
             if next == ENDING {
-                return self.remove(number).ok_or(Full::All);
+                return self.remove(number).ok_or(NoPlace::All);
             }
             self.unqueue(number);
         }

@@ -17,13 +17,13 @@ fn taken(places: &Arc<Places>, number: u8) -> Place {
     waiting(places.take(Some(client(number))))
 }
 
-fn waiting(taken: Result<(Place, bool), Full>) -> Place {
+fn waiting(taken: Result<(Place, bool), NoPlace>) -> Place {
     let place = taken.unwrap_or_else(|full| panic!("no place: {full:?}")).0;
-    place.activity.waits(Instant::now());
+    place.activity.begin_wait(Instant::now());
     place
 }
 
-fn refused(places: &Arc<Places>, number: u8) -> Option<Full> {
+fn refused(places: &Arc<Places>, number: u8) -> Option<NoPlace> {
     places.take(Some(client(number))).err()
 }
 
@@ -33,19 +33,19 @@ fn has_ended(place: &Place) -> bool {
 
 /// Lets a connection begin to wait that many seconds after all others.
 fn waits_since(place: &Place, seconds: u64) {
-    place.activity.waits(Instant::now() + Duration::from_secs(seconds));
+    place.activity.begin_wait(Instant::now() + Duration::from_secs(seconds));
 }
 
 #[test]
 fn the_connection_that_waits_longest_gives_its_place_up() {
     let places = places(3, 3, usize::MAX);
     let held: Vec<Place> = (1..=3).map(|number| taken(&places, number)).collect();
-    assert!(held[0].activity().works());
+    assert!(held[0].activity().begin_work());
     waits_since(&held[0], 1);
-    assert!(held[1].activity().works());
+    assert!(held[1].activity().begin_work());
     let _fourth = taken(&places, 4);
     assert_eq!(held.iter().map(has_ended).collect::<Vec<_>>(), [false, false, true]);
-    assert!(!held[2].activity().works(), "no request begins where the place is gone");
+    assert!(!held[2].activity().begin_work(), "no request begins where the place is gone");
     assert_eq!(places.taken(), 3);
 }
 
@@ -53,9 +53,9 @@ fn the_connection_that_waits_longest_gives_its_place_up() {
 fn where_all_are_at_work_nobody_ends_and_whoever_waits_next_does() {
     let places = places(2, 2, usize::MAX);
     let held = [taken(&places, 1), taken(&places, 2)];
-    assert!(held.iter().all(|place| place.activity().works()));
-    assert_eq!(refused(&places, 3), Some(Full::All));
-    assert!(held.iter().all(|place| place.activity().works()), "a connection at work goes on");
+    assert!(held.iter().all(|place| place.activity().begin_work()));
+    assert_eq!(refused(&places, 3), Some(NoPlace::All));
+    assert!(held.iter().all(|place| place.activity().begin_work()), "a connection at work goes on");
     waits_since(&held[1], 1);
     let third = taken(&places, 3);
     assert_eq!((has_ended(&held[0]), has_ended(&held[1])), (false, true));
@@ -70,7 +70,7 @@ fn a_connection_that_has_just_come_ends_for_its_own_client_alone() {
     Arc::get_mut(&mut places).expect("nobody else has it").grace = Some(Duration::from_secs(3600));
     let held: Vec<Place> = (1..=4).map(|number| taken(&places, number)).collect();
     held.iter().for_each(|place| waits_since(place, 1));
-    assert_eq!(refused(&places, 5), Some(Full::Soon), "its request may be on the way");
+    assert_eq!(refused(&places, 5), Some(NoPlace::Soon), "its request may be on the way");
     assert!(refused(&places, 1).is_none() && has_ended(&held[0]));
 }
 
@@ -81,9 +81,9 @@ fn a_client_with_many_places_gives_one_up_without_delay() {
     let modest: Vec<Place> = (2..=6).map(|number| taken(&places, number)).collect();
     modest.iter().for_each(|place| waits_since(place, 1));
     let greedy: Vec<Place> = (0..3).map(|_| taken(&places, 1)).collect();
-    assert_eq!(refused(&places, 7), Some(Full::Soon), "a modest client waits longest");
-    modest.iter().for_each(|place| assert!(place.activity().works()));
-    assert_eq!(refused(&places, 1), Some(Full::Soon), "a burst does not end itself");
+    assert_eq!(refused(&places, 7), Some(NoPlace::Soon), "a modest client waits longest");
+    modest.iter().for_each(|place| assert!(place.activity().begin_work()));
+    assert_eq!(refused(&places, 1), Some(NoPlace::Soon), "a burst does not end itself");
     assert!(refused(&places, 7).is_none() && has_ended(&greedy[0]));
 }
 
@@ -92,11 +92,11 @@ fn a_client_beyond_its_share_ends_its_own_connection_or_is_refused() {
     let places = places(8, 2, usize::MAX);
     let other = taken(&places, 9);
     let held = [taken(&places, 1), taken(&places, 1)];
-    assert!(held[0].activity().works());
+    assert!(held[0].activity().begin_work());
     let third = taken(&places, 1);
     assert_eq!([&other, &held[0], &held[1]].map(has_ended), [false, false, true]);
-    assert!(third.activity().works());
-    assert_eq!(refused(&places, 1), Some(Full::Client));
+    assert!(third.activity().begin_work());
+    assert_eq!(refused(&places, 1), Some(NoPlace::Client));
     assert!(refused(&places, 2).is_none());
     drop(held);
     drop(third);
@@ -109,8 +109,8 @@ fn a_client_that_a_balancer_names_has_its_share_from_then_on() {
     let unnamed: Vec<Place> = (0..3).map(|_| waiting(places.take(None))).collect();
     assert_eq!(unnamed[0].name(client(1)), Ok(false));
     assert_eq!(unnamed[1].name(client(1)), Ok(true), "the first waits, and ends");
-    assert!(unnamed[1].activity().works());
-    assert_eq!(unnamed[2].name(client(1)), Err(Full::Client));
+    assert!(unnamed[1].activity().begin_work());
+    assert_eq!(unnamed[2].name(client(1)), Err(NoPlace::Client));
     assert_eq!(unnamed[2].name(client(2)), Ok(false));
 }
 
@@ -122,7 +122,7 @@ fn a_place_that_is_given_up_ends_its_task_even_before_that_is_known() {
         let first = taken(&places, 1);
         let _second = taken(&places, 2);
         let task = tokio::spawn(std::future::pending::<()>());
-        first.activity().ends(task.abort_handle());
+        first.activity().set_task(task.abort_handle());
         assert!(task.await.expect_err("it never ends by itself").is_cancelled());
     });
 }
@@ -131,17 +131,17 @@ fn a_place_that_is_given_up_ends_its_task_even_before_that_is_known() {
 async fn where_descriptors_are_short_a_connection_waits_for_a_place() {
     let places = places(9, 9, 2);
     let held = [taken(&places, 1), taken(&places, 2)];
-    assert!(held.iter().all(|place| place.activity().works()));
+    assert!(held.iter().all(|place| place.activity().begin_work()));
     for free in [0, 1] {
         let freed = places.freed();
         tokio::pin!(freed);
         freed.as_mut().enable();
-        assert_eq!(refused(&places, 3), Some(Full::Descriptors));
+        assert_eq!(refused(&places, 3), Some(NoPlace::Descriptors));
         if free == 0 {
             waits_since(&held[0], 1);
             freed.await;
             let third = taken(&places, 3);
-            assert!(has_ended(&held[0]) && third.activity().works());
+            assert!(has_ended(&held[0]) && third.activity().begin_work());
             std::mem::forget(third);
         }
     }

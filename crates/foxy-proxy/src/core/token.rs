@@ -5,7 +5,7 @@ use foxy_http::Headers;
 use std::fmt;
 
 /// Shortest token in bytes.
-pub const TOKEN_LEAST: usize = 16;
+pub const MIN_TOKEN_BYTES: usize = 16;
 
 /// A purge token. `Debug` never shows it.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,9 +18,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Accepts visible ASCII without blanks of at least [`TOKEN_LEAST`] bytes.
+    /// Accepts visible ASCII without blanks of at least [`MIN_TOKEN_BYTES`] bytes.
     pub fn new(text: &str) -> Option<Self> {
-        let sound = text.len() >= TOKEN_LEAST && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let sound =
+            text.len() >= MIN_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
         sound.then(|| Self(text.as_bytes().to_vec()))
     }
 
@@ -31,7 +32,7 @@ impl Token {
     }
 
     /// Whether a field value is `Bearer` and this token (RFC 6750 §2.1).
-    pub fn is_borne_by(&self, value: &[u8]) -> bool {
+    pub fn matches_bearer(&self, value: &[u8]) -> bool {
         let Some((scheme, given)) = value.split_at_checked(7) else { return false };
         scheme.eq_ignore_ascii_case(b"bearer ") && self.is(given.trim_ascii())
     }
@@ -40,7 +41,7 @@ impl Token {
     /// `Authorization`.
     pub(crate) fn is_in(&self, headers: &Headers) -> bool {
         let fields = headers.get_all("proxy-authorization").chain(headers.get_all("authorization"));
-        fields.fold(false, |found, value| found | self.is_borne_by(value))
+        fields.fold(false, |found, value| found | self.matches_bearer(value))
     }
 }
 
@@ -62,7 +63,7 @@ mod tests {
             ("Bearer ", false),
             ("", false),
         ] {
-            assert_eq!(token.is_borne_by(value.as_bytes()), expected, "{value:?}");
+            assert_eq!(token.matches_bearer(value.as_bytes()), expected, "{value:?}");
         }
     }
 

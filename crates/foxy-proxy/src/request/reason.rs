@@ -1,7 +1,7 @@
 //! The reasons for the proxy's own error answers.
 
 use crate::cache::purge::NotPurged;
-use crate::core::places::Full;
+use crate::core::places::NoPlace;
 use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
 use foxy_http::DecodeError;
 
@@ -146,11 +146,11 @@ impl ErrorReason {
     }
 }
 
-impl From<Full> for ErrorReason {
-    fn from(full: Full) -> Self {
+impl From<NoPlace> for ErrorReason {
+    fn from(full: NoPlace) -> Self {
         match full {
-            Full::All | Full::Soon | Full::Descriptors => Self::TooManyConnections,
-            Full::Client => Self::TooManyOfClient,
+            NoPlace::All | NoPlace::Soon | NoPlace::Descriptors => Self::TooManyConnections,
+            NoPlace::Client => Self::TooManyOfClient,
         }
     }
 }

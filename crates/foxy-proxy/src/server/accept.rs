@@ -1,13 +1,13 @@
 //! A worker's clients: accepts them, counts them, and lets them end when the proxy stops.
 
 use crate::core::counters::{Counter, Counters};
-use crate::core::places::{ClientBlock, Full, Place};
+use crate::core::places::{ClientBlock, NoPlace, Place};
 use crate::core::tls::{ClientTls, HANDSHAKE};
 use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
-use crate::server::connection::{self, Doing};
-use crate::server::proxy_header::{self, Said};
+use crate::server::connection::{self, ConnectionState};
+use crate::server::proxy_header::{self, ProxiedClient};
 use crate::upstream::UpstreamClient;
 use crate::worker::{Shared, Worker};
 use std::cell::{Cell, RefCell};
@@ -21,24 +21,24 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Pause between attempts to accept while the system has no descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
+const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(50);
 
 /// Unsent bytes of a client that the system buffers at most.
-const NOT_SENT: u32 = 128 << 10;
+const MAX_UNSENT_BYTES: u32 = 128 << 10;
 
 /// Pause between looks whether a connection has waited long enough to end.
-const SOON: Duration = Duration::from_millis(5);
+const PLACE_PAUSE: Duration = Duration::from_millis(5);
 
 /// A listener of a worker.
-pub(crate) struct Door {
+pub(crate) struct WorkerListener {
     pub(crate) listener: TcpListener,
     pub(crate) tls: Option<ClientTls>,
 }
 
-pub(crate) async fn work(
+pub(crate) async fn run_worker(
     shared: Arc<Shared>,
     counters: Arc<Counters>,
-    doors: Vec<Door>,
+    listeners: Vec<WorkerListener>,
     resolver: MakeResolver,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -48,9 +48,9 @@ pub(crate) async fn work(
     let clients = Rc::new(Clients::default());
     tokio::task::spawn_local(give_memory_back(Rc::clone(&clients), shared.settings.give_back));
     let worker = Rc::new(Worker::new(shared, upstream, counters, stop.clone()));
-    for door in doors {
+    for listener in listeners {
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
-        tokio::task::spawn_local(accept(worker, door, clients, stop.clone()));
+        tokio::task::spawn_local(accept(worker, listener, clients, stop.clone()));
     }
     // An error means that the proxy, which owns the sender, is gone: that is a stop too.
     let _ = stop.wait_for(|stopping| *stopping).await;
@@ -71,7 +71,7 @@ async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Durati
     }
 }
 
-struct Client {
+struct ClientTask {
     is_idle: Rc<Cell<bool>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -80,12 +80,12 @@ struct Client {
 /// connection has ended.
 #[derive(Default)]
 struct Clients {
-    table: RefCell<Vec<Client>>,
+    table: RefCell<Vec<ClientTask>>,
     grown: Cell<usize>,
 }
 
 impl Clients {
-    fn add(&self, client: Client) {
+    fn add(&self, client: ClientTask) {
         self.table.borrow_mut().push(client);
         self.grown.set(self.grown.get() + 1);
         if self.grown.get() > 1024.max(self.table.borrow().len() / 2) {
@@ -113,11 +113,11 @@ impl Clients {
 
 async fn accept(
     worker: Rc<Worker>,
-    door: Door,
+    WorkerListener { listener, tls }: WorkerListener,
     clients: Rc<Clients>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(door.listener) else { return };
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -131,20 +131,20 @@ async fn accept(
                         .counters
                         .add(Counter::ConnectionsYielded, worker.shared.places.free_one().into());
                 }
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(DESCRIPTOR_PAUSE).await;
                 continue;
             }
         };
         // Failure only makes answers slower.
         let _ = stream.set_nodelay(true);
         // Failure only makes the system buffer more for slow clients.
-        let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT);
+        let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
-        let balanced =
+        let is_balanced =
             worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
         // A balancer stands for many clients.
-        let client = (!balanced).then(|| ClientBlock::from(address));
+        let client = (!is_balanced).then(|| ClientBlock::from(address));
         let Some(place) = place(&worker, client, &mut stop).await else { return };
         let place = match place {
             Ok((place, yielded)) => {
@@ -152,34 +152,34 @@ async fn accept(
                 place
             }
             Err(full) => {
-                refuse(&worker, stream, peer, door.tls.is_some(), full);
+                refuse(&worker, stream, peer, tls.is_some(), full);
                 continue;
             }
         };
         let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
-        let doing = Doing { idle: Rc::clone(&idle), activity: activity.clone() };
+        let state = ConnectionState { idle: Rc::clone(&idle), activity: activity.clone() };
         let worker = Rc::clone(&worker);
         // The connection begins to wait when its task first looks for a request.
-        activity.works();
+        activity.begin_work();
         let began = activity.clone();
-        let task = match door.tls.clone() {
-            None if !balanced => tokio::task::spawn_local(async move {
-                began.waits(Instant::now());
-                connection::serve(worker, Transport::Plain(stream), peer, doing).await;
+        let task = match tls.clone() {
+            None if !is_balanced => tokio::task::spawn_local(async move {
+                began.begin_wait(Instant::now());
+                connection::serve(worker, Transport::Plain(stream), peer, state).await;
                 drop(place);
             }),
             tls => tokio::task::spawn_local(async move {
-                began.waits(Instant::now());
+                began.begin_wait(Instant::now());
                 if let Some((transport, peer)) =
-                    prepared(&worker, tls, stream, peer, balanced, &place).await
+                    prepare(&worker, tls, stream, peer, is_balanced, &place).await
                 {
-                    connection::serve(worker, transport, peer, doing).await;
+                    connection::serve(worker, transport, peer, state).await;
                 }
                 drop(place);
             }),
         };
-        activity.ends(task.abort_handle());
-        clients.add(Client { is_idle: idle, task });
+        activity.set_task(task.abort_handle());
+        clients.add(ClientTask { is_idle: idle, task });
     }
 }
 
@@ -189,26 +189,26 @@ async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
     stop: &mut watch::Receiver<bool>,
-) -> Option<Result<(Place, bool), Full>> {
+) -> Option<Result<(Place, bool), NoPlace>> {
     let places = &worker.shared.places;
     loop {
         let mut freed = pin!(places.freed());
         freed.as_mut().enable();
         let soon = match places.take(client) {
-            Err(Full::Descriptors) => false,
-            Err(Full::Soon) => true,
+            Err(NoPlace::Descriptors) => false,
+            Err(NoPlace::Soon) => true,
             taken => return Some(taken),
         };
         tokio::select! {
             () = freed => {}
-            () = tokio::time::sleep(SOON), if soon => {}
+            () = tokio::time::sleep(PLACE_PAUSE), if soon => {}
             _ = stop.changed() => return None,
         }
     }
 }
 
 /// Tells a client that no place is free, if the client can read that and few others are being told.
-fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: Full) {
+fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: NoPlace) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
     let worker = Rc::clone(worker);
@@ -219,18 +219,18 @@ fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool
 }
 
 /// Does what comes before the first request: reads a balancer's PROXY header, and ends TLS.
-async fn prepared(
+async fn prepare(
     worker: &Rc<Worker>,
     tls: Option<ClientTls>,
     mut stream: TcpStream,
     mut peer: SocketAddr,
-    balanced: bool,
+    is_balanced: bool,
     place: &Place,
 ) -> Option<(Transport, SocketAddr)> {
-    if balanced {
+    if is_balanced {
         let header = proxy_header::read(&mut stream);
         match tokio::time::timeout(worker.settings().client_head, header).await {
-            Ok(Some(Said::Client(client))) => {
+            Ok(Some(ProxiedClient::Known(client))) => {
                 peer = client;
                 match place.name(ClientBlock::from(client.ip())) {
                     Ok(yielded) => worker.counters.add(Counter::ConnectionsYielded, yielded.into()),
@@ -240,7 +240,7 @@ async fn prepared(
                     }
                 }
             }
-            Ok(Some(Said::Unknown)) => {}
+            Ok(Some(ProxiedClient::Unknown)) => {}
             Ok(None) | Err(_) => {
                 worker.counters.add(Counter::BadProxyHeaders, 1);
                 return None;
@@ -249,13 +249,13 @@ async fn prepared(
     }
     let transport = match tls {
         None => Transport::Plain(stream),
-        Some(tls) => secured(worker, &tls, stream, peer).await?,
+        Some(tls) => accept_tls(worker, &tls, stream, peer).await?,
     };
     Some((transport, peer))
 }
 
 /// Completes the client's handshake within its time. A client that speaks plain HTTP gets an error.
-async fn secured(
+async fn accept_tls(
     worker: &Rc<Worker>,
     tls: &ClientTls,
     stream: TcpStream,

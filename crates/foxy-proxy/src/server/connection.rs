@@ -25,32 +25,39 @@ use std::sync::atomic::Ordering;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-enum Then {
-    Ask,
+enum NextStep {
+    ReadRequest,
     Close,
     Enter(Inside),
 }
 
-pub(crate) struct Doing {
+pub(crate) struct ConnectionState {
     /// Whether no byte of a request has come.
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
 }
 
-pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAddr, doing: Doing) {
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    stream: Transport,
+    peer: SocketAddr,
+    state: ConnectionState,
+) {
     let mut connection = ClientConnection::new(stream, worker.settings().limits);
     loop {
-        doing.idle.set(connection.buffer.is_empty());
-        doing.activity.waits(Instant::now());
-        match spoken(&worker, &mut connection).await {
+        state.idle.set(connection.buffer.is_empty());
+        state.activity.begin_wait(Instant::now());
+        match detect_protocol(&worker, &mut connection).await {
             ClientProtocol::Nothing => return connection.stream.say_goodbye(),
             ClientProtocol::Http1 => {}
             ClientProtocol::Http2 => {
-                doing.idle.set(false);
-                return http2::serve(&worker, &mut connection, peer, &doing.activity).await;
+                state.idle.set(false);
+                return http2::serve(&worker, &mut connection, peer, &state.activity).await;
             }
         }
-        let Some(inside) = requests(&worker, &mut connection, peer, &doing).await else { return };
+        let Some(inside) = serve_requests(&worker, &mut connection, peer, &state).await else {
+            return;
+        };
         match intercepting::enter(&worker, connection, inside).await {
             Some(entered) => connection = entered,
             None => return,
@@ -60,23 +67,23 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: Transport, peer: SocketAdd
 
 /// Answers requests of HTTP/1.1 until none follows. Returns the CONNECT to go on inside of, if that
 /// was intercepted.
-async fn requests(
+async fn serve_requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     peer: SocketAddr,
-    doing: &Doing,
+    state: &ConnectionState,
 ) -> Option<Inside> {
     loop {
-        match one(worker, connection, peer, doing).await {
-            Then::Ask => {}
-            Then::Close => {
+        match serve_request(worker, connection, peer, state).await {
+            NextStep::ReadRequest => {}
+            NextStep::Close => {
                 // Between requests a close is no break, and TLS says so.
-                if doing.idle.get() {
+                if state.idle.get() {
                     connection.stream.say_goodbye();
                 }
                 return None;
             }
-            Then::Enter(inside) => return Some(inside),
+            NextStep::Enter(inside) => return Some(inside),
         }
         if worker.shared.stopping.load(Ordering::Relaxed) {
             return None;
@@ -92,7 +99,7 @@ enum ClientProtocol {
 }
 
 /// Detects HTTP/2 as agreed in TLS, else by the first bytes (RFC 9113 §3.3, §3.4).
-async fn spoken(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
+async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
     match connection.stream.agreed_protocol().as_deref() {
         Some(b"h2") => return ClientProtocol::Http2,
         Some(_) => return ClientProtocol::Http1,
@@ -140,24 +147,24 @@ pub(crate) async fn turn_away(
 const CLOSING: AnswerOptions =
     AnswerOptions { head_only: false, version: Version::Http11, keep: false, trailers: false };
 
-async fn one(
+async fn serve_request(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
     peer: SocketAddr,
-    doing: &Doing,
-) -> Then {
+    state: &ConnectionState,
+) -> NextStep {
     connection.rest();
     let (progress, over) = (Rc::clone(&connection.progress), connection.stream.scheme());
     let (mut receiver, sender) = connection.split(worker.settings().client_write);
-    doing.idle.set(!receiver.has_begun());
-    let (mut head, body) = match read_head(worker, &mut receiver, doing).await {
+    state.idle.set(!receiver.has_begun());
+    let (mut head, body) = match read_head(worker, &mut receiver, state).await {
         Ok(found) => found,
         // A client of another protocol cannot read our answer (RFC 9113 §3.4 asks for the close
         // alone).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
-            return Then::Close;
+            return NextStep::Close;
         }
-        Err(ReadEnd::Timeout) if !receiver.has_begun() => return Then::Close,
+        Err(ReadEnd::Timeout) if !receiver.has_begun() => return NextStep::Close,
         Err(end) => {
             let reason = match end {
                 ReadEnd::Malformed(error) => ErrorReason::Malformed(error),
@@ -170,9 +177,9 @@ async fn one(
             let result = answer::error(worker, &mut sender, CLOSING, reason).await;
             let ended = Ended::from(result);
             log.end(&ended, sender.sent(), false);
-            doing.activity.waits(Instant::now());
+            state.activity.begin_wait(Instant::now());
             connection.linger().await;
-            return Then::Close;
+            return NextStep::Close;
         }
     };
     let started = clock::monotonic();
@@ -183,22 +190,22 @@ async fn one(
     }
     let mut log =
         RequestLog::begin(worker, peer, started, ReadRequest::Head(head, over), &progress);
-    let ReadRequest::Head(head, _) = &mut log.read else { return Then::Close };
+    let ReadRequest::Head(head, _) = &mut log.read else { return NextStep::Close };
     let (ended, bytes) =
         request(worker, &mut Client::Http1(connection), peer, (head, body), refusal).await;
     log.end(&ended, bytes, is_error(&ended) && connection.has_been_left());
     match ended {
         Ended::Answered(answered) if answered.connection == ConnectionFate::Keep => {
-            return Then::Ask;
+            return NextStep::ReadRequest;
         }
-        Ended::Intercepted(inside, _) => return Then::Enter(inside),
+        Ended::Intercepted(inside, _) => return NextStep::Enter(inside),
         Ended::Answered(_) | Ended::Tunnelled(_) => {
-            doing.activity.waits(Instant::now());
+            state.activity.begin_wait(Instant::now());
             connection.linger().await;
         }
         Ended::Aborted(_) => {}
     }
-    Then::Close
+    NextStep::Close
 }
 
 const fn is_error(ended: &Ended) -> bool {
@@ -210,11 +217,11 @@ const fn is_error(ended: &Ended) -> bool {
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,
-    doing: &Doing,
+    state: &ConnectionState,
 ) -> Result<(RequestHead, BodyLength), ReadEnd> {
-    let Doing { idle, activity } = doing;
+    let ConnectionState { idle, activity } = state;
     let now = Instant::now();
-    activity.waits(now);
+    activity.begin_wait(now);
     let mut deadline = now
         + if idle.get() { worker.settings().client_idle } else { worker.settings().client_head };
     loop {
@@ -222,7 +229,7 @@ async fn read_head(
             Some(RequestEvent::Head(head, body)) => {
                 idle.set(false);
                 // A connection that gave up its place is about to end.
-                return if activity.works() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
+                return if activity.begin_work() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
             }
             Some(_) => return Err(ReadEnd::Broken),
             None => receiver.read_head(deadline, &worker.shared.requests).await?,

@@ -29,7 +29,7 @@ use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 /// Why the TLS inside a CONNECT failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NotEntered {
+enum InterceptFailure {
     /// The client sent no TLS handshake.
     NotTls,
     /// The hello is for another host than the CONNECT.
@@ -40,7 +40,7 @@ enum NotEntered {
     Failed,
 }
 
-impl NotEntered {
+impl InterceptFailure {
     const fn counter(self) -> Counter {
         match self {
             Self::NotTls => Counter::InterceptNotTls,
@@ -115,7 +115,7 @@ pub(crate) async fn enter(
     };
     let handshake = handshake(interception, stream, buffer, inside.host());
     let entered = tokio::time::timeout(worker.settings().client_handshake, handshake).await;
-    match entered.unwrap_or(Err(NotEntered::Failed)) {
+    match entered.unwrap_or(Err(InterceptFailure::Failed)) {
         Ok(transport) => {
             worker.counters.add(Counter::Intercepted, 1);
             let mut connection = ClientConnection::new(transport, worker.settings().limits);
@@ -134,48 +134,48 @@ async fn handshake(
     mut stream: TcpStream,
     mut first: BytesMut,
     host: &str,
-) -> Result<Transport, NotEntered> {
+) -> Result<Transport, InterceptFailure> {
     while first.is_empty() {
         let read = stream.read_buf(&mut first).await;
         if !read.is_ok_and(|count| count > 0) {
-            return Err(NotEntered::Failed);
+            return Err(InterceptFailure::Failed);
         }
     }
     if first[0] != HANDSHAKE {
-        return Err(NotEntered::NotTls);
+        return Err(InterceptFailure::NotTls);
     }
-    let start = match hello(&first)? {
-        Met::Whole(accepted) => StartHandshake::from_parts(*accepted, stream),
-        Met::Part(acceptor) => {
-            LazyConfigAcceptor::new(*acceptor, stream).await.map_err(|error| reason(&error))?
+    let start = match parse_hello(&first)? {
+        Hello::Whole(accepted) => StartHandshake::from_parts(*accepted, stream),
+        Hello::Partial(acceptor) => {
+            LazyConfigAcceptor::new(*acceptor, stream).await.map_err(|error| failure(&error))?
         }
     };
     if start.client_hello().server_name().is_some_and(|name| !is_same(name, host)) {
-        return Err(NotEntered::WrongName);
+        return Err(InterceptFailure::WrongName);
     }
     let config: Arc<ServerConfig> =
-        interception.config(host, clock::wall()).map_err(|_| NotEntered::Failed)?;
-    start.into_stream(config).await.map(Transport::tls).map_err(|error| reason(&error))
+        interception.config(host, clock::wall()).map_err(|_| InterceptFailure::Failed)?;
+    start.into_stream(config).await.map(Transport::tls).map_err(|error| failure(&error))
 }
 
-enum Met {
+enum Hello {
     Whole(Box<Accepted>),
-    Part(Box<Acceptor>),
+    Partial(Box<Acceptor>),
 }
 
 /// Parses the part of a hello that is here.
-fn hello(mut bytes: &[u8]) -> Result<Met, NotEntered> {
+fn parse_hello(mut bytes: &[u8]) -> Result<Hello, InterceptFailure> {
     let mut acceptor = Acceptor::default();
     loop {
         if bytes.is_empty() {
-            return Ok(Met::Part(Box::new(acceptor)));
+            return Ok(Hello::Partial(Box::new(acceptor)));
         }
-        acceptor.read_tls(&mut bytes).map_err(|_| NotEntered::Failed)?;
+        acceptor.read_tls(&mut bytes).map_err(|_| InterceptFailure::Failed)?;
         match acceptor.accept() {
             Ok(None) => {}
             // A client has nothing to send after its hello until it is answered.
-            Ok(Some(accepted)) if bytes.is_empty() => return Ok(Met::Whole(Box::new(accepted))),
-            Ok(Some(_)) | Err(_) => return Err(NotEntered::Failed),
+            Ok(Some(accepted)) if bytes.is_empty() => return Ok(Hello::Whole(Box::new(accepted))),
+            Ok(Some(_)) | Err(_) => return Err(InterceptFailure::Failed),
         }
     }
 }
@@ -186,7 +186,7 @@ fn is_same(name: &str, host: &str) -> bool {
     name.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host))
 }
 
-fn reason(error: &io::Error) -> NotEntered {
+fn failure(error: &io::Error) -> InterceptFailure {
     use AlertDescription as Alert;
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
@@ -198,8 +198,8 @@ fn reason(error: &io::Error) -> NotEntered {
             | Alert::CertificateRevoked
             | Alert::UnsupportedCertificate
             | Alert::AccessDenied,
-        )) => NotEntered::Distrusted,
-        _ => NotEntered::Failed,
+        )) => InterceptFailure::Distrusted,
+        _ => InterceptFailure::Failed,
     }
 }
 
@@ -222,15 +222,18 @@ mod tests {
 
     #[test]
     fn what_is_no_hello_is_given_up_and_half_a_one_waited_for() {
-        assert!(matches!(hello(&[HANDSHAKE, 3, 1, 0, 5, 9, 0, 0, 1, 0]), Err(NotEntered::Failed)));
-        assert!(matches!(hello(&[HANDSHAKE, 3, 1]), Ok(Met::Part(_))));
+        assert!(matches!(
+            parse_hello(&[HANDSHAKE, 3, 1, 0, 5, 9, 0, 0, 1, 0]),
+            Err(InterceptFailure::Failed)
+        ));
+        assert!(matches!(parse_hello(&[HANDSHAKE, 3, 1]), Ok(Hello::Partial(_))));
     }
 
     #[test]
     fn an_alert_about_the_certificate_is_distrust_and_any_other_is_not() {
-        let alert = |alert| reason(&io::Error::other(rustls::Error::AlertReceived(alert)));
-        assert_eq!(alert(AlertDescription::UnknownCA), NotEntered::Distrusted);
-        assert_eq!(alert(AlertDescription::HandshakeFailure), NotEntered::Failed);
-        assert_eq!(reason(&io::ErrorKind::UnexpectedEof.into()), NotEntered::Failed);
+        let alert = |alert| failure(&io::Error::other(rustls::Error::AlertReceived(alert)));
+        assert_eq!(alert(AlertDescription::UnknownCA), InterceptFailure::Distrusted);
+        assert_eq!(alert(AlertDescription::HandshakeFailure), InterceptFailure::Failed);
+        assert_eq!(failure(&io::ErrorKind::UnexpectedEof.into()), InterceptFailure::Failed);
     }
 }

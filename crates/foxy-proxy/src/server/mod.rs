@@ -21,7 +21,7 @@ use crate::core::counters::{self, Counter, Counters};
 use crate::core::places::Places;
 use crate::flight::Flights;
 use crate::request::access::AccessSink;
-use crate::server::accept::{Door, work};
+use crate::server::accept::{WorkerListener, run_worker};
 use crate::server::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::upstream::{NameResolver, Resolve};
@@ -37,7 +37,7 @@ use std::thread::JoinHandle;
 use tokio::sync::watch;
 
 /// Connections that may wait to be accepted.
-const BACKLOG: i32 = 4096;
+const ACCEPT_BACKLOG: i32 = 4096;
 
 /// Why the proxy did not start.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ pub struct Proxy {
 }
 
 /// Most bytes of stored bodies that are read or sent in parts, enough to keep disks busy.
-const PARTS_BUDGET: usize = 64 << 20;
+const MAX_PART_BYTES: usize = 64 << 20;
 
 /// Bytes that all responses under way may hold, and again as many that are collected for the cache:
 /// half of the memory tier.
@@ -116,7 +116,7 @@ impl Proxy {
     /// Listens and starts the workers.
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
         let workers = settings.workers.max(1);
-        let mut doors: Vec<Vec<Door>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut listeners: Vec<Vec<WorkerListener>> = (0..workers).map(|_| Vec::new()).collect();
         let mut addresses = Vec::new();
         let plain = settings.listen.iter().map(|&wanted| (wanted, None));
         let secure = settings.client_tls.iter();
@@ -129,12 +129,12 @@ impl Proxy {
             let mut address =
                 free.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
             drop(free);
-            for group in &mut doors {
+            for group in &mut listeners {
                 let listener =
                     listen(address).map_err(|error| StartError::Listen(wanted, error))?;
                 address =
                     listener.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
-                group.push(Door { listener, tls: tls.cloned() });
+                group.push(WorkerListener { listener, tls: tls.cloned() });
             }
             addresses.push(address);
         }
@@ -153,7 +153,7 @@ impl Proxy {
             flights: Flights::new(budget),
             purges: parts.purges,
             refusals: Refusals::default(),
-            parts: SharedParts::new(budget.min(PARTS_BUDGET)),
+            parts: SharedParts::new(budget.min(MAX_PART_BYTES)),
             waiting: ByteBudget::new(budget),
             requests: ByteBudget::new(budget),
             sink: parts.sink,
@@ -168,13 +168,17 @@ impl Proxy {
         let (stop, _) = watch::channel(false);
         let counters = vec![Arc::new(Counters::default())];
         let mut proxy = Self { addresses, shared, counters, stop, threads: Vec::new() };
-        for doors in doors {
-            proxy.start_worker(doors, &parts.resolver).map_err(StartError::Worker)?;
+        for listeners in listeners {
+            proxy.start_worker(listeners, &parts.resolver).map_err(StartError::Worker)?;
         }
         Ok(proxy)
     }
 
-    fn start_worker(&mut self, doors: Vec<Door>, resolver: &MakeResolver) -> io::Result<()> {
+    fn start_worker(
+        &mut self,
+        listeners: Vec<WorkerListener>,
+        resolver: &MakeResolver,
+    ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let counters = Arc::new(Counters::default());
         self.counters.push(Arc::clone(&counters));
@@ -183,7 +187,7 @@ impl Proxy {
         self.threads.push(std::thread::Builder::new().name("foxy-worker".into()).spawn(
             move || {
                 tokio::task::LocalSet::new()
-                    .block_on(&runtime, work(shared, counters, doors, resolver, stop));
+                    .block_on(&runtime, run_worker(shared, counters, listeners, resolver, stop));
             },
         )?);
         Ok(())
@@ -210,17 +214,8 @@ impl Proxy {
     }
 
     /// Accepts no more requests, lets requests in progress end within `stop_after`, and stops.
-    pub fn stop(mut self) {
-        self.shared.stopping.store(true, Ordering::SeqCst);
-        self.stop.send_replace(true);
-        self.join();
-    }
-
-    fn join(&mut self) {
-        for thread in self.threads.drain(..) {
-            // A worker that panicked has said so itself.
-            let _ = thread.join();
-        }
+    pub fn stop(self) {
+        drop(self);
     }
 }
 
@@ -228,7 +223,10 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.stop.send_replace(true);
-        self.join();
+        for thread in self.threads.drain(..) {
+            // A worker that panicked has said so itself.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -263,6 +261,6 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    socket.listen(ACCEPT_BACKLOG)?;
     Ok(socket.into())
 }

@@ -9,20 +9,20 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
 /// Longest line of version 1 with CRLF (§2.1).
-const LONGEST_LINE: usize = 107;
+const MAX_LINE_BYTES: usize = 107;
 
 /// Most bytes of addresses and extensions in version 2.
-const LONGEST_REST: usize = 4096;
+const MAX_ADDRESS_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    Client(SocketAddr),
+pub(crate) enum ProxiedClient {
+    Known(SocketAddr),
     /// The balancer itself, or a client that it does not name.
     Unknown,
 }
 
 /// Reads the header. After `None`, for a missing or malformed header, the connection is of no use.
-pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> {
+pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClient> {
     let mut first = [0; SIGNATURE.len()];
     stream.read_exact(&mut first).await.ok()?;
     if first == SIGNATURE {
@@ -30,7 +30,7 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> 
     }
     let mut line = first.to_vec();
     while !line.ends_with(b"\r\n") {
-        if line.len() == LONGEST_LINE {
+        if line.len() == MAX_LINE_BYTES {
             return None;
         }
         line.push(stream.read_u8().await.ok()?);
@@ -38,45 +38,45 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> 
     version_1(std::str::from_utf8(&line).ok()?)
 }
 
-fn version_1(line: &str) -> Option<Said> {
+fn version_1(line: &str) -> Option<ProxiedClient> {
     let words: Vec<&str> = line.strip_suffix("\r\n")?.split(' ').collect();
     match words[..] {
-        ["PROXY", "UNKNOWN", ..] => Some(Said::Unknown),
+        ["PROXY", "UNKNOWN", ..] => Some(ProxiedClient::Unknown),
         ["PROXY", family, source, _, port, own_port] => {
             own_port.parse::<u16>().ok()?;
             let address: IpAddr = source.parse().ok()?;
             let fits =
                 matches!((family, address), ("TCP4", IpAddr::V4(_)) | ("TCP6", IpAddr::V6(_)));
             let port = port.parse().ok()?;
-            fits.then_some(Said::Client(SocketAddr::new(address, port)))
+            fits.then_some(ProxiedClient::Known(SocketAddr::new(address, port)))
         }
         _ => None,
     }
 }
 
-async fn version_2(stream: &mut (impl AsyncRead + Unpin)) -> Option<Said> {
+async fn version_2(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClient> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).await.ok()?;
     let [command, family, high, low] = head;
     let length = usize::from(u16::from_be_bytes([high, low]));
-    if length > LONGEST_REST {
+    if length > MAX_ADDRESS_BYTES {
         return None;
     }
     let mut rest = vec![0; length];
     stream.read_exact(&mut rest).await.ok()?;
     match (command, family) {
-        (0x20, _) => Some(Said::Unknown),
+        (0x20, _) => Some(ProxiedClient::Unknown),
         (0x21, 0x11) => {
             let (source, port) = (rest.get(..4)?, rest.get(8..10)?);
             let source = Ipv4Addr::from(<[u8; 4]>::try_from(source).ok()?);
-            Some(Said::Client(SocketAddr::new(source.into(), port_of(port))))
+            Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port))))
         }
         (0x21, 0x21) => {
             let (source, port) = (rest.get(..16)?, rest.get(32..34)?);
             let source = Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?);
-            Some(Said::Client(SocketAddr::new(source.into(), port_of(port))))
+            Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port))))
         }
-        (0x21, _) => Some(Said::Unknown),
+        (0x21, _) => Some(ProxiedClient::Unknown),
         _ => None,
     }
 }
@@ -90,22 +90,22 @@ mod tests {
     use super::*;
 
     /// What a header says, and what is left after it.
-    async fn said(bytes: &[u8]) -> (Option<Said>, Vec<u8>) {
+    async fn said(bytes: &[u8]) -> (Option<ProxiedClient>, Vec<u8>) {
         let mut stream = bytes;
         (read(&mut stream).await, stream.to_vec())
     }
 
-    fn client(text: &str) -> Option<Said> {
-        Some(Said::Client(text.parse().expect("an address")))
+    fn client(text: &str) -> Option<ProxiedClient> {
+        Some(ProxiedClient::Known(text.parse().expect("an address")))
     }
 
     #[tokio::test]
     async fn lines_of_version_1_are_read_to_their_end_and_no_further() {
-        let cases: [(&str, Option<Said>); 9] = [
+        let cases: [(&str, Option<ProxiedClient>); 9] = [
             ("PROXY TCP4 192.0.2.1 192.0.2.2 5000 80\r\n", client("192.0.2.1:5000")),
             ("PROXY TCP6 2001:db8::1 2001:db8::2 5000 80\r\n", client("[2001:db8::1]:5000")),
-            ("PROXY UNKNOWN\r\n", Some(Said::Unknown)),
-            ("PROXY UNKNOWN ffff:: ffff:: 1 2\r\n", Some(Said::Unknown)),
+            ("PROXY UNKNOWN\r\n", Some(ProxiedClient::Unknown)),
+            ("PROXY UNKNOWN ffff:: ffff:: 1 2\r\n", Some(ProxiedClient::Unknown)),
             ("PROXY TCP4 2001:db8::1 192.0.2.2 5000 80\r\n", None),
             ("PROXY TCP4 192.0.2.1 192.0.2.2 70000 80\r\n", None),
             ("PROXY TCP4 192.0.2.1\r\n", None),
@@ -126,12 +126,12 @@ mod tests {
         let mut six = [0; 36];
         (six[0], six[1], six[15], six[32], six[33]) = (0x20, 0x01, 1, 0x13, 0x88);
         let extended = [&four[..], &[4, 0, 1, 9]].concat();
-        let cases: [(u8, u8, &[u8], Option<Said>); 7] = [
+        let cases: [(u8, u8, &[u8], Option<ProxiedClient>); 7] = [
             (0x21, 0x11, &four, client("192.0.2.1:5000")),
             (0x21, 0x11, &extended, client("192.0.2.1:5000")),
             (0x21, 0x21, &six, client("[2001::1]:5000")),
-            (0x20, 0x00, &[], Some(Said::Unknown)),
-            (0x21, 0x31, &[1; 216], Some(Said::Unknown)),
+            (0x20, 0x00, &[], Some(ProxiedClient::Unknown)),
+            (0x21, 0x31, &[1; 216], Some(ProxiedClient::Unknown)),
             (0x21, 0x11, &four[..8], None),
             (0x11, 0x11, &four, None),
         ];

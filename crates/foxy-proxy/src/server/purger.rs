@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// Time for a purge to become durable. Clients of the admin server wait longer.
-const PATIENCE: Duration = Duration::from_secs(4);
+const PURGE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Purges and explains a running proxy's cache, from any thread.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl Purger {
             let _ = sender.send(answer);
         };
         self.shared.purges.keeper.purge(in_doubt.iter().map(order).collect(), Box::new(reply));
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(PURGE_TIMEOUT) {
             Ok(answer) => answer.map(|_| in_doubt.len()),
             Err(RecvTimeoutError::Timeout) => Err(NotPurged::Late),
             Err(RecvTimeoutError::Disconnected) => Err(NotPurged::Stopping),
@@ -82,7 +82,7 @@ async fn purge(
         let _ = sender.send(answer);
     };
     shared.purges.keeper.purge(orders, Box::new(reply));
-    let answer = timeout(PATIENCE, receiver).await.map_err(|_| NotPurged::Late)?;
+    let answer = timeout(PURGE_TIMEOUT, receiver).await.map_err(|_| NotPurged::Late)?;
     let number = answer.unwrap_or(Err(NotPurged::Stopping))?;
     counters.add(Counter::Purges, scopes.len() as u64);
     if strength == Strength::Hard {

@@ -40,20 +40,20 @@ impl ReadRequest {
 
     /// The first two words of a request line, cut to their limits.
     pub(crate) fn words(read: &[u8]) -> Self {
-        const LONGEST_METHOD: usize = 32;
-        const LONGEST_URL: usize = 2048;
+        const MAX_METHOD_BYTES: usize = 32;
+        const MAX_URL_BYTES: usize = 2048;
         let line = read.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
         let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let mut word = |longest: usize| {
             let word = words.next().unwrap_or_default();
             word[..word.len().min(longest)].to_vec()
         };
-        Self::Words { method: word(LONGEST_METHOD), url: word(LONGEST_URL) }
+        Self::Words { method: word(MAX_METHOD_BYTES), url: word(MAX_URL_BYTES) }
     }
 }
 
 #[derive(Default)]
-struct Line<'a> {
+struct LoggedRequest<'a> {
     method: &'a [u8],
     url: &'a [u8],
     site: Option<(&'a str, &'a [u8])>,
@@ -62,7 +62,7 @@ struct Line<'a> {
     user_agent: Option<&'a [u8]>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> LoggedRequest<'a> {
     fn of(read: &'a ReadRequest, mode: &Mode) -> Self {
         let (head, over) = match read {
             ReadRequest::Head(head, over) => (head, over),
@@ -145,8 +145,8 @@ impl<'a> RequestLog<'a> {
         else {
             return;
         };
-        let line = Line::of(&self.read, &self.worker.settings().mode);
-        let Line { method, url, site, version, referer, user_agent } = line;
+        let line = LoggedRequest::of(&self.read, &self.worker.settings().mode);
+        let LoggedRequest { method, url, site, version, referer, user_agent } = line;
         sink.record(&AccessRecord {
             end: clock::wall(),
             elapsed: clock::monotonic().since(self.started),
@@ -194,7 +194,7 @@ mod tests {
         ];
         for (read, method, url) in cases {
             let words = ReadRequest::words(read);
-            let line = Line::of(&words, &Mode::Forward);
+            let line = LoggedRequest::of(&words, &Mode::Forward);
             assert_eq!((line.method, line.url), (method, url), "{}", read.escape_ascii());
         }
     }

@@ -104,7 +104,7 @@ async fn carry(
     sent: SentResponse,
 ) -> (Ended, u64) {
     let (_, mut sender) = client.split(worker.settings().client_write);
-    sender.opens(sent.status, sent.outcome);
+    sender.record_opening(sent.status, sent.outcome);
     if sender.head(head).await.is_err() {
         return (Ended::Aborted(Aborted::Client), sender.sent());
     }

@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 const STAGGER: Duration = Duration::from_millis(250);
 
 /// Most addresses tried of one name.
-const ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// A server, scheme and chooser of the destination. Two origins are the same if all fields are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -127,14 +127,14 @@ impl Dialer {
 
     fn allowed(&self, found: &[IpAddr], origin: &Origin) -> Result<Vec<SocketAddr>, ConnectError> {
         let mut refusal = None;
-        let mut allowed = Vec::with_capacity(found.len().min(ADDRESSES));
+        let mut allowed = Vec::with_capacity(found.len().min(MAX_ADDRESSES));
         for ip in interleaved(found) {
             let address = SocketAddr::new(ip, origin.port);
             match self.may_dial(address, origin.chosen)? {
                 Ok(()) => allowed.push(address),
                 Err(reason) => refusal = refusal.or(Some(reason)),
             }
-            if allowed.len() == ADDRESSES {
+            if allowed.len() == MAX_ADDRESSES {
                 break;
             }
         }

@@ -18,7 +18,28 @@ const fn report(name: &'static str, status: u16, description: &'static str) -> R
     Report { name, status, description }
 }
 
+/// Defines reasons by name, status and sentence. The sentence is also the documentation.
 macro_rules! reasons {
+    ($(#[$about:meta])+ $error:ident {
+        $($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal;)+
+    }) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $error {
+            $(#[doc = concat!("`", $name, "`: ", $text, ".")] $(#[$doc])* $variant,)+
+        }
+
+        impl $error {
+            const fn report(self) -> Report {
+                match self {
+                    $(Self::$variant => report($name, $status, $text),)+
+                }
+            }
+        }
+    };
+}
+
+macro_rules! report_methods {
     ($($error:ident)+) => {$(
         impl $error {
             /// Reason as one word, for logs and `Cache-Status`.
@@ -47,7 +68,7 @@ macro_rules! reasons {
     )+};
 }
 
-reasons!(ResolveError TlsError ConnectError Http2Error UpstreamError);
+report_methods!(ResolveError TlsError ConnectError Http2Error UpstreamError);
 
 macro_rules! conversions {
     ($($from:ident => $into:ident::$variant:ident,)+) => {$(
@@ -68,23 +89,21 @@ conversions! {
     Http2Error => UpstreamError::Http2,
 }
 
-/// Why a name gave no addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ResolveError {
-    /// The name does not exist or has no address. Also a host that ends in a number without being
-    /// an address (`0x7f.1`, `2130706433`): no DNS name ends so, and libraries disagree about the
-    /// address.
-    NoSuchHost,
-    /// No name server answered in time.
-    TimedOut,
-    /// The name servers failed, or there are none.
-    ServerFailed,
-    /// The answer cannot be understood.
-    BadAnswer,
-    /// Too many lookups are in flight.
-    TooManyLookups,
-    /// Too many lookups of the same client are in flight.
-    TooManyOfClient,
+reasons! {
+    /// Why a name gave no addresses.
+    ResolveError {
+        /// The name does not exist or has no address. Also a host that ends in a number without being
+        /// an address (`0x7f.1`, `2130706433`): no DNS name ends so, and libraries disagree about the
+        /// address.
+        NoSuchHost = "no-such-host", 502, "the host name does not exist or has no address";
+        TimedOut = "dns-timeout", 504, "no name server answered in time";
+        ServerFailed = "dns-failed", 502,
+            "the name servers answered with a failure, or none is set up";
+        BadAnswer = "dns-bad-answer", 502, "a name server's answer cannot be understood";
+        TooManyLookups = "dns-busy", 503, "too many names are being looked up";
+        TooManyOfClient = "dns-client-busy", 503,
+            "as many names are being looked up for your address as one client may have; try again";
+    }
 }
 
 impl ResolveError {
@@ -92,86 +111,23 @@ impl ResolveError {
     pub(crate) const fn is_the_servers(self) -> bool {
         matches!(self, Self::TimedOut | Self::ServerFailed | Self::BadAnswer)
     }
-
-    const fn report(self) -> Report {
-        match self {
-            Self::NoSuchHost => {
-                report("no-such-host", 502, "the host name does not exist or has no address")
-            }
-            Self::TimedOut => report("dns-timeout", 504, "no name server answered in time"),
-            Self::ServerFailed => report(
-                "dns-failed",
-                502,
-                "the name servers answered with a failure, or none is set up",
-            ),
-            Self::BadAnswer => {
-                report("dns-bad-answer", 502, "a name server's answer cannot be understood")
-            }
-            Self::TooManyLookups => report("dns-busy", 503, "too many names are being looked up"),
-            Self::TooManyOfClient => report(
-                "dns-client-busy",
-                503,
-                "as many names are being looked up for your address as one client may have; try again",
-            ),
-        }
-    }
 }
 
-/// Why TLS with an origin failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TlsError {
-    /// No trusted authority signed the certificate.
-    Untrusted,
-    /// The certificate is for other names, or no certificate can be for the origin's host.
-    WrongName,
-    /// The certificate is no longer or not yet valid.
-    Expired,
-    /// The certificate has another flaw: its encoding, its signature, its purpose.
-    BadCertificate,
-    /// The origin refused the handshake with an alert.
-    Refused,
-    /// The origin closed or reset the connection within the handshake.
-    Closed,
-    /// The handshake took too long.
-    TimedOut,
-    /// The origin speaks no TLS, or no common TLS.
-    Failed,
-}
-
-impl TlsError {
-    const fn report(self) -> Report {
-        match self {
-            Self::Untrusted => report(
-                "certificate-untrusted",
-                502,
-                "no trusted authority signed the origin's certificate",
-            ),
-            Self::WrongName => report(
-                "certificate-name-mismatch",
-                502,
-                "the origin's certificate is for another name",
-            ),
-            Self::Expired => report(
-                "certificate-expired",
-                502,
-                "the origin's certificate is not valid at this time",
-            ),
-            Self::BadCertificate => {
-                report("certificate-invalid", 502, "the origin's certificate cannot be used")
-            }
-            Self::Refused => report("tls-refused", 502, "the origin refused the TLS handshake"),
-            Self::Closed => report(
-                "tls-closed",
-                502,
-                "the origin closed the connection within the TLS handshake",
-            ),
-            Self::TimedOut => {
-                report("tls-timeout", 504, "the TLS handshake with the origin took too long")
-            }
-            Self::Failed => {
-                report("tls-failed", 502, "the origin speaks no TLS, or none that can be agreed on")
-            }
-        }
+reasons! {
+    /// Why TLS with an origin failed.
+    TlsError {
+        Untrusted = "certificate-untrusted", 502,
+            "no trusted authority signed the origin's certificate";
+        /// The certificate is for other names, or no certificate can be for the origin's host.
+        WrongName = "certificate-name-mismatch", 502,
+            "the origin's certificate is for another name";
+        Expired = "certificate-expired", 502, "the origin's certificate is not valid at this time";
+        /// The certificate has another flaw: its encoding, its signature, its purpose.
+        BadCertificate = "certificate-invalid", 502, "the origin's certificate cannot be used";
+        Refused = "tls-refused", 502, "the origin refused the TLS handshake";
+        Closed = "tls-closed", 502, "the origin closed the connection within the TLS handshake";
+        TimedOut = "tls-timeout", 504, "the TLS handshake with the origin took too long";
+        Failed = "tls-failed", 502, "the origin speaks no TLS, or none that can be agreed on";
     }
 }
 
@@ -236,43 +192,20 @@ impl From<&io::Error> for ConnectError {
     }
 }
 
-/// Failure of an origin that speaks HTTP/2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Http2Error {
-    /// The origin broke the rules of HTTP/2 (RFC 9113) or does not speak it: frames, compression,
-    /// windows, or a malformed or too large message.
-    Protocol,
-    /// The origin sent more frames than messages need, or more interim responses than are read.
-    Flood,
-    /// The origin reset the stream within the exchange.
-    StreamReset,
-    /// The origin refused the request each time without processing it (RFC 9113 §8.7).
-    Refused,
-    /// The origin allows no more requests at a time, and too many wait already.
-    Crowded,
-}
-
-impl Http2Error {
-    const fn report(self) -> Report {
-        match self {
-            Self::Protocol => report("http2-protocol", 502, "the origin broke the rules of HTTP/2"),
-            Self::Flood => {
-                report("http2-flood", 502, "the origin sent more HTTP/2 frames than messages need")
-            }
-            Self::StreamReset => report(
-                "http2-stream-reset",
-                502,
-                "the origin reset the HTTP/2 stream within its answer",
-            ),
-            Self::Refused => {
-                report("http2-refused", 503, "the origin refuses the request over HTTP/2")
-            }
-            Self::Crowded => report(
-                "http2-crowded",
-                503,
-                "too many requests wait for the origin's HTTP/2 connections",
-            ),
-        }
+reasons! {
+    /// Failure of an origin that speaks HTTP/2.
+    Http2Error {
+        /// The origin broke the rules of HTTP/2 (RFC 9113) or does not speak it: frames, compression,
+        /// windows, or a malformed or too large message.
+        Protocol = "http2-protocol", 502, "the origin broke the rules of HTTP/2";
+        /// The origin sent more frames than messages need, or more interim responses than are read.
+        Flood = "http2-flood", 502, "the origin sent more HTTP/2 frames than messages need";
+        StreamReset = "http2-stream-reset", 502,
+            "the origin reset the HTTP/2 stream within its answer";
+        /// The origin refused the request each time without processing it (RFC 9113 §8.7).
+        Refused = "http2-refused", 503, "the origin refuses the request over HTTP/2";
+        Crowded = "http2-crowded", 503,
+            "too many requests wait for the origin's HTTP/2 connections";
     }
 }
 

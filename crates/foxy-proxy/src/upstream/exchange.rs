@@ -1,5 +1,5 @@
 //! One request to an origin and its response, over a kept or new connection of either HTTP version.
-//! Sending and reading go on at the same time, so that an early answer is seen. An incomplete
+//! OutgoingRequest and reading go on at the same time, so that an early answer is seen. An incomplete
 //! response is never taken for a whole one.
 
 use crate::core::places::ClientBlock;
@@ -10,14 +10,14 @@ use crate::upstream::error::{Http2Error, UpstreamError};
 use crate::upstream::http1::Http1Link;
 use crate::upstream::http2::{self, Http2Exchange};
 use crate::upstream::reach::{ReachOptions, Reached};
-use crate::upstream::sending::{Again, Sending, Stage, WaitEnd};
+use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use tokio::time::Instant;
 
 /// How often a request is sent again over HTTP/2 before it fails.
-const REPEATS: usize = 3;
+const MAX_REPEATS: usize = 3;
 
 /// Events before the body of a response.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub struct UpstreamExchange {
     shared: Rc<UpstreamCore>,
     origin: Origin,
     client: Option<ClientBlock>,
-    request: Sending,
+    request: OutgoingRequest,
     link: Option<Link>,
     over_http1: bool,
     repeats: usize,
@@ -69,7 +69,7 @@ impl UpstreamExchange {
             shared,
             origin,
             client: None,
-            request: Sending {
+            request: OutgoingRequest {
                 method,
                 target,
                 headers,
@@ -101,7 +101,7 @@ impl UpstreamExchange {
         loop {
             self.connect().await?;
             match self.turn().await? {
-                WaitEnd::Again(why) => self.again(why)?,
+                WaitEnd::Retry(why) => self.retry(why)?,
                 WaitEnd::ContinueTimeout => {
                     self.request.waits_for_continue = false;
                     return Ok(HeadEvent::Continue);
@@ -145,7 +145,7 @@ impl UpstreamExchange {
             }
             WaitEnd::Event(ResponseEvent::Interim(_) | ResponseEvent::Head(..))
             | WaitEnd::ContinueTimeout
-            | WaitEnd::Again(_) => unreachable!("heads come first"),
+            | WaitEnd::Retry(_) => unreachable!("heads come first"),
         }
     }
 
@@ -164,7 +164,7 @@ impl UpstreamExchange {
     /// dead, and the request would be lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
-            let Sending { method, target, headers, body, .. } = &self.request;
+            let OutgoingRequest { method, target, headers, body, .. } = &self.request;
             let head = (!self.over_http1 && self.shared.may_share(&self.origin))
                 .then(|| http2::request(&self.origin, method, target, headers, body.length()));
             let head = head.flatten();
@@ -201,18 +201,18 @@ impl UpstreamExchange {
     }
 
     /// Prepares to send the request again, if that is allowed.
-    fn again(&mut self, why: Again) -> Result<(), UpstreamError> {
+    fn retry(&mut self, why: RetryReason) -> Result<(), UpstreamError> {
         let link = self.link.take();
         let request = &self.request;
         let may = match why {
-            Again::Lost => {
+            RetryReason::Lost => {
                 request.method.is_idempotent() && request.body.is_complete() && !request.taken
             }
-            Again::Refused | Again::OverHttp1 => !request.taken,
+            RetryReason::Refused | RetryReason::OverHttp1 => !request.taken,
         };
         let error = match why {
-            Again::Lost => UpstreamError::NoResponse,
-            Again::Refused | Again::OverHttp1 => Http2Error::Refused.into(),
+            RetryReason::Lost => UpstreamError::NoResponse,
+            RetryReason::Refused | RetryReason::OverHttp1 => Http2Error::Refused.into(),
         };
         if !may {
             return Err(error);
@@ -220,7 +220,7 @@ impl UpstreamExchange {
         if matches!(link, Some(Link::Http2(_))) {
             self.repeat(error)?;
         }
-        self.over_http1 |= why == Again::OverHttp1;
+        self.over_http1 |= why == RetryReason::OverHttp1;
         self.shared.count(|counts| counts.retried += 1);
         Ok(())
     }
@@ -228,7 +228,7 @@ impl UpstreamExchange {
     /// Counts another attempt over HTTP/2. After too many returns the error.
     fn repeat(&mut self, error: impl Into<UpstreamError>) -> Result<(), UpstreamError> {
         self.repeats += 1;
-        if self.repeats > REPEATS { Err(error.into()) } else { Ok(()) }
+        if self.repeats > MAX_REPEATS { Err(error.into()) } else { Ok(()) }
     }
 
     /// Keeps the connection if request and response both came to their end on it.

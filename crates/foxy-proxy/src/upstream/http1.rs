@@ -1,10 +1,10 @@
-//! One exchange over HTTP/1.1, which has a connection of its own. Sending and reading go on at the
+//! One exchange over HTTP/1.1, which has a connection of its own. OutgoingRequest and reading go on at the
 //! same time. It opens no connection and keeps none.
 
 use crate::core::transport::Transport;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::pool::Connection;
-use crate::upstream::sending::{Again, OutgoingBody, Sending, Stage, WaitEnd, at};
+use crate::upstream::sending::{OutgoingBody, OutgoingRequest, RetryReason, Stage, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::{Bytes, BytesMut};
 use foxy_http::{encode, framing};
@@ -16,10 +16,10 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
 /// Bytes that a read has room for.
-const READ: usize = 32 << 10;
+const READ_BYTES: usize = 32 << 10;
 
 /// Bytes of a request line besides its method and target, with the end of the head.
-const REST_OF_LINE: usize = "  HTTP/1.1\r\n\r\n".len();
+const LINE_OVERHEAD_BYTES: usize = "  HTTP/1.1\r\n\r\n".len();
 
 pub(crate) struct Http1Link {
     connection: Connection,
@@ -29,7 +29,7 @@ pub(crate) struct Http1Link {
     /// Whether any byte of a response arrived.
     answered: bool,
     /// Whether writing failed. An answer may still be there to read.
-    deaf: bool,
+    write_failed: bool,
     /// Whether TLS holds back no written bytes.
     flushed: bool,
 }
@@ -42,7 +42,7 @@ enum Http1Progress {
 impl Http1Link {
     /// Puts the head of a request on its way. `kept` says that the connection served another
     /// request.
-    pub(crate) fn open(mut connection: Connection, kept: bool, request: &Sending) -> Self {
+    pub(crate) fn open(mut connection: Connection, kept: bool, request: &OutgoingRequest) -> Self {
         if request.upgrade {
             connection.decoder.expect_upgrade(&request.method);
         } else {
@@ -52,18 +52,18 @@ impl Http1Link {
         if !framing::says_body_length(&headers, request.body.length()) {
             framing::set_body_length(headers.to_mut(), request.body.length());
         }
-        let line = request.method.as_str().len() + request.target.len() + REST_OF_LINE;
+        let line = request.method.as_str().len() + request.target.len() + LINE_OVERHEAD_BYTES;
         let mut head = BytesMut::with_capacity(line + headers.wire_length());
         encode::request_head(&request.method, &request.target, &headers, &mut head);
         let mut out = OutgoingBody::default();
         out.push(head.freeze());
-        Self { connection, out, kept, answered: false, deaf: false, flushed: true }
+        Self { connection, out, kept, answered: false, write_failed: false, flushed: true }
     }
 
     /// Sends and reads until there is something to report.
     pub(crate) async fn turn(
         &mut self,
-        request: &mut Sending,
+        request: &mut OutgoingRequest,
         settings: &UpstreamSettings,
     ) -> Result<WaitEnd, UpstreamError> {
         loop {
@@ -84,7 +84,7 @@ impl Http1Link {
                     }
                     Http1Progress::Wrote(Ok(())) => request.touch(),
                     Http1Progress::Wrote(Err(_)) => {
-                        (self.deaf, self.flushed) = (true, true);
+                        (self.write_failed, self.flushed) = (true, true);
                         self.out.clear();
                         request.body.refuse();
                     }
@@ -100,7 +100,7 @@ impl Http1Link {
 
     /// The connection for another request, if request and response both came to their end on it.
     pub(crate) fn finish(self, body_is_complete: bool) -> Option<Connection> {
-        let sent = self.out.is_empty() && body_is_complete && self.flushed && !self.deaf;
+        let sent = self.out.is_empty() && body_is_complete && self.flushed && !self.write_failed;
         let Connection { decoder, buffer, .. } = &self.connection;
         (sent && decoder.reusable(buffer).is_ok()).then_some(self.connection)
     }
@@ -113,8 +113,8 @@ impl Http1Link {
     /// Reads before it writes, so that an early answer is seen.
     fn poll(&mut self, context: &mut Context<'_>, sending: bool) -> Poll<Http1Progress> {
         let Connection { stream, buffer, .. } = &mut self.connection;
-        if buffer.capacity() - buffer.len() < READ / 8 {
-            buffer.reserve(READ);
+        if buffer.capacity() - buffer.len() < READ_BYTES / 8 {
+            buffer.reserve(READ_BYTES);
         }
         if let Poll::Ready(read) = pin!(stream.read_buf(buffer)).poll(context) {
             return Poll::Ready(Http1Progress::Read(read));
@@ -146,7 +146,7 @@ impl Http1Link {
     fn read(
         &mut self,
         read: io::Result<usize>,
-        request: &mut Sending,
+        request: &mut OutgoingRequest,
     ) -> Result<Option<WaitEnd>, UpstreamError> {
         match read {
             Ok(0) if self.answered => Ok(self.connection.decoder.eof()?.map(WaitEnd::Event)),
@@ -165,7 +165,7 @@ impl Http1Link {
 
     fn unanswered(&self) -> Result<Option<WaitEnd>, UpstreamError> {
         if self.kept {
-            Ok(Some(WaitEnd::Again(Again::Lost)))
+            Ok(Some(WaitEnd::Retry(RetryReason::Lost)))
         } else {
             Err(UpstreamError::NoResponse)
         }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// Least time that an HTTP/2 connection is kept without a request, even if none is to be kept:
 /// simultaneous requests still share it.
-const HARDLY_KEPT: Duration = Duration::from_millis(100);
+const MIN_IDLE_TIME: Duration = Duration::from_millis(100);
 
 /// Connections that an exchange can use.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ impl UpstreamCore {
     ) -> Result<Option<Reached>, UpstreamError> {
         let attempt = connections.attempt().or_else(|| {
             let attempt = connections.begin()?;
-            tokio::task::spawn_local(try_once(Attempting {
+            tokio::task::spawn_local(run_attempt(DialAttempt {
                 shared: Rc::downgrade(self),
                 origin: origin.clone(),
                 client,
@@ -161,7 +161,7 @@ impl UpstreamCore {
     ) -> Result<(), ConnectError> {
         let settings = &self.settings;
         let keeps = settings.idle_per_origin > 0 && settings.idle_total > 0;
-        let idle = if keeps { settings.idle_timeout.max(HARDLY_KEPT) } else { HARDLY_KEPT };
+        let idle = if keeps { settings.idle_timeout.max(MIN_IDLE_TIME) } else { MIN_IDLE_TIME };
         let own = Rc::downgrade(connections);
         let ended = move || {
             if let Some(connections) = Weak::upgrade(&own) {
@@ -178,7 +178,7 @@ impl UpstreamCore {
 }
 
 /// An attempt to connect. However it ends, its waiters learn it.
-struct Attempting {
+struct DialAttempt {
     shared: Weak<UpstreamCore>,
     origin: Origin,
     client: Option<ClientBlock>,
@@ -186,7 +186,7 @@ struct Attempting {
     attempt: Rc<http2::Attempt>,
 }
 
-impl Drop for Attempting {
+impl Drop for DialAttempt {
     fn drop(&mut self) {
         if self.attempt.outcome().is_none() {
             self.connections.end(&self.attempt, DialOutcome::Failed(ConnectError::Failed));
@@ -194,21 +194,20 @@ impl Drop for Attempting {
     }
 }
 
-async fn try_once(attempting: Attempting) {
-    let Some(shared) = attempting.shared.upgrade() else { return };
-    let connections = &attempting.connections;
-    let outcome =
-        match shared.dial(&attempting.origin, DialedProtocol::Http2, attempting.client).await {
-            Err(error) => DialOutcome::Failed(error),
-            Ok(Dialled { stream, spoken: DialedProtocol::Http1 }) => {
-                DialOutcome::Http1(Cell::new(Some(stream)))
+async fn run_attempt(dial: DialAttempt) {
+    let Some(shared) = dial.shared.upgrade() else { return };
+    let connections = &dial.connections;
+    let outcome = match shared.dial(&dial.origin, DialedProtocol::Http2, dial.client).await {
+        Err(error) => DialOutcome::Failed(error),
+        Ok(Dialled { stream, spoken: DialedProtocol::Http1 }) => {
+            DialOutcome::Http1(Cell::new(Some(stream)))
+        }
+        Ok(Dialled { stream, spoken: DialedProtocol::Http2 }) => {
+            match shared.share(connections, stream).await {
+                Ok(()) => DialOutcome::Joined,
+                Err(error) => DialOutcome::Failed(error),
             }
-            Ok(Dialled { stream, spoken: DialedProtocol::Http2 }) => {
-                match shared.share(connections, stream).await {
-                    Ok(()) => DialOutcome::Joined,
-                    Err(error) => DialOutcome::Failed(error),
-                }
-            }
-        };
-    connections.end(&attempting.attempt, outcome);
+        }
+    };
+    connections.end(&dial.attempt, outcome);
 }

@@ -12,10 +12,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// Pieces that may wait between a client and an origin.
-const PIECES: usize = 2;
+const MAX_WAITING_PIECES: usize = 2;
 
 /// Slices of one write.
-const SLICES: usize = 8;
+const MAX_SLICES: usize = 8;
 
 /// A part of a request body, in the order Data*, End.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl RequestBody {
     /// A body of this length whose pieces come through the sender. An empty body is complete at
     /// once and takes no pieces.
     pub fn channel(length: BodyLength) -> (BodySender, Self) {
-        let (sender, receiver) = mpsc::channel(PIECES);
+        let (sender, receiver) = mpsc::channel(MAX_WAITING_PIECES);
         let left = match length {
             BodyLength::Chunked => BodyLeft::Chunks,
             BodyLength::Length(bytes) => BodyLeft::Bytes(bytes),
@@ -164,8 +164,8 @@ impl OutgoingBody {
     }
 
     /// Front of the queue for one vectored write. The number counts the slices in use.
-    pub(crate) fn slices(&self) -> ([IoSlice<'_>; SLICES], usize) {
-        let mut slices = [IoSlice::new(&[]); SLICES];
+    pub(crate) fn slices(&self) -> ([IoSlice<'_>; MAX_SLICES], usize) {
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let mut count = 0;
         for (slice, bytes) in slices.iter_mut().zip(&self.queue) {
             *slice = IoSlice::new(bytes);
@@ -188,7 +188,7 @@ impl OutgoingBody {
 }
 
 /// The request, with the rest of its body.
-pub(crate) struct Sending {
+pub(crate) struct OutgoingRequest {
     pub(crate) method: Method,
     pub(crate) target: Bytes,
     pub(crate) headers: Headers,
@@ -214,12 +214,12 @@ pub(crate) enum WaitEnd {
     Event(ResponseEvent),
     ContinueTimeout,
     /// There is no answer, and perhaps the request may be sent again.
-    Again(Again),
+    Retry(RetryReason),
 }
 
 /// Why a request may perhaps be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum RetryReason {
     /// A connection that had served others was dead before it gave any answer.
     Lost,
     /// The origin says that it did not process the request (RFC 9113 §8.7).
@@ -228,7 +228,7 @@ pub(crate) enum Again {
     OverHttp1,
 }
 
-impl Sending {
+impl OutgoingRequest {
     /// Whether to send the next piece of the body once there is room.
     pub(crate) fn wants_piece(&self) -> bool {
         !self.waits_for_continue && !self.body.is_complete()

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 /// Most bytes of one read. A direction has a buffer only while bytes are under way.
-const BUFFER: usize = 16 << 10;
+const BUFFER_BYTES: usize = 16 << 10;
 
 /// The two ends of a tunnel, and bytes read before it opened.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ impl<'a> Direction<'a> {
         from: &mut (impl AsyncRead + Unpin),
         to: &mut (impl AsyncWrite + Unpin),
     ) -> Poll<io::Result<()>> {
-        let mut scratch = [0; BUFFER];
+        let mut scratch = [0; BUFFER_BYTES];
         let mut read = ReadBuf::new(&mut scratch);
         if Pin::new(from).poll_read(context, &mut read)?.is_pending() {
             if !self.flushed {

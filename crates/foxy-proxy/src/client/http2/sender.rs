@@ -22,7 +22,7 @@ use tokio::time::timeout;
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
 /// Bytes that are copied at a time, for a client that may take none of them.
-const PIECE: usize = 16 << 10;
+const COPY_BYTES: usize = 16 << 10;
 
 /// The sending direction of a stream. It is borrowed only within a poll, because the watch for a
 /// reset shares it.
@@ -68,9 +68,9 @@ impl Out {
     }
 
     fn open(&mut self, head: Response<()>, end: bool) -> Result<(), WriteEnd> {
-        let weight = weight(head.headers());
-        self.count(weight);
-        self.wire.handed_head(self.stream, usize::try_from(weight).unwrap_or(usize::MAX));
+        let wire_size = wire_size(head.headers());
+        self.count(wire_size);
+        self.wire.handed_head(self.stream, usize::try_from(wire_size).unwrap_or(usize::MAX));
         self.body = Some(self.respond.send_response(head, end).map_err(|_| WriteEnd::Gone)?);
         self.ended = end;
         Ok(())
@@ -119,7 +119,7 @@ impl Out {
     }
 
     /// Gives back room that was not used.
-    fn want_nothing(&mut self) {
+    fn release_room(&mut self) {
         if let Some(body) = &mut self.body {
             body.reserve_capacity(0);
         }
@@ -144,7 +144,7 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().sent
     }
 
-    pub(crate) fn opens(&self, status: u16, outcome: CacheStatus) {
+    pub(crate) fn record_opening(&self, status: u16, outcome: CacheStatus) {
         self.out.borrow().progress.open(status, outcome, 0);
     }
 
@@ -160,7 +160,7 @@ impl<'a> Http2Sender<'a> {
         if let Framing::Length(length) = opening.framing {
             own.insert("content-length", HeaderValue::from(length));
         }
-        self.out.borrow().progress.open(opening.status, opening.outcome, weight(head.headers()));
+        self.out.borrow().progress.open(opening.status, opening.outcome, wire_size(head.headers()));
         self.pending = Some(head);
         self.framing = opening.framing;
         ConnectionFate::Keep
@@ -187,7 +187,7 @@ impl<'a> Http2Sender<'a> {
             return out.data(Bytes::new(), true);
         }
         let trailers = fields_of(trailers);
-        out.count(weight(&trailers));
+        out.count(wire_size(&trailers));
         out.ended = true;
         let Some(body) = &mut out.body else { return Err(WriteEnd::Gone) };
         body.send_trailers(trailers).map_err(|_| WriteEnd::Gone)
@@ -205,9 +205,9 @@ impl<'a> Http2Sender<'a> {
     ) -> Result<ClientTook, WriteEnd> {
         self.open(false).await?;
         while !part.is_empty() {
-            let room = within(patience(), self.room(part.len().min(PIECE))).await;
+            let room = within(patience(), self.room(part.len().min(COPY_BYTES))).await;
             let Some(room) = room else {
-                self.out.borrow_mut().want_nothing();
+                self.out.borrow_mut().release_room();
                 return Ok(ClientTook::Partly);
             };
             let piece = Bytes::copy_from_slice(&part.split_to(room?));
@@ -225,9 +225,9 @@ impl<'a> Http2Sender<'a> {
         if head.status >= 200 {
             return out.open(response, false);
         }
-        let weight = weight(response.headers());
-        out.count(weight);
-        out.wire.handed_head(out.stream, usize::try_from(weight).unwrap_or(usize::MAX));
+        let wire_size = wire_size(response.headers());
+        out.count(wire_size);
+        out.wire.handed_head(out.stream, usize::try_from(wire_size).unwrap_or(usize::MAX));
         out.respond.send_informational(response).map_err(|_| WriteEnd::Gone)
     }
 
@@ -276,7 +276,7 @@ fn head_of(status: u16, fields: &Headers) -> Response<()> {
 }
 
 /// Bytes of the fields as HTTP/1.1 would write them.
-fn weight(fields: &HeaderMap) -> u64 {
+fn wire_size(fields: &HeaderMap) -> u64 {
     fields.iter().map(|(name, value)| (name.as_str().len() + value.len() + 4) as u64).sum()
 }
 

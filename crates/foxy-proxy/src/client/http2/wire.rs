@@ -2,7 +2,7 @@
 //! is limited; trailers that begin with a pseudo-field; and answers that the socket has not taken.
 
 use crate::core::frames::{
-    Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, PREFACE, Passing, StartsWith,
+    Allowance, FRAMES_A_REQUEST, FieldBlocks, FirstField, Frame, FrameEvent, FrameReader, PREFACE,
     flag, kind,
 };
 use std::cell::RefCell;
@@ -12,20 +12,20 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Bytes of answers that may wait for a connection's socket, besides a head.
-const ANSWERS: usize = 64 << 10;
+const MAX_UNSENT_BYTES: usize = 64 << 10;
 
 /// Price of SETTINGS in frames, because one may change the windows of all streams.
 const SETTINGS_COST: u64 = 16;
 
 /// Unread streams with malformed trailers. An honest client has none.
-const MALFORMED: usize = 256;
+const MAX_MALFORMED_STREAMS: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Wire {
     incoming: RefCell<Incoming>,
     outgoing: RefCell<Outgoing>,
     /// Notified when the client is to be sent away.
-    pub(crate) calm: Notify,
+    pub(crate) flood_notice: Notify,
 }
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Wire {
         Self {
             incoming: RefCell::new(incoming),
             outgoing: RefCell::new(outgoing),
-            calm: Notify::new(),
+            flood_notice: Notify::new(),
         }
     }
 
@@ -91,7 +91,7 @@ impl Wire {
         let reset = |stream| self.outgoing.borrow_mut().forget(stream);
         if !incoming.flooded && incoming.take(bytes, now, reset).is_err() {
             incoming.flooded = true;
-            self.calm.notify_one();
+            self.flood_notice.notify_one();
         }
     }
 
@@ -107,15 +107,15 @@ impl Wire {
     }
 
     /// Notes that a stream's request is over.
-    pub(crate) fn is_over(&self, stream: u32) {
+    pub(crate) fn end_request(&self, stream: u32) {
         self.incoming.borrow_mut().malformed.remove(&stream);
     }
 
     /// Bytes of answers that the library may get now, at least one.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
         let mut outgoing = self.outgoing.borrow_mut();
-        if outgoing.total < ANSWERS {
-            return Poll::Ready(ANSWERS - outgoing.total);
+        if outgoing.total < MAX_UNSENT_BYTES {
+            return Poll::Ready(MAX_UNSENT_BYTES - outgoing.total);
         }
         if !outgoing.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
             outgoing.wakers.push(context.waker().clone());
@@ -146,16 +146,16 @@ struct Flooded;
 
 impl Incoming {
     fn take(&mut self, mut bytes: &[u8], now: Instant, reset: impl Fn(u32)) -> Result<(), Flooded> {
-        while let Some(passing) = self.reader.next(&mut bytes) {
-            match passing {
-                Passing::Header(frame) => {
+        while let Some(event) = self.reader.next(&mut bytes) {
+            match event {
+                FrameEvent::Header(frame) => {
                     let cost = self.frame(frame, &reset);
                     self.allowance.take(cost, now).map_err(|_| Flooded)?;
                 }
-                Passing::Payload(payload) if self.in_block => self.blocks.payload(payload),
-                Passing::Payload(_) => {}
+                FrameEvent::Payload(payload) if self.in_block => self.blocks.payload(payload),
+                FrameEvent::Payload(_) => {}
             }
-            if self.reader.is_between() {
+            if self.reader.is_at_boundary() {
                 self.ended()?;
             }
         }
@@ -201,18 +201,18 @@ impl Incoming {
             return Ok(());
         }
         if let Some((stream, true)) = self.trailers
-            && self.blocks.first() == StartsWith::Pseudo
+            && self.blocks.first() == FirstField::Pseudo
         {
             self.malformed.insert(stream);
         }
-        if self.malformed.len() > MALFORMED { Err(Flooded) } else { Ok(()) }
+        if self.malformed.len() > MAX_MALFORMED_STREAMS { Err(Flooded) } else { Ok(()) }
     }
 }
 
 impl Outgoing {
     fn sent(&mut self, mut bytes: &[u8]) {
-        while let Some(passing) = self.reader.next(&mut bytes) {
-            let Passing::Header(frame) = passing else { continue };
+        while let Some(event) = self.reader.next(&mut bytes) {
+            let FrameEvent::Header(frame) = event else { continue };
             let Some(unsent) = self.waiting.get_mut(&frame.stream) else { continue };
             let gone = match frame.kind {
                 kind::HEADERS => std::mem::take(&mut unsent.head),
@@ -239,7 +239,7 @@ impl Outgoing {
     }
 
     fn wake(&mut self) {
-        if self.total <= ANSWERS / 2 {
+        if self.total <= MAX_UNSENT_BYTES / 2 {
             self.wakers.drain(..).for_each(Waker::wake);
         }
     }

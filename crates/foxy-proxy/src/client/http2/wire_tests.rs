@@ -83,7 +83,7 @@ fn trailers_that_begin_with_a_pseudo_field_are_known_until_their_stream_is_over(
     wire.received(&begin, now);
     wire.received(&end, now);
     assert!(wire.has_malformed_trailers(1) && !wire.has_malformed_trailers(3));
-    wire.is_over(1);
+    wire.end_request(1);
     assert!(!wire.has_malformed_trailers(1));
 }
 
@@ -92,7 +92,7 @@ fn answers_that_the_socket_does_not_take_leave_no_room() {
     let (wire, now) = wire();
     let context = Context::from_waker(Waker::noop());
     wire.handed_head(1, 1000);
-    wire.handed_data(1, ANSWERS - 2000);
+    wire.handed_data(1, MAX_UNSENT_BYTES - 2000);
     assert_eq!(wire.poll_room(&context), Poll::Ready(1000));
     wire.handed_data(3, 1000);
     assert_eq!(wire.poll_room(&context), Poll::Pending);
@@ -102,7 +102,11 @@ fn answers_that_the_socket_does_not_take_leave_no_room() {
     wire.received(&frame(kind::RST_STREAM, 0, 3, &[0; 4]), now);
     assert_eq!(wire.poll_room(&context), Poll::Ready(2500));
     wire.reset(1);
-    assert_eq!(wire.poll_room(&context), Poll::Ready(ANSWERS));
+    assert_eq!(wire.poll_room(&context), Poll::Ready(MAX_UNSENT_BYTES));
     wire.sent(&frame(kind::DATA, 0, 1, &[0; 500]));
-    assert_eq!(wire.poll_room(&context), Poll::Ready(ANSWERS), "late for a stream that is gone");
+    assert_eq!(
+        wire.poll_room(&context),
+        Poll::Ready(MAX_UNSENT_BYTES),
+        "late for a stream that is gone"
+    );
 }

@@ -14,13 +14,13 @@ const LAST_PSEUDO: usize = 14;
 const LAST_STATIC: usize = 61;
 
 /// Entries of a dynamic table of the usual 4,096 bytes (RFC 7541 §4.1).
-const ENTRIES: usize = 4096 / 32;
+const MAX_TABLE_ENTRIES: usize = 4096 / 32;
 
 /// `:` in Huffman coding (RFC 7541, appendix B), without the bit that follows.
 const HUFFMAN_COLON: u8 = 0b101_1100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StartsWith {
+pub(crate) enum FirstField {
     Pseudo,
     /// A regular field, or no field at all.
     Regular,
@@ -123,8 +123,8 @@ impl FieldBlocks {
     }
 
     /// Kind of the first field, once the whole block has passed.
-    pub(crate) fn first(&self) -> StartsWith {
-        if self.first == Some(true) { StartsWith::Pseudo } else { StartsWith::Regular }
+    pub(crate) fn first(&self) -> FirstField {
+        if self.first == Some(true) { FirstField::Pseudo } else { FirstField::Regular }
     }
 
     fn block(&mut self, mut bytes: &[u8]) {
@@ -141,7 +141,7 @@ impl FieldBlocks {
                     self.number -= taken;
                     bytes = &bytes[taken..];
                     if self.number == 0 {
-                        self.ends(text);
+                        self.string_read(text);
                     }
                     continue;
                 }
@@ -166,7 +166,7 @@ impl FieldBlocks {
                     }
                     self.shift += 7;
                     if byte & 0x80 == 0 {
-                        self.has(number);
+                        self.number_read(number);
                     }
                 }
             }
@@ -182,16 +182,16 @@ impl FieldBlocks {
         if byte & most == most {
             self.step = BlockStep::More(number);
         } else {
-            self.has(number);
+            self.number_read(number);
         }
     }
 
-    fn has(&mut self, number: Number) {
+    fn number_read(&mut self, number: Number) {
         match (number, self.form) {
             (Number::Index, Form::NewSize) => self.step = BlockStep::Field,
             (Number::Index, Form::Indexed) => {
                 self.pseudo = self.is_pseudo(self.number);
-                self.field();
+                self.field_read();
             }
             (Number::Index, Form::Added | Form::NotAdded) if self.number == 0 => {
                 self.step = BlockStep::Length(Text::Name);
@@ -205,26 +205,26 @@ impl FieldBlocks {
                 self.step = BlockStep::Text(text);
                 if self.number == 0 {
                     self.pseudo &= text == Text::Value;
-                    self.ends(text);
+                    self.string_read(text);
                 }
             }
         }
     }
 
-    fn ends(&mut self, text: Text) {
+    fn string_read(&mut self, text: Text) {
         match text {
             Text::Name => self.step = BlockStep::Length(Text::Value),
             Text::Value => {
                 if self.form == Form::Added {
-                    self.recent.truncate(ENTRIES - 1);
+                    self.recent.truncate(MAX_TABLE_ENTRIES - 1);
                     self.recent.push_front(self.pseudo);
                 }
-                self.field();
+                self.field_read();
             }
         }
     }
 
-    fn field(&mut self) {
+    fn field_read(&mut self) {
         self.first.get_or_insert(self.pseudo);
         self.step = BlockStep::Field;
     }

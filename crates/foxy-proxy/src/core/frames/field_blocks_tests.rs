@@ -3,11 +3,11 @@
 use super::*;
 use crate::core::frames::kind;
 
-const PSEUDO: StartsWith = StartsWith::Pseudo;
-const REGULAR: StartsWith = StartsWith::Regular;
+const PSEUDO: FirstField = FirstField::Pseudo;
+const REGULAR: FirstField = FirstField::Regular;
 
 /// What each block begins with, one after another on one connection, in pieces of `size`.
-fn first_of(blocks: &[&[u8]], size: usize) -> Vec<StartsWith> {
+fn first_of(blocks: &[&[u8]], size: usize) -> Vec<FirstField> {
     let mut all = FieldBlocks::new();
     let first = blocks.iter().map(|block| {
         let frame =
@@ -19,7 +19,7 @@ fn first_of(blocks: &[&[u8]], size: usize) -> Vec<StartsWith> {
     first.collect()
 }
 
-fn check(blocks: &[&[u8]], expected: &[StartsWith]) {
+fn check(blocks: &[&[u8]], expected: &[FirstField]) {
     for size in [1, 2, 3, 1000] {
         assert_eq!(first_of(blocks, size), expected, "pieces of {size}");
     }

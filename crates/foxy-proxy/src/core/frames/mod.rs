@@ -4,7 +4,7 @@
 
 mod field_blocks;
 
-pub(crate) use field_blocks::{FieldBlocks, StartsWith};
+pub(crate) use field_blocks::{FieldBlocks, FirstField};
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Length of a frame header.
-pub(crate) const HEADER: usize = 9;
+pub(crate) const HEADER_BYTES: usize = 9;
 
 /// Frame types (RFC 9113 §6).
 pub(crate) mod kind {
@@ -43,7 +43,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    fn parse(header: [u8; HEADER]) -> Self {
+    fn parse(header: [u8; HEADER_BYTES]) -> Self {
         let [high, middle, low, kind, flags, stream @ ..] = header;
         let length = u32::from_be_bytes([0, high, middle, low]) as usize;
         Self { kind, flags, stream: u32::from_be_bytes(stream) & (u32::MAX >> 1), length }
@@ -55,7 +55,7 @@ impl Frame {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Passing<'a> {
+pub(crate) enum FrameEvent<'a> {
     Header(Frame),
     /// Payload of the last frame, at least one byte.
     Payload(&'a [u8]),
@@ -64,7 +64,7 @@ pub(crate) enum Passing<'a> {
 /// Tracks the frame borders in one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
-    header: [u8; HEADER],
+    header: [u8; HEADER_BYTES],
     filled: usize,
     /// Payload bytes of the current frame still to come.
     payload: usize,
@@ -73,38 +73,38 @@ pub(crate) struct FrameReader {
 impl FrameReader {
     /// Frames begin after `preface` bytes.
     pub(crate) const fn after(preface: usize) -> Self {
-        Self { header: [0; HEADER], filled: 0, payload: preface }
+        Self { header: [0; HEADER_BYTES], filled: 0, payload: preface }
     }
 
     /// Takes the next event from `bytes`. Returns `None` once it took all bytes.
-    pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Passing<'a>> {
+    pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<FrameEvent<'a>> {
         if self.payload > 0 && !bytes.is_empty() {
             let (payload, rest) = bytes.split_at(self.payload.min(bytes.len()));
             *bytes = rest;
             self.payload -= payload.len();
-            return Some(Passing::Payload(payload));
+            return Some(FrameEvent::Payload(payload));
         }
-        let (taken, rest) = bytes.split_at((HEADER - self.filled).min(bytes.len()));
+        let (taken, rest) = bytes.split_at((HEADER_BYTES - self.filled).min(bytes.len()));
         *bytes = rest;
         self.header[self.filled..self.filled + taken.len()].copy_from_slice(taken);
         self.filled += taken.len();
-        if self.filled < HEADER {
+        if self.filled < HEADER_BYTES {
             return None;
         }
         let frame = Frame::parse(self.header);
         (self.filled, self.payload) = (0, frame.length);
-        Some(Passing::Header(frame))
+        Some(FrameEvent::Header(frame))
     }
 
     /// Whether the last frame has passed whole.
-    pub(crate) const fn is_between(&self) -> bool {
+    pub(crate) const fn is_at_boundary(&self) -> bool {
         self.payload == 0
     }
 }
 
 /// Price of one frame, in bytes sent to the peer. It exceeds the answer to a PING or SETTINGS, so
 /// that no frame pays for itself.
-const FRAME: u64 = 64;
+const FRAME_PRICE: u64 = 64;
 
 pub(crate) const FRAMES_AT_ONCE: u64 = 1000;
 pub(crate) const FRAMES_A_SECOND: u64 = 100;
@@ -125,7 +125,7 @@ pub(crate) struct TooMany;
 
 impl Allowance {
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { left: FRAMES_AT_ONCE * FRAME, counted: now }
+        Self { left: FRAMES_AT_ONCE * FRAME_PRICE, counted: now }
     }
 
     pub(crate) fn sent(&mut self, bytes: usize) {
@@ -134,7 +134,7 @@ impl Allowance {
 
     /// Credits `frames` frames, for a request.
     pub(crate) fn pays_for(&mut self, frames: u64) {
-        self.earn(frames * FRAME);
+        self.earn(frames * FRAME_PRICE);
     }
 
     /// Charges `frames` frames.
@@ -144,14 +144,15 @@ impl Allowance {
             .min(Duration::from_secs(FRAMES_AT_ONCE / FRAMES_A_SECOND));
         self.counted = now;
         self.earn(
-            u64::try_from(since.as_micros()).unwrap_or(0) * FRAMES_A_SECOND * FRAME / 1_000_000,
+            u64::try_from(since.as_micros()).unwrap_or(0) * FRAMES_A_SECOND * FRAME_PRICE
+                / 1_000_000,
         );
-        self.left = self.left.checked_sub(frames * FRAME).ok_or(TooMany)?;
+        self.left = self.left.checked_sub(frames * FRAME_PRICE).ok_or(TooMany)?;
         Ok(())
     }
 
     fn earn(&mut self, amount: u64) {
-        self.left = (self.left + amount).min(FRAMES_AT_ONCE * FRAME);
+        self.left = (self.left + amount).min(FRAMES_AT_ONCE * FRAME_PRICE);
     }
 }
 
@@ -168,10 +169,10 @@ mod tests {
             let mut reader = FrameReader::after(7);
             let (mut headers, mut payload) = (Vec::new(), Vec::new());
             for mut piece in bytes.chunks(size) {
-                while let Some(passing) = reader.next(&mut piece) {
-                    match passing {
-                        Passing::Header(frame) => headers.push(frame),
-                        Passing::Payload(bytes) => payload.extend_from_slice(bytes),
+                while let Some(event) = reader.next(&mut piece) {
+                    match event {
+                        FrameEvent::Header(frame) => headers.push(frame),
+                        FrameEvent::Payload(bytes) => payload.extend_from_slice(bytes),
                     }
                 }
             }
@@ -179,7 +180,7 @@ mod tests {
             let settings = Frame { kind: kind::SETTINGS, flags: flag::ACK, stream: 0, length: 0 };
             assert_eq!(headers, [data, settings], "pieces of {size}");
             assert_eq!(payload, b"preface\x07\x08", "pieces of {size}");
-            assert!(reader.is_between());
+            assert!(reader.is_at_boundary());
         }
     }
 

@@ -25,19 +25,19 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 /// Streams that a client may have open on a connection.
-const STREAMS: u32 = 100;
+const MAX_STREAMS: u32 = 100;
 
 /// Requests of one connection in progress. A request that the client gave up may still be in
 /// progress.
-const WORKED_ON: u32 = 2 * STREAMS;
+const MAX_REQUESTS: u32 = 2 * MAX_STREAMS;
 
 /// Bytes of the heads of requests in progress, for one connection. Compressed to a few bytes, a
 /// head may be as large as one of HTTP/1.1. The first request is accepted whatever its head has.
-const HEADS: usize = 256 << 10;
+const MAX_HEAD_BYTES: usize = 256 << 10;
 
 /// Bytes that a stream takes of the budget of requests, besides its head. The first stream of a
 /// connection takes none.
-const STREAM: usize = 16 << 10;
+const STREAM_BYTES: usize = 16 << 10;
 
 /// Bytes of a stream's request body that may be under way or wait here.
 const STREAM_WINDOW: u32 = 128 << 10;
@@ -48,14 +48,14 @@ const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
 /// Resets by the client that may wait to be read. One more ends the connection (CVE-2023-44487).
-const RESETS_WAITING: usize = 20;
+const MAX_WAITING_RESETS: usize = 20;
 
 /// Streams of a connection that may be reset because the client broke rules. One more ends the
 /// connection.
-const BROKEN_STREAMS: usize = 100;
+const MAX_BROKEN_STREAMS: usize = 100;
 
 /// Time that a connection stays open after the announcement of its end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 enum ConnectionEnd {
     /// Both sides know.
@@ -96,31 +96,33 @@ impl Streams {
     }
 
     /// Begins a request with a head of `head` bytes, if it may be worked on.
-    fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<Open> {
+    fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<OpenStream> {
         let (open, heads) = (self.open.get(), self.heads.get());
-        if open >= WORKED_ON || (open > 0 && heads + head > HEADS) {
+        if open >= MAX_REQUESTS || (open > 0 && heads + head > MAX_HEAD_BYTES) {
             return None;
         }
         let for_head = if head > SMALL_HEAD { COPIES_OF_HEAD * head } else { 0 };
-        let bytes = if open == 0 { for_head } else { STREAM + for_head };
-        let held =
-            self.requests.take_share(self.held.get(), bytes).filter(|_| self.activity.works())?;
+        let bytes = if open == 0 { for_head } else { STREAM_BYTES + for_head };
+        let held = self
+            .requests
+            .take_share(self.held.get(), bytes)
+            .filter(|_| self.activity.begin_work())?;
         self.open.set(open + 1);
         self.heads.set(heads + head);
         self.held.set(self.held.get() + bytes);
-        Some(Open { streams: Rc::clone(self), stream, head, held })
+        Some(OpenStream { streams: Rc::clone(self), stream, head, held })
     }
 }
 
 /// A stream in progress, until dropped.
-pub(crate) struct Open {
+pub(crate) struct OpenStream {
     streams: Rc<Streams>,
     stream: u32,
     head: usize,
     held: HeldBytes,
 }
 
-impl Open {
+impl OpenStream {
     fn wire(&self) -> &Rc<Wire> {
         &self.streams.wire
     }
@@ -128,22 +130,22 @@ impl Open {
     /// Notes that the client gave up the stream.
     pub(crate) fn given_up(&self) {
         if !self.streams.resets.borrow_mut().may_reset(Instant::now()) {
-            self.wire().calm.notify_one();
+            self.wire().flood_notice.notify_one();
         }
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         let streams = &self.streams;
         streams.open.set(streams.open.get() - 1);
         streams.heads.set(streams.heads.get() - self.head);
         streams.held.set(streams.held.get() - self.held.bytes());
-        streams.wire.is_over(self.stream);
+        streams.wire.end_request(self.stream);
         let now = Instant::now();
         streams.since.set(now);
         if streams.open.get() == 0 {
-            streams.activity.waits(now);
+            streams.activity.begin_wait(now);
         }
     }
 }
@@ -194,12 +196,12 @@ pub(crate) async fn serve(
 fn builder(limits: &Limits) -> Builder {
     let mut builder = Builder::new();
     builder
-        .max_concurrent_streams(STREAMS)
+        .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
         .initial_window_size(STREAM_WINDOW)
         .max_send_buffer_size(SEND_BUFFER)
-        .max_pending_accept_reset_streams(RESETS_WAITING)
-        .max_local_error_reset_streams(Some(BROKEN_STREAMS));
+        .max_pending_accept_reset_streams(MAX_WAITING_RESETS)
+        .max_local_error_reset_streams(Some(MAX_BROKEN_STREAMS));
     builder
 }
 
@@ -211,7 +213,7 @@ async fn drive(
     mut frames: Connection<WatchedIo<'_>, Bytes>,
     stalled: &Stalled,
     streams: Rc<Streams>,
-    start: impl Fn(http::Request<RecvStream>, Respond, Open),
+    start: impl Fn(http::Request<RecvStream>, Respond, OpenStream),
 ) -> ConnectionEnd {
     let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);
     let mut stop = worker.stop.clone();
@@ -222,7 +224,7 @@ async fn drive(
         let now = Instant::now();
         let stalled_until = stalled.get().map(|since| since + write);
         let quiet_until = (streams.open.get() == 0).then(|| match leaving {
-            Some(began) => began.max(streams.since.get()) + FAREWELL,
+            Some(began) => began.max(streams.since.get()) + FAREWELL_TIME,
             None => streams.since.get() + idle,
         });
         match (stalled_until, quiet_until) {
@@ -235,9 +237,10 @@ async fn drive(
             _ => {}
         }
         // Whatever begins from now on ends no sooner than the shortest of these waits.
-        let shortest = now + idle.min(write).min(FAREWELL);
-        let known = [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
-        let look_again = known.fold(shortest, Instant::min);
+        let shortest = now + idle.min(write).min(FAREWELL_TIME);
+        let deadlines =
+            [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
+        let look_again = deadlines.fold(shortest, Instant::min);
         tokio::select! {
             accepted = frames.accept() => match accepted {
                 Some(Ok((request, mut respond))) => {
@@ -258,7 +261,7 @@ async fn drive(
                 None if calmed => return ConnectionEnd::Broken,
                 None => return ConnectionEnd::Closed,
             },
-            () = streams.wire.calm.notified(), if !calmed => {
+            () = streams.wire.flood_notice.notified(), if !calmed => {
                 calmed = true;
                 worker.counters.add(Counter::Http2Floods, 1);
                 frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
@@ -324,8 +327,11 @@ mod tests {
     #[test]
     fn heads_of_one_connection_are_bounded_together() {
         let streams = streams_within(ByteBudget::new(1 << 30));
-        assert!(streams.take(1, HEADS + 1).is_some(), "the first is taken whatever it has");
-        let first = streams.take(1, HEADS - 10);
+        assert!(
+            streams.take(1, MAX_HEAD_BYTES + 1).is_some(),
+            "the first is taken whatever it has"
+        );
+        let first = streams.take(1, MAX_HEAD_BYTES - 10);
         assert!(streams.take(3, 10).is_some() && streams.take(3, 11).is_none());
         drop(first);
         assert!(streams.take(3, 11).is_some());
@@ -333,7 +339,7 @@ mod tests {
 
     #[test]
     fn streams_beyond_the_first_are_bounded_over_all_connections() {
-        let budget = 100 * STREAM;
+        let budget = 100 * STREAM_BYTES;
         let requests = ByteBudget::new(budget);
         let connections: Vec<_> = (0..15).map(|_| streams_within(requests.clone())).collect();
         let take = |streams: &Rc<Streams>| {

@@ -11,7 +11,7 @@ use crate::intercept::Inside;
 use crate::request::answered::{Aborted, AnswerOptions};
 use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
-use crate::server::http2::Open;
+use crate::server::http2::OpenStream;
 use crate::server::request_log::{Ended, ReadRequest, RequestLog};
 use crate::upstream::Scheme;
 use crate::worker::Worker;
@@ -34,7 +34,7 @@ pub(crate) async fn serve(
     (peer, scheme, inside): (SocketAddr, Scheme, Option<Rc<Inside>>),
     received: http::Request<RecvStream>,
     respond: SendResponse<Bytes>,
-    open: Open,
+    open: OpenStream,
 ) {
     let started = clock::monotonic();
     worker.counters.add(Counter::Requests, 1);

@@ -23,9 +23,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Most answers kept, and their longest lifetimes.
-const ANSWERS: usize = 4096;
-const LONGEST: Duration = Duration::from_secs(3600);
-const LONGEST_NEGATIVE: Duration = Duration::from_secs(60);
+const MAX_ANSWERS: usize = 4096;
+const MAX_TTL: Duration = Duration::from_secs(3600);
+const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
 
 /// Resolves names by DNS.
 pub struct NameResolver {
@@ -94,9 +94,9 @@ fn asked_at(server: SocketAddr) -> NameServerConfig {
 }
 
 fn bound(options: &mut ResolverOpts) {
-    options.cache_size = ANSWERS as u64;
-    options.positive_max_ttl = Some(LONGEST);
-    options.negative_max_ttl = Some(LONGEST_NEGATIVE);
+    options.cache_size = MAX_ANSWERS as u64;
+    options.positive_max_ttl = Some(MAX_TTL);
+    options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
     options.ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
 }
 
@@ -168,10 +168,10 @@ impl KnownNames {
 
     pub(crate) fn learn(&self, name: Box<str>, addresses: &Rc<[IpAddr]>, until: Instant) {
         let (mut answers, now) = (self.answers.borrow_mut(), now());
-        if answers.len() >= ANSWERS {
+        if answers.len() >= MAX_ANSWERS {
             answers.retain(|_, answer| now < answer.until);
         }
-        if answers.len() >= ANSWERS {
+        if answers.len() >= MAX_ANSWERS {
             answers.clear();
         }
         answers.insert(name, Answer { addresses: Rc::clone(addresses), until });
@@ -313,10 +313,10 @@ mod tests {
     fn answers_are_bounded() {
         let names = KnownNames::new(Arc::default());
         let address: Rc<[IpAddr]> = Rc::from([IpAddr::from([192, 0, 2, 7])]);
-        for number in 0..=ANSWERS {
+        for number in 0..=MAX_ANSWERS {
             names.learn(format!("{number}.test").into(), &address, now() + Duration::from_secs(60));
         }
-        assert!(names.answers.borrow().len() <= ANSWERS);
-        assert!(names.get(&format!("{ANSWERS}.test")).is_some());
+        assert!(names.answers.borrow().len() <= MAX_ANSWERS);
+        assert!(names.get(&format!("{MAX_ANSWERS}.test")).is_some());
     }
 }

@@ -40,9 +40,9 @@ pub(crate) struct LookupLimits {
 }
 
 /// How long a name is not looked up again after no name server answered in time (RFC 9520 §3.2).
-const SILENCE: Duration = Duration::from_secs(5);
+const SILENCE_TIME: Duration = Duration::from_secs(5);
 
-const SILENT_NAMES: usize = 1024;
+const MAX_SILENT_NAMES: usize = 1024;
 
 /// Lookups of a worker.
 pub(crate) struct Lookups {
@@ -145,11 +145,11 @@ impl Lookups {
 
     fn remember_silence(&self, name: &str) {
         let (mut silent, now) = (self.silent.borrow_mut(), Instant::now());
-        if silent.len() >= SILENT_NAMES {
+        if silent.len() >= MAX_SILENT_NAMES {
             silent.retain(|_, until| now < *until);
         }
-        if silent.len() < SILENT_NAMES {
-            silent.insert(name.into(), now + SILENCE);
+        if silent.len() < MAX_SILENT_NAMES {
+            silent.insert(name.into(), now + SILENCE_TIME);
         }
     }
 }

@@ -107,7 +107,7 @@ async fn a_name_that_no_server_answered_for_is_not_asked_again_for_a_while() {
         assert_eq!(lookups.find("a.example", None).await, Err(ResolveError::TimedOut));
         assert_eq!(held.asked.get(), asked);
     }
-    tokio::time::sleep(SILENCE).await;
+    tokio::time::sleep(SILENCE_TIME).await;
     held.release.notify_one();
     assert!(lookups.find("a.example", None).await.is_ok());
     assert_eq!(

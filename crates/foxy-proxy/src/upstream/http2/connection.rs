@@ -1,7 +1,7 @@
 //! One HTTP/2 connection to an origin: its beginning, the task that carries it, and the requests
 //! that share it.
 
-use crate::core::frames::StartsWith;
+use crate::core::frames::FirstField;
 use crate::core::transport::Transport;
 use crate::upstream::http2::meter::{Flood, Meter, Metered};
 use bytes::Bytes;
@@ -17,23 +17,23 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Requests on one connection at a time, even if the origin allows more.
-const STREAMS: u32 = 64;
+const MAX_STREAMS: u32 = 64;
 
 /// Bytes of a response that may wait to be read.
 const STREAM_WINDOW: u32 = 1 << 20;
 
 /// The windows of all streams, so that no stalled stream takes the room of another.
-const CONNECTION_WINDOW: u32 = STREAMS * STREAM_WINDOW;
+const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 
 /// Bytes of a request's body that may wait within the library.
-const SEND_BUFFER: usize = 64 << 10;
+const SEND_BUFFER_BYTES: usize = 64 << 10;
 
 /// How long and how many reset streams are remembered, so that their late frames are no error.
-const RESET_MEMORY: Duration = Duration::from_secs(5);
-const RESETS_REMEMBERED: usize = 256;
+const RESET_MEMORY_TIME: Duration = Duration::from_secs(5);
+const MAX_REMEMBERED_RESETS: usize = 256;
 
 /// Time for the end of a connection.
-const CLOSING: Duration = Duration::from_secs(5);
+const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct Http2Connection {
     /// `None` once no further request is to go out.
@@ -91,9 +91,9 @@ fn builder(limits: &Limits) -> Builder {
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(head)
-        .max_send_buffer_size(SEND_BUFFER)
-        .reset_stream_duration(RESET_MEMORY)
-        .max_concurrent_reset_streams(RESETS_REMEMBERED)
+        .max_send_buffer_size(SEND_BUFFER_BYTES)
+        .reset_stream_duration(RESET_MEMORY_TIME)
+        .max_concurrent_reset_streams(MAX_REMEMBERED_RESETS)
         // Until the origin has told its limit, the library holds back all streams but the first.
         .initial_max_send_streams(1);
     builder
@@ -119,7 +119,7 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
                     (0, true) => return,
                     (0, false) if connection.idle_since.get() + idle <= now => {
                         connection.retire();
-                        look = now + CLOSING;
+                        look = now + CLOSING_TIME;
                     }
                     (0, false) => look = connection.idle_since.get() + idle,
                     _ => look = now + idle,
@@ -144,7 +144,7 @@ impl Http2Connection {
             let (requests, meter) = (self.requests.borrow(), self.meter.borrow());
             let allowed =
                 requests.as_ref().filter(|_| !meter.leaving())?.current_max_send_streams();
-            if meter.settled() { allowed.min(STREAMS as usize) } else { STREAMS as usize }
+            if meter.settled() { allowed.min(MAX_STREAMS as usize) } else { MAX_STREAMS as usize }
         };
         if self.open.get() >= most {
             return None;
@@ -220,9 +220,9 @@ impl Lease {
     }
 
     /// First field of the stream's last field block.
-    pub(crate) fn last_block(&self) -> StartsWith {
+    pub(crate) fn last_block(&self) -> FirstField {
         let meter = self.connection.meter.borrow();
-        self.stream.map_or(StartsWith::Regular, |stream| meter.last_block(stream))
+        self.stream.map_or(FirstField::Regular, |stream| meter.last_block(stream))
     }
 
     /// The flood that ended the connection.

@@ -2,7 +2,8 @@
 //! their headers (RFC 9113 §4.1). The library decodes the frames.
 
 use crate::core::frames::{
-    Allowance, FRAMES_A_REQUEST, FieldBlocks, Frame, FrameReader, Passing, StartsWith, flag, kind,
+    Allowance, FRAMES_A_REQUEST, FieldBlocks, FirstField, Frame, FrameEvent, FrameReader, flag,
+    kind,
 };
 use crate::core::transport::Transport;
 use std::cell::RefCell;
@@ -15,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 /// Response heads of one stream that may wait to be read. No flow control bounds them.
-const UNREAD_HEADS: u32 = 12;
+const MAX_UNREAD_HEADS: u32 = 12;
 
 /// What an origin sent too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(crate) enum Flood {
 #[derive(Debug)]
 struct Heads {
     unread: u32,
-    last: StartsWith,
+    last: FirstField,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Meter {
     }
 
     pub(crate) fn opened(&mut self, stream: u32) {
-        self.heads.insert(stream, Heads { unread: 0, last: StartsWith::Regular });
+        self.heads.insert(stream, Heads { unread: 0, last: FirstField::Regular });
         self.allowance.pays_for(FRAMES_A_REQUEST);
     }
 
@@ -101,8 +102,8 @@ impl Meter {
     }
 
     /// First field of the stream's last field block.
-    pub(crate) fn last_block(&self, stream: u32) -> StartsWith {
-        self.heads.get(&stream).map_or(StartsWith::Regular, |heads| heads.last)
+    pub(crate) fn last_block(&self, stream: u32) -> FirstField {
+        self.heads.get(&stream).map_or(FirstField::Regular, |heads| heads.last)
     }
 
     pub(crate) fn closed(&mut self, stream: u32) {
@@ -116,17 +117,19 @@ impl Meter {
     /// Notes bytes from the origin. After an error the connection must be closed.
     pub(crate) fn received(&mut self, mut bytes: &[u8], now: Instant) -> Result<(), Flood> {
         self.heard = now;
-        while let Some(passing) = self.reader.next(&mut bytes) {
-            match passing {
-                Passing::Header(frame) => {
+        while let Some(event) = self.reader.next(&mut bytes) {
+            match event {
+                FrameEvent::Header(frame) => {
                     let judged = self.frame(frame, now);
                     self.flood = self.flood.or(judged.err());
                     judged?;
                 }
-                Passing::Payload(payload) if self.block.is_some() => self.blocks.payload(payload),
-                Passing::Payload(_) => {}
+                FrameEvent::Payload(payload) if self.block.is_some() => {
+                    self.blocks.payload(payload)
+                }
+                FrameEvent::Payload(_) => {}
             }
-            if self.reader.is_between() {
+            if self.reader.is_at_boundary() {
                 self.ended();
             }
         }
@@ -141,7 +144,11 @@ impl Meter {
                 self.blocks.frame(frame, false);
                 if let Some(heads) = self.heads.get_mut(&frame.stream) {
                     heads.unread += 1;
-                    return if heads.unread > UNREAD_HEADS { Err(Flood::Heads) } else { Ok(()) };
+                    return if heads.unread > MAX_UNREAD_HEADS {
+                        Err(Flood::Heads)
+                    } else {
+                        Ok(())
+                    };
                 }
             }
             kind::CONTINUATION => {

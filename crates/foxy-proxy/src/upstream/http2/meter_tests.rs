@@ -1,7 +1,7 @@
 //! Tests of the count of frames, on frames made by hand.
 
 use super::*;
-use crate::core::frames::HEADER;
+use crate::core::frames::HEADER_BYTES;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -13,7 +13,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: usize) -> Vec<u8> {
     let mut bytes = u32::try_from(payload).expect("short").to_be_bytes()[1..].to_vec();
     bytes.extend([kind, flags]);
     bytes.extend(stream.to_be_bytes());
-    bytes.resize(HEADER + payload, kind);
+    bytes.resize(HEADER_BYTES + payload, kind);
     bytes
 }
 
@@ -57,7 +57,7 @@ fn the_last_block_of_a_stream_tells_what_its_trailers_began_with() {
     let (mut meter, now) = meter();
     meter.opened(5);
     let block = |flags, block: &[u8]| [&frame(HEADERS, flags, 5, 0)[3..], block].concat();
-    for (fields, expected) in [(&b"\x88"[..], StartsWith::Pseudo), (b"\x90", StartsWith::Regular)] {
+    for (fields, expected) in [(&b"\x88"[..], FirstField::Pseudo), (b"\x90", FirstField::Regular)] {
         for size in [1, 100] {
             let length = [0, 0, u8::try_from(fields.len()).expect("short")];
             let bytes = [&length[..], &block(4, fields)].concat();
@@ -81,11 +81,11 @@ fn data_is_not_counted_here() {
 fn heads_nobody_reads_are_a_flood_and_heads_that_are_read_are_not() {
     let (mut meter, now) = meter();
     meter.opened(5);
-    for _ in 0..10 * UNREAD_HEADS {
+    for _ in 0..10 * MAX_UNREAD_HEADS {
         meter.received(&frame(HEADERS, 4, 5, 1), now).expect("read at once");
         meter.read_head(5);
     }
-    for _ in 0..UNREAD_HEADS {
+    for _ in 0..MAX_UNREAD_HEADS {
         meter.received(&frame(HEADERS, 4, 5, 1), now).expect("may wait");
     }
     assert_eq!(meter.received(&frame(HEADERS, 4, 5, 1), now), Err(Flood::Heads));
@@ -96,7 +96,7 @@ fn late_heads_of_a_stream_that_was_left_are_no_flood_of_heads() {
     let (mut meter, now) = meter();
     meter.opened(5);
     meter.closed(5);
-    for _ in 0..2 * UNREAD_HEADS {
+    for _ in 0..2 * MAX_UNREAD_HEADS {
         meter.received(&frame(HEADERS, 4, 5, 1), now).expect("dropped by the library");
     }
 }

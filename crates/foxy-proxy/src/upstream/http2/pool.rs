@@ -13,13 +13,13 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Connections to one origin. Another is opened only when the others have no room.
-const CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 8;
 
 /// Exchanges that may wait for room on the connections of one origin.
-const WAITING: usize = 8192;
+const MAX_WAITING_EXCHANGES: usize = 8192;
 
 /// Remembered origins. Beyond that, origins without a connection are dropped.
-const ORIGINS: usize = 4096;
+const MAX_ORIGINS: usize = 4096;
 
 /// How an attempt to connect ended, for all its waiters.
 pub(crate) enum DialOutcome {
@@ -69,7 +69,7 @@ impl OriginConnections {
             connections: RefCell::default(),
             attempt: RefCell::default(),
             chose_http1: Cell::new(false),
-            most: Cell::new(CONNECTIONS),
+            most: Cell::new(MAX_CONNECTIONS),
             waiting: Cell::new(0),
             used: Cell::new(Instant::now()),
             changed: Rc::default(),
@@ -126,7 +126,7 @@ impl OriginConnections {
 
     /// A place to wait in, unless too many wait.
     pub(crate) fn wait(&self) -> Option<WaitingForRoom<'_>> {
-        if self.waiting.get() >= WAITING {
+        if self.waiting.get() >= MAX_WAITING_EXCHANGES {
             return None;
         }
         self.waiting.set(self.waiting.get() + 1);
@@ -151,7 +151,7 @@ impl OriginConnections {
     /// Forgets the connections that take no further request.
     pub(crate) fn prune(&self) {
         self.connections.borrow_mut().retain(|connection| !connection.is_retired());
-        self.most.set(CONNECTIONS);
+        self.most.set(MAX_CONNECTIONS);
     }
 
     fn is_of_use(&self, now: Instant, idle: Duration) -> bool {
@@ -179,7 +179,7 @@ impl Http2Pool {
         if let Some(known) = self.origins.get(origin) {
             return Rc::clone(known);
         }
-        if self.origins.len() >= ORIGINS {
+        if self.origins.len() >= MAX_ORIGINS {
             self.origins.retain(|_, known| Rc::strong_count(known) > 1 || known.is_connected());
         }
         let known = Rc::new(OriginConnections::new());

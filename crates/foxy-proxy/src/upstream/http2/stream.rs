@@ -1,11 +1,11 @@
 //! One exchange over HTTP/2: a stream of a shared connection. Reading and sending go on at the same
 //! time. Dropping it before its end resets the stream with CANCEL; the connection goes on.
 
-use crate::core::frames::StartsWith;
+use crate::core::frames::FirstField;
 use crate::upstream::error::{Http2Error, UpstreamError};
 use crate::upstream::http2::connection::Lease;
 use crate::upstream::http2::message;
-use crate::upstream::sending::{Accepted, Again, Sending, WaitEnd, at};
+use crate::upstream::sending::{Accepted, OutgoingRequest, RetryReason, WaitEnd, at};
 use crate::upstream::settings::UpstreamSettings;
 use bytes::Bytes;
 use foxy_http::{BodyLength, DecodeError, Limits, Method, ResponseEvent};
@@ -19,7 +19,7 @@ use std::task::{Context, Poll, ready};
 
 /// A body of up to this length is read whole before its head is reported, so that a body whose
 /// length lies is no answer at all.
-const READ_WHOLE: u64 = 16 << 10;
+const MAX_WHOLE_BODY_BYTES: u64 = 16 << 10;
 
 pub(crate) struct Http2Exchange {
     // Dropped before the lease, so that the connection knows of the end before anyone learns of the
@@ -30,7 +30,7 @@ pub(crate) struct Http2Exchange {
     out: Bytes,
     end: RequestEnd,
     interim: usize,
-    held: Holding,
+    withheld: Withheld,
     answered: bool,
 }
 
@@ -44,7 +44,7 @@ enum Reading {
 
 /// A head and the parts of its body so far, until the body is whole.
 #[derive(Default)]
-struct Holding {
+struct Withheld {
     events: VecDeque<ResponseEvent>,
     /// Whether more is to come before the events are reported.
     more: bool,
@@ -86,7 +86,7 @@ impl Http2Exchange {
             out: Bytes::new(),
             end: if body_is_complete { RequestEnd::Sent } else { RequestEnd::Open },
             interim: 0,
-            held: Holding::default(),
+            withheld: Withheld::default(),
             answered: false,
         })
     }
@@ -94,7 +94,7 @@ impl Http2Exchange {
     /// Sends and reads until there is something to report.
     pub(crate) async fn turn(
         &mut self,
-        request: &mut Sending,
+        request: &mut OutgoingRequest,
         settings: &UpstreamSettings,
     ) -> Result<WaitEnd, UpstreamError> {
         loop {
@@ -102,7 +102,7 @@ impl Http2Exchange {
                 || matches!(self.end, RequestEnd::Data | RequestEnd::Trailers(_));
             let wants_piece = !sending && request.wants_piece();
             let deadline = request.deadline(sending, settings);
-            let Sending { method, body, .. } = &mut *request;
+            let OutgoingRequest { method, body, .. } = &mut *request;
             tokio::select! {
                 biased;
                 moved = poll_fn(|context| self.poll(context, method, &settings.limits, sending)) => match moved {
@@ -169,21 +169,21 @@ impl Http2Exchange {
         limits: &Limits,
     ) -> Poll<Result<ResponseEvent, Failure>> {
         loop {
-            if !self.held.more
-                && let Some(event) = self.held.events.pop_front()
+            if !self.withheld.more
+                && let Some(event) = self.withheld.events.pop_front()
             {
                 return Poll::Ready(Ok(event));
             }
             let event = ready!(self.poll_event(context, method, limits))?;
-            let is_whole_soon = |length| (1..=READ_WHOLE).contains(&length);
+            let is_whole_soon = |length| (1..=MAX_WHOLE_BODY_BYTES).contains(&length);
             match &event {
                 ResponseEvent::Head(_, BodyLength::Length(length)) if is_whole_soon(*length) => {
-                    (self.held.more, self.answered) = (true, true);
+                    (self.withheld.more, self.answered) = (true, true);
                 }
-                ResponseEvent::End => self.held.more = false,
+                ResponseEvent::End => self.withheld.more = false,
                 _ => {}
             }
-            self.held.events.push_back(event);
+            self.withheld.events.push_back(event);
         }
     }
 
@@ -240,7 +240,7 @@ impl Http2Exchange {
                 Reading::Trailers(body) => {
                     let trailers = ready!(poll_trailers(body, context))?;
                     self.reading = Reading::Done;
-                    if trailers.is_some() && self.lease.last_block() == StartsWith::Pseudo {
+                    if trailers.is_some() && self.lease.last_block() == FirstField::Pseudo {
                         return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
                     }
                     let trailers = trailers
@@ -294,14 +294,14 @@ impl Http2Exchange {
         }
         let again = match error.reason() {
             _ if self.answered => None,
-            Some(_) if error.is_go_away() && error.is_remote() => Some(Again::Refused),
-            Some(Reason::REFUSED_STREAM) if error.is_remote() => Some(Again::Refused),
-            Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => Some(Again::OverHttp1),
-            None if self.lease.kept() => Some(Again::Lost),
+            Some(_) if error.is_go_away() && error.is_remote() => Some(RetryReason::Refused),
+            Some(Reason::REFUSED_STREAM) if error.is_remote() => Some(RetryReason::Refused),
+            Some(Reason::HTTP_1_1_REQUIRED) if error.is_remote() => Some(RetryReason::OverHttp1),
+            None if self.lease.kept() => Some(RetryReason::Lost),
             _ => None,
         };
         match again {
-            Some(again) => Ok(WaitEnd::Again(again)),
+            Some(again) => Ok(WaitEnd::Retry(again)),
             None if error.is_library() => Err(Http2Error::Protocol.into()),
             None if error.is_reset() => Err(Http2Error::StreamReset.into()),
             None if self.answered => Err(UpstreamError::Reset),

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
-use foxy_proxy::core::token::{TOKEN_LEAST, Token};
+use foxy_proxy::core::token::{MIN_TOKEN_BYTES, Token};
 use foxy_proxy::intercept::{HostName, HostPattern};
 use std::path::Path;
 
@@ -86,7 +86,7 @@ pub fn read_token_word(path: &Path) -> Result<String, Failure> {
     let unusable =
         |what: &str| Failure::Unusable(format!("the token file {name} (admin-token-file) {what}"));
     let right = format!(
-        "write one word of at least {TOKEN_LEAST} characters to it, as `openssl rand -hex 32` makes"
+        "write one word of at least {MIN_TOKEN_BYTES} characters to it, as `openssl rand -hex 32` makes"
     );
     let content = secret_file::read(path).map_err(|error| match error {
         SecretError::Unreadable(_) => unusable(&format!("{error}; {right}")),

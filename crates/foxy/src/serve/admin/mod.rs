@@ -225,7 +225,7 @@ async fn explain(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
 fn authorize(request: &Request<'_>, operated: &dyn Operated) -> Result<(), Vec<u8>> {
     match operated.token() {
         Some(token)
-            if request.field("authorization").is_some_and(|value| token.is_borne_by(value)) =>
+            if request.field("authorization").is_some_and(|value| token.matches_bearer(value)) =>
         {
             Ok(())
         }
