@@ -1,4 +1,4 @@
-//! What the codec costs on the path of a memory hit: one GET decoded, one response head written;
+//! Cost of the codec on the path of a memory hit: one GET decoded, one response head written;
 //! and one response read. `cargo bench -p foxy-http` prints nanoseconds; for instructions run the
 //! program under `valgrind --tool=callgrind` with the number of rounds as its argument. Every round
 //! checks its result, so it is a test as well.

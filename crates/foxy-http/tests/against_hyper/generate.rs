@@ -3,7 +3,7 @@
 
 use foxy_base::Random;
 
-/// What damage is made of: the bytes and lines that framing attacks are made of.
+/// Bytes and lines of framing attacks, for the damage.
 const SPICE: [&str; 48] = [
     ";\x01",
     ";a=\x7f",
@@ -125,7 +125,7 @@ pub fn requests(random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// A response, perhaps after interim ones.
+/// A response, perhaps after interim responses.
 pub fn response(random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     while random.chance(0.15) {

@@ -25,7 +25,7 @@ struct Seen {
     trailers: Vec<(String, Vec<u8>)>,
 }
 
-/// How our reading of a connection ended.
+/// End of our reading of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     /// All bytes were read.

@@ -1,4 +1,4 @@
-//! What a request costs in allocations: a memory hit must be cheap.
+//! Allocations of a request: a memory hit must be cheap.
 
 use bytes::BytesMut;
 use foxy_http::{RequestDecoder, RequestEvent};

@@ -1,4 +1,4 @@
-//! The chunked coding: what is read, what is refused, and what is dropped.
+//! The chunked coding: accepted, refused and dropped parts.
 
 use crate::support::{show_request, show_response};
 use foxy_http::Method;

@@ -1,4 +1,4 @@
-//! What is written for heads and chunks, byte by byte.
+//! Bytes written for heads and chunks.
 
 use foxy_http::{BodyLength, Headers, Method, ResponseHead, encode, framing};
 

@@ -1,4 +1,4 @@
-//! Each limit refuses what exceeds it by one, with its own name, and takes what just fits.
+//! Each limit accepts a message that just fits, and refuses one more byte or line by name.
 
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};

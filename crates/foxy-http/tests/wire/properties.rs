@@ -1,4 +1,4 @@
-//! Laws over generated messages: where the bytes are split does not matter, and what is written is
+//! Laws over generated messages: the split of the bytes does not matter, and written messages are
 //! read again.
 
 use crate::support::{request_events, response_events};

@@ -1,5 +1,4 @@
-//! What two parsers could read differently in a request is refused, each case as
-//! docs/http-hazards.md says.
+//! Refusal of requests that two parsers could read differently, as docs/http-hazards.md lists them.
 
 use crate::support::show_request;
 

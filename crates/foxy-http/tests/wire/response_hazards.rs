@@ -29,7 +29,7 @@ fn headers_and_reuse(method: Method, input: &str) -> (String, Result<(), NotReus
 }
 
 #[test]
-fn transfer_encoding_wins_over_content_length_which_is_removed_and_the_connection_ends() {
+fn transfer_encoding_wins_over_content_length_and_the_connection_ends() {
     let input = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
     check(input, "200 chunked | body x | end");
     let expected = (

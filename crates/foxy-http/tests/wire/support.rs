@@ -1,4 +1,4 @@
-//! Drives the decoders over whole inputs and prints what they said, so that tests compare text.
+//! Drives the decoders over whole inputs and prints their events, so that tests compare text.
 
 use bytes::BytesMut;
 use foxy_http::{

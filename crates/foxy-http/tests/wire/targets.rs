@@ -1,4 +1,4 @@
-//! The forms of a request target, which method allows which, and what Host becomes.
+//! The forms of a request target, their methods, and the resulting Host.
 
 use crate::support::request_events;
 use bytes::Bytes;

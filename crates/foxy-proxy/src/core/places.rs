@@ -212,7 +212,7 @@ impl Drop for Place {
     }
 }
 
-/// What a connection does with its place.
+/// Activity of a connection with a place.
 #[derive(Clone)]
 pub(crate) struct Activity {
     places: Arc<Places>,

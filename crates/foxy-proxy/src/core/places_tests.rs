@@ -1,8 +1,8 @@
-//! Which connection gives its place up, and who is refused.
+//! Choice of the connection that gives up its place, and refusals.
 
 use super::*;
 
-/// Places of which connections end at once.
+/// Places without the grace time.
 fn places(limit: usize, share: usize, descriptors: usize) -> Arc<Places> {
     let mut places = Places::new(limit, share, descriptors);
     Arc::get_mut(&mut places).expect("nobody else has it").grace = None;
@@ -31,7 +31,7 @@ fn has_ended(place: &Place) -> bool {
     place.activity.state.load(Ordering::Acquire) == ENDING
 }
 
-/// Lets a connection begin to wait that many seconds after all others.
+/// Lets a connection begin to wait this many seconds after all others.
 fn waits_since(place: &Place, seconds: u64) {
     place.activity.begin_wait(Instant::now() + Duration::from_secs(seconds));
 }

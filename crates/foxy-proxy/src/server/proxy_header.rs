@@ -89,7 +89,7 @@ fn port_of(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// What a header says, and what is left after it.
+    /// Result of a header, and the bytes after it.
     async fn said(bytes: &[u8]) -> (Option<ProxiedClient>, Vec<u8>) {
         let mut stream = bytes;
         (read(&mut stream).await, stream.to_vec())

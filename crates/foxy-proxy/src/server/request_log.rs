@@ -14,7 +14,6 @@ use foxy_http::{RequestHead, TargetForm};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// How a request ended.
 pub(crate) enum Ended {
     Answered(Answered),
     Aborted(Aborted),

@@ -1,4 +1,4 @@
-//! Which addresses are dialled, in which order, and what failures are called.
+//! Choice and order of dialled addresses, and names of failures.
 
 use super::*;
 use crate::upstream::address::destination::DestinationRefusal;
@@ -7,7 +7,7 @@ use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::cell::RefCell;
 use tokio::net::TcpListener;
 
-/// Gives its answers in turn, and the last one for ever: a name server that rebinds.
+/// A name server that rebinds: gives its answers in turn, then repeats the last.
 struct Scripted(RefCell<Vec<Vec<IpAddr>>>);
 
 impl Resolve for Scripted {

@@ -7,7 +7,7 @@ use foxy_http::DecodeError;
 use std::fmt;
 use std::io;
 
-/// What logs, clients and people are told of a reason.
+/// A reason as told to logs, clients and people.
 struct Report {
     name: &'static str,
     status: u16,

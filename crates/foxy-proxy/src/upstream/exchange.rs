@@ -16,7 +16,7 @@ use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use tokio::time::Instant;
 
-/// How often a request is sent again over HTTP/2 before it fails.
+/// Repeats of a request over HTTP/2 before it fails.
 const MAX_REPEATS: usize = 3;
 
 /// Events before the body of a response.

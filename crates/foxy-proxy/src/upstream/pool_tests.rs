@@ -1,4 +1,4 @@
-//! What a pool gives back, and what it closes.
+//! Connections that a pool gives back or closes.
 
 use super::*;
 use crate::upstream::Scheme;

@@ -249,7 +249,7 @@ impl OutgoingRequest {
         Some(self.active + wait)
     }
 
-    /// What the origin's silence means. `sent` says that nothing is left to send for now.
+    /// Judges the origin's silence. `sent` says that nothing is left to send for now.
     pub(crate) fn timed_out(&self, sent: bool) -> Result<WaitEnd, UpstreamError> {
         match self.stage {
             Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),

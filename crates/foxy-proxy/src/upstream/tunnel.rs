@@ -27,7 +27,7 @@ pub struct Tunnel<'a, C, O> {
     pub from_origin: Bytes,
 }
 
-/// How a tunnel ended.
+/// End of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TunnelEnd {
     /// Both sides closed.
@@ -45,7 +45,7 @@ pub struct TunnelReport {
     pub to_origin: u64,
     /// Bytes from the origin to the client.
     pub to_client: u64,
-    /// How the tunnel ended.
+    /// End of the tunnel.
     pub end: TunnelEnd,
 }
 

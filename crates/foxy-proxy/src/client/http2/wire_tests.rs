@@ -1,4 +1,4 @@
-//! Tests of what passes a connection, on frames made by hand.
+//! A connection that is fed frames made by hand.
 
 use super::*;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn wire() -> (Wire, Instant) {
     (wire, now)
 }
 
-/// Frames that are taken until they are a flood.
+/// Number of frames before the flood.
 fn until_flooded(bytes: &[u8]) -> usize {
     let (wire, now) = wire();
     (0..100_000)

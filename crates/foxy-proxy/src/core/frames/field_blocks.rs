@@ -2,7 +2,7 @@
 //! but the library drops the field silently. Pseudo-fields come first, or the library refuses the
 //! block, so the first field tells.
 //!
-//! Of HPACK (RFC 7541) this tracks only which entries of the dynamic table are pseudo-fields. An
+//! This tracks of HPACK (RFC 7541) only which entries of the dynamic table are pseudo-fields. An
 //! index counts from the newest entry, so sizes and evictions do not matter: an invalid index ends
 //! the connection.
 

@@ -1,4 +1,4 @@
-//! Tests of the first fields of blocks, on blocks made by hand.
+//! First fields of blocks made by hand.
 
 use super::*;
 use crate::core::frames::kind;
@@ -6,7 +6,7 @@ use crate::core::frames::kind;
 const PSEUDO: FirstField = FirstField::Pseudo;
 const REGULAR: FirstField = FirstField::Regular;
 
-/// What each block begins with, one after another on one connection, in pieces of `size`.
+/// First fields of consecutive blocks of one connection, fed in pieces of `size` bytes.
 fn first_of(blocks: &[&[u8]], size: usize) -> Vec<FirstField> {
     let mut all = FieldBlocks::new();
     let first = blocks.iter().map(|block| {

@@ -9,7 +9,7 @@ pub(crate) use field_blocks::{FieldBlocks, FirstField};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What an HTTP/2 client sends first (RFC 9113 §3.4).
+/// First bytes of an HTTP/2 client (RFC 9113 §3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Length of a frame header.

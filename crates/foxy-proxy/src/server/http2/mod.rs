@@ -42,7 +42,7 @@ const STREAM_BYTES: usize = 16 << 10;
 /// Bytes of a stream's request body that may be under way or wait here.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// The same for a connection that sends bodies and has room in the budget of requests. Other
+/// Window of a connection that sends bodies and has room in the budget of requests. Other
 /// connections have the window of RFC 9113 §6.9.2.
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
@@ -289,7 +289,7 @@ const RESETS_AT_ONCE: u32 = 200;
 /// Time until one more reset is allowed.
 const TIME_OF_RESET: Duration = Duration::from_millis(50);
 
-/// How many streams a client may still reset. Each may have cost a store lookup or a request to an
+/// Allowance of streams that a client may still reset. Each may have cost a store lookup or a request to an
 /// origin, and limits on open streams no longer count it (CVE-2023-44487).
 #[derive(Debug)]
 struct Resets {

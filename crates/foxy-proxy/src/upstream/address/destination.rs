@@ -5,7 +5,7 @@ use crate::upstream::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Who chose an origin. The address policy does not apply to the operator's choice.
+/// Chooser of an origin. The address policy does not apply to the operator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChosenBy {
     /// A client named it in a request.

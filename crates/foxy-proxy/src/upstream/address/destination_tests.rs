@@ -1,4 +1,4 @@
-//! What the policy says of every kind of address.
+//! Verdicts of the policy on every kind of address.
 
 use super::*;
 

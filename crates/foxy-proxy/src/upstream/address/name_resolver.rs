@@ -251,7 +251,7 @@ mod tests {
             |answer| answer.truncate(14),
             |answer| answer[12..].fill(0xff),
             |answer| {
-                // It announces a record that is not there.
+                // The header announces a record that is not there.
                 answer[7] = 1;
                 answer.truncate(24);
             },

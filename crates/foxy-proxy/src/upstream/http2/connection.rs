@@ -28,7 +28,7 @@ const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 /// Bytes of a request's body that may wait within the library.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// How long and how many reset streams are remembered, so that their late frames are no error.
+/// Time and number of remembered reset streams, so that their late frames are no error.
 const RESET_MEMORY_TIME: Duration = Duration::from_secs(5);
 const MAX_REMEMBERED_RESETS: usize = 256;
 

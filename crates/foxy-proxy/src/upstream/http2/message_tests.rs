@@ -1,4 +1,4 @@
-//! Tests of the way between messages of ours and of the library.
+//! Conversion between our messages and those of the library.
 
 use super::*;
 use crate::upstream::{ChosenBy, Scheme};

@@ -1,4 +1,4 @@
-//! What an origin may send over HTTP/2 besides messages: a meter counts frames as they come in, by
+//! Limits what an origin sends over HTTP/2 besides messages: a meter counts frames as they come in, by
 //! their headers (RFC 9113 §4.1). The library decodes the frames.
 
 use crate::core::frames::{
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 /// Response heads of one stream that may wait to be read. No flow control bounds them.
 const MAX_UNREAD_HEADS: u32 = 12;
 
-/// What an origin sent too much of.
+/// Kinds of excess from an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
     /// Frames without message content: pings, settings, resets, priorities, unknown frames.

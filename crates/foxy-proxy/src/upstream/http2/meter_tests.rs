@@ -1,4 +1,4 @@
-//! Tests of the count of frames, on frames made by hand.
+//! A meter that is fed frames made by hand.
 
 use super::*;
 use crate::core::frames::HEADER_BYTES;

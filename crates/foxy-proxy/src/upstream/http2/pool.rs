@@ -21,7 +21,7 @@ const MAX_WAITING_EXCHANGES: usize = 8192;
 /// Remembered origins. Beyond that, origins without a connection are dropped.
 const MAX_ORIGINS: usize = 4096;
 
-/// How an attempt to connect ended, for all its waiters.
+/// Outcome of an attempt to connect, for all its waiters.
 pub(crate) enum DialOutcome {
     /// There is one more HTTP/2 connection.
     Joined,

@@ -50,7 +50,6 @@ struct Withheld {
     more: bool,
 }
 
-/// How the request ends.
 enum RequestEnd {
     /// More is to come from the client.
     Open,
