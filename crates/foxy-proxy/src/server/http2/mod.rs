@@ -289,8 +289,8 @@ const RESETS_AT_ONCE: u32 = 200;
 /// Time until one more reset is allowed.
 const TIME_OF_RESET: Duration = Duration::from_millis(50);
 
-/// Allowance of streams that a client may still reset. Each may have cost a store lookup or a request to an
-/// origin, and limits on open streams no longer count it (CVE-2023-44487).
+/// Allowance of streams that a client may still reset. Each may have cost a store lookup or a
+/// request to an origin, and limits on open streams no longer count it (CVE-2023-44487).
 #[derive(Debug)]
 struct Resets {
     left: u32,

@@ -1,5 +1,5 @@
-//! Limits what an origin sends over HTTP/2 besides messages: a meter counts frames as they come in, by
-//! their headers (RFC 9113 §4.1). The library decodes the frames.
+//! Limits the frames of an origin over HTTP/2 that carry no messages. A meter counts frames as they
+//! come in, by their headers (RFC 9113 §4.1). The library decodes the frames.
 
 use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, FirstField, Frame, FrameEvent, FrameReader, flag,
