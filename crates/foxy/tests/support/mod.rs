@@ -14,8 +14,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Long enough for the slowest machine; nothing waits this long when all is well.
@@ -30,8 +31,8 @@ pub struct Foxy {
     pub admin: SocketAddr,
     /// The start-up message.
     pub welcome: String,
-    /// What it reports after that.
-    reports: BufReader<std::process::ChildStderr>,
+    /// The lines that it reports after that.
+    reports: Mutex<Receiver<String>>,
 }
 
 impl Foxy {
@@ -55,7 +56,14 @@ impl Foxy {
             assert!(read > 0, "foxy did not start: {welcome}");
         }
         let (proxy, admin) = (address_after(&welcome, "proxy"), address_after(&welcome, "admin"));
-        Self { child, proxy, admin, welcome, reports }
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while reports.read_line(&mut line).is_ok_and(|read| read > 0)
+                && sender.send(std::mem::take(&mut line)).is_ok()
+            {}
+        });
+        Self { child, proxy, admin, welcome, reports: Mutex::new(lines) }
     }
 
     /// The same with a file system of its own, as [`refused_on`].
@@ -101,20 +109,26 @@ impl Foxy {
         children.split_whitespace().map(|child| child.parse().expect("a number")).collect()
     }
 
-    /// Waits until it reports a line with this in it.
+    /// Waits until foxy reports a line that contains `part`, for two minutes at most.
     pub fn report_containing(&mut self, part: &str) {
-        let mut line = String::new();
-        while !line.contains(part) {
-            line.clear();
-            let read = self.reports.read_line(&mut line).expect("readable");
-            assert!(read > 0, "foxy ended without saying {part:?}");
+        let mut seen = String::new();
+        loop {
+            match self
+                .reports
+                .get_mut()
+                .expect("no reader panicked")
+                .recv_timeout(Duration::from_secs(120))
+            {
+                Ok(line) if line.contains(part) => return,
+                Ok(line) => seen += &line,
+                Err(error) => panic!("{error}: foxy did not report {part:?}, but:\n{seen}"),
+            }
         }
     }
 
     /// Waits until it has ended.
     pub fn wait(mut self) -> (ExitStatus, String) {
-        let mut rest = String::new();
-        self.reports.read_to_string(&mut rest).expect("readable");
+        let rest = self.reports.get_mut().expect("no reader panicked").iter().collect();
         (self.child.wait().expect("a child"), rest)
     }
 

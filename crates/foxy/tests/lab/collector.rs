@@ -1,0 +1,169 @@
+//! `foxy collector` as users run it: what it says and writes, that a full disk stops the log alone,
+//! and what is refused.
+
+use crate::support::commands::{command, foxy, records, signal};
+use foxy_lab::{Origin, OriginOptions};
+use foxy_workload::trace::{Format, read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+
+/// A Collector that is ended when dropped.
+struct Collector {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    places: Vec<String>,
+}
+
+impl Collector {
+    /// With a place each for these proxies.
+    fn start(proxies: &[&str], more: &[&str]) -> Self {
+        let mut command = command(&["collector"]);
+        command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for proxy in proxies {
+            command.arg("--listen").arg(format!("{proxy}=127.0.0.1:0"));
+        }
+        let mut child = command.spawn().expect("it runs");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+        let mut places = Vec::new();
+        let mut line = String::new();
+        for proxy in proxies {
+            line.clear();
+            lines.read_line(&mut line).expect("a line");
+            let place = line.strip_prefix(&format!("collector: {proxy}: parent at http://"));
+            let place = place.and_then(|rest| rest.split('/').next());
+            places.push(place.unwrap_or_else(|| panic!("no place in {line:?}")).to_owned());
+        }
+        Self { child, lines, places }
+    }
+
+    /// Asks on the place of a proxy; the answer's first line and its body.
+    fn get(&self, place: usize, url: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.places[place]).expect("connected");
+        let text = format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(text.as_bytes()).expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
+    }
+
+    /// Stops it; its exit code, and what it said on both sides.
+    fn stop(mut self) -> (Option<i32>, String, String) {
+        signal(self.child.id(), "TERM");
+        let (mut out, mut err) = (String::new(), String::new());
+        self.lines.read_to_string(&mut out).expect("text");
+        self.child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
+        (self.child.wait().expect("it ends").code(), out, err)
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
+fn origin() -> Origin {
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    Origin::start(OriginOptions { listen, threads: 1 }).expect("started")
+}
+
+#[test]
+fn four_proxies_make_one_fetch_and_the_log_the_records_and_the_text_say_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (log, json, origin) = (file("log"), file("json"), origin());
+    let bars = ["--fail-if", "collapse_factor<4", "--fail-if", "origin_fetches>2"];
+    let dir = file("");
+    let more = [&["--log", &log, "--json", &json, "--spool-dir", &dir], &bars[..]].concat();
+    let collector = Collector::start(&["foxy", "squid", "nginx", "varnish"], &more);
+    let url = |number: u32| format!("http://{}/o/{number}/1000/1", origin.address());
+    for number in 1..=2 {
+        let bodies: Vec<_> = (0..4).map(|place| collector.get(place, &url(number))).collect();
+        assert!(
+            bodies.iter().all(|body| *body == bodies[0] && body.0 == "HTTP/1.1 200 OK"),
+            "{bodies:?}"
+        );
+    }
+    assert_eq!(origin.requests(), 2);
+    assert!(
+        std::fs::read_to_string(&log).expect("a log").lines().count() >= 7,
+        "it can be followed"
+    );
+    let (code, out, err) = collector.stop();
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(out.contains("collapse factor 4.00: 8 requests, 2 origin fetches"), "{out}");
+    assert!(
+        out.contains("collector: offline: asks loopback") && out.contains("|hit − miss|: median "),
+        "{out}"
+    );
+    let log = std::fs::read(&log).expect("a log");
+    let (trace, report) = read(&log[..], Some(Format::Squid), &mut |_| {}).expect("Squid's");
+    assert_eq!((trace.gets.len(), report.lines, trace.urls(), trace.clients), (8, 8, 2, 4));
+    let records = records(Path::new(&json));
+    let value = |subject: &str, name: &str| {
+        let of_it =
+            |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
+        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
+    };
+    assert_eq!(
+        (value("collector", "origin_fetches"), value("nginx", "requests")),
+        (Some(2.0), Some(2.0))
+    );
+    assert_eq!(
+        (value("foxy", "origin_fetches"), value("nginx", "origin_fetches")),
+        (Some(2.0), Some(0.0))
+    );
+    assert!(value("collector", "hit_minus_miss_median_ms").is_some());
+    assert_eq!(records.last().map(|record| &record["held"]), Some(&serde_json::Value::Bool(true)));
+}
+
+#[test]
+fn a_full_disk_stops_the_log_and_not_the_answers() {
+    let origin = origin();
+    let collector = Collector::start(&["a"], &["--log", "/dev/full", "--fail-if", "requests>1"]);
+    let url = format!("http://{}/o/1/1000/1", origin.address());
+    assert_eq!(collector.get(0, &url), collector.get(0, &url));
+    let (code, _, err) = collector.stop();
+    assert_eq!(code, Some(1), "{err}");
+    assert_eq!(err.matches("/dev/full: the log stops here: ").count(), 1, "{err}");
+    assert!(err.contains("answers go on") && err.contains("requests>1"), "{err}");
+}
+
+#[test]
+fn offline_the_network_is_not_asked_and_a_named_origin_is_every_host() {
+    let collector = Collector::start(&["a"], &[]);
+    let (line, body) = collector.get(0, "http://example.test/");
+    assert!(
+        line.starts_with("HTTP/1.1 403 ") && body.contains("--origin") && body.contains("--live"),
+        "{line} {body}"
+    );
+    let origin = origin();
+    let address = origin.address().to_string();
+    let collector = Collector::start(&["a"], &["--origin", &address, "--dns-cost", "1ms"]);
+    assert_eq!(collector.get(0, "http://example.test/o/1/10/1").0, "HTTP/1.1 200 OK");
+    assert_eq!(origin.requests(), 1);
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_in_one_line() {
+    let refused = |arguments: &[&str], part: &str| {
+        let (code, _, err) = foxy(&[&["collector"], arguments].concat());
+        assert_ne!(code, Some(0), "{arguments:?}");
+        assert!(err.contains(part), "{arguments:?}: {err}");
+    };
+    refused(&["--listen", "here"], "write ADDRESS:PORT or NAME=ADDRESS:PORT");
+    refused(&["--origin", "192.0.2.1:80"], "only loopback and private addresses are asked");
+    refused(&["--any-method"], "--live");
+    refused(&["--live", "--live-rate", "0"], "not a number from 0.001");
+    refused(
+        &["--spool-dir", "/no/such/folder"],
+        "--spool-dir /no/such/folder: no file can be made there",
+    );
+    refused(&["--log", "/no/such/folder/log"], "--log /no/such/folder/log: cannot be made");
+    refused(&["--listen", "192.0.2.1:1"], "choose another place with --listen");
+}

@@ -1,0 +1,143 @@
+//! `foxy leap --check` and `--passthrough` as users run them: what they start, what they say, what
+//! they record. How large the values are is the business of a quiet machine.
+
+use crate::support::commands::{foxy, records};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+
+/// Runs `foxy leap` with these arguments and records; gives what it said, and what it measured of a
+/// subject.
+fn leap(arguments: &[&str]) -> (String, impl Fn(&str, &str) -> Option<f64> + use<>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("json");
+    let more = ["--json", json.to_str().expect("UTF-8")];
+    let (code, out, err) = foxy(&[&["leap"], arguments, &more].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+    let records = records(&json);
+    let value = move |subject: &str, name: &str| {
+        let of_it = |record: &&Value| record["subject"] == subject && record["name"] == name;
+        records.iter().find(of_it).and_then(|record| record["value"].as_f64())
+    };
+    (out, value)
+}
+
+#[test]
+fn overhead_is_measured_by_leap_within_leap() {
+    let (out, value) = leap(&["--check", "overhead", "--requests", "60", "--rate", "60"]);
+    assert!(value("leap", "added_median_ms").is_some(), "{out}");
+    assert!(out.contains("LEAP adds ") && out.contains("inner LEAP, median"), "{out}");
+}
+
+#[test]
+fn fairness_compares_four_proxies_with_a_noise_floor_and_counts_false_alarms() {
+    let (out, value) =
+        leap(&["--check", "fairness", "--requests", "30", "--rate", "30", "--repeats", "2"]);
+    for name in [
+        "identical_proxies_max_difference_ms",
+        "noise_floor_ms",
+        "false_alarm_share",
+        "false_alarm_share_of_means",
+    ] {
+        assert!(value("leap", name).is_some(), "{name}: {out}");
+    }
+    assert!(out.contains("of 12 pairs are said to differ"), "{out}");
+}
+
+#[test]
+fn replay_compares_hits_with_their_misses_in_each_case() {
+    let (out, value) = leap(&["--check", "replay", "--requests", "2"]);
+    for subject in
+        ["collector", "no condition, content, one packet, at once", "condition, 304, 100 kB, later"]
+    {
+        assert!(value(subject, "hit_minus_miss_median_ms").is_some(), "{subject}: {out}");
+        assert!(value(subject, "hit_minus_miss_p90_ms").is_some(), "{subject}: {out}");
+    }
+    assert!(value("origin", "origin_twice_p90_ms").is_some(), "{out}");
+    assert!(out.contains("not run: no condition, old, confirmed"), "{out}");
+}
+
+/// Three free ports, one after the other; the first of them.
+fn three_free_ports() -> u16 {
+    let free = || {
+        TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a port")
+            .port()
+    };
+    let all_free =
+        |&port: &u16| (port..port + 3).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three")
+}
+
+/// A proxy that stores nothing, and asks its parent for one thing more after each request.
+fn prefetching(parent: u16) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let (mut request, mut byte) = (Vec::new(), [0]);
+            while !request.ends_with(b"\r\n\r\n")
+                && client.read(&mut byte).is_ok_and(|read| read == 1)
+            {
+                request.push(byte[0]);
+            }
+            let text = String::from_utf8(request).expect("text");
+            let host = text.split('/').nth(2).expect("a host");
+            let more = format!(
+                "GET http://{host}/o/123456789/100/1 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+            );
+            for (text, to_client) in [(&text, true), (&more, false)] {
+                let mut parent = TcpStream::connect(("127.0.0.1", parent)).expect("a parent");
+                parent.write_all(text.as_bytes()).expect("sent");
+                let mut answer = Vec::new();
+                parent.read_to_end(&mut answer).expect("an answer");
+                if to_client {
+                    // Before the thing more, or the client would wait for it.
+                    client
+                        .write_all(&answer)
+                        .and_then(|()| client.shutdown(Shutdown::Write))
+                        .expect("sent");
+                }
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
+    let first = three_free_ports();
+    let collector = format!("127.0.0.1:{first}");
+    let (eager, honest) = (prefetching(first + 1), format!("honest=127.0.0.1:{}", first + 2));
+    let eager = format!("eager={eager}");
+    let (out, value) = leap(&[
+        "--collector",
+        &collector,
+        "--proxy",
+        &eager,
+        "--proxy",
+        &honest,
+        "--requests",
+        "10",
+    ]);
+    // Two more are for the probes; the last may not have come when the run ends.
+    let prefetches = value("eager", "prefetches").expect("counted");
+    assert!((11.0..=12.0).contains(&prefetches), "{prefetches}: {out}");
+    assert_eq!(value("honest", "prefetches"), Some(0.0), "{out}");
+    assert_eq!(value("direct", "prefetches"), Some(0.0), "{out}");
+    assert!(out.contains("eager prefetches: 1") && out.contains("/o/123456789/100/1"), "{out}");
+    assert!(!out.contains("honest prefetches"), "{out}");
+}
+
+#[test]
+fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
+    let first = three_free_ports();
+    // A proxy without a cache: it is its own parent's place.
+    let (collector, proxy) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
+    let (out, value) =
+        leap(&["--collector", &collector, "--proxy", &proxy, "--passthrough", "--requests", "20"]);
+    assert_eq!(value("passthrough", "verdict_ok"), Some(20.0), "{out}");
+    let share = value("a", "bandwidth_share_of_passthrough").expect("measured");
+    assert!((0.9..1.1).contains(&share) && out.contains("of passthrough"), "{share}: {out}");
+}

@@ -1,0 +1,132 @@
+//! `foxy leap --listen` as users run it: real clients through it to proxies and an origin.
+
+use crate::support::commands::{Serving, command, foxy, records, signal};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+/// A Multiplier that takes clients; it is killed when dropped.
+struct Leap {
+    child: Child,
+    out: BufReader<std::process::ChildStdout>,
+    address: String,
+    origin: String,
+}
+
+impl Leap {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = command(&[&["leap", "--listen", "127.0.0.1:0"], arguments].concat());
+        let mut child = child.stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        let place = |text: &str| {
+            let rest = line.split(text).nth(1).unwrap_or_else(|| panic!("no {text:?} in {line:?}"));
+            rest.trim_end().split('/').next().expect("a first part").to_owned()
+        };
+        let (address, origin) = (place("://"), place(" address it is "));
+        Self { child, out, address, origin }
+    }
+
+    /// What it says when it has been stopped, and its exit code.
+    fn stop(mut self) -> (Option<i32>, String) {
+        signal(self.child.id(), "INT");
+        let mut said = String::new();
+        self.out.read_to_string(&mut said).expect("text");
+        (self.child.wait().expect("a child").code(), said)
+    }
+}
+
+impl Drop for Leap {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
+fn ask(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("connected");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("answered");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let proxy = |name: &str| Serving::reference(&folder.path().join(name), &["prefork"]);
+    let (one, other) = (proxy("one"), proxy("other"));
+    let (a, b) = (format!("a={}", one.address), format!("b={}", other.address));
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (json, log) = (file("json"), file("log"));
+    let more = ["--json", &json, "--log", &log, "--fail-if", "verdict_ok<12"];
+    let leap = Leap::start(&[&["--proxy", &a, "--proxy", &b], &more[..]].concat());
+    let origin = &leap.origin;
+    for number in 0..6 {
+        for target in [format!("http://{origin}/o/{number}/9/1"), format!("/o/{number}/9/1")] {
+            let host = if target.starts_with('/') { &leap.address } else { origin };
+            let request =
+                format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            let answer = ask(&leap.address, &request);
+            assert!(
+                answer.starts_with("HTTP/1.1 200 ") && answer.contains("Content-Length: 9\r\n"),
+                "{answer}"
+            );
+            assert!(!answer.contains("X-Foxy-Request"), "{answer}");
+        }
+    }
+    let refused = ask(&leap.address, "CONNECT h.test:443 HTTP/1.1\r\nHost: h.test:443\r\n\r\n");
+    assert!(refused.starts_with("HTTP/1.1 501 "), "{refused}");
+    let (code, said) = leap.stop();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("12 requests") && said.contains("clients: 13 connections"), "{said}");
+    assert!(said.contains("refused no_authority: 1: "), "{said}");
+    let records = records(Path::new(&json));
+    // A client that has its answer may ask again before a slower proxy has stored its own.
+    let hits =
+        records.iter().find(|record| record["subject"] == "a" && record["name"] == "hit_ratio");
+    let hits =
+        hits.and_then(|record| record["value"].as_f64()).expect("the origin's numbers show hits");
+    assert!((0.0..=0.5).contains(&hits), "{said}");
+    assert_eq!(std::fs::read_to_string(log).expect("a log").lines().count(), 36);
+}
+
+/// What a request needs is there before it comes.
+#[test]
+fn lesson_6_no_request_waits_for_a_thread_to_be_made() {
+    let leap = Leap::start(&["--proxy", "closed=127.0.0.1:1"]);
+    let threads = || {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", leap.child.id())).expect("it runs");
+        status.lines().find(|line| line.starts_with("Threads:")).expect("counted").to_owned()
+    };
+    let before = threads();
+    let request = format!("GET /o/1/100000/1 HTTP/1.1\r\nHost: {}\r\n\r\n", leap.address);
+    let mut clients: Vec<TcpStream> =
+        (0..40).map(|_| TcpStream::connect(&leap.address).expect("connected")).collect();
+    for client in &mut clients {
+        client.write_all(request.as_bytes()).expect("sent");
+    }
+    for client in &mut clients {
+        client.read_exact(&mut [0; 100_000]).expect("answered");
+    }
+    assert_eq!(threads(), before, "and all connections are open");
+    drop(clients);
+    let (code, said) = leap.stop();
+    assert_eq!(code, Some(3), "the proxy answered nothing: {said}");
+}
+
+#[test]
+fn arguments_that_do_not_go_together_are_refused() {
+    let refused = |arguments: &[&str], part: &str| {
+        let (code, _, err) = foxy(&[&["leap", "--proxy", "a=127.0.0.1:1"], arguments].concat());
+        assert_eq!(code, Some(2), "{arguments:?}: {err}");
+        assert!(err.contains(part), "{arguments:?}: {err}");
+    };
+    refused(&["--listen", "127.0.0.1:0", "--rate", "5"], "clients ask when they ask");
+    refused(&["--listen", "127.0.0.1:0", "--trace", "x"], "--listen");
+    refused(&["--for", "1s"], "--listen");
+    refused(&["--live", "--trace", "x", "--direct", "127.0.0.1:1"], "leave one of them out");
+}

@@ -1,0 +1,182 @@
+//! LEAP over TLS from end to end: clients through the Multiplier to a foxy that intercepts, behind
+//! it the Collector and an origin that speaks TLS, all with one authority of `foxy ca init`.
+
+use crate::support::Foxy;
+use crate::support::commands::{Serving, command, ended, foxy, records, signal};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+
+/// A `foxy` that says where it is, and what it found when it is stopped. It is killed when dropped.
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// The addresses that it said, in their order.
+    places: Vec<String>,
+}
+
+impl Running {
+    /// Started with these arguments; it says so many places, a line each.
+    fn start(arguments: &[&str], places: usize) -> Self {
+        let mut child = command(arguments).stdout(Stdio::piped()).spawn().expect("it runs");
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut place = || {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("a line");
+            let place = line.split("://").nth(1).and_then(|rest| rest.split('/').next());
+            place.unwrap_or_else(|| panic!("no place in {line:?}")).to_owned()
+        };
+        let places = (0..places).map(|_| place()).collect();
+        Self { child, out, places }
+    }
+
+    fn stop(mut self) -> (Option<i32>, String) {
+        signal(self.child.id(), "INT");
+        let mut said = String::new();
+        self.out.read_to_string(&mut said).expect("text");
+        (self.child.wait().expect("a child").code(), said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
+/// The folder of an authority for this machine, and its certificate.
+fn authority(folder: &Path) -> (String, String) {
+    let place = folder.join("lab-ca").to_str().expect("UTF-8").to_owned();
+    let made =
+        foxy(&["ca", "init", "--allow", "127.0.0.0/8", "--allow", "localhost", "--dir", &place]);
+    assert_eq!(made.0, Some(0), "{made:?}");
+    (place.clone(), format!("{place}/ca.pem"))
+}
+
+/// A foxy that intercepts what is asked of this machine, at this port, and trusts this authority
+/// there.
+fn intercepting(folder: &Path, own: &str, port: &str, trusted: &str) -> Foxy {
+    let hosts = ["--intercept-ca", own, "--intercept-host", "127.0.0.1"];
+    Foxy::start(
+        &folder.join("store"),
+        &[&hosts[..], &["--connect-port", port, "--origin-ca", trusted]].concat(),
+    )
+}
+
+fn port(address: &str) -> &str {
+    address.rsplit(':').next().expect("a port")
+}
+
+fn value(records: &[serde_json::Value], subject: &str, name: &str) -> Option<f64> {
+    let of_it =
+        |record: &&serde_json::Value| record["subject"] == subject && record["name"] == name;
+    records.iter().find(of_it).and_then(|record| record["value"].as_f64())
+}
+
+/// Clients check every byte of what they get.
+fn clients(multiplier: &str, origin: &str, trusted: &str, protocol: &str) {
+    let mut load =
+        command(&["load", "--proxy", multiplier, "--tls", "--origin", origin, "--ca", trusted]);
+    load.args(["--protocol", protocol, "--objects", "10", "--size", "3K", "--no-warm-up"]);
+    load.args([
+        "--requests",
+        "40",
+        "--clients",
+        "4",
+        "--fail-if",
+        "errors>0",
+        "--fail-if",
+        "wrong_bytes>0",
+    ]);
+    let (code, out, err) = ended(&mut load);
+    assert_eq!(code, Some(0), "HTTP/{protocol}: {out}{err}");
+}
+
+#[test]
+fn a_replay_judges_a_proxy_that_intercepts_beside_the_origin_over_tls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (own, _) = authority(folder.path());
+    let (trusted, json) = (file("origin.pem"), file("json"));
+    let origin = Serving::secure_origin(&trusted);
+    let proxy = intercepting(folder.path(), &own, port(&origin.address), &trusted);
+    let named = format!("foxy={}", proxy.proxy);
+    let paths = [
+        "--tls",
+        "--proxy",
+        &named,
+        "--direct",
+        &origin.address,
+        "--ca",
+        &trusted,
+        "--ca-dir",
+        &own,
+    ];
+    let more = ["--requests", "60", "--json", &json, "--fail-if", "verdict_ok<60"];
+    let (code, out, err) = foxy(&[&["leap"], &paths[..], &more].concat());
+    assert_eq!(code, Some(0), "{out}{err}");
+    let records = records(Path::new(&json));
+    let found =
+        |subject| (value(&records, subject, "verdict_ok"), value(&records, subject, "errors"));
+    assert_eq!(
+        (found("direct"), found("foxy")),
+        ((Some(60.0), Some(0.0)), (Some(60.0), Some(0.0))),
+        "{out}"
+    );
+    assert!(value(&records, "foxy", "hit_ratio").expect("known") > 0.0, "{out}");
+    let (code, out, _) = foxy(&[&["leap"], &paths[..7], &["--requests", "3"]].concat());
+    assert_eq!(code, Some(3), "{out}");
+    assert!(out.contains("tls_certificate"), "{out}");
+}
+
+#[test]
+fn a_clients_https_goes_through_multiplier_interception_and_collector_to_a_tls_origin() {
+    for protocol in ["1.1", "2"] {
+        end_to_end(protocol);
+    }
+}
+
+/// The Multiplier speaks this with the proxy, and clients both.
+fn end_to_end(protocol: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (own, certificate) = authority(folder.path());
+    let (trusted, json) = (file("origin.pem"), file("json"));
+    let origin = Serving::secure_origin(&trusted);
+    let listen = ["--listen", "direct=127.0.0.1:0", "--listen", "foxy=127.0.0.1:0"];
+    let tls = ["--origin", &origin.address, "--ca-dir", &own, "--ca", &trusted];
+    let collector = Running::start(&[&["collector"], &listen[..], &tls].concat(), 2);
+    let [direct, parent] = &collector.places[..] else { panic!("two places") };
+    let proxy = intercepting(folder.path(), &own, port(parent), &certificate);
+    let named = format!("foxy={}", proxy.proxy);
+    let front = ["leap", "--listen", "127.0.0.1:0", "--tls", "--ca-dir", &own, "--direct", direct];
+    let more =
+        ["--proxy", &named, "--json", &json, "--fail-if", "verdict_ok<80", "--protocol", protocol];
+    let multiplier = Running::start(&[&front[..], &more].concat(), 1);
+    clients(&multiplier.places[0], parent, &certificate, "1.1");
+    clients(&multiplier.places[0], parent, &certificate, "2");
+    let (code, said) = multiplier.stop();
+    assert_eq!(code, Some(0), "{said}");
+    let records = records(Path::new(&json));
+    for path in ["direct", "foxy"] {
+        assert_eq!(value(&records, path, "verdict_ok"), Some(80.0), "{said}");
+    }
+    let (_, said) = collector.stop();
+    assert!(said.contains(" 10 origin fetches\n"), "one exchange for each object: {said}");
+}
+
+#[test]
+fn who_is_started_here_and_ends_tls_needs_an_authority() {
+    let refused = |more: &[&str], part: &str| {
+        let (code, _, err) = foxy(&[&["leap", "--tls", "--proxy", "a=127.0.0.1:1"], more].concat());
+        assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
+        assert!(err.contains(part), "{err}");
+    };
+    refused(
+        &["--passthrough"],
+        "--passthrough: with --tls it ends TLS itself; name an authority of `foxy ca init`",
+    );
+    refused(&["--collector", "127.0.0.1:9"], "--collector: with --tls");
+    refused(&["--passthrough", "--ca-dir", "/nowhere"], "/nowhere/ca.pem");
+}

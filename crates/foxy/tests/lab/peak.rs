@@ -1,0 +1,126 @@
+//! `foxy peak`: what it starts, what it ends by, and what it leaves in records and page.
+
+use crate::support::commands::{command, ended, records, run_workload, value};
+use foxy_base::clock;
+
+/// A search whose cache is 16 MiB and whose samples are short.
+const PEAK: &str = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
+                    time-scale = 20\ndelay-scale = 1000\n";
+
+#[test]
+fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [workload, file] = ["mine.toml", "run.jsonl"].map(|name| folder.path().join(name));
+    std::fs::write(&workload, PEAK).expect("written");
+    let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "2"]);
+    command
+        .arg("--workload")
+        .arg(&workload)
+        .arg("--folder")
+        .arg(folder.path())
+        .arg("--json")
+        .arg(&file);
+    // Two seconds do not fill it: what was measured is kept, and said to be incomplete.
+    let (code, _, err) = ended(&mut command);
+    assert_eq!(code, Some(3), "{err}");
+    let records = records(&file);
+    assert_eq!(value(&records, "wrong_bytes"), 0.0);
+    assert!(value(&records, "cpu_us_per_request") > 0.0);
+    let set_up =
+        records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
+    assert_eq!(set_up["subject"], "foxy");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").flatten().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn the_page_says_when_the_search_began_and_every_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [workload, file, page] =
+        ["mine.toml", "run.jsonl", "page.html"].map(|name| folder.path().join(name));
+    // All robots are active from the first sample on.
+    std::fs::write(&workload, PEAK.replace("fill-rate = 300", "fill-rate = 500")).expect("written");
+    let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "3"]);
+    command
+        .args(["--low", "5", "--high", "6", "--workload"])
+        .arg(&workload)
+        .arg("--folder")
+        .arg(folder.path());
+    command.arg("--json").arg(&file).arg("--html").arg(&page);
+    let now = || clock::wall().seconds();
+    let begun = now();
+    let (_, _, err) = ended(&mut command);
+    let started = records(&file)[0]["started"].as_u64().expect("a time");
+    assert!(
+        (begun..=begun + 2).contains(&started),
+        "{started} is {} s before the end",
+        now() - started
+    );
+    let page = std::fs::read_to_string(&page).expect("written");
+    let warnings: Vec<&str> =
+        err.lines().filter_map(|line| line.strip_prefix("peak: all robots")).collect();
+    assert!(!warnings.is_empty(), "{err}");
+    for warning in warnings {
+        assert!(page.contains(&format!("<p>Warning: all robots{warning}.</p>")), "{warning}");
+    }
+}
+
+#[test]
+fn a_proxy_that_is_started_is_held_to_the_cores_it_is_given_or_the_search_says_why_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [workload, file] = ["mine.toml", "run.jsonl"].map(|name| folder.path().join(name));
+    std::fs::write(&workload, PEAK).expect("written");
+    let mut command =
+        command(&["peak", "--start", "foxy", "--cores", "0.05", "--sample", "0.3", "--limit", "1"]);
+    command
+        .arg("--workload")
+        .arg(&workload)
+        .arg("--folder")
+        .arg(folder.path())
+        .arg("--json")
+        .arg(&file);
+    let (code, _, err) = ended(&mut command);
+    if code == Some(3) && file.exists() {
+        let records = records(&file);
+        let set_up =
+            records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
+        let notes = set_up["notes"].as_array().expect("notes");
+        assert!(
+            notes.iter().any(|note| note == "held to 0.05 cores by a control group"),
+            "{notes:?}"
+        );
+    } else {
+        let expected = ["that takes root", "there are no control groups for the processor here"]
+            .map(|why| format!("--start foxy: --cores 0.05: {why}"));
+        assert!(expected.iter().any(|expected| err.contains(expected)), "{err}");
+    }
+}
+
+#[test]
+fn a_peak_of_nobody_ends_with_one_line_instead_of_never() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|place| place.local_addr());
+    let nobody = nobody.expect("a free port").to_string();
+    let (code, _, err) = ended(&mut command(&["peak", "--proxy", &nobody, "--sample", "0.1"]));
+    assert_eq!(code, Some(3), "{err}");
+    let expected = format!(
+        "peak: {nobody}: no request was answered rightly (connect); is the proxy running there?"
+    );
+    assert!(err.contains(&expected), "{err}");
+}
+
+#[test]
+fn a_peak_ends_when_the_cache_is_filled_twice() {
+    let lines = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"20M\"\n\
+                 time-scale = 20\ndelay-scale = 1000\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("peak.html");
+    let more = ["--sample", "0.3", "--html", page.to_str().expect("UTF-8")];
+    let records = run_workload("peak", lines, &more);
+    assert_eq!(records[0]["scale"], 0.05);
+    assert!(value(&records, "fill") >= 2.0 && value(&records, "peak_samples") >= 1.0);
+    assert_eq!((value(&records, "hit_ratio"), value(&records, "wrong_bytes")), (0.0, 0.0));
+    let timelines = records.iter().filter(|record| record["kind"] == "timeline").count();
+    assert_eq!(timelines, 5);
+    let page = std::fs::read_to_string(&page).expect("written");
+    assert!(page.contains("response seconds over fill"));
+}

@@ -1,0 +1,154 @@
+//! What the access log says of requests that are refused and of answers that do not reach their
+//! end.
+
+use crate::support::{Foxy, Origin, PATIENCE, request};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A foxy, and where its log is.
+fn logging(folder: &Path, more: &[&str]) -> (Foxy, PathBuf) {
+    let log = folder.join("access.log");
+    let foxy = Foxy::start(
+        &folder.join("store"),
+        &[&["--access-log", log.to_str().expect("UTF-8")], more].concat(),
+    );
+    (foxy, log)
+}
+
+/// Waits for a line with all of these in it.
+fn line_with(log: &Path, parts: &[&str]) {
+    #[expect(clippy::disallowed_methods, reason = "a test's patience, not a decision")]
+    let started = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        if text.lines().any(|line| parts.iter().all(|part| line.contains(part))) {
+            return;
+        }
+        assert!(started.elapsed() < PATIENCE, "no line with {parts:?} in:\n{text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// An origin that sends this to everyone and then nothing more; gives its authority.
+fn silent_after(beginning: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("accepted");
+            let _proxy_left = stream.write_all(beginning);
+            held.push(stream);
+        }
+    });
+    address.to_string()
+}
+
+fn asking(foxy: &Foxy, host: &str) -> TcpStream {
+    let mut client = TcpStream::connect(foxy.proxy).expect("connected");
+    client
+        .write_all(format!("GET http://{host}/page HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())
+        .expect("sent");
+    client
+}
+
+const BEGUN: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegun";
+
+/// Reads until the body has begun.
+fn read_some(client: &mut TcpStream) {
+    client.set_read_timeout(Some(PATIENCE)).expect("set");
+    let mut read = Vec::new();
+    while !read.ends_with(b"begun") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).expect("it comes");
+        read.extend(byte);
+    }
+}
+
+#[test]
+fn a_refusal_names_the_method_and_the_url_as_far_as_they_were_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (foxy, log) = logging(folder.path(), &["--access-log-format", "squid"]);
+    for (text, status, parts) in [
+        ("GET http://a.test/bad HTTP/1.1\r\nno colon\r\n\r\n", 400, "NONE/400 "),
+        (
+            "GET http://a.test/\x1b[2J HTTP/1.1\r\nno colon\r\n\r\n",
+            400,
+            " GET http://a.test/%1B[2J ",
+        ),
+        (
+            "GET http://10.0.0.1/private HTTP/1.1\r\nHost: 10.0.0.1\r\nConnection: close\r\n\r\n",
+            403,
+            "NONE/403 ",
+        ),
+    ] {
+        assert_eq!(request(foxy.proxy, text).status, status);
+        line_with(&log, &[parts]);
+    }
+    line_with(&log, &["NONE/400 ", " GET http://a.test/bad "]);
+    line_with(&log, &["NONE/403 ", " GET http://10.0.0.1/private "]);
+}
+
+#[test]
+fn a_reverse_proxys_log_has_the_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let (foxy, log) = logging(folder.path(), &["--origin", &format!("http://{}", origin.address)]);
+    request(foxy.proxy, "GET /page HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+    line_with(&log, &[" GET http://shop.example/page "]);
+}
+
+#[test]
+fn a_client_that_leaves_within_an_answer_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (foxy, log) = logging(folder.path(), &["--access-log-format", "json"]);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let host = listener.local_addr().expect("bound").to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("accepted");
+        let _proxy_left = stream.write_all(BEGUN);
+        while stream.write_all(&[b'x'; 4096]).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let mut client = asking(&foxy, &host);
+    read_some(&mut client);
+    drop(client);
+    line_with(
+        &log,
+        &[
+            "\"result\":\"TCP_MISS_ABORTED\"",
+            "\"cut\":\"client-left\"",
+            "\"status\":200",
+            "/page\"",
+        ],
+    );
+}
+
+#[test]
+fn a_client_that_leaves_while_its_miss_is_never_answered_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("foxy.toml");
+    std::fs::write(&config, "[timeouts]\norigin-head = \"300ms\"\n").expect("written");
+    let (foxy, log) = logging(folder.path(), &["--config", config.to_str().expect("UTF-8")]);
+    let host = silent_after(b"");
+    drop(asking(&foxy, &host));
+    line_with(&log, &[" TCP_MISS_ABORTED/", &format!(" GET http://{host}/page ")]);
+}
+
+#[test]
+fn requests_that_a_stop_cuts_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (foxy, log) = logging(folder.path(), &["--stop-after", "100ms"]);
+    let (silent, begun) = (silent_after(b""), silent_after(BEGUN));
+    let unanswered = asking(&foxy, &silent);
+    let mut answered = asking(&foxy, &begun);
+    read_some(&mut answered);
+    foxy.signal("TERM");
+    foxy.wait();
+    line_with(&log, &[" TCP_MISS_STOPPED/000 ", &format!(" GET http://{silent}/page ")]);
+    line_with(&log, &[" TCP_MISS_STOPPED/200 ", &format!(" GET http://{begun}/page ")]);
+    drop((unanswered, answered));
+}

@@ -1,0 +1,167 @@
+//! What was replaced or invalidated does not come back after a hard kill, however soon that follows
+//! the answer.
+
+use crate::support::{Foxy, Response};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SCHEMES: [&str; 4] = ["webcosm", "stream-packetizer", "ufs", "coss"];
+
+/// An origin server that numbers its answers, fresh for an hour, and never finishes those to
+/// requests that ask past the cache.
+struct Numbering {
+    address: SocketAddr,
+}
+
+impl Numbering {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("bound");
+        let asked = Arc::new(AtomicU64::new(0));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, asked) = (stream.expect("accepted"), Arc::clone(&asked));
+                std::thread::spawn(move || answer(stream, &asked));
+            }
+        });
+        Self { address }
+    }
+
+    fn request(&self, method: &str, lines: &str) -> String {
+        let address = self.address;
+        format!(
+            "{method} http://{address}/ HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n"
+        )
+    }
+}
+
+fn answer(stream: TcpStream, asked: &AtomicU64) {
+    let mut writer = stream.try_clone().expect("cloned");
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while reader.read_line(&mut head).is_ok_and(|length| length > 2) {}
+    if head.is_empty() {
+        return;
+    }
+    let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
+    let body = if head.contains("no-cache") { "beg" } else { "all of it" };
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nNumber: {number}\r\nContent-Length: 9\r\n\r\n{body}"
+    );
+    // Who was killed does not read it.
+    let _gone = writer.write_all(answer.as_bytes());
+    let _gone = reader.read_line(&mut head);
+}
+
+/// Stores the page for good, then starts again, so that nothing but the store has it.
+fn with_a_stored_page(folder: &std::path::Path, scheme: &str, origin: &Numbering) -> Foxy {
+    let flags = ["--scheme", scheme];
+    let foxy = Foxy::start(folder, &flags);
+    assert_eq!(
+        crate::support::request(foxy.proxy, &origin.request("GET", "")).fields["number"],
+        "1"
+    );
+    foxy.signal("TERM");
+    assert_eq!(foxy.wait().0.code(), Some(0));
+    let foxy = Foxy::start(folder, &flags);
+    assert!(get(&foxy, origin).cache_status().contains("foxy; hit"), "{scheme}");
+    foxy
+}
+
+fn get(foxy: &Foxy, origin: &Numbering) -> Response {
+    crate::support::request(foxy.proxy, &origin.request("GET", ""))
+}
+
+fn is_newer_after_a_kill(foxy: Foxy, folder: &std::path::Path, scheme: &str, origin: &Numbering) {
+    foxy.kill();
+    let foxy = Foxy::start(folder, &["--scheme", scheme]);
+    let response = get(&foxy, origin);
+    assert_eq!(response.fields["number"], "3", "{scheme}: {response:?}");
+}
+
+#[test]
+fn what_an_unsafe_request_invalidated_stays_away_from_the_answer_on() {
+    for scheme in SCHEMES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let origin = Numbering::start();
+        let foxy = with_a_stored_page(folder.path(), scheme, &origin);
+        let answer =
+            crate::support::request(foxy.proxy, &origin.request("POST", "Content-Length: 0\r\n"));
+        assert_eq!(answer.fields["number"], "2");
+        is_newer_after_a_kill(foxy, folder.path(), scheme, &origin);
+    }
+}
+
+#[test]
+fn what_a_reload_found_a_newer_one_of_stays_away_from_the_head_on() {
+    for scheme in SCHEMES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let origin = Numbering::start();
+        let foxy = with_a_stored_page(folder.path(), scheme, &origin);
+        let mut client = TcpStream::connect(foxy.proxy).expect("connected");
+        client.set_read_timeout(Some(crate::support::PATIENCE)).expect("set");
+        client
+            .write_all(origin.request("GET", "Cache-Control: no-cache\r\n").as_bytes())
+            .expect("sent");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).expect("a head");
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).expect("UTF-8");
+        assert!(head.contains("Number: 2\r\n") && head.contains("; stored"), "{head}");
+        is_newer_after_a_kill(foxy, folder.path(), scheme, &origin);
+    }
+}
+
+/// Starts a foxy for each of these, one after the other; in all but the first the page is changed
+/// by a POST. What the first one stored and did not see change must not come back in the last.
+fn does_not_come_back(folder: &std::path::Path, uses: &[&[&str]]) {
+    let origin = Numbering::start();
+    for (number, flags) in uses.iter().enumerate() {
+        let foxy = Foxy::start(folder, flags);
+        let found = get(&foxy, &origin);
+        let hit = found.cache_status().contains("foxy; hit");
+        assert!(!hit || found.fields["number"] == "1", "{flags:?}: {found:?}");
+        if number + 1 == uses.len() {
+            assert!(!hit, "{flags:?}: {found:?}");
+        } else if number > 0 {
+            crate::support::request(foxy.proxy, &origin.request("POST", "Content-Length: 0\r\n"));
+        }
+        foxy.signal("TERM");
+        assert_eq!(foxy.wait().0.code(), Some(0));
+    }
+}
+
+#[test]
+fn what_was_invalidated_while_another_scheme_had_the_folder_does_not_come_back() {
+    for other in ["buddy", "ufs"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (webcosm, other) = (["--scheme", "webcosm"], ["--scheme", other]);
+        does_not_come_back(folder.path(), &[&webcosm, &other, &webcosm]);
+    }
+}
+
+#[test]
+fn what_was_invalidated_while_a_store_was_away_does_not_come_back() {
+    // The page belongs to either of the two.
+    for _ in 0..4 {
+        let (one, other) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let both = ["--store", other.path().to_str().expect("UTF-8")];
+        does_not_come_back(one.path(), &[&both, &[], &both]);
+        let turned = ["--store-selection", "round-robin", both[0], both[1]];
+        does_not_come_back(one.path(), &[&both, &turned, &both]);
+    }
+}
+
+#[test]
+fn what_is_stored_by_schemes_that_share_their_files_comes_back() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Numbering::start());
+    drop(with_a_stored_page(folder.path(), "ufs", &origin));
+    let foxy = Foxy::start(folder.path(), &["--scheme", "aufs"]);
+    assert!(get(&foxy, &origin).cache_status().contains("foxy; hit"));
+}

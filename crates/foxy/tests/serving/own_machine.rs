@@ -1,0 +1,88 @@
+//! A forward proxy and the other services of its machine: their public address leads to nobody. The
+//! test runs inside a network namespace with public addresses of its own; where there is none it
+//! says that it did not run.
+
+use crate::support::{Foxy, request};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::Command;
+
+const FOUR: &str = "8.8.4.4";
+const SIX: &str = "2606:4700::1111";
+
+/// Runs the test of that name inside a namespace; false where there is none.
+fn inside(name: &str) -> bool {
+    let set_up = format!(
+        "ip link set lo up && ip addr add {FOUR}/32 dev lo && ip addr add {SIX}/128 dev lo nodad"
+    );
+    let namespace = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", "--", "sh", "-c", script]);
+        command
+    };
+    if !namespace(&set_up).status().is_ok_and(|status| status.success()) {
+        return false;
+    }
+    let mut test = namespace(&format!("{set_up} && exec \"$0\" --ignored --exact {name}"));
+    let output =
+        test.arg(std::env::current_exe().expect("a program")).output().expect("it ran before");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    true
+}
+
+#[test]
+fn a_client_does_not_reach_other_services_of_the_machine() {
+    if !inside("own_machine::inside_a_namespace") {
+        let text = "\nNOT RUN: the machine's own public address: no network namespace here\n";
+        std::io::stderr().write_all(text.as_bytes()).expect("written");
+    }
+}
+
+/// A service of the machine on all its addresses; gives its port.
+fn service() -> u16 {
+    let listener = TcpListener::bind("[::]:0").expect("bound");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("accepted");
+            let mut lines = BufReader::new(stream.try_clone().expect("cloned")).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret";
+            let _proxy_left = stream.write_all(answer.as_bytes());
+        }
+    });
+    port
+}
+
+#[test]
+#[ignore = "runs inside the namespace that another test makes"]
+fn inside_a_namespace() {
+    let port = service();
+    let folder = tempfile::tempdir().expect("a folder");
+    let hosts = [
+        FOUR.to_owned(),
+        format!("[{SIX}]"),
+        format!("[::ffff:{FOUR}]"),
+        "[64:ff9b::808:404]".to_owned(),
+    ];
+    let ask = |foxy: &Foxy, host: &str| {
+        let text = format!(
+            "GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
+        );
+        request(foxy.proxy, &text)
+    };
+    let mut foxy = Foxy::start(folder.path(), &[]);
+    for host in &hosts {
+        let answer = ask(&foxy, host);
+        assert_eq!(answer.status, 403, "{host}: {answer:?}");
+        assert!(answer.body.contains("the proxy's own machine; to allow it"), "{host}: {answer:?}");
+    }
+    foxy.report_containing("asked for 8.8.4.4");
+    foxy.kill();
+    let allowed = ["--allow-destination", "8.8.4.4/32", "--allow-destination", "2606:4700::/32"];
+    let foxy = Foxy::start(folder.path(), &allowed);
+    for host in &hosts[..3] {
+        assert_eq!(ask(&foxy, host).status, 200, "{host}");
+    }
+}

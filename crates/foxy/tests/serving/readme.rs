@@ -1,0 +1,186 @@
+//! The README's first five minutes, as a newcomer pastes them: each step in order, beside what
+//! earlier steps still run. Ports, the temporary folder and the page of example.com are replaced by
+//! others of this machine; all else is as it stands.
+
+use crate::support::commands::{Serving, signal};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A file of the repository.
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The fenced blocks of `sh` in a section, in order; those that need the network have another word
+/// behind `sh`.
+fn blocks(text: &str, section: &str) -> Vec<String> {
+    let (_, section) = text.split_once(&format!("\n## {section}\n")).expect("the section is there");
+    let section = section.split("\n## ").next().expect("a section");
+    let (mut blocks, mut open) = (Vec::new(), None);
+    for line in section.lines().map(str::trim_start) {
+        match (&mut open, line) {
+            (None, "```sh") => open = Some(String::new()),
+            (Some(_), "```") => blocks.extend(open.take()),
+            (Some(block), line) => writeln!(block, "{line}").expect("a String takes all"),
+            (None, _) => {}
+        }
+    }
+    blocks
+}
+
+/// What stands before a port in the README.
+const HOST: &str = "127.0.0.1:";
+
+/// The port that a text begins with, if it does.
+fn port(text: &str) -> Option<u16> {
+    text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// What stands for what the README names: a free port for each of its ports, a folder for `/tmp`,
+/// and a page.
+struct Stage {
+    folder: tempfile::TempDir,
+    ports: BTreeMap<u16, u16>,
+    page: Serving,
+}
+
+impl Stage {
+    fn set(readme: &str) -> Self {
+        let named = readme.split(HOST).skip(1).filter_map(port);
+        let held: BTreeMap<u16, TcpListener> = named
+            .map(|port| (port, TcpListener::bind("127.0.0.1:0").expect("a free port")))
+            .collect();
+        let number = |listener: &TcpListener| listener.local_addr().expect("an address").port();
+        let ports = held.iter().map(|(&port, listener)| (port, number(listener))).collect();
+        let stage =
+            Self { folder: tempfile::tempdir().expect("a folder"), ports, page: Serving::origin() };
+        for folder in ["checkout/target/release", "settings/foxy", "tmp"] {
+            std::fs::create_dir_all(stage.path(folder)).expect("made");
+        }
+        let binary = stage.path("checkout/target/release/foxy");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_foxy"), binary).expect("linked");
+        // The page is on this machine, where nothing is fetched from unless that is allowed.
+        let settings = stage.played(
+            "listen = \"127.0.0.1:3128\"\nadmin = \"127.0.0.1:3129\"\nallow-destination = [\"127.0.0.0/8\"]\n\
+             size = \"64M\"\nmemory = \"16M\"\n",
+        );
+        std::fs::write(stage.path("settings/foxy/foxy.toml"), settings).expect("written");
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A text of the README as it is pasted here.
+    fn played(&self, text: &str) -> String {
+        let mut parts = text.split(HOST);
+        let mut played = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            played += HOST;
+            match port(part).and_then(|port| self.ports.get(&port)) {
+                Some(port) => {
+                    let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+                    played += &format!("{port}{rest}");
+                }
+                None => played += part,
+            }
+        }
+        let page = format!("http://{}/o/1/1000/1", self.page.address);
+        let temporary = format!("{}/", self.path("tmp").display());
+        played.replace("http://example.com/", &page).replace("/tmp/", &temporary)
+    }
+
+    /// A shell that begins in the checkout, in a process group of its own.
+    fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("bash");
+        command.args(["-c", script]).current_dir(self.path("checkout")).process_group(0);
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.folder.path());
+        command.env("XDG_CONFIG_HOME", self.path("settings")).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a script to its end and gives what it wrote; it fails with the first command that
+    /// fails.
+    fn paste(&self, script: &str) -> String {
+        let output = self.path("output");
+        let script = format!("exec >'{}' 2>&1; set -exo pipefail\n{script}", output.display());
+        let mut shell = Terminal(self.shell(&script).spawn().expect("bash runs"));
+        let status = shell.0.wait().expect("a child");
+        let said = std::fs::read_to_string(output).expect("text");
+        assert!(status.success(), "{status}:\n{said}");
+        said
+    }
+}
+
+/// A shell whose group ends with it.
+struct Terminal(Child);
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.0.id());
+        let _none_left =
+            Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _ended_already = self.0.wait();
+    }
+}
+
+/// What `make run` runs, with the binary that is tested in place of a build.
+fn make_run() -> String {
+    let makefile = read("Makefile");
+    let (_, recipe) = makefile.split_once("\nrun:\n\t").expect("a target `run`");
+    let recipe = recipe.lines().next().expect("a recipe");
+    assert!(recipe.starts_with("cargo run --release --bin foxy -- "), "{recipe}");
+    recipe.replace("cargo run --release --bin foxy --", "exec target/release/foxy")
+}
+
+#[test]
+fn each_step_of_the_readme_works_when_it_is_pasted_in_order() {
+    let readme = read("README.md");
+    let steps = blocks(&readme, "The first five minutes");
+    assert!(steps.len() >= 6 && steps[0] == "make run\n", "{steps:?}");
+    let stage = Stage::set(&readme);
+
+    let mut first = Terminal(stage.shell(&make_run()).spawn().expect("bash runs"));
+    let mut reports = BufReader::new(first.0.stderr.take().expect("piped"));
+    let mut welcome = String::new();
+    while !welcome.contains("\n  curl ") {
+        assert!(
+            reports.read_line(&mut welcome).expect("text") > 0,
+            "foxy did not start: {welcome}"
+        );
+    }
+    // Its port is said in the README, and what to type next in its message.
+    let proxy = format!("  proxy       {}", stage.played("http://127.0.0.1:3128"));
+    assert!(welcome.contains(&proxy), "{welcome}");
+    let next = welcome.lines().last().expect("what to type next");
+    let page = stage.played("http://example.com/");
+    let typed = next.replace("http://example.com/", &page.replace("/o/1/", "/o/2/"));
+    let said = stage.paste(&format!("{typed}\n{typed}"));
+    assert!(said.contains("Cache-Status: foxy; fwd=uri-miss; fwd-status=200; stored"), "{said}");
+    assert!(said.contains("Cache-Status: foxy; hit; ttl="), "{said}");
+
+    let script: String = steps[1..].iter().map(|step| stage.played(step)).collect();
+    let said = stage.paste(&script);
+    for promised in ["foxy; fwd=uri-miss; fwd-status=200; stored", "foxy; hit; ttl="] {
+        assert!(readme.contains(&format!("`{promised}")), "{promised}");
+        assert!(said.contains(&format!("Cache-Status: {promised}")), "{said}");
+    }
+    let wrong = said.lines().find(|line| line.starts_with("wrong_bytes ")).expect("a load was run");
+    assert_eq!(wrong.split_whitespace().nth(1), Some("0"), "{said}");
+    let left: Vec<_> = std::fs::read_dir(stage.path("tmp")).expect("there").flatten().collect();
+    assert!(left.is_empty(), "the last step removes what the others made: {left:?}");
+
+    signal(first.0.id(), "TERM");
+    assert!(first.0.wait().expect("a child").success());
+}
