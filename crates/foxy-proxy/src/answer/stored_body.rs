@@ -18,13 +18,13 @@ use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Bodies up to this many bytes are held until sent: a request takes as much memory anyway.
-pub(crate) const SMALL_BODY: usize = 16 << 10;
+pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 
 /// How long bytes are held for a client that takes nothing.
-const HELD: Duration = Duration::from_secs(1);
+const HOLD_TIME: Duration = Duration::from_secs(1);
 
 /// How long they are held when memory or part places are scarce.
-const HELD_WHILE_SCARCE: Duration = Duration::from_millis(100);
+const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {
     Whole(WholeBody<'a>),
@@ -138,15 +138,15 @@ impl WholeBody<'_> {
             *held = waiting.take(self.length);
         }
         match held {
-            _ if self.length <= SMALL_BODY => self.worker.settings().client_write,
+            _ if self.length <= SMALL_BODY_BYTES => self.worker.settings().client_write,
             None => Duration::ZERO,
-            Some(_) if waiting.is_scarce() => HELD_WHILE_SCARCE,
-            Some(_) => HELD,
+            Some(_) if waiting.is_scarce() => HOLD_TIME_WHILE_SCARCE,
+            Some(_) => HOLD_TIME,
         }
     }
 
     fn let_go(&mut self) {
-        if self.length > SMALL_BODY
+        if self.length > SMALL_BODY_BYTES
             && let Some(body) = self.body.take()
         {
             self.digest.get_or_insert_with(|| xxh3_128(&body));
@@ -211,7 +211,7 @@ impl BodyInParts {
         mut rest: UnsentRest,
     ) -> Result<(), SendFailure> {
         let parts = &worker.shared.parts;
-        let patience = || if parts.is_full() { HELD_WHILE_SCARCE } else { HELD };
+        let patience = || if parts.is_full() { HOLD_TIME_WHILE_SCARCE } else { HOLD_TIME };
         let mut nothing_sent = true;
         while rest.at < rest.end {
             let Some(part) = self.read(worker, rest.at / PART as u64, rest.opened).await else {

@@ -1,7 +1,7 @@
 //! A GET or HEAD in progress, and its answers from stored responses.
 
 use crate::answer;
-use crate::answer::stored_body::{SMALL_BODY, StoredBodySource};
+use crate::answer::stored_body::{SMALL_BODY_BYTES, StoredBodySource};
 use crate::cache::{CacheKey, Epoch, Stored, StoredBody, Watch};
 use crate::client::Sender;
 use crate::core::View;
@@ -212,7 +212,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
                 let mut body = StoredBodySource::of(self.worker, stored);
                 body.send_ranges(self.worker, self.sender, &key, &layout, rest.answered).await?;
             }
-            (StoredBody::Whole(body), _) if body.len() <= SMALL_BODY => {
+            (StoredBody::Whole(body), _) if body.len() <= SMALL_BODY_BYTES => {
                 let position = |at: u64| usize::try_from(at).unwrap_or(body.len());
                 self.sender.finish(body.slice(position(rest.at)..position(rest.end))).await?;
                 return Ok(rest.answered);

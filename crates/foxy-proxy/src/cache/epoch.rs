@@ -22,7 +22,7 @@ impl Epoch {
 }
 
 /// Remembered writes per URL. No fetch that began before a forgotten write may write.
-const REMEMBERED: usize = 16;
+const MAX_REMEMBERED_WRITES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheWrite {
@@ -166,7 +166,7 @@ impl Watched {
     fn note(&mut self, written: Written) {
         self.written.retain(|other| other.key != written.key);
         self.written.push(written);
-        if self.written.len() > REMEMBERED {
+        if self.written.len() > MAX_REMEMBERED_WRITES {
             self.forgotten = self.written.remove(0).at;
         }
     }

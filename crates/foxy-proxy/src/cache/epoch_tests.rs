@@ -179,7 +179,7 @@ fn an_invalidation_is_of_its_url_alone() {
 fn too_many_writes_to_remember_let_no_older_fetch_write() {
     let mut group = group();
     let slow = fetch(&mut group, EN, WritePlace::Variant);
-    for number in 0..=u8::try_from(REMEMBERED).expect("few") {
+    for number in 0..=u8::try_from(MAX_REMEMBERED_WRITES).expect("few") {
         let write = fetch(&mut group, Key([100 + number; 16]), WritePlace::Variant);
         assert_eq!(try_write(&mut group, &write, "x"), WriteVerdict::Write);
     }

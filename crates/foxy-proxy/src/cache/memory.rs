@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const SHARDS: usize = 16;
 
 /// Bytes of a part beside its body: the pages with the ends of its record, and its entry here.
-const PART_OVERHEAD: u64 = 8 << 10;
+const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
-const HEAD_ROOM: u64 = 8 << 10;
+const HEAD_ROOM_BYTES: u64 = 8 << 10;
 
 #[derive(Clone, Debug)]
 pub enum Cached {
@@ -64,7 +64,7 @@ impl MemoryTier {
 
     /// Bytes of the largest body that fits, with a head of ordinary length.
     pub fn largest_body(&self) -> u64 {
-        lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM)
+        lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM_BYTES)
     }
 
     fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {
@@ -136,7 +136,7 @@ impl Shard {
     }
 
     fn offer_part(&mut self, key: Key, part: &Bytes) {
-        let (weight, half) = (part.len() as u64 + PART_OVERHEAD, self.limit / 2);
+        let (weight, half) = (part.len() as u64 + PART_OVERHEAD_BYTES, self.limit / 2);
         if weight > half || self.parts.get(key).is_some() || !self.recent.again(key) {
             return;
         }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn responses_and_parts_have_half_of_the_room_each_and_what_the_other_leaves() {
-        const ROOM: u64 = 10 * (PART as u64 + PART_OVERHEAD);
+        const ROOM: u64 = 10 * (PART as u64 + PART_OVERHEAD_BYTES);
         let tier = MemoryTier::new(16 * ROOM);
         let parts = || (100..200).filter(|number| tier.part(key(*number)).is_some()).count();
         let read_twice = |numbers: std::ops::Range<u8>| {

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 /// Remembered refusals: 48 KiB in all.
-const PLACES: usize = 1024;
+const MAX_REFUSALS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotKept {
@@ -78,7 +78,7 @@ pub(crate) struct Refusals {
 
 impl Default for Refusals {
     fn default() -> Self {
-        Self { places: Mutex::new(vec![None; PLACES]) }
+        Self { places: Mutex::new(vec![None; MAX_REFUSALS]) }
     }
 }
 
@@ -102,7 +102,7 @@ impl Refusals {
     fn with<T>(&self, url: &CacheKey, act: impl FnOnce(&mut Option<(Key, Refused)>) -> T) -> T {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let number = u16::from_le_bytes([url.hash.0[0], url.hash.0[1]]);
-        act(&mut places[usize::from(number) % PLACES])
+        act(&mut places[usize::from(number) % MAX_REFUSALS])
     }
 }
 

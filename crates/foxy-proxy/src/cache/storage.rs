@@ -29,9 +29,11 @@ pub trait ObjectStore: Send + Sync {
 /// Body bytes in one record; larger bodies are stored in parts of this size.
 pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
-const TIMES_WITHIN_AN_ANSWER: u32 = 10;
+const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
-const READS: (usize, usize) = (8, 128);
+/// Records that are read at a time: as many as the budget has room for, within these bounds.
+const MIN_READS: usize = 8;
+const MAX_READS: usize = 128;
 
 /// The key of one part of a body. The fill's random number keeps parts of two fills apart.
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
@@ -63,7 +65,7 @@ impl Storage {
         negative_lifetime: u64,
         budget: usize,
     ) -> Self {
-        let reads = Arc::new(Semaphore::new((budget / PART).clamp(READS.0, READS.1)));
+        let reads = Arc::new(Semaphore::new((budget / PART).clamp(MIN_READS, MAX_READS)));
         Self { store, patience, negative_lifetime, doubts: Arc::default(), reads }
     }
 
@@ -112,7 +114,7 @@ impl Storage {
     /// How long an answer waits for a part. A begun answer waits longer: the alternatives are the
     /// origin, or a cut answer.
     pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
-        if begun { TIMES_WITHIN_AN_ANSWER * self.patience } else { self.patience }
+        if begun { PATIENCE_FACTOR_FOR_BEGUN_ANSWERS * self.patience } else { self.patience }
     }
 
     fn ask(&self, key: Key) -> oneshot::Receiver<Answer> {

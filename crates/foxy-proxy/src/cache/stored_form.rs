@@ -75,10 +75,10 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
 };
 
 /// The end of the year 9999, in seconds.
-const LAST_DATE: u64 = 253_402_300_799;
+const LAST_DATE_SECONDS: u64 = 253_402_300_799;
 
 /// Reserved bytes of head text per byte of its record.
-const ROOM_PER_BYTE: usize = 3;
+const TEXT_BYTES_PER_RECORD_BYTE: usize = 3;
 
 pub fn encode_response(stored: &Stored) -> Bytes {
     let mut out = BytesMut::with_capacity(stored.key.len() + stored.wire.len() + 64);
@@ -160,8 +160,11 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
         let is_one_line = !reason.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
         response.reason = is_one_line.then(|| Bytes::copy_from_slice(reason))?;
     }
-    let mut text =
-        HeadText::new(response.status, &response.reason, ROOM_PER_BYTE * head.len() + 64);
+    let mut text = HeadText::new(
+        response.status,
+        &response.reason,
+        TEXT_BYTES_PER_RECORD_BYTE * head.len() + 64,
+    );
     while head.has_remaining() {
         take_line(&mut head, &mut text)?;
     }
@@ -237,7 +240,8 @@ fn take_value<T>(from: &mut &[u8], use_it: impl FnOnce(&[u8]) -> T) -> Option<T>
     if number % 2 == 0 {
         return take(from, number / 2).map(use_it);
     }
-    (number / 2 <= LAST_DATE).then(|| use_it(&date::preferred(WallTime::from_seconds(number / 2))))
+    (number / 2 <= LAST_DATE_SECONDS)
+        .then(|| use_it(&date::preferred(WallTime::from_seconds(number / 2))))
 }
 
 fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes that a flight may always hold, besides its last read from the origin.
-const LEAST: usize = 16 << 10;
+const MIN_FLIGHT_BYTES: usize = 16 << 10;
 /// Bytes that suffice for any flight.
-const MOST: usize = 1 << 20;
+const MAX_FLIGHT_BYTES: usize = 1 << 20;
 
 pub(crate) struct MemoryBudget {
     budget: usize,
@@ -79,7 +79,9 @@ impl MemoryBudget {
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);
-        (self.budget / self.flights.load(Relaxed).max(1)).min(free).clamp(LEAST, MOST)
+        (self.budget / self.flights.load(Relaxed).max(1))
+            .min(free)
+            .clamp(MIN_FLIGHT_BYTES, MAX_FLIGHT_BYTES)
     }
 }
 
@@ -90,7 +92,7 @@ mod tests {
     #[test]
     fn the_budget_is_divided_and_each_has_enough_to_go_on() {
         let memory_budget = MemoryBudget::new(8 << 20);
-        assert_eq!(memory_budget.share(0), MOST);
+        assert_eq!(memory_budget.share(0), MAX_FLIGHT_BYTES);
         for _ in 0..16 {
             memory_budget.open();
         }
@@ -98,11 +100,11 @@ mod tests {
         for _ in 0..10_000 {
             memory_budget.open();
         }
-        assert_eq!(memory_budget.share(0), LEAST);
+        assert_eq!(memory_budget.share(0), MIN_FLIGHT_BYTES);
         for _ in 0..10_008 {
             memory_budget.close();
         }
-        assert_eq!(memory_budget.share(0), MOST);
+        assert_eq!(memory_budget.share(0), MAX_FLIGHT_BYTES);
     }
 
     #[test]
@@ -116,10 +118,10 @@ mod tests {
             memory_budget.moved(0, share);
             all += share;
         }
-        assert!(all <= (32 << 20) + 1500 * (LEAST + READ), "{all} bytes are held");
+        assert!(all <= (32 << 20) + 1500 * (MIN_FLIGHT_BYTES + READ), "{all} bytes are held");
         memory_budget.moved(all, 0);
         (1..1500).for_each(|_| memory_budget.close());
-        assert_eq!(memory_budget.share(0), MOST);
+        assert_eq!(memory_budget.share(0), MAX_FLIGHT_BYTES);
     }
 
     #[test]

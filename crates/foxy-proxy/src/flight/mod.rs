@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// How long a slow reader may hold up others.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SLOW_READER_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Flight {
     state: Mutex<FlightState>,
@@ -125,7 +125,7 @@ impl Flight {
         if self.has_room() {
             return;
         }
-        while tokio::time::timeout(PATIENCE, self.wait_for_room()).await.is_err() {
+        while tokio::time::timeout(SLOW_READER_PATIENCE, self.wait_for_room()).await.is_err() {
             self.change(|state| state.leave_slow_behind(self.memory_budget.share(state.held())));
             self.progress.notify_waiters();
         }

@@ -151,7 +151,7 @@ async fn a_fill_waits_for_its_only_reader_however_slow() {
     flight.write(bytes(WINDOW, 1)).await;
     let mut blocked = pin!(flight.write(bytes(WINDOW, 2)));
     assert!(
-        tokio::time::timeout(PATIENCE * 10, &mut blocked).await.is_err(),
+        tokio::time::timeout(SLOW_READER_PATIENCE * 10, &mut blocked).await.is_err(),
         "it ran ahead of its reader"
     );
     assert!(matches!(now(reader.next()), Some(Piece::Data(_))));

@@ -9,14 +9,14 @@ use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Bytes of one copy of a block.
-const PAGE: usize = 4096;
+const PAGE_BYTES: usize = 4096;
 /// Bytes a block takes, both copies.
-pub const BLOCK_BYTES: usize = 2 * PAGE;
+pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
 /// checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8, place 8
-const HEADER: usize = 56;
+const HEADER_BYTES: usize = 56;
 /// scope 1, strength 1, length 2, nothing 4, moment 8, at 8, name 16, site 8
-const ENTRY: usize = 48;
-const BLOCK_RULES: usize = (PAGE - HEADER) / ENTRY;
+const ENTRY_BYTES: usize = 48;
+const MAX_BLOCK_RULES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 const MAGIC: &[u8; 8] = b"foxypur2";
 /// The start of the magic in every version.
 const ANY_VERSION: &[u8] = b"foxypur";
@@ -78,7 +78,7 @@ pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules:
     let mut number = first;
     let mut rest = rules;
     loop {
-        let (part, more) = rest.split_at(rest.len().min(BLOCK_RULES));
+        let (part, more) = rest.split_at(rest.len().min(MAX_BLOCK_RULES));
         let page = block(number, series, latest, part);
         out.extend_from_slice(&page);
         out.extend_from_slice(&page);
@@ -90,17 +90,18 @@ pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules:
     }
 }
 
-fn block(number: u32, series: Series, latest: u64, rules: &[Rule]) -> [u8; PAGE] {
-    let mut page = [0; PAGE];
+fn block(number: u32, series: Series, latest: u64, rules: &[Rule]) -> [u8; PAGE_BYTES] {
+    let mut page = [0; PAGE_BYTES];
     page[8..16].copy_from_slice(MAGIC);
     page[16..24].copy_from_slice(&series.era.to_le_bytes());
     page[24..32].copy_from_slice(&latest.to_le_bytes());
     page[32..36].copy_from_slice(&number.to_le_bytes());
-    page[36..40]
-        .copy_from_slice(&u32::try_from(rules.len()).expect("at most BLOCK_RULES").to_le_bytes());
+    page[36..40].copy_from_slice(
+        &u32::try_from(rules.len()).expect("at most MAX_BLOCK_RULES").to_le_bytes(),
+    );
     page[40..48].copy_from_slice(&series.set.to_le_bytes());
     page[48..56].copy_from_slice(&series.place.to_le_bytes());
-    for (rule, place) in rules.iter().zip(page[HEADER..].chunks_exact_mut(ENTRY)) {
+    for (rule, place) in rules.iter().zip(page[HEADER_BYTES..].chunks_exact_mut(ENTRY_BYTES)) {
         put(rule, place);
     }
     let checksum = checksum(&page);
@@ -166,11 +167,17 @@ struct Sound<'a> {
 fn sound(page: &[u8], number: u32) -> Option<Sound<'_>> {
     let field = |from: usize| Some(u64::from_le_bytes(page.get(from..from + 8)?.try_into().ok()?));
     let small = |from: usize| Some(u32::from_le_bytes(page.get(from..from + 4)?.try_into().ok()?));
-    let whole = page.len() == PAGE && field(0)? == checksum(page) && page.get(8..16)? == MAGIC;
+    let whole =
+        page.len() == PAGE_BYTES && field(0)? == checksum(page) && page.get(8..16)? == MAGIC;
     let count = small(36)? as usize;
-    (whole && small(32)? == number && count <= BLOCK_RULES).then_some(())?;
+    (whole && small(32)? == number && count <= MAX_BLOCK_RULES).then_some(())?;
     let series = Series { era: field(16)?, set: field(40)?, place: field(48)? };
-    Some(Sound { series, latest: field(24)?, entries: page[HEADER..].chunks_exact(ENTRY), count })
+    Some(Sound {
+        series,
+        latest: field(24)?,
+        entries: page[HEADER_BYTES..].chunks_exact(ENTRY_BYTES),
+        count,
+    })
 }
 
 /// Reads a journal. On [`Unreliable`] an acknowledged purge may be missing.
@@ -178,7 +185,7 @@ pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
     let mut journal: Option<Journal> = None;
     let mut hole = false;
     for (number, pair) in (0..).zip(bytes.chunks(BLOCK_BYTES)) {
-        let (one, other) = pair.split_at(pair.len().min(PAGE));
+        let (one, other) = pair.split_at(pair.len().min(PAGE_BYTES));
         let Some(block) = sound(one, number).or_else(|| sound(other, number)) else {
             hole = true;
             continue;

@@ -59,7 +59,7 @@ fn a_tail_torn_anywhere_loses_only_the_block_that_was_being_written() {
     let bytes = journal(&rules);
     let whole = bytes.len() - BLOCK_BYTES;
     for length in whole..bytes.len() {
-        let expected = if length < whole + PAGE { &rules[..4] } else { &rules[..] };
+        let expected = if length < whole + PAGE_BYTES { &rules[..4] } else { &rules[..] };
         let found = read(&bytes[..length]).expect("reliable");
         assert_eq!((found.rules.as_slice(), found.series), (expected, SERIES), "cut at {length}");
     }
@@ -72,7 +72,7 @@ fn a_tail_torn_anywhere_loses_only_the_block_that_was_being_written() {
 fn damage_before_the_tail_is_a_doubt_about_everything() {
     let mut bytes = journal(&rules(8));
     bytes[BLOCK_BYTES + 50] ^= 1;
-    bytes[BLOCK_BYTES + PAGE + 60] ^= 1;
+    bytes[BLOCK_BYTES + PAGE_BYTES + 60] ^= 1;
     assert_eq!(read(&bytes), Err(Unreliable::Damaged));
     let mut headless = journal(&rules(8));
     headless[..BLOCK_BYTES].fill(0);
@@ -80,7 +80,7 @@ fn damage_before_the_tail_is_a_doubt_about_everything() {
     assert_eq!(read(b""), Err(Unreliable::NoBeginning));
     assert_eq!(read(&vec![0x5a; 3 * BLOCK_BYTES]), Err(Unreliable::NoBeginning));
     let mut earlier = journal(&rules(8));
-    earlier.chunks_mut(PAGE).for_each(|page| page[15] = b'1');
+    earlier.chunks_mut(PAGE_BYTES).for_each(|page| page[15] = b'1');
     assert_eq!(read(&earlier), Err(Unreliable::OtherVersion));
 }
 
@@ -99,9 +99,9 @@ fn blocks_of_two_journals_do_not_make_one() {
 #[test]
 fn a_rule_of_an_unknown_kind_is_not_passed_over() {
     let mut bytes = journal(&rules(2));
-    for copy in [0, PAGE] {
-        let page = &mut bytes[BLOCK_BYTES + copy..BLOCK_BYTES + copy + PAGE];
-        page[HEADER] = 99;
+    for copy in [0, PAGE_BYTES] {
+        let page = &mut bytes[BLOCK_BYTES + copy..BLOCK_BYTES + copy + PAGE_BYTES];
+        page[HEADER_BYTES] = 99;
         let sum = checksum(page);
         page[..8].copy_from_slice(&sum.to_le_bytes());
     }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Rules applied under one lock.
-const AT_A_TIME: usize = 256;
+const RULES_PER_LOCK: usize = 256;
 
 /// The place of a fetch among the purges of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl PurgeBook {
     /// Puts rules in force, in small batches so that workers do not wait long. Durable rules must
     /// be durable already: a stamp must never name a purge that a crash could undo.
     pub fn apply(&self, rules: &[Rule]) {
-        for part in rules.chunks(AT_A_TIME) {
+        for part in rules.chunks(RULES_PER_LOCK) {
             let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
             part.iter().for_each(|rule| table.add(rule));
             if let Some(newest) = part.iter().map(|rule| rule.moment).max() {

@@ -11,7 +11,7 @@ use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 /// Bytes of the longest prefix or tag.
-pub const NAME_LIMIT: usize = 4096;
+pub const MAX_NAME_BYTES: usize = 4096;
 
 /// The stored responses that a purge is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,7 +129,7 @@ impl Named {
                     !name.is_empty() && !name.contains(|c: char| c == ',' || c.is_whitespace());
                 match name.len() {
                     _ if !one_word => Err(BadName::NotATag),
-                    0..=NAME_LIMIT => Ok(vec![Scope::tag(name.as_bytes())]),
+                    0..=MAX_NAME_BYTES => Ok(vec![Scope::tag(name.as_bytes())]),
                     _ => Err(BadName::TooLong),
                 }
             }
@@ -198,7 +198,7 @@ impl Scope {
 
     fn prefix(text: &[u8]) -> Result<Self, BadName> {
         match u16::try_from(text.len()) {
-            Ok(length) if text.len() <= NAME_LIMIT => {
+            Ok(length) if text.len() <= MAX_NAME_BYTES => {
                 Ok(Self::Prefix { length, hash: xxh3_128(text), site: site_of(text) })
             }
             _ => Err(BadName::TooLong),
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused_with_what_would_be_right() {
-        let long = "x".repeat(NAME_LIMIT);
+        let long = "x".repeat(MAX_NAME_BYTES);
         let cases = [
             (Named::Url, "style.css", BadName::NotAUrl),
             (Named::Url, "ftp://a.test/", BadName::NotAUrl),
