@@ -104,7 +104,8 @@ impl Welcome<'_> {
             None => format!("curl -sD - -o /dev/null -x http://{listen} http://example.com/"),
         };
         format!(
-            "Type this twice and look at Cache-Status, first a miss that is stored, then a hit:\n  {command}"
+            "Type this twice and look at Cache-Status, first a miss that is stored, then a hit:\n  \
+             {command}"
         )
     }
 }

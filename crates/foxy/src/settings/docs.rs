@@ -1,6 +1,6 @@
 //! `docs/configuration.md`, made from the table of settings.
 
-use super::kind::{Area, Kind, Notation, Preset, Setting};
+use super::kind::{Kind, MIN_SPAN, Notation, Preset, Setting};
 use super::rows;
 use super::values::exact;
 use foxy_cli::units::show_duration;
@@ -29,20 +29,22 @@ allow-destination = [\"10.0.0.0/8\"]
 connect = \"5s\"
 ```
 
-Sizes are `512M`, `10G`, `2TiB`; units are binary. Times are `500ms`, `30s`, `5m`, `2h`, `1d`. \
-A list is one value or an array in the file; its flag can be repeated. `[timeouts]` holds the \
-settings named `timeouts.NAME`; other tables work alike.
+Sizes are `512M`, `10G`, `2TiB`; units are binary. Times are `500ms`, `30s`, `5m`, `2h`, `1d`; \
+the bounds are 10ms and 1d unless given. A list is one value or an array in the file; its flag (marked …) can be repeated. `[timeouts]` \
+holds the settings named `timeouts.NAME`; other tables work alike.
 ";
 
 const COLUMNS: usize = 100;
 
 pub fn markdown() -> String {
     let mut text = OPENING.to_owned();
-    for area in Area::ALL {
-        write!(text, "\n## {}\n", area.heading()).expect("a String takes all");
-        for setting in rows::all().filter(|setting| setting.area == area) {
-            chapter(&mut text, setting).expect("a String takes all");
+    let mut chapter = "";
+    for setting in rows::all() {
+        if setting.chapter != chapter {
+            chapter = setting.chapter;
+            text.push_str(&format!("\n## {chapter}\n"));
         }
+        section(&mut text, setting).expect("a String takes all");
     }
     wrapped(&text)
 }
@@ -76,7 +78,7 @@ fn wrapped(text: &str) -> String {
     out
 }
 
-fn chapter(text: &mut String, setting: &Setting) -> std::fmt::Result {
+fn section(text: &mut String, setting: &Setting) -> std::fmt::Result {
     write!(text, "\n### `{}`\n\n{}\n\n", setting.key, setting.doc())?;
     let words = setting.kind.words();
     for (word, meaning) in &words {
@@ -87,17 +89,17 @@ fn chapter(text: &mut String, setting: &Setting) -> std::fmt::Result {
     }
     if let Some(flag) = setting.flag {
         let Notation { placeholder, is_list, .. } = setting.kind.notation();
-        let repeats = if is_list { " (repeatable)" } else { "" };
-        write!(text, "`--{flag} {placeholder}`{repeats}. ")?;
+        let repeats = if is_list { "…" } else { "" };
+        write!(text, "`--{flag} {placeholder}{repeats}`. ")?;
     }
-    if let Some(bounds) = bounds(&setting.kind) {
-        write!(text, "Bounds: {bounds}. ")?;
+    let has_usual_bounds = matches!(setting.kind, Kind::Span { at_least: MIN_SPAN, .. });
+    if !has_usual_bounds && let Some(bounds) = bounds(&setting.kind) {
+        write!(text, "{bounds}. ")?;
     }
-    match setting.default {
-        Preset::Fixed(texts) if !texts.is_empty() => {
-            writeln!(text, "Default: `{}`.", setting.default)
-        }
-        _ => writeln!(text, "Default: {}.", setting.default),
+    match &setting.default {
+        Preset::Fixed([]) => writeln!(text),
+        Preset::Fixed(_) => writeln!(text, "Default: `{}`.", setting.default),
+        Preset::Computed(prose) | Preset::Nothing(prose) => writeln!(text, "Default: {prose}."),
     }
 }
 

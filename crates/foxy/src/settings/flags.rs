@@ -51,7 +51,7 @@ fn argument(flag: &'static str, setting: &'static Setting) -> Arg {
         .value_name(placeholder)
         .value_parser(clap::value_parser!(OsString))
         .action(if is_list { ArgAction::Append } else { ArgAction::Set })
-        .help_heading(setting.area.heading())
+        .help_heading(setting.chapter)
         .help(format!("{}{words}{repeats} [default: {}]", setting.summary(), setting.default))
 }
 

@@ -17,6 +17,10 @@ use std::time::Duration;
 /// The field of [`Written`] that a value goes to.
 pub type Slot<T> = fn(&mut Written) -> &mut Option<T>;
 
+/// Bounds of most times.
+pub const MIN_SPAN: Duration = Duration::from_millis(10);
+pub const MAX_SPAN: Duration = Duration::from_secs(86_400);
+
 /// Words that a setting accepts, each with its meaning.
 pub type Words = &'static [(&'static str, &'static str)];
 
@@ -25,7 +29,8 @@ pub struct Setting {
     pub key: &'static str,
     /// Flag without the dashes.
     pub flag: Option<&'static str>,
-    pub area: Area,
+    /// Heading of its chapter in the documentation and the help.
+    pub chapter: &'static str,
     pub kind: Kind,
     pub default: Preset,
     /// Lines of the documentation, each after a space.
@@ -118,15 +123,12 @@ impl Kind {
         Self::Size { slot, at_least: ByteSize(at_least), at_most: ByteSize(at_most) }
     }
 
-    /// A time of 10 ms to a day.
     pub const fn span(slot: Slot<Duration>) -> Self {
-        let at_most = Duration::from_secs(86_400);
-        Self::Span { slot, at_least: Duration::from_millis(10), at_most }
+        Self::Span { slot, at_least: MIN_SPAN, at_most: MAX_SPAN }
     }
 
-    /// A time of up to a day.
     pub const fn span_from_zero(slot: Slot<Duration>) -> Self {
-        Self::Span { slot, at_least: Duration::ZERO, at_most: Duration::from_secs(86_400) }
+        Self::Span { slot, at_least: Duration::ZERO, at_most: MAX_SPAN }
     }
 
     pub const fn count(slot: Slot<usize>, at_least: usize, at_most: usize) -> Self {
@@ -168,43 +170,6 @@ impl Kind {
             Self::Scheme(_) => SCHEMES.iter().map(|row| (row.text, row.summary)).collect(),
             Self::Policy(_) => POLICIES.iter().map(|row| (row.text, row.summary)).collect(),
             _ => Vec::new(),
-        }
-    }
-}
-
-/// A chapter of the documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Area {
-    Network,
-    Access,
-    Store,
-    Memory,
-    Timeouts,
-    Limits,
-    Operation,
-}
-
-impl Area {
-    /// All chapters, in the order of the documentation.
-    pub const ALL: [Self; 7] = [
-        Self::Network,
-        Self::Access,
-        Self::Store,
-        Self::Memory,
-        Self::Timeouts,
-        Self::Limits,
-        Self::Operation,
-    ];
-
-    pub const fn heading(self) -> &'static str {
-        match self {
-            Self::Network => "Addresses and threads",
-            Self::Access => "What may be relayed",
-            Self::Store => "The cache on disk",
-            Self::Memory => "The cache in memory",
-            Self::Timeouts => "Timeouts",
-            Self::Limits => "Limits",
-            Self::Operation => "Operation",
         }
     }
 }

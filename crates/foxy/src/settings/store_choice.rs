@@ -1,4 +1,4 @@
-//! One store in the settings: a folder and its own options, written `PATH,option=value,...`.
+//! A store in the settings: a folder and its own options, written `PATH,option=value,...`.
 
 use super::values::exact;
 use foxy_base::ByteSize;

@@ -33,6 +33,13 @@ fn help_and_version_are_printed() {
 }
 
 #[test]
+fn the_schema_of_the_settings_file_is_printed() {
+    let schema = ["\"$schema\"", "\"additionalProperties\": false", "\"tls-handshake\""];
+    check(&["check", "--print-schema"], 0, &schema, &[]);
+    check(&["check", "--help"], 0, &["--print-schema"], &[]);
+}
+
+#[test]
 fn unknown_flags_and_commands_are_unusable() {
     check(&["serve", "--lisen", "127.0.0.1:0"], 2, &[], &["--lisen", "--listen"]);
     check(&["brew"], 2, &[], &["brew"]);

@@ -124,7 +124,7 @@ fn numbered(first: &Path, number: usize) -> PathBuf {
 
 struct RunAuthority {
     authority: Authority,
-    /// Its certificate.
+    /// The certificate of the authority.
     pem: String,
     hosts: Vec<HostPattern>,
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct TrustFiles {
     /// All authorities in PEM.
     pub bundle: PathBuf,
-    /// The same authorities as Java reads them.
+    /// All authorities as Java reads them.
     pub java: PathBuf,
     /// A start-up file for wget, which may know no variable for authorities.
     pub wget: PathBuf,

@@ -5,7 +5,6 @@ mod inspect;
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
 
-/// Its commands.
 pub fn command() -> Command {
     Command::new("store")
         .about("Look at the disk cache and measure it, by itself")
@@ -23,7 +22,6 @@ fn bench() -> Option<Command> {
     None
 }
 
-/// Runs one of them.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     match matches.subcommand() {
         #[cfg(feature = "lab")]

@@ -200,7 +200,9 @@ async fn purge(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     let (purged, strength) = (wanted.scopes.len(), wanted.strength);
     match operated.purge(wanted).await {
         Ok(number) => {
-            let body = serde_json::json!({ "purged": purged, "strength": strength.name(), "number": number });
+            let strength = strength.name();
+            let body =
+                serde_json::json!({ "purged": purged, "strength": strength, "number": number });
             response("200 OK", JSON, "", &format!("{body}\n"), true)
         }
         Err(reason) => refusal("503 Service Unavailable", &format!("{reason} ({})", reason.name())),

@@ -118,9 +118,10 @@ impl ExplainRequest {
     }
 
     pub fn as_json(&self, explanation: &Explanation) -> Value {
-        let steps = explanation.steps.iter().map(
-            |step| json!({ "rule": step.name(), "section": step.section(), "says": step.to_string() }),
-        );
+        let steps = explanation.steps.iter().map(|step| {
+            let says = step.to_string();
+            json!({ "rule": step.name(), "section": step.section(), "says": says })
+        });
         json!({
             "url": self.url,
             "stored": explanation.stored.as_ref().map(stored_json),

@@ -15,7 +15,7 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
     (folders, paths)
 }
 
-/// Stores that hold something, in these folders.
+/// Stores in these folders that may hold records.
 fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     let beside = |(number, folder): (usize, &PathBuf)| BesideStore {
         folder: folder.clone(),
@@ -28,8 +28,8 @@ fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     paths.iter().enumerate().map(beside).collect()
 }
 
-/// The lists beside stores in these folders; a list that an earlier one of these has open counts as
-/// another process's.
+/// Opens the lists beside stores in these folders. A list that is still open counts as another
+/// process's.
 fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
     open(&beside(paths), FreshNames { era, set: era })
 }
@@ -38,7 +38,7 @@ fn opened(paths: &[PathBuf], era: u64) -> Purges {
     tried(paths, era).unwrap_or_else(|failure| panic!("{failure}")).0
 }
 
-/// The same, when what was opened before has ended.
+/// Opens the lists after `before` has ended.
 fn opened_after(before: Purges, paths: &[PathBuf], era: u64) -> Purges {
     drop(before);
     opened(paths, era)
@@ -219,7 +219,7 @@ fn the_list_stays_small_when_one_url_is_purged_often() {
     assert_eq!(opened_after(purges, &paths, 6).book.latest(), 300);
 }
 
-/// Has the lists of the other stores say that this one is out of use; whether they do.
+/// Takes a store out of use. Whether the lists of the other stores say so durably.
 fn took_out(lists: &Lists, store: usize) -> bool {
     let (sender, receiver) = channel();
     lists.take_out(vec![store], Box::new(move || sender.send(()).expect("somebody waits")));

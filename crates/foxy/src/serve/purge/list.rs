@@ -1,4 +1,4 @@
-//! One copy of the list of purges, in a store's folder: read, appended to, written anew. A write
+//! A copy of the list of purges in a store's folder: read, appended to, written anew. A write
 //! counts only when the next start would find it: under the file's name, and no other process's.
 
 use foxy_proxy::cache::purge::Rule;
@@ -39,10 +39,10 @@ impl FoundList {
 /// Why a list cannot be relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsound {
-    /// It is not a regular file, or far too large.
+    /// The list is not a regular file, or far too large.
     NotOurs,
     Unreadable(SystemError),
-    /// Its content is damaged or may be incomplete.
+    /// The content is damaged or may be incomplete.
     Unreliable(Unreliable),
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Unsound {
 pub enum WriteError {
     /// Another process has it open.
     InUse,
-    /// It was removed or replaced while it was written.
+    /// The list was removed or replaced while foxy wrote it.
     Lost,
     /// The folder is not the one that foxy opened at start-up, so the list would not lie beside the
     /// store.

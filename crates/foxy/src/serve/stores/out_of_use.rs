@@ -36,7 +36,7 @@ impl fmt::Display for WornReason {
     }
 }
 
-/// One look at a store.
+/// Observations of a store at one look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sight {
     /// Operations that have failed so far, other than for lack of room.

@@ -1,12 +1,12 @@
 //! Settings of the chapter "What may be relayed".
 
-use super::super::kind::{Area, Kind, Preset, Setting};
+use super::super::kind::{Kind, Preset, Setting};
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
 use std::path::PathBuf;
 
 settings! {
-    struct Access, written as WrittenAccess in access, chapter Access;
+    struct Access, written as WrittenAccess in access, chapter "What may be relayed";
 
     /// Networks that foxy may relay to although they are loopback, link-local, private or otherwise
     /// not public. The dialled address decides, not the name. Public addresses are allowed, except

@@ -1,6 +1,6 @@
 //! Settings of the chapters "The cache on disk" and "The cache in memory".
 
-use super::super::kind::{Area, Kind, Preset, Setting};
+use super::super::kind::{Kind, Preset, Setting};
 use super::super::squid::CacheDir;
 use super::super::store_choice::{STORE_BYTES, StoreChoice};
 use foxy_base::ByteSize;
@@ -14,14 +14,13 @@ const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
 settings! {
-    struct DiskCache, written as WrittenDiskCache in disk, chapter Store;
+    struct DiskCache, written as WrittenDiskCache in disk, chapter "The cache on disk";
 
     /// Folders that hold the cache on disk, one store in each. foxy makes a missing folder. It does
     /// not start if the folder has a store file that is not foxy's. A link to a block device can
     /// replace the file of `webcosm` (docs/operation.md). Options can follow a folder, as in
     /// `/disk1/foxy,scheme=coss,max-object=8K,size=1G`. `scheme` and `size` override the settings
-    /// of that name. `min-object` and `max-object` bound the bytes of the objects stored there, so
-    /// that small and large objects can go to different stores.
+    /// of that name. `min-object` and `max-object` bound the bytes of the objects stored there.
     store: defaulted Vec<StoreChoice> = "store" flag "store", Stores,
         Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy; none beside \
                   `cache-dir`");
@@ -29,8 +28,8 @@ settings! {
     /// Further stores, each a line `cache_dir` of a Squid configuration. Types are `ufs`, `aufs`,
     /// `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The size is in
     /// megabytes. The first three types take the numbers of directories: 16 and 256. Options are
-    /// `min-size` and `max-size` in bytes, and for `diskd` `Q1` and `Q2`. Use folders of foxy's
-    /// own: foxy does not read what Squid has stored.
+    /// `min-size` and `max-size` in bytes, and for `diskd` `Q1` and `Q2`. foxy does not read what
+    /// Squid has stored.
     cache_dir: defaulted Vec<CacheDir> = "cache-dir" flag "cache-dir", CacheDirs, Fixed();
 
     /// Which store takes a new object, among the stores that take its size. A stored object is
@@ -47,8 +46,7 @@ settings! {
 
     /// Bytes of disk for each store. foxy does not start if the disk has less room, unless a store
     /// of that size is there already. A `webcosm` store of another size keeps what fits, but begins
-    /// anew below about half of its earlier size, and beyond eight times more or less than at
-    /// first.
+    /// anew below about half of its earlier size, or beyond eight times more or less than at first.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
         Computed("the store's present size; for a new store 10 % of the free disk, at most 10 GiB");
 
@@ -82,8 +80,8 @@ settings! {
     write_budget: optional ByteSize = "write-budget" flag "write-budget",
         size(0, 1 << 50), Nothing("everything is written");
 
-    /// What a crash leaves of the schemes of one file per object. `stream-packetizer` always
-    /// recovers from a crash, other schemes never.
+    /// Recovery of the schemes of one file per object after a crash. `stream-packetizer` always
+    /// recovers, other schemes never.
     recovery: given &'static str = "recovery" flag "recovery", choice(&[
         ("crash", "all durable objects come back; forgetting an object costs a sync"),
         ("clean-stop", "only a store that was stopped comes back; serving never syncs"),
@@ -135,7 +133,7 @@ impl DiskCache {
 }
 
 settings! {
-    struct Memory, written as WrittenMemory in memory, chapter Memory;
+    struct Memory, written as WrittenMemory in memory, chapter "The cache in memory";
 
     /// Bytes of responses, and of parts of large ones, kept in memory in front of the disk.
     size: given ByteSize = "memory" flag "memory", size(MIB, TIB),

@@ -1,6 +1,6 @@
 //! Settings of the chapters "Timeouts" and "Limits".
 
-use super::super::kind::{Area, Kind, Preset, Setting};
+use super::super::kind::{Kind, Preset, Setting};
 use foxy_base::ByteSize;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const MAX_CONNECTIONS: usize = 10_000_000;
 const MAX_IDLE_CONNECTIONS: usize = 100_000;
 
 settings! {
-    struct Timeouts, written as WrittenTimeouts in timeouts, chapter Timeouts;
+    struct Timeouts, written as WrittenTimeouts in timeouts, chapter "Timeouts";
 
     /// Time for the TLS handshake of a client.
     tls_handshake: given Duration = "timeouts.tls-handshake", span, Fixed("10s");
@@ -54,7 +54,7 @@ settings! {
 }
 
 settings! {
-    struct Limits, written as WrittenLimits in limits, chapter Limits;
+    struct Limits, written as WrittenLimits in limits, chapter "Limits";
 
     /// Client connections at a time. A further connection ends the one that has waited longest for
     /// a request, a head or a TLS handshake. If every connection has a request at work, the further
@@ -66,8 +66,7 @@ settings! {
     /// names counts.
     connections_per_client: given usize = "limits.connections-per-client",
         count(1, MAX_CONNECTIONS),
-        Computed("three quarters of limits.connections, so that an office behind one address has \
-                  room");
+        Computed("three quarters of limits.connections");
 
     /// Bytes of a request's or response's head. Longer heads are refused with 431 or 502.
     head_size: given ByteSize = "limits.head-size", size(8 * KIB, MIB), Fixed("64K");

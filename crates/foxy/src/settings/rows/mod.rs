@@ -8,7 +8,7 @@
 /// A `defaulted` setting without a value has the default of its type.
 macro_rules! settings {
     (
-        struct $group:ident, written as $written:ident in $place:ident, chapter $area:ident;
+        struct $group:ident, written as $written:ident in $place:ident, chapter $chapter:literal;
         $(
             $(#[doc = $doc:literal])+
             $field:ident: $mode:ident $value:ty = $key:literal $(flag $flag:literal)?,
@@ -30,7 +30,7 @@ macro_rules! settings {
             pub const ROWS: &'static [Setting] = &[$(Setting {
                 key: $key,
                 flag: settings!(@flag $($flag)?),
-                area: Area::$area,
+                chapter: $chapter,
                 kind: Kind::$kind(|written| &mut written.$place.$field $($(, $argument)*)?),
                 default: settings!(@preset $preset $($default),*),
                 lines: &[$($doc),+],

@@ -1,6 +1,6 @@
 //! Settings of the chapter "Addresses and threads".
 
-use super::super::kind::{Area, Kind, Preset, Setting};
+use super::super::kind::{Kind, Preset, Setting};
 use super::super::values::OriginUrl;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 settings! {
-    struct Network, written as WrittenNetwork in network, chapter Network;
+    struct Network, written as WrittenNetwork in network, chapter "Addresses and threads";
 
     /// Address where clients connect. With port 0 the system chooses a port, and the start-up
     /// message names it.

@@ -1,11 +1,11 @@
 //! Settings of the chapter "Operation".
 
-use super::super::kind::{Area, Kind, Preset, Setting};
+use super::super::kind::{Kind, Preset, Setting};
 use super::super::values::Output;
 use std::time::Duration;
 
 settings! {
-    struct Operation, written as WrittenOperation in operation, chapter Operation;
+    struct Operation, written as WrittenOperation in operation, chapter "Operation";
 
     /// Output for a line per request: a file, `-` for standard output, or `off`. SIGHUP opens the
     /// file anew. Lines that cannot be written fast enough are dropped and counted.

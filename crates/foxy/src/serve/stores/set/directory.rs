@@ -19,9 +19,9 @@ pub struct Epoch(u64);
 
 /// Whether a change may begin.
 pub enum Turn<Change> {
-    /// It may, and [`Directory::end`] must follow.
+    /// The change begins now, and [`Directory::end`] must follow.
     Now(Change),
-    /// It was queued.
+    /// The change was queued.
     Later,
     /// Too many changes wait already.
     Never(Change),

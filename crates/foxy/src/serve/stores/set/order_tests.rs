@@ -1,10 +1,8 @@
-//! Stores that answer in any order: whatever happens between, only the last record of a key is
-//! left.
+//! Tests with stores that answer in any order: only the last record of a key may remain.
 
 use super::*;
 
-/// A store that does what it is asked in the order asked, and answers in any order, when it is told
-/// to.
+/// A store that works in the order asked, and answers in any order when the test tells it to.
 #[derive(Default)]
 struct Queued {
     store: Fake,
@@ -16,7 +14,7 @@ type Request = Box<dyn FnOnce(&Fake) + Send>;
 type Delivery = Box<dyn FnOnce() + Send>;
 
 impl Queued {
-    /// Does the next thing asked or gives an answer; false when there was neither.
+    /// Carries out a request or gives an answer; false when neither waits.
     fn step(&self, random: &mut Random) -> bool {
         let count = self.answers.lock().expect("whole").len();
         if count > 0 && random.chance(0.5) {
@@ -52,7 +50,7 @@ impl ObjectStore for Queued {
     }
 }
 
-/// Random requests for more keys than the directory has room for, their answers in a random order.
+/// Sends random requests for more keys than the directory holds, and answers in random order.
 fn check_random(seed: u64, selection: Selection) {
     let mut random = Random::new(seed);
     let stores: [Arc<Queued>; 3] = [(); 3].map(|()| Arc::default());
@@ -114,7 +112,7 @@ fn numbered(number: u64) -> Record {
 }
 
 #[test]
-fn whatever_the_order_of_answers_only_the_last_record_of_a_key_is_left() {
+fn only_the_last_record_of_a_key_remains_in_any_order_of_answers() {
     for selection in SELECTIONS {
         for seed in 0..20 {
             check_random(seed, selection);

@@ -1,5 +1,4 @@
-//! Stores of a set that are out of use: they are asked for nothing, and what they held does not
-//! come back.
+//! Tests with stores out of use: nobody asks them, and what they held does not come back.
 
 use super::*;
 
@@ -9,12 +8,12 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..60).map(key)
 }
 
-/// Sizes of three stores that take the same, or not.
+/// Sizes of three stores that take equal sizes or different ones.
 fn sizes(alike: bool) -> [RangeInclusive<u64>; 3] {
     if alike { [ALL, ALL, ALL] } else { SIZES }
 }
 
-/// A set of three whose stores each have some of the keys, with the text `old`.
+/// A set of three stores that each have some of the keys, with the text `old`.
 fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSet {
     let set = set(stores, &sizes(alike), selection);
     for key in keys() {
@@ -24,7 +23,7 @@ fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSe
     set
 }
 
-/// From now on this store refuses all, as on a disk that fails, and is taken out of use.
+/// Makes the store refuse everything, as on a failing disk, and takes it out of use.
 fn fails(set: &StoreSet, stores: &[Arc<Fake>; 3], store: usize) {
     *stores[store].refuses.lock().expect("whole") =
         Some(RefusedReason::DeviceFailed(IoError::Device));
