@@ -62,11 +62,11 @@ impl fmt::Display for FileFault {
                 write!(f, "the {what} was removed, moved or unmounted while in use; {COST}")
             }
             Self::Replaced(FileKind::File) => {
-                write!(f, "another file was put in its kind while in use; {COST}")
+                write!(f, "another file was put in its place while in use; {COST}")
             }
             Self::Replaced(FileKind::BlockDevice) => write!(
                 f,
-                "the link to the device does not lead there any more, another file was put in its kind while in use; {COST}"
+                "the link to the device does not lead there any more, another file was put in its place while in use; {COST}"
             ),
             Self::CutShort { found, expected, kind } => {
                 let what = if *kind == FileKind::File { "file" } else { "device" };
