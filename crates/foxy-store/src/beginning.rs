@@ -1,5 +1,4 @@
-//! How a store came to be open: with what it held, as a new one, or anew, and then why. Written by
-//! the scheme once that is decided, before it serves.
+//! How a store came to be open. The scheme decides it before it serves.
 
 use crate::one_file::superblock::Superblock;
 use crate::settings::StoreSettings;
@@ -10,62 +9,57 @@ use std::sync::{Mutex, PoisonError};
 /// How a store came to be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// There was none at its place, or one that was never stamped.
+    /// No store was there, or one without a superblock.
     New,
-    /// It goes on with what it held.
+    /// The store continues with its content.
     Kept,
-    /// It goes on with what is left of it: its file was cut short.
+    /// The file was cut short; the store continues with the rest.
     Cut {
-        /// Bytes there are.
+        /// Bytes of the file.
         found: u64,
-        /// Bytes there were.
+        /// Bytes of the store.
         expected: u64,
     },
-    /// What it held was given up.
+    /// The content was given up.
     Anew(AnewReason),
 }
 
 impl Beginning {
-    /// That of a store where nothing but zeros is: one that was never stamped, or what is left of
-    /// one that was begun before.
-    #[must_use]
+    /// The beginning of a store in a blank file.
     pub const fn of_blank(settings: &StoreSettings) -> Self {
         if settings.begun_before { Self::Anew(AnewReason::ContentLost) } else { Self::New }
     }
 
-    /// Whether something that was stored before may be in it.
-    #[must_use]
+    /// Whether earlier records may be in the store.
     pub const fn may_hold_something(self) -> bool {
         matches!(self, Self::Kept | Self::Cut { .. })
     }
 }
 
-/// Why a store gave up what it held.
+/// Why a store gave up its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnewReason {
-    /// Both copies of its superblock are damaged.
+    /// Both copies of the superblock are damaged.
     SuperblocksDamaged,
-    /// What it was told to forget cannot be read.
+    /// The forget journal cannot be read.
     JournalLost,
-    /// The index that a clean stop leaves is not there or not whole, and its scheme recovers from
-    /// nothing else.
+    /// The index that a clean stop writes is missing or damaged.
     IndexLost,
-    /// It was asked to be of another size, which it cannot become with what it held.
+    /// The store cannot get another size with its content.
     OtherSize {
-        /// Bytes that were asked for before.
+        /// Bytes of the earlier setting.
         before: u64,
-        /// Bytes that are now.
+        /// Bytes of the setting.
         now: u64,
     },
-    /// It kept its books in the other way of `recovery`.
+    /// The setting `recovery` has changed.
     OtherRecovery,
-    /// Nothing but zeros is there, and what lies beside it says that it was begun before.
+    /// The file is blank, but a store was begun there before.
     ContentLost,
 }
 
 impl AnewReason {
-    /// That of a store whose size does not fit what the settings ask for.
-    #[must_use]
+    /// The reason of a store that has another size than the settings.
     pub const fn other_size(superblock: &Superblock, settings: &StoreSettings) -> Self {
         Self::OtherSize { before: superblock.requested, now: settings.size }
     }
@@ -92,13 +86,12 @@ impl fmt::Display for AnewReason {
     }
 }
 
-/// A beginning shared between the scheme and whoever reports on it; none until it is decided.
+/// The beginning, shared between threads; `None` until it is decided.
 #[derive(Debug, Default)]
 pub struct BeginningCell(Mutex<Option<Beginning>>);
 
 impl BeginningCell {
-    /// What was decided last.
-    #[must_use]
+    /// The last decision.
     pub fn get(&self) -> Option<Beginning> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,8 @@
-//! What a finished operation amounts to: the bytes that a read gave, or whether a write moved all
-//! of its own.
+//! The results of finished operations.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoOutput};
 
-/// A read's bytes, cut to what was moved.
+/// The bytes of a read, cut to what was moved.
 pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
     match (done.result?, done.buffer) {
         (IoOutput::Moved { count }, Some(mut buffer)) if count <= buffer.len() => {
@@ -14,7 +13,7 @@ pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
     }
 }
 
-/// Whether a write moved everything; operations without a buffer only succeed or fail.
+/// Fails when a write did not move everything.
 pub fn written(done: &IoDone) -> Result<(), IoError> {
     match (&done.result, &done.buffer) {
         (Err(error), _) => Err(*error),

@@ -23,19 +23,18 @@ use std::fmt;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// What names a record: 128 bits of a hash the caller makes of its own key.
+/// The name of a record: 128 bits of a hash that the caller makes of its own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub [u8; 16]);
 
 impl Key {
     /// The key of a name: its XXH3 hash. Keep the name in the record's head where others choose
     /// names, and compare: two names can be made to have one hash.
-    #[must_use]
     pub fn of(name: &[u8]) -> Self {
         Self(xxh3_128(name).to_le_bytes())
     }
 
-    /// A well-mixed hash that nobody without the secret `mix` can foresee.
+    /// A well-mixed hash that is unpredictable without the secret `mix`.
     pub fn hash(self, mix: u64) -> u64 {
         let (mut low, mut high) = ([0; 8], [0; 8]);
         low.copy_from_slice(&self.0[..8]);
@@ -44,11 +43,11 @@ impl Key {
     }
 }
 
-/// Pairs a reply with its request; chosen by the caller.
+/// Pairs a reply with its request. The caller chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// Records of one origin server share a site, so that a scheme can keep them together.
+/// Records of one origin server share a site, so that a scheme can store them together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(pub u64);
 
@@ -64,18 +63,18 @@ pub enum Lifetime {
     Long,
 }
 
-/// All that the store learns of the web.
+/// Everything that the store learns of the web.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlacementHint {
-    /// Whose record it is.
+    /// The origin server.
     pub site: Site,
     /// Size in bytes of the whole object the record belongs to.
     pub size: u64,
-    /// How long it is likely to be of use.
+    /// How long the record is likely to be of use.
     pub lifetime: Lifetime,
 }
 
-/// What is stored: two opaque byte strings. `head` is for the caller's description of `body`.
+/// A stored record: two opaque byte strings. `head` is for the caller's description of `body`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The caller's metadata.
@@ -86,55 +85,50 @@ pub struct Record {
 
 impl Record {
     /// Bytes of head and body together.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
 
-    /// Whether head and body are each as long as the store takes.
-    #[must_use]
+    /// Whether head and body are within the limits of the store.
     pub fn is_within_limits(&self) -> bool {
         self.head.len() <= RECORD_HEAD_LIMIT && self.body.len() <= RECORD_BODY_LIMIT
     }
 
     /// Whether both are empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What a caller can ask.
+/// A request to a scheme.
 #[derive(Debug)]
 pub enum StoreRequest {
-    /// Asks for a record: `Found` or `Absent`.
+    /// Gets a record: `Found` or `Absent`.
     Get {
         /// Pairs the answer.
         ticket: Ticket,
-        /// Which record.
+        /// The record.
         key: Key,
     },
     /// Stores or replaces a record: `Stored` or `Refused`.
     Put {
         /// Pairs the answer.
         ticket: Ticket,
-        /// Which record.
+        /// The record.
         key: Key,
-        /// Its content.
+        /// The content.
         record: Record,
-        /// Where it might be put.
+        /// Hints for its placement.
         hint: PlacementHint,
     },
-    /// Forgets a record, durably: `Removed` or `Refused` (then the caller must not rely on it being
-    /// gone).
+    /// Removes a record durably: `Removed`, or `Refused` when the record may still be there.
     Remove {
         /// Pairs the answer.
         ticket: Ticket,
-        /// Which record.
+        /// The record.
         key: Key,
     },
-    /// Writes out what is buffered and a checkpoint, then answers `Closed`. Requests after it are
-    /// refused.
+    /// Writes buffered records and a checkpoint, then answers `Closed`. Later requests are refused.
     Close {
         /// Pairs the answer.
         ticket: Ticket,
@@ -142,8 +136,7 @@ pub enum StoreRequest {
 }
 
 impl StoreRequest {
-    /// The ticket its answer will carry.
-    #[must_use]
+    /// The ticket of the answer.
     pub const fn ticket(&self) -> Ticket {
         match self {
             Self::Get { ticket, .. }
@@ -154,18 +147,18 @@ impl StoreRequest {
     }
 }
 
-/// Why a record is not there.
+/// Why a record is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AbsentReason {
-    /// The index does not know the key.
+    /// The index does not have the key.
     NotIndexed,
-    /// What lies where the index points belongs to another key or an older generation.
+    /// The place in the index has another key or an older generation.
     KeyMismatch,
-    /// The bytes read do not have the checksum they were written with.
+    /// The bytes do not have their checksum.
     ChecksumMismatch,
-    /// The device failed, or gave fewer bytes than asked.
+    /// The device failed or returned fewer bytes.
     DeviceFailed(IoError),
-    /// Too many requests wait already.
+    /// Too many requests wait.
     Busy,
     /// The index is not rebuilt yet.
     Recovering,
@@ -173,12 +166,12 @@ pub enum AbsentReason {
     Closed,
 }
 
-/// Why a record was not stored or not forgotten.
+/// Why a record was not stored or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedReason {
-    /// Above the size threshold (LRU-TH) or larger than the scheme can hold.
+    /// The record is above the size threshold (LRU-TH) or larger than the scheme can hold.
     TooLarge,
-    /// Too many requests or too many bytes wait already.
+    /// Too many requests or bytes wait.
     Busy,
     /// The disk is full.
     NoSpace,
@@ -216,7 +209,7 @@ pub enum Answer {
     Found(Record),
     /// No record.
     Absent(AbsentReason),
-    /// The put is finished: visible to every later get.
+    /// The put is finished: every later get finds the record.
     Stored,
     /// The put or removal did not happen.
     Refused(RefusedReason),
@@ -229,13 +222,13 @@ pub enum Answer {
 /// An answer and the request it belongs to.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StoreReply {
-    /// The request's ticket.
+    /// The ticket of the request.
     pub ticket: Ticket,
-    /// What came of it.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// What a scheme wants done, in order: disk work for the device, replies for the callers.
+/// Operations for the device and replies for the callers, in order.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Disk work to submit.
@@ -263,46 +256,46 @@ impl Outbox {
     }
 }
 
-/// Reads so many bytes of an open file from an offset, if that needs no waiting for a disk.
+/// Reads bytes of an open file, if that needs no wait for a disk. Arguments: file, byte offset,
+/// length.
 pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 
-/// What a look gives.
+/// The result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Nothing is stored under the key, for certain.
+    /// No record is stored under the key.
     Absent,
     /// The record, verified.
     Found(Record),
-    /// It takes more than a look: the scheme must be asked.
+    /// The scheme must be asked.
     Unsure,
 }
 
-/// Answers gets for a scheme, on any thread, where neither its own thread nor waiting for a disk is
-/// needed.
+/// Answers gets of a scheme on any thread, without the scheme's thread and without waiting for a
+/// disk.
 pub trait Lookup: Send + Sync {
-    /// Looks a key up, and for its record into what `read` gives at once. A put counts from when
-    /// the scheme has taken it.
+    /// Looks up a key; `read` reads its record. A put counts once the scheme has taken it.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 }
 
-/// A storage scheme: pure, driven by the shard loop, the simulator or a torture test.
+/// A storage scheme: pure, driven by the shard, the simulator or a torture test.
 pub trait Scheme {
-    /// Begins recovery; called once, before anything else.
+    /// Begins recovery. Called once, before anything else.
     fn start(&mut self, now: Instant, out: &mut Outbox);
-    /// Takes a request. It is answered through some outbox, now or later.
+    /// Takes a request. The answer comes in some outbox, now or later.
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox);
-    /// Takes the completion of an operation it queued.
+    /// Takes the completion of an operation.
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox);
-    /// When it next wants [`Scheme::on_deadline`], if at all.
+    /// When the scheme next wants [`Scheme::on_deadline`].
     fn deadline(&self) -> Option<Instant>;
     /// Called once the deadline has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
-    /// The free runs of slots in its file, as first slot and length, for pictures of fragmentation
-    /// (R31, R32); none from schemes that do not keep records in slots of one file.
+    /// The free runs of slots, as first slot and length, for figures of fragmentation (R31, R32).
+    /// Empty for schemes without slots in one file.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
-    /// What can be asked of it past the shard's thread; called before [`Scheme::start`].
+    /// Lookups on other threads. Called before [`Scheme::start`].
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
         None
     }

@@ -1,5 +1,5 @@
-//! Maps by [`Key`]. A key is a hash already, so what is left to do is to mix it with a secret:
-//! others choose the texts that keys are made of, and must not choose which keys meet in a map.
+//! Maps by [`Key`]. A key is a hash of a name that others choose, so it is mixed with a secret:
+//! others must not choose which keys collide.
 
 use crate::contract::Key;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ pub type KeyMap<Value> = HashMap<Key, Value, Mixed>;
 /// A set of keys.
 pub type KeySet = HashSet<Key, Mixed>;
 
-/// Makes the hashers of one map, with a secret of its own.
+/// Makes the hashers of one map, with its own secret.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixed([u64; 2]);
 
@@ -30,10 +30,10 @@ impl BuildHasher for Mixed {
     }
 }
 
-/// An odd number without order among its bits.
+/// An odd number with irregular bits.
 const STIR: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Mixes one key.
+/// A hasher of keys.
 #[derive(Debug)]
 pub struct Mixing {
     secret: [u64; 2],
@@ -52,10 +52,10 @@ impl Hasher for Mixing {
         }
     }
 
-    /// The length of a key, which is always the same.
+    /// All keys have one length.
     fn write_usize(&mut self, _length: usize) {}
 
-    /// One product alone leaves keys that differ in few bits in few places, with some secrets.
+    /// One product alone would cluster keys that differ in few bits, for some secrets.
     fn finish(&self) -> u64 {
         let stirred = |mixed: u64| (mixed ^ mixed >> 32).wrapping_mul(STIR);
         let mixed = stirred(stirred(self.mixed));

@@ -1,10 +1,10 @@
-//! Where the parts of a one-file store lie: superblocks, two journal halves, two checkpoint areas,
-//! pages of records.
+//! The layout of a one-file store with slots: superblocks, two journal halves, two checkpoint
+//! areas, pages of records.
 
-/// Bytes of a page: what is read, written and allocated as a whole.
+/// Bytes of a page, the unit of reads, writes and allocation.
 pub const PAGE: usize = 4096;
 
-/// Bytes of a slot: where a record may begin (R22).
+/// Bytes of a slot. A record begins at a slot (R22).
 pub const SLOT: usize = 512;
 
 /// Slots in a page.
@@ -13,27 +13,25 @@ pub const SLOTS_PER_PAGE: u32 = 8;
 /// A range of pages of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Its first page, counted from the file's start.
+    /// The first page, counted from the start of the file.
     pub first: u32,
-    /// How many pages.
+    /// Pages.
     pub pages: u32,
 }
 
 impl Region {
-    /// Where it begins, in bytes.
-    #[must_use]
+    /// Byte offset.
     pub const fn offset(self) -> u64 {
         self.first as u64 * PAGE as u64
     }
 
-    /// How long it is, in bytes.
-    #[must_use]
+    /// Length in bytes.
     pub const fn bytes(self) -> usize {
         self.pages as usize * PAGE
     }
 }
 
-/// The layout of a file of a given size; both follow from the size alone.
+/// The layout of a file. It follows from the size of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The halves of the forget journal.
@@ -52,7 +50,6 @@ pub const MOST_BYTES: u64 = MOST_PAGES * PAGE as u64;
 impl Layout {
     /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for
     /// records. Sizes are capped at [`MOST_BYTES`].
-    #[must_use]
     pub fn of(size: u64) -> Self {
         let total = u32::try_from((size / PAGE as u64).min(MOST_PAGES)).unwrap_or(u32::MAX);
         let half = (total / 256).clamp(4, 4096) & !1;
@@ -69,8 +66,7 @@ impl Layout {
         Self { journal, checkpoints, data }
     }
 
-    /// Where a page of the record space lies in the file, in bytes.
-    #[must_use]
+    /// The byte offset of a page of the record space.
     pub const fn data_offset(&self, page: u32) -> u64 {
         (self.data.first as u64 + page as u64) * PAGE as u64
     }

@@ -1,28 +1,36 @@
 //! The store: a contract ("may forget, must never lie"), the default engine webcosm, the parts that
 //! other schemes share with it, and the shard loop that runs a scheme. It knows no HTTP, no runtime
 //! and no clock; web knowledge reaches it only as a [`PlacementHint`].
+//!
+//! Start with [`Store`]. The hidden modules are for the schemes, tools and tests of foxy.
 
 pub mod beginning;
+#[doc(hidden)]
 pub mod completion;
 pub mod contract;
 mod embedded;
-pub mod engine;
 pub mod key_map;
+#[doc(hidden)]
 pub mod layout;
-mod mailbox;
+#[doc(hidden)]
 pub mod null;
 pub mod observe;
+#[doc(hidden)]
 pub mod one_file;
-pub mod owed;
+#[doc(hidden)]
 pub mod record;
 pub mod settings;
 pub mod shard;
 pub mod statistics;
 pub mod status;
+#[doc(hidden)]
 pub mod step;
 #[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
 pub mod testing;
+#[doc(hidden)]
 pub mod webcosm;
+#[doc(hidden)]
 pub mod worth;
 
 pub use beginning::{AnewReason, Beginning};
@@ -31,12 +39,16 @@ pub use contract::{
     RefusedReason, Scheme, Site, StoreReply, StoreRequest, Ticket,
 };
 pub use embedded::{OpenError, PendingAnswer, Store};
-pub use engine::Ask;
 pub use key_map::{KeyMap, KeySet};
 pub use observe::Observer;
+#[doc(hidden)]
 pub use one_file::{journal, medium, superblock};
 pub use settings::{Newcomers, Recovery, SettingsError, SizeWish, StoreSettings, WriteBudget};
+#[doc(hidden)]
+pub use shard::engine;
+pub use shard::engine::Ask;
 pub use shard::{Reply, Shard, ShardSettings, StoreHandle};
 pub use statistics::StoreStatistics;
 pub use status::{OpenStoreError, StoreStatus};
+#[doc(hidden)]
 pub use step::StepDriver;

@@ -1,5 +1,4 @@
-//! The scheme that stores nothing (R58's `null`): every get is absent, every put is refused with
-//! that reason.
+//! The scheme `null` (R58): every get is absent, every put is refused with a reason.
 
 use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest};
 use crate::observe::Observer;
@@ -7,7 +6,7 @@ use crate::status::StoreStatus;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 
-/// Stores nothing.
+/// A scheme that stores nothing.
 #[derive(Debug)]
 pub struct Null {
     observer: Observer,
@@ -15,8 +14,6 @@ pub struct Null {
 }
 
 impl Null {
-    /// A scheme that stores nothing.
-    #[must_use]
     pub const fn new(observer: Observer) -> Self {
         Self { observer, closed: false }
     }

@@ -1,6 +1,6 @@
-//! A record as it lies on disk: a 64-byte header, head, body, padded to whole slots (R39). Nothing
-//! read from disk is trusted: every refusal is named, and all checksums are seeded with the store's
-//! secret, so that no stored body can pass for a record.
+//! A record on disk: a 64-byte header, head, body, padded to whole slots (R39). Nothing read from
+//! disk is trusted. All checksums are seeded with the store's secret, so that no stored body can
+//! pass for a record.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::SLOT;
@@ -15,7 +15,7 @@ pub const HEADER: usize = 64;
 /// The on-disk format of records and bookkeeping.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The store's secret and what follows from it.
+/// The secret of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Secret {
     salt: u64,
@@ -23,26 +23,21 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// The secret of a store with this salt.
-    #[must_use]
     pub fn new(salt: u64) -> Self {
         Self { salt, mark: xxh3_64_with_seed(b"foxy record", salt) }
     }
 
-    /// A checksum that only this store computes alike.
-    #[must_use]
+    /// A checksum that depends on the secret.
     pub fn checksum(&self, bytes: &[u8]) -> u64 {
         xxh3_64_with_seed(bytes, self.salt)
     }
 
-    /// What every header begins with.
-    #[must_use]
+    /// The first 8 bytes of every header.
     pub const fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The number it is made from, for the superblock.
-    #[must_use]
+    /// The salt in the superblock.
     pub const fn salt(&self) -> u64 {
         self.salt
     }
@@ -51,37 +46,33 @@ impl Secret {
 /// A record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Whose record it is.
     pub key: Key,
-    /// Its place in the order of all puts.
+    /// The number of the put.
     pub sequence: u64,
-    /// Bytes of the head.
     pub head_length: u32,
-    /// Bytes of the body.
     pub body_length: u32,
     /// Checksum of head and body.
     pub content: u64,
 }
 
-/// Why bytes are not the record looked for.
+/// Why bytes are not the expected record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordError {
     /// There is no header.
     NoMark,
-    /// It begins almost as a header does, or its checksum is wrong: a header was here.
+    /// A damaged header: its checksum is wrong, or its mark nearly right.
     HeaderDamaged,
-    /// A header of another format version.
+    /// The format version is another one.
     OtherVersion,
-    /// Lengths beyond what a record can have, or beyond the bytes given.
+    /// The lengths are above the limits or beyond the bytes given.
     Lengths,
-    /// A sound header of another record.
+    /// The header is sound and of another record.
     OtherRecord,
-    /// Head or body do not have their checksum.
+    /// Head and body do not have their checksum.
     ContentDamaged,
 }
 
-/// What a get is told of a record that a scheme's index points at. Bytes that hold less than they
-/// say did not come whole.
+/// Bytes that hold less than they say count as a short read.
 impl From<RecordError> for AbsentReason {
     fn from(error: RecordError) -> Self {
         match error {
@@ -94,29 +85,23 @@ impl From<RecordError> for AbsentReason {
     }
 }
 
-/// Slots taken by a record with this much content.
-#[must_use]
+/// Slots of a record with `content` bytes of head and body.
 pub const fn slots_for(content: usize) -> u32 {
     (HEADER + content).div_ceil(SLOT) as u32
 }
 
-/// The most slots a record can take.
+/// Slots of the largest record.
 pub const SLOTS_LIMIT: u32 = slots_for(RECORD_BODY_LIMIT + RECORD_HEAD_LIMIT);
 
-/// A mark this close to the right one is a damaged header rather than something else.
+/// A mark with this many wrong bits is a damaged header.
 const MARK_DOUBT_BITS: u32 = 8;
 
 impl Header {
-    /// Slots the record takes.
-    #[must_use]
     pub const fn slots(&self) -> u32 {
         slots_for(self.head_length as usize + self.body_length as usize)
     }
 
     /// Reads a header from the start of a slot.
-    ///
-    /// # Errors
-    /// What is wrong with it; [`RecordError::NoMark`] when there never was one.
     pub fn decode(slot: &[u8], secret: &Secret) -> Result<Self, RecordError> {
         let Some(bytes) = slot.first_chunk::<HEADER>() else { return Err(RecordError::Lengths) };
         let mark = number(bytes, 0);
@@ -173,10 +158,11 @@ fn number_32(bytes: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes(field)
 }
 
-/// Writes a record to the start of `out`, which must have room for all its slots and read as zero.
+///
+/// Encodes a record at the start of `out`, whose slots read as zero.
 ///
 /// # Panics
-/// When `out` is too short or the record is above the limits: the caller has checked both.
+/// When `out` is too short or the record is above the limits; the caller checks both.
 pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: &Secret) {
     let (head, body) = (&record.head, &record.body);
     let end = HEADER + head.len() + body.len();
@@ -192,20 +178,15 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
     out[..HEADER].copy_from_slice(&header.encode(secret));
 }
 
-/// Buffers of this length and more are mapped from the system, in whole pages, and are worth
-/// sharing.
+/// Buffers of this length and more are mapped in whole pages and are worth sharing.
 const SHARED: usize = 256 << 10;
 
-/// The most of a shared buffer that its record may leave unused, as a divisor of the record's
-/// length.
+/// A record may leave one of this many parts of a shared buffer unused.
 const UNUSED: usize = 16;
 
-/// Takes the record of `key` and `sequence` out of bytes read from disk, `skip` bytes into the
-/// buffer. A record shares a large buffer that it nearly fills. Any other is copied into memory of
-/// its own length: whoever keeps the record keeps nothing else.
-///
-/// # Errors
-/// Why the bytes are not that record.
+/// Verifies the record of `key` and `sequence`, `skip` bytes into the buffer. The record shares a
+/// large buffer that it nearly fills; otherwise it is copied, so that it keeps no more memory than
+/// its length.
 pub fn decode(
     buffer: IoBuffer,
     skip: usize,

@@ -1,70 +1,67 @@
-//! What every scheme is made with: sizes, watermarks, limits on what may wait. Values only; the
-//! binary fills them in.
+//! Settings of the schemes: sizes, watermarks, limits. Values only; the binary fills them in.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The largest body of one record in bytes; larger objects are split by the caller.
+/// Bytes of the largest body of a record. Callers split larger objects.
 pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 
-/// The largest head of one record in bytes.
+/// Bytes of the largest head of a record.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 
-/// Removals are taken until this many times as many requests wait as other requests may: a removal
-/// takes few bytes, and a refused removal can let an old record come back after a crash.
+/// How many times more removals than other requests may wait. A removal takes few bytes, and after
+/// a refused removal the record may come back.
 pub const REMOVALS: usize = 4;
 
-/// What a store remembers of its records after it was not closed properly.
+/// What comes back after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// All that was durable. What must be forgotten is made durable first, which costs syncs (R39).
+    /// All durable records. Removals wait for a sync (R39).
     #[default]
     AfterCrash,
-    /// Nothing: only a store that was closed comes back. No sync is ever waited for, as in the
-    /// seeds' schemes.
+    /// Nothing: only a store that was closed comes back. Nothing waits for a sync, as in the
+    /// papers' schemes.
     AfterCleanStop,
 }
 
 /// What happens when the disk has no room for a preallocated store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeWish {
-    /// A smaller one is made, by halves down to [`MINIMUM_SIZE`].
+    /// A smaller store is made, by halves down to [`MINIMUM_SIZE`].
     #[default]
     AtMost,
-    /// None is made.
+    /// Opening fails.
     Exactly,
 }
 
-/// Which newcomers a store that has written more than it should does not write before they are
-/// asked for again.
+/// Which new records a store over its write budget defers until they are asked for again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Newcomers {
-    /// Those of twice the mean size and more, which are most of what is written and few of the
-    /// hits.
+    /// Records of at least twice the mean size: most of the written bytes, few of the hits.
     #[default]
     Heavy,
-    /// All of them.
+    /// All new records.
     All,
 }
 
-/// What a store should write at most. It is kept by not writing some newcomers; all else is written
-/// however much that is.
+/// A limit of written bytes. The store keeps it by deferring new records; all other writes are
+/// done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBudget {
-    /// Bytes a day. What is not written is saved up, for a day at most.
+    /// Bytes a day. Unused bytes are saved up, for a day at most.
     pub bytes_a_day: u64,
-    /// Bytes of memory for newcomers that are not written.
+    /// Bytes of memory for deferred records.
     pub memory: usize,
-    /// Which those are.
+    /// Which records are deferred.
     pub newcomers: Newcomers,
 }
 
-/// Settings shared by the schemes. A scheme ignores what it has no use for.
+/// Settings shared by the schemes. A scheme ignores what it does not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Bytes of disk the store may take, its own bookkeeping included.
+    /// Bytes of disk, bookkeeping included.
     pub size: u64,
-    /// What happens when the disk has no room for that.
+    /// What happens when the disk has less room.
     pub size_wish: SizeWish,
     /// Objects above this many bytes are not stored (LRU-TH, R49).
     pub object_limit: u64,
@@ -72,29 +69,27 @@ pub struct StoreSettings {
     pub checkpoint_interval: Duration,
     /// Bytes gathered before they are written (R25); a multiple of 4096.
     pub page_buffer: usize,
-    /// How long a partly filled page buffer may wait before it is written all the same.
+    /// How long a partly filled page buffer may wait.
     pub flush_after: Duration,
-    /// Bytes of puts that may wait for the disk before more are refused as busy.
+    /// Bytes of puts that may wait for the disk. More are refused as busy.
     pub waiting_bytes: usize,
-    /// Reads that may be in flight before more are refused as busy.
+    /// Reads in flight. More are refused as busy.
     pub waiting_reads: usize,
-    /// Records that may be stored; with the free space's leftovers it bounds the index's memory.
+    /// Records that may be stored. This bounds the memory of the index.
     pub record_limit: u32,
-    /// What the scheme `webcosm` should write at most, if not everything that is put.
+    /// The write budget of webcosm, if any.
     pub write_budget: Option<WriteBudget>,
-    /// What comes back after a crash. Schemes that can recover from a clean stop only take no
-    /// notice.
+    /// What comes back after a crash. Some schemes recover from a clean stop alone and ignore it.
     pub recovery: Recovery,
-    /// Whether what lies beside the store says that one was begun at its place before.
+    /// Whether a store was begun here before, according to the files beside it.
     pub begun_before: bool,
-    /// Secret randomness for checksums, so that no body can pass for a record. From the system's
-    /// entropy in production, from the seed in tests.
+    /// Secret randomness for checksums, so that no body can pass for a record. Entropy of the
+    /// system in production.
     pub seed: u64,
 }
 
 impl StoreSettings {
-    /// Settings for a store of `size` bytes; everything else as the project recommends.
-    #[must_use]
+    /// Recommended settings for a store of `size` bytes.
     pub fn with_size(size: u64) -> Self {
         Self {
             size,
@@ -113,10 +108,11 @@ impl StoreSettings {
         }
     }
 
-    /// Whether the values make sense together.
+    ///
+    /// Checks the values.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first value that cannot be used.
     pub fn validate(&self) -> Result<(), SettingsError> {
         if self.size < MINIMUM_SIZE {
             return Err(SettingsError::SizeTooSmall(self.size));
@@ -128,7 +124,7 @@ impl StoreSettings {
     }
 }
 
-/// The smallest store in bytes that a scheme accepts.
+/// Bytes of the smallest store.
 pub const MINIMUM_SIZE: u64 = 256 << 10;
 
 /// Why settings cannot be used.

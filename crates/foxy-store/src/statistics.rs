@@ -40,7 +40,6 @@ macro_rules! statistics {
 
         impl StoreStatistics {
             /// All values at once, in the table's order. Values may be some operations apart.
-            #[must_use]
             pub fn snapshot(&self) -> Vec<Measure> {
                 vec![$(Measure {
                     name: stringify!($name),
@@ -123,7 +122,6 @@ pub struct Cell(AtomicU64);
 
 impl Cell {
     /// The value.
-    #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -223,7 +221,6 @@ impl StoreStatistics {
     }
 
     /// Whether every answered request is accounted for by exactly one outcome.
-    #[must_use]
     pub fn adds_up(&self) -> bool {
         let sum = |cells: &[&Cell]| cells.iter().map(|cell| cell.get()).sum::<u64>();
         let misses = sum(&[

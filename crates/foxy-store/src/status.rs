@@ -1,62 +1,59 @@
-//! Whether a store serves, and if not why: written by the scheme, readable from any thread.
+//! Whether a store serves, and if not why. The scheme writes it; any thread reads it.
 
 use crate::contract::{AbsentReason, RefusedReason};
 use foxy_device::IoError;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// What a store can do at the moment.
+/// What a store can do now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreStatus {
-    /// Not opened yet; nothing is answered.
+    /// The store is being opened. Nothing is answered.
     #[default]
     Opening,
-    /// What a checkpoint listed is served; the rest of the index is being rebuilt and nothing is
-    /// stored yet.
+    /// Known records are served; the rest of the index is being rebuilt, and nothing is stored.
     Rebuilding,
     /// Gets, puts and removals are served.
     Serving,
-    /// It cannot be used; the proxy goes on without it.
+    /// The store cannot be used.
     Unusable(OpenStoreError),
     /// Closed on request.
     Closed,
-    /// The shard's code failed; everything is answered as closed.
+    /// The shard panicked. All requests are answered as closed.
     Panicked,
 }
 
-/// Why a store cannot be opened. A file that is not a store of ours is never overwritten.
+/// Why a store cannot be opened. A foreign file is never overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenStoreError {
-    /// The file at the store's place does not begin as a store does.
+    /// The file is not a store.
     Foreign,
-    /// The block device at the store's place has something at its beginning or its end that is no
-    /// store.
+    /// The block device has other content at its beginning or end.
     ForeignDevice {
-        /// The first byte of it that was seen.
+        /// The first byte of that content.
         at: u64,
     },
-    /// Something other than a file is at the store's place.
+    /// A link, folder or pipe is in place of the file.
     NotAFile,
-    /// There are folders as of a store that keeps a file a record, and no ledger to say that they
-    /// are a store's.
+    /// There are folders of a store that keeps a file for each record, but no ledger.
     ForeignFolders,
-    /// The file was written by a store of another format version.
+    /// The store has another format version.
     OtherVersion {
-        /// The version found.
+        /// The version of the store.
         found: u32,
-        /// The version this program reads and writes.
+        /// The version of this program.
         expected: u32,
     },
-    /// The superblock says that the store has so many bytes, which none can have.
+    /// The superblock says this size in bytes, which no store has.
     ImpossibleSize(u64),
-    /// The file is shorter than the superblock says, so that not all that counts is in it.
+    /// The file is shorter than the superblock says.
     Truncated {
-        /// Bytes there are.
+        /// Bytes of the file.
         found: u64,
-        /// Bytes there should be.
+        /// Bytes of the store.
         expected: u64,
     },
-    /// Not even the smallest store has room on the disk.
+    /// There is no room on the disk.
     NoSpace,
     /// The device failed.
     Device(IoError),
@@ -123,8 +120,7 @@ impl fmt::Display for OpenStoreError {
 impl std::error::Error for OpenStoreError {}
 
 impl OpenStoreError {
-    /// Why the file that begins with the store's superblock could not be opened.
-    #[must_use]
+    /// Why the file with the superblock could not be opened.
     pub const fn opening(error: IoError) -> Self {
         match error {
             IoError::WrongKind => Self::NotAFile,
@@ -132,8 +128,7 @@ impl OpenStoreError {
         }
     }
 
-    /// Whether it is about the file that begins with the store's superblock.
-    #[must_use]
+    /// Whether the error is about the file with the superblock.
     pub const fn is_about_the_file(&self) -> bool {
         match self {
             Self::Foreign
@@ -148,19 +143,17 @@ impl OpenStoreError {
     }
 }
 
-/// Why a store serves nothing at the moment.
+/// Why a store serves nothing.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unable {
-    /// It is being opened.
     Recovering,
-    /// It is being closed, or has been.
     Closed,
-    /// It could not be opened.
     Failed(OpenStoreError),
 }
 
 impl Unable {
-    /// What a get is told, and what a put or removal.
+    /// The reasons for a get, and for a put or removal.
     pub const fn reasons(self) -> (AbsentReason, RefusedReason) {
         match self {
             Self::Recovering => (AbsentReason::Recovering, RefusedReason::Recovering),
@@ -173,18 +166,17 @@ impl Unable {
     }
 }
 
-/// A status shared between the scheme and whoever reports on it.
+/// A status shared between threads.
 #[derive(Debug, Default)]
 pub struct StatusCell(Mutex<StoreStatus>);
 
 impl StatusCell {
-    /// The status now.
-    #[must_use]
+    /// The current status.
     pub fn get(&self) -> StoreStatus {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes it.
+    /// Sets the status.
     pub fn set(&self, status: StoreStatus) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
     }

@@ -1,9 +1,8 @@
-//! A store in virtual time, for the simulator and tests: the same engine, driven step by step, one
-//! answer a request.
+//! A store in virtual time, for the simulator and tests.
 
 use crate::contract::{Answer, Key, PlacementHint, Record, Scheme};
-use crate::engine::{Ask, Engine, Wake};
 use crate::observe::Observer;
+use crate::shard::engine::{Ask, Engine, Wake};
 use foxy_base::Instant;
 use foxy_device::Device;
 
@@ -21,7 +20,6 @@ pub struct StepDriver<D> {
 
 impl<D: Device> StepDriver<D> {
     /// Starts a store at time `now`.
-    #[must_use]
     pub fn start(
         scheme: Box<dyn Scheme + Send>,
         device: D,
@@ -38,7 +36,7 @@ impl<D: Device> StepDriver<D> {
         driver
     }
 
-    /// Asks; the answer comes at once or while the store runs.
+    /// Makes a request. The answer comes at once or while the store runs.
     pub fn ask(&mut self, ask: Ask) -> Call {
         self.calls += 1;
         let call = Call(self.calls);
@@ -46,7 +44,7 @@ impl<D: Device> StepDriver<D> {
         call
     }
 
-    /// Asks the store to close.
+    /// Requests a close.
     pub fn shut_down(&mut self) -> Call {
         self.calls += 1;
         let call = Call(self.calls);
@@ -64,7 +62,7 @@ impl<D: Device> StepDriver<D> {
         engine.turn(*now, &mut |call, answer| answers.push((call, answer)))
     }
 
-    /// Lets everything happen that happens up to `limit`; afterwards it is `limit`.
+    /// Runs until `limit`.
     pub fn run_until(&mut self, limit: Instant) {
         loop {
             while self.turn() {}
@@ -76,7 +74,7 @@ impl<D: Device> StepDriver<D> {
         self.now = self.now.max(limit);
     }
 
-    /// Lets time pass until the device has nothing to do; deadlines that lie later do not come.
+    /// Runs until the device is idle. Later deadlines do not come.
     pub fn run_until_idle(&mut self) {
         loop {
             while self.turn() {}
@@ -87,24 +85,26 @@ impl<D: Device> StepDriver<D> {
         }
     }
 
-    /// The answers since they were last taken, in order.
+    /// Takes the answers, in order.
     pub fn take_answers(&mut self) -> Vec<(Call, Answer)> {
         std::mem::take(&mut self.answers)
     }
 
-    /// Asks, and runs until the answer is there.
+    ///
+    /// Makes a request and runs until its answer is there.
     ///
     /// # Panics
-    /// When the store leaves the request unanswered, which breaks its contract.
+    /// When the store does not answer.
     pub fn answer_to(&mut self, ask: Ask) -> Answer {
         let call = self.ask(ask);
         self.wait_for(call)
     }
 
-    /// Closes the store.
+    ///
+    /// Closes the store and runs until it is closed.
     ///
     /// # Panics
-    /// As [`StepDriver::answer_to`].
+    /// When the store does not answer.
     pub fn close(&mut self) -> Answer {
         let call = self.shut_down();
         self.wait_for(call)
@@ -132,13 +132,11 @@ impl<D: Device> StepDriver<D> {
     }
 
     /// The virtual time.
-    #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// The scheme, to look at it.
-    #[must_use]
+    /// The scheme.
     pub fn scheme(&self) -> &dyn Scheme {
         self.engine.scheme()
     }
@@ -148,8 +146,7 @@ impl<D: Device> StepDriver<D> {
         self.engine.device()
     }
 
-    /// Ends the store where it stands, as a crash does, and gives the device back.
-    #[must_use]
+    /// Ends the store as a crash does, and returns the device.
     pub fn into_device(self) -> D {
         self.engine.into_device()
     }

@@ -1,5 +1,5 @@
-//! What tests of schemes share: a store on a device that is stepped through, and records that say
-//! whose they are.
+//! Shared parts of scheme tests: a store on a device in memory, and records that prove their key
+//! and version.
 
 use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, Scheme};
 use crate::observe::Observer;
@@ -12,16 +12,13 @@ use foxy_base::{Instant, Random};
 use foxy_device::{Device, Memory};
 use std::time::Duration;
 
-/// A store that was opened.
 pub struct Store<D = Memory> {
-    /// Takes requests to it.
     pub driver: StepDriver<D>,
-    /// What it tells of itself.
     pub observer: Observer,
 }
 
 impl<D: Device> Store<D> {
-    /// Opens the store of a scheme, and waits until it has nothing more to do.
+    /// Opens a store and runs until it is idle.
     pub fn open(make: impl FnOnce(Observer) -> Box<dyn Scheme + Send>, device: D) -> Self {
         let observer = Observer::default();
         let scheme = make(observer.clone());
@@ -40,7 +37,7 @@ impl<D: Device> Store<D> {
         self.driver.put(name(key), content(key, version, length), PlacementHint::default())
     }
 
-    /// Whether [`content`] is there; anything else in its place is a failure.
+    /// Whether [`content`] is there. Panics on any other record.
     pub fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
         match self.driver.get(name(key)) {
             Answer::Found(found) => {
@@ -52,13 +49,12 @@ impl<D: Device> Store<D> {
         }
     }
 
-    /// A counter or gauge.
     pub fn counter(&self, name: &str) -> u64 {
         let all = self.observer.statistics.snapshot();
         all.iter().find(|measure| measure.name == name).expect("a counter of that name").value
     }
 
-    /// Lets what waits be written.
+    /// Writes buffered records.
     pub fn flush(&mut self) {
         let later = self.driver.now() + Duration::from_secs(2);
         self.driver.run_until(later);
@@ -67,14 +63,14 @@ impl<D: Device> Store<D> {
 }
 
 impl Store {
-    /// What is left when the process is killed.
+    /// Kills the store and returns the device.
     pub fn kill(self) -> Memory {
         let mut device = self.driver.into_device();
         device.close_all();
         device
     }
 
-    /// What is left when the store is closed.
+    /// Closes the store and returns the device.
     pub fn close(mut self) -> Memory {
         assert_eq!(self.driver.close(), Answer::Closed);
         assert_eq!(self.observer.status.get(), StoreStatus::Closed);
@@ -82,7 +78,6 @@ impl Store {
     }
 }
 
-/// The name of a record.
 pub fn name(key: u64) -> Key {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
@@ -90,7 +85,7 @@ pub fn name(key: u64) -> Key {
     Key(bytes)
 }
 
-/// A record of `length` bytes that nothing but that version of that key has.
+/// A record of `length` bytes that no other key or version has.
 pub fn content(key: u64, version: u64, length: usize) -> Record {
     let mut bytes = vec![0; length];
     Random::new(key << 20 ^ version).fill(&mut bytes);

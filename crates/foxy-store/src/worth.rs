@@ -1,64 +1,55 @@
-//! What a record in a log of segments is worth: where it is written and whether it is copied
-//! forward, judged by its size beside the others' and two bits of use. Pure; it knows no index and
-//! no segment. Why these rules and what else was tried: `docs/decisions/webcosm-admission.md`.
+//! The worth of a record in a log of segments: where it is written and whether it is copied
+//! forward, by its size relative to the mean and its uses. Pure. Rationale:
+//! `docs/decisions/webcosm-admission.md`.
 
-/// The most uses that are counted: two bits a record.
+/// Uses are counted up to this: two bits a record.
 pub const MOST_USES: u8 = 3;
 
-/// Records above so many bytes are judged like this one: what is larger is stored in parts of about
-/// this size.
+/// Larger records are judged like this size: objects are stored in parts of about this size.
 const LARGEST: u64 = 1 << 20;
 
-/// Half octaves from one step of credit or toll to the next: a factor of four in size.
+/// Half octaves between two steps of credit or toll: a factor of four in size.
 const STEP: i32 = 4;
 
-/// Records this many half octaves above the mean, twice its size, and more are most of what is
-/// written and few of the hits.
+/// Records this many half octaves above the mean are heavy: most of the written bytes, few of the
+/// hits.
 const HEAVY: i32 = 2;
 
-/// How large a record is beside the mean of those on disk, in half octaves (factors of about the
-/// root of two).
+/// The size of a record relative to the mean of the records on disk, in half octaves (factors of
+/// about the square root of two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Distance(i32);
 
 impl Distance {
-    /// That of a record of `bytes` from the `mean` of the records on disk; none when there are no
-    /// records, and the mean is 0.
-    #[must_use]
+    /// The distance of `bytes` from `mean`; zero when the mean is 0.
     pub fn between(bytes: u64, mean: u64) -> Self {
         Self(if mean == 0 { 0 } else { half_octaves(bytes) - half_octaves(mean) })
     }
 
-    /// Whether a record that is new here has to prove itself: it is written to the probation log
-    /// and not to the main one.
-    #[must_use]
+    /// Whether a new record is written to the probation log.
     pub const fn is_large(self) -> bool {
         self.0 > 0
     }
 
-    /// Whether a store that is to write little keeps such a record in memory until it is asked for
-    /// again.
-    #[must_use]
+    /// Whether a store over its write budget defers such a record.
     pub const fn is_heavy(self) -> bool {
         self.0 >= HEAVY
     }
 
-    /// The uses that a record is written with: small ones have credit, which costs hardly any
+    /// The uses that a record is written with. Small records have credit, since they cost little
     /// space.
-    #[must_use]
     pub fn first_uses(self) -> u8 {
         steps(-self.0)
     }
 
-    /// The uses left to a record that is copied forward when its segment is reclaimed; `None` when
-    /// it is not worth the copy. A large one must have been used more often.
-    #[must_use]
+    /// The uses left after a copy forward; `None` when the record is not worth the copy. A large
+    /// record needs more uses.
     pub fn uses_after_copy(self, uses: u8) -> Option<u8> {
         (uses > steps(self.0 - STEP / 2)).then(|| uses - 1)
     }
 }
 
-/// Whole steps of size, from none to [`MOST_USES`].
+/// Whole steps of size, up to [`MOST_USES`].
 fn steps(half_octaves: i32) -> u8 {
     u8::try_from((half_octaves / STEP).clamp(0, i32::from(MOST_USES))).unwrap_or(MOST_USES)
 }

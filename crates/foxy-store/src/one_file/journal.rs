@@ -1,64 +1,56 @@
-//! The forget journal: which keys are forgotten up to which sequence number, as blocks on disk. A
-//! block is written twice, so that one damaged copy costs nothing; a torn tail was never answered
-//! for; damage before the tail is a doubt that the opener must take as "everything is forgotten".
+//! The forget journal: which keys are forgotten up to which sequence number. A block is written
+//! twice, so that one damaged copy costs nothing. A torn tail was never answered for. After damage
+//! before the tail, the opener must take everything as forgotten.
 
 use crate::contract::Key;
 use crate::layout::PAGE;
 use crate::record::Secret;
 use foxy_device::{IoBuffer, IoError};
 
-/// One fact: every record of `key` numbered `up_to` or less is forgotten.
+/// Every record of `key` numbered `up_to` or less is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forget {
-    /// Whose records.
     pub key: Key,
-    /// The highest sequence number forgotten.
     pub up_to: u64,
 }
 
 const HEADER: usize = 40;
 const ENTRY: usize = 24;
 
-/// Facts that fit one block.
+/// Entries of a block.
 pub const BLOCK_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
 
-/// Bytes a block takes, both copies.
+/// Bytes of both copies of a block.
 pub const BLOCK_BYTES: usize = 2 * PAGE;
 
-/// An acknowledged part of the journal cannot be read.
+/// A block that was answered for cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalDamaged;
 
-/// What a journal half says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalContent {
-    /// All facts, oldest first.
+    /// Oldest first.
     pub facts: Vec<Forget>,
-    /// The highest sequence number up to which records were known to be durable when a block was
-    /// written.
+    /// Records up to this sequence number were durable.
     pub durable: u64,
-    /// Blocks that were read. A half that counts has one from when it does: without any it was
-    /// lost.
+    /// Blocks that were read. A half without a block was lost.
     pub blocks: u32,
 }
 
-/// What all blocks of one writing have in common.
+/// The common header of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStamp {
-    /// The generation of the half.
     pub generation: u64,
-    /// Records numbered this or less are durable.
+    /// Records up to this sequence number are durable.
     pub durable: u64,
 }
 
-/// Blocks for a number of facts; one for none.
-#[must_use]
+/// Blocks for a number of entries, at least one.
 pub const fn blocks_for(facts: usize) -> u32 {
     if facts == 0 { 1 } else { facts.div_ceil(BLOCK_ENTRIES) as u32 }
 }
 
-/// Encodes facts as blocks `first_block…` of a journal half.
-#[must_use]
+/// Encodes entries as blocks, starting at number `first_block`.
 pub fn encode(facts: &[Forget], first_block: u32, stamp: BlockStamp, secret: &Secret) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(blocks_for(facts.len()) as usize * BLOCK_BYTES);
     let mut rest = facts;
@@ -87,8 +79,8 @@ fn encode_block(facts: &[Forget], number: u32, stamp: BlockStamp, secret: &Secre
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Reads one copy of a block, with what it says is durable and its facts; `None` when it is not
-/// that block, or damaged.
+/// Reads one copy of a block: its durable sequence number and its entries. `None` when it is
+/// damaged or another block.
 pub(crate) fn decode_block<'a>(
     page: &'a [u8],
     number: u32,
@@ -114,10 +106,11 @@ pub(crate) fn decode_block<'a>(
     })
 }
 
-/// Reads all facts of one generation from a journal half.
+///
+/// Reads all entries of one generation from a journal half.
 ///
 /// # Errors
-/// When a block cannot be read although a later one was written, so that facts may be lost.
+/// When a block cannot be read although a later block was written.
 pub fn decode(
     half: &[u8],
     generation: u64,
@@ -142,13 +135,12 @@ pub fn decode(
     Ok(content)
 }
 
-/// Reads before what a half says counts as lost.
+/// Reads before a half counts as lost.
 pub const READS: u32 = 3;
 
-/// What the half that counts says, of `length` bytes; `None` when that is lost, and with it
-/// anything may be that it forgot. One without a block is: the first was durable before the
-/// superblock that names the half, or before anything was stored.
-#[must_use]
+/// The content of the active half of `length` bytes; `None` when it is lost. A half without a block
+/// is lost: its first block was durable before the superblock that names it, or before anything was
+/// stored.
 pub fn content(
     half: Result<IoBuffer, IoError>,
     length: usize,

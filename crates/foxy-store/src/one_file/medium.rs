@@ -1,35 +1,28 @@
-//! What a store of one file lies in: the file, or a block device in its place. It says how the two
-//! differ, and opens neither.
+//! The medium of a one-file store: a file, or a block device.
 
 use crate::layout::PAGE;
 use crate::one_file::superblock::{Found, Superblock, written_by_another};
 use crate::status::OpenStoreError;
 use std::ops::Range;
 
-/// Bytes at the beginning of a block device that must be blank for a store to be begun on it.
-/// Whatever is known to lie on disks (partition tables, file systems, volumes, swap) begins far
-/// before the end of that, or at the device's end; reading all of a disk would take hours.
+/// Bytes at the beginning of a block device that must be blank for a new store. Partition tables,
+/// file systems, volumes and swap begin before that, or at the end of the device.
 const BLANK_BEGINNING: u64 = 16 << 20;
-/// Bytes at its end that must be blank as well: a member of an array, the second copy of a
-/// partition table and half the labels of ZFS are known by what they have there.
+/// Bytes at the end that must be blank: array members, the second partition table and ZFS labels
+/// lie there.
 const BLANK_END: u64 = 1 << 20;
-/// Most bytes that are looked at together.
 const AT_ONCE: u64 = 1 << 20;
 
-/// What the superblocks lie in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Medium {
-    /// A file, made by its store.
     #[default]
     File,
-    /// A block device, which is as large as it is.
     BlockDevice,
 }
 
 impl Medium {
-    /// What is to be read next, from this byte on, to know whether there is nothing in `size` bytes
-    /// that begin with zeros: all of a file, both ends of a device.
-    #[must_use]
+    /// The next range to read, from byte `from` on, to learn whether a medium of `size` bytes is
+    /// blank: all of a file, both ends of a device.
     pub fn next_blank(self, from: u64, size: u64) -> Option<Range<u64>> {
         let end = size.saturating_sub(BLANK_END) / PAGE as u64 * PAGE as u64;
         let (from, to) = match self {
@@ -40,12 +33,8 @@ impl Medium {
         (from < to).then(|| from..to.min(from + AT_ONCE))
     }
 
-    /// Judges the first two pages, or what there is of them. A file at a store's place was its
-    /// store's; on a device a page that somebody else has written to, as `mkswap` and partition
-    /// tables do, says whose it is now, whatever the other page was left as.
-    ///
-    /// # Errors
-    /// As [`Superblock::judge`] has them.
+    /// Judges the first two pages. On a device, a page that another program wrote, as `mkswap`
+    /// does, says whose the device is now, whatever the other page says.
     pub fn judge(self, pages: &[u8]) -> Result<Found, OpenStoreError> {
         let (first, second) = pages.split_at(pages.len().min(PAGE));
         let by_another = || {
@@ -63,8 +52,7 @@ impl Medium {
         }
     }
 
-    /// What is said where something else is there, at that byte.
-    #[must_use]
+    /// The error for foreign content at byte `at`.
     pub const fn foreign(self, at: u64) -> OpenStoreError {
         match self {
             Self::File => OpenStoreError::Foreign,
@@ -73,7 +61,7 @@ impl Medium {
     }
 }
 
-/// The first byte that was ever written, if any was.
+/// The first byte that is not zero.
 pub(crate) fn first_written(bytes: &[u8]) -> Option<usize> {
     const ZEROS: [u8; PAGE] = [0; PAGE];
     let page = bytes.chunks(PAGE).position(|page| page != &ZEROS[..page.len()])? * PAGE;

@@ -1,7 +1,6 @@
-//! The first steps of a store that is one file: the file is opened, synced and its superblocks are
-//! read, or it is created. Where a block device is in place of the file, that is taken as it is. It
-//! does no IO: it says which operation comes next. What follows the superblocks is each scheme's
-//! own.
+//! The first steps of a one-file store: the file is opened, synced and its superblocks are read, or
+//! it is created. A block device in place of the file is taken as it is. No IO: it says which
+//! operation comes next.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
@@ -13,17 +12,14 @@ use crate::settings::{MINIMUM_SIZE, SizeWish, StoreSettings};
 use crate::status::OpenStoreError;
 use foxy_device::{FileId, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 
-/// Whether a store may be on a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediumWish {
-    /// Its file must be one.
     File,
-    /// A block device will do as well.
     FileOrBlockDevice,
 }
 
-/// When the file that is found is synced: what a killed process wrote may be readable and yet be
-/// lost when the power fails.
+/// When an existing file is synced: what a killed process wrote may be readable and yet be lost
+/// when the power fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstSync {
     /// Before anything is read.
@@ -32,44 +28,33 @@ pub enum FirstSync {
     Later,
 }
 
-/// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpeningStep {
-    /// The file is being opened.
     Open,
-    /// There is no file at its place; a block device is being opened.
+    /// Opens a block device in place of the file.
     OpenBlockDevice,
-    /// The file is being synced.
     FirstSync,
-    /// The superblocks are being read.
     Superblocks,
-    /// A file that begins with zeros is being read on, from this byte.
+    /// Reads on from this byte of a file that begins with zeros.
     Blank(u64),
-    /// A file of this size is being created.
+    /// Creates a file of this size.
     Create(u64),
 }
 
-/// What follows a step.
 #[derive(Debug)]
 pub enum OpeningTurn {
-    /// This operation.
     Next(IoOp),
-    /// The file begins anew, and what it held is given up: it is let go of, and another created.
+    /// Closes the file and creates another.
     Anew {
-        /// Lets go of it.
         close: IoOp,
-        /// Creates the other; its completion goes on here.
         create: IoOp,
     },
-    /// There is a fresh file of that many bytes.
+    /// There is a fresh file of this many bytes.
     Created(u64),
-    /// There is a store.
     Found(Superblock),
-    /// It cannot be opened.
     Failed(OpenStoreError),
 }
 
-/// The opening of one file.
 #[derive(Debug)]
 pub struct Opening {
     name: &'static str,
@@ -81,13 +66,13 @@ pub struct Opening {
     file: FileId,
     size: u64,
     step: OpeningStep,
-    /// How it begins where nothing but zeros is.
+    /// The beginning in a blank file.
     blank: Beginning,
     observer: Observer,
 }
 
 impl Opening {
-    /// The opening of the file of that name, as large as the settings say if it must be created.
+    /// A file that must be created gets the size of the settings.
     pub fn new(
         name: &'static str,
         settings: &StoreSettings,
@@ -101,17 +86,16 @@ impl Opening {
         Self { name, wanted, wish, first_sync, place, medium, file, size, step, blank, observer }
     }
 
-    /// What the file is called in operations.
     pub const fn file(&self) -> FileId {
         self.file
     }
 
-    /// Bytes that the file has.
+    /// Bytes of the file.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether it is not known yet what is there, so that this is no failure of the disk.
+    /// Whether an error is expected in this step and no failure of the disk.
     pub fn looks_for(&self, error: IoError) -> bool {
         match self.step {
             OpeningStep::Open => {
@@ -122,12 +106,12 @@ impl Opening {
         }
     }
 
-    /// Whether a store of `size` bytes can be there: a file can be made longer, a device cannot.
+    /// Whether a store of `size` bytes can be there. A file can grow, a device cannot.
     pub fn can_have(&self, size: u64) -> bool {
         self.medium == Medium::File || size <= self.size
     }
 
-    /// Bytes that lie behind a store of `size` bytes and were its own.
+    /// Bytes of the file behind a store of `size` bytes.
     pub const fn left_behind(&self, size: u64) -> u64 {
         match self.medium {
             Medium::File => self.size.saturating_sub(size),
@@ -135,12 +119,11 @@ impl Opening {
         }
     }
 
-    /// The first operation.
     pub fn begin(&self) -> IoOp {
         IoOp::Open { file: self.file, path: StorePath::new(self.name) }
     }
 
-    /// Begins the file anew, for this reason.
+    /// Begins anew and gives up the content.
     pub fn anew(&mut self, reason: AnewReason) -> OpeningTurn {
         self.again(Beginning::Anew(reason))
     }
@@ -154,7 +137,7 @@ impl Opening {
         OpeningTurn::Anew { close, create: self.create(self.wanted) }
     }
 
-    /// The store begins where it is, at the size that is wanted or else the device's.
+    /// Begins on the device, at the wanted size or else the size of the device.
     fn on_block_device(&self) -> OpeningTurn {
         let [there, wanted] =
             [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);
@@ -166,7 +149,7 @@ impl Opening {
         }
     }
 
-    /// Takes the completion of the step under way.
+    /// Takes the completion of a step.
     pub fn advance(&mut self, done: IoDone) -> OpeningTurn {
         match self.step {
             OpeningStep::Open => self.opened(&done.result),
@@ -231,8 +214,7 @@ impl Opening {
         IoOp::Create { file: self.file, path: StorePath::new(self.name), size }
     }
 
-    /// A disk without room for the whole store may have room for a smaller one, where that is
-    /// welcome.
+    /// Where it is allowed, a disk without room gets a smaller store.
     fn created(&mut self, size: u64, result: &Result<IoOutput, IoError>) -> OpeningTurn {
         match *result {
             Ok(_) => {
@@ -273,9 +255,8 @@ impl Opening {
         }
     }
 
-    /// A file that begins with zeros is foxy's, begun and never stamped, only if there is nothing
-    /// else in all of it. Files with anything further on are somebody else's and are left alone. Of
-    /// a device both ends are looked at.
+    /// A file that begins with zeros is a store without a superblock only if all of it is blank.
+    /// Any other content is foreign and is left alone.
     fn read_blank(&mut self, from: u64) -> OpeningTurn {
         match self.medium.next_blank(from, self.size) {
             None => self.again(self.blank),

@@ -1,5 +1,5 @@
-//! The first two pages of a store file: whose it is, its secret, which journal half counts. Both
-//! copies are made durable one after the other, so that one damaged or torn copy costs nothing.
+//! The first two pages of a store file: its secret and the active journal half. Each copy is
+//! durable before the other is written, so that one damaged copy costs nothing.
 
 use crate::layout::PAGE;
 use crate::record::{FORMAT_VERSION, Secret};
@@ -9,63 +9,60 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"FOXYSTOR";
 const LENGTH: usize = 88;
-/// Where what only a store has that has changed its size ends.
+/// End of the fields of a store that was resized.
 const RESIZED_LENGTH: usize = 104;
 
-/// What the store must remember to be opened.
+/// What a store must remember to be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Superblock {
-    /// What the checksums are seeded with.
+    /// The seed of the checksums.
     pub salt: u64,
-    /// Grows with each rewriting.
+    /// Grows with each write.
     pub generation: u64,
-    /// How often the store was opened; the high part of sequence numbers.
+    /// How often the store was opened: the high part of sequence numbers, or the incarnation.
     pub opens: u64,
-    /// Bytes that the settings asked for.
+    /// Bytes of the settings.
     pub requested: u64,
-    /// Bytes that were preallocated.
+    /// Bytes of the store.
     pub size: u64,
-    /// The journal half that counts, 0 or 1.
+    /// The active journal half, 0 or 1.
     pub journal_half: u32,
-    /// The generation its blocks carry.
+    /// The generation of its blocks.
     pub journal_generation: u64,
-    /// Records numbered this or less are durable.
+    /// Records up to this sequence number are durable.
     pub durable: u64,
-    /// How the places of a store that has changed its size follow each other, as its scheme has it.
+    /// The slot map of a store that was resized, in its scheme's encoding.
     pub turn: u64,
-    /// Bytes that a store which has changed its size was begun with; 0 for one that has not.
+    /// Bytes that a resized store was begun with; 0 for a store that was not resized.
     pub origin: u64,
 }
 
-/// What the two copies together say.
+/// The verdict on both copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A store.
     Ours(Superblock),
-    /// Nothing was ever written, or less than a stamp: the rest of the file must be blank too if it
-    /// is ours.
+    /// Nothing was written, or less than a superblock. The rest of the file must be blank, too.
     Blank,
-    /// A store whose both copies are damaged: nothing in it can be trusted, and it may be begun
-    /// anew.
+    /// Both copies are damaged: the store may be begun anew.
     Damaged,
 }
 
-/// What one copy by itself is.
+/// The state of one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
     /// A superblock.
     Sound(Superblock),
-    /// One of another format version.
+    /// A superblock of another format version.
     OtherVersion(u32),
-    /// Nothing was ever written.
+    /// Nothing was written.
     Blank,
-    /// None of these.
+    /// Anything else.
     Damaged,
 }
 
 impl CopyState {
-    /// Looks at the page of a copy, or what there is of it.
-    #[must_use]
+    /// Judges the page of a copy, which may be cut short.
     pub fn of(page: &[u8]) -> Self {
         match (Superblock::decode(page), version(page)) {
             (Some(superblock), _) => Self::Sound(superblock),
@@ -81,9 +78,8 @@ impl CopyState {
 }
 
 impl Superblock {
-    /// An empty store of `size` bytes in place of an old one: its new secret makes all that was
-    /// written unreadable.
-    #[must_use]
+    /// An empty store of `size` bytes in place of an old store. Its new secret makes everything
+    /// written before unreadable.
     pub fn fresh(old: &Self, seed: u64, requested: u64, size: u64) -> Self {
         let generation = old.generation + 1;
         Self {
@@ -100,14 +96,12 @@ impl Superblock {
         }
     }
 
-    /// The checksums' secret.
-    #[must_use]
+    /// The secret of the checksums.
     pub fn secret(&self) -> Secret {
         Secret::new(self.salt)
     }
 
-    /// The page as it lies on disk.
-    #[must_use]
+    /// The page on disk.
     pub fn encode(&self) -> [u8; PAGE] {
         let mut page = [0; PAGE];
         page[..8].copy_from_slice(MAGIC);
@@ -163,8 +157,7 @@ impl Superblock {
         })
     }
 
-    /// The size that the store was begun with; 0 where there is none, `None` where it does not have
-    /// its checksum.
+    /// The size that the store was begun with, or 0; `None` when its checksum is wrong.
     fn origin_in(page: &[u8]) -> Option<u64> {
         let Some(more) =
             page.get(LENGTH..RESIZED_LENGTH).filter(|more| more.iter().any(|&byte| byte != 0))
@@ -176,10 +169,11 @@ impl Superblock {
         sound.then(|| origin.try_into().map(u64::from_le_bytes).ok()).flatten()
     }
 
-    /// Judges the first two pages of a file, or what it has of them.
+    ///
+    /// Judges the first two pages of a file, which may be cut short.
     ///
     /// # Errors
-    /// The file is not ours, of another version, or the short rest of a store; it must not be
+    /// The file is foreign, of another version, or a truncated store. It must not be
     /// written to.
     pub fn judge(first: &[u8], second: &[u8]) -> Result<Found, OpenStoreError> {
         let copies = [first, second];
@@ -210,8 +204,8 @@ impl Superblock {
     }
 }
 
-/// The first byte of a copy's page that was written by somebody else: none of ours, whole, torn or
-/// rotten, has anything there.
+/// The first byte of a page that another program wrote. A superblock, whole, torn or damaged, has
+/// nothing there.
 pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     let ours = if page.starts_with(MAGIC) { RESIZED_LENGTH } else { 0 };
     let known = blank(page)
@@ -220,13 +214,13 @@ pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     at.filter(|_| !known)
 }
 
-/// Whether nothing was written, or a first write of ours was torn within the magic itself.
+/// Whether nothing was written, or a first write was torn within the magic number.
 fn blank(page: &[u8]) -> bool {
     let written = page.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
     page[written..].iter().all(|&byte| byte == 0)
 }
 
-/// Every version keeps magic, version and this checksum where they are.
+/// Every version keeps magic number, version and this checksum in place.
 fn checksum_holds(page: &[u8]) -> bool {
     page.get(..LENGTH)
         .is_some_and(|bytes| bytes[LENGTH - 8..] == xxh3_64(&bytes[..LENGTH - 8]).to_le_bytes())

@@ -1,59 +1,54 @@
-//! What a check can find, and what each finding means for the cache. Names and words; nothing is
-//! looked for here.
+//! The findings of a check and what they mean for the cache.
 
 use foxy_device::IoError;
 use std::fmt;
 
-/// How much a finding matters.
+/// The weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What is left when a process is killed or the power fails: the next opening deals with it.
+    /// A killed process or a power failure leaves this; the next opening handles it.
     Normal,
-    /// Bytes that were durable are not what they were.
+    /// Durable bytes have changed.
     Damage,
-    /// The device could not read them, so nobody knows.
+    /// The device could not read the bytes.
     Unread,
 }
 
-/// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A copy of the superblock is not whole; the other one is.
+    /// One copy of the superblock is damaged.
     SuperblockDamaged,
-    /// A copy of the superblock is older than the other: the writing of both was cut off between
-    /// them.
+    /// One copy of the superblock is older: the writing of both was cut off between them.
     SuperblockOlder,
-    /// One of the two copies of a journal block is not whole.
+    /// One copy of a journal block is damaged.
     JournalCopyDamaged,
-    /// The block after the journal's last whole one is not whole: its writing was cut off.
+    /// The writing of the last journal block was cut off.
     JournalTorn,
-    /// A block of the journal is not whole although it must be.
+    /// A journal block that must be whole is damaged.
     JournalDamaged,
-    /// The journal's marks contradict the store's size.
+    /// The marks of the journal contradict the size of the store.
     MarksImpossible,
-    /// A segment that must have a summary has none that is whole.
+    /// A segment has lost its summary.
     SummaryLost,
-    /// A segment has no whole summary yet, and needs none.
+    /// A segment has no summary yet, and needs none.
     Unsealed,
-    /// A summary lists a record where none can be.
+    /// A summary lists a record at an impossible place.
     EntryImpossible,
-    /// Where a record should be there is none of that place and incarnation.
+    /// There is no record of this place and incarnation.
     RecordNotThere,
-    /// The header of a record does not have its checksum.
+    /// The header of a record is damaged.
     HeaderDamaged,
     /// Head and body of a record do not have their checksum.
     ContentDamaged,
-    /// A page of small records does not have its checksum.
+    /// A page of small records is damaged.
     PageDamaged,
-    /// The record that is there is not the one that the summary lists.
+    /// Another record is in place of the listed one.
     OtherRecord,
-    /// The device did not read it.
     Unreadable(IoError),
 }
 
 impl Reason {
-    /// One word for programs.
-    #[must_use]
+    /// The name for programs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SuperblockDamaged => "superblock-damaged",
@@ -74,8 +69,7 @@ impl Reason {
         }
     }
 
-    /// What it means for the cache when `misses` records that would be served are concerned.
-    #[must_use]
+    /// The meaning for the cache when `misses` live records are concerned.
     pub fn meaning(self, misses: u64) -> String {
         match self {
             Self::SuperblockDamaged | Self::SuperblockOlder => {
@@ -125,34 +119,28 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Something found at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its first byte in the file.
+    /// Byte offset in the file.
     pub at: u64,
-    /// Bytes of the part that it is about.
+    /// Bytes.
     pub length: u64,
-    /// The slot of the segment that it lies in.
+    /// The slot of its segment.
     pub slot: Option<u32>,
-    /// What.
     pub reason: Reason,
-    /// How much it matters.
     pub level: Level,
-    /// Records that would be served, and will not be.
+    /// Live records that are lost.
     pub misses: u64,
 }
 
-/// The findings, as many as are worth keeping; all are counted.
+/// The first findings. All are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// The first of them.
     pub kept: Vec<Finding>,
-    /// How many more there were.
     pub left_out: u64,
     counts: [u64; 3],
 }
 
-/// Findings kept.
 const MOST_KEPT: usize = 10_000;
 
 impl Findings {
@@ -165,8 +153,6 @@ impl Findings {
         }
     }
 
-    /// How many there are of a level.
-    #[must_use]
     pub const fn count(&self, level: Level) -> u64 {
         self.counts[level as usize]
     }

@@ -1,4 +1,4 @@
-//! The half of the forget journal that counts: its blocks, each in two copies, and what they say.
+//! The active half of the forget journal.
 
 use super::finding::{Level, Reason};
 use super::report::JournalReport;
@@ -9,19 +9,15 @@ use crate::one_file::superblock::CopyState;
 use crate::webcosm::format::geometry::{LogName, Segment};
 use crate::webcosm::format::summary::Tombstone;
 
-/// What a page of the journal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JournalCopy {
-    /// The block that belongs there.
     Sound,
-    /// Nothing, or what an earlier turn of the half left.
+    /// Blank, or a block of an earlier generation.
     Stale,
-    /// Neither.
     Damaged,
 }
 
 impl Walk<'_> {
-    /// Both copies of the superblock, one of which counts.
     pub(super) fn judge_copies(&mut self, copies: [CopyState; 2]) {
         for (number, copy) in (0..).zip(copies) {
             let at = number * PAGE as u64;
@@ -40,7 +36,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads the half that counts; what it says is taken note of.
+    /// Reads the active half and keeps its tombstones.
     pub(super) fn journal(&mut self) -> JournalReport {
         let half = self.geometry.journal[self.superblock.journal_half as usize];
         let mut report =
@@ -84,8 +80,8 @@ impl Walk<'_> {
         if whole || blank { JournalCopy::Stale } else { JournalCopy::Damaged }
     }
 
-    /// The last block written may have been cut off, and so may the one after it; all before must
-    /// be whole, and so must the first, without which nothing was stored yet.
+    /// The last block, or the block after it, may be torn. All earlier blocks must be whole, and so
+    /// must the first: nothing is stored before it.
     fn judge_block(&mut self, at: u64, pair: [JournalCopy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
         if pair.contains(&JournalCopy::Sound) {
@@ -126,7 +122,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the journal can be relied on: else an opening forgets everything, and no segment
+    /// Whether the journal is reliable. Otherwise an opening gives up everything, and no segment
     /// counts.
     pub(super) fn known_tails(&mut self, journal: &JournalReport) -> bool {
         let lost = |reason| matches!(reason, Reason::JournalDamaged | Reason::Unreadable(_));

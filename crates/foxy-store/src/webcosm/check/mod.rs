@@ -1,11 +1,10 @@
-//! Looking a store over without opening it: what is where, and whether every checksum holds. It
-//! reads through a function that it is given, writes nothing, and takes no byte of the file on
-//! trust.
 //!
-//! It shares with an opening how pages, stamps and summaries are decoded. Where the logs end, what
-//! an unsealed segment holds and which records are live it works out by itself, as
-//! docs/store-format.md has it, so that it is also a second opinion on what an opening does: what
-//! it calls live is what an opening serves.
+//! Checks a store without opening it: its content, and whether every checksum holds. It reads
+//! through a function, writes nothing and trusts no byte.
+//!
+//! It shares the decoding of pages, stamps and summaries with an opening. It works out by itself,
+//! by docs/store-format.md, where the logs end, what an unsealed segment holds and which records
+//! are live. So it is a second opinion: an opening serves what the check calls live.
 
 mod finding;
 mod journal;
@@ -36,32 +35,28 @@ use reader::Reader;
 use std::fmt;
 use walk::Walk;
 
-/// How much is looked at.
+/// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckScope {
-    /// Whether every record is read; else only what an opening reads.
+    /// Whether every record is read, or only what an opening reads.
     pub records: bool,
-    /// The slot whose records are to be listed.
+    /// The slot whose records are listed.
     pub listed: Option<u32>,
 }
 
-/// Why a store cannot be looked over.
+/// Why a store cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// An opening would refuse it too, for this reason.
+    /// An opening would refuse it, too.
     Unusable(OpenStoreError),
-    /// Nothing was ever written to it.
     Blank,
-    /// Nothing but zeros is left of it: an opening begins the store anew. Whoever sees what lies
-    /// beside the file says so.
+    /// The file is blank, but the folder says that a store was begun there. The caller decides
+    /// this.
     ContentLost,
-    /// Both copies of the superblock are damaged: an opening begins the store anew.
+    /// An opening begins the store anew.
     BothDamaged,
-    /// There is no such slot.
     NoSuchSegment {
-        /// The slot asked for.
         slot: u32,
-        /// How many there are.
         slots: u32,
     },
 }
@@ -88,11 +83,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// The two copies of the superblock of a file or device of `size` bytes, of whichever scheme, and
-/// the one that counts.
-///
-/// # Errors
-/// When no store that can be opened begins there.
+/// The copies of the superblock of a file or device of any scheme, and the copy that counts.
 pub fn superblocks(
     medium: Medium,
     size: u64,
@@ -114,8 +105,7 @@ pub fn superblocks(
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// What a file is that begins blank: never begun, if nothing else is in all of it, or at the ends
-/// of a device.
+/// Whether all of a file, or both ends of a device, is blank.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     let mut from = 2 * PAGE as u64;
     while let Some(part) = medium.next_blank(from, size) {
@@ -129,10 +119,7 @@ fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     Refused::Blank
 }
 
-/// Looks a store of `size` bytes over.
-///
-/// # Errors
-/// When there is no store in the file to be looked over.
+/// Checks a store of `size` bytes.
 pub fn check(
     medium: Medium,
     size: u64,

@@ -1,26 +1,21 @@
-//! Reading the file piece by piece through whoever can; it knows no device.
+//! Reads pieces of the file through a function.
 
 use foxy_device::IoError;
 
-/// Reads bytes of the file from an offset on and says how many there were: fewer only at the file's
-/// end.
+/// Reads from a byte offset into a buffer. Returns the number of bytes, which is short only at the
+/// end of the file.
 pub type ReadBytes<'a> = dyn FnMut(u64, &mut [u8]) -> Result<usize, IoError> + 'a;
 
-/// The file.
 pub struct Reader<'a> {
     read: &'a mut ReadBytes<'a>,
 }
 
 impl<'a> Reader<'a> {
-    /// A file that is read so.
     pub fn new(read: &'a mut ReadBytes<'a>) -> Self {
         Self { read }
     }
 
-    /// Reads exactly `length` bytes.
-    ///
-    /// # Errors
-    /// The device's, or [`IoError::Device`] when the file ends before.
+    /// Reads exactly `length` bytes. Fails with [`IoError::Device`] when the file ends before.
     pub fn exactly(&mut self, offset: u64, length: usize) -> Result<Vec<u8>, IoError> {
         let mut bytes = vec![0; length];
         let count = (self.read)(offset, &mut bytes)?;

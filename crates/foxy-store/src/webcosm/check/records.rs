@@ -1,5 +1,4 @@
-//! The records of a segment: which of them would be served, how much of the disk each takes, and
-//! whether each is there and whole.
+//! The records of a segment: which would be served, their disk space, and whether they are sound.
 
 use super::finding::{Finding, Level, Reason};
 use super::report::{RecordReport, SegmentReport, Standing};
@@ -11,7 +10,7 @@ use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, IndexEntry};
 use std::collections::BTreeMap;
 
-/// A record of a summary, with what is known of it.
+/// A record of a summary and its standing.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     listed: Listed,
@@ -19,15 +18,14 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Whether it would be served.
     pub fn is_live(&self) -> bool {
         self.standing == Standing::Live
     }
 }
 
 impl Walk<'_> {
-    /// Takes note of a segment's records, from the newest to the oldest; gives them in the order of
-    /// writing.
+    /// Indexes the records of a segment, from the newest to the oldest. Returns them in the order
+    /// of writing.
     pub(super) fn learn(&mut self, met: &Met, report: &mut SegmentReport) -> Vec<Placed> {
         let slot = self.geometry.slot(met.segment);
         let space = space(&met.summary.records, met.content_pages);
@@ -65,7 +63,6 @@ impl Walk<'_> {
         placed
     }
 
-    /// Looks at each record of a segment.
     pub(super) fn verify(&mut self, met: &Met, placed: &[Placed], content: &[u8]) {
         let slot = self.geometry.slot(met.segment);
         let start = self.geometry.offset(slot, 0);
@@ -102,8 +99,8 @@ impl Walk<'_> {
     }
 }
 
-/// Bytes of disk that a record takes that begins at a step: up to the next one, but no more than
-/// its pages. Those of one page share it.
+/// Bytes of disk by the step of a record: up to the next record, but no more than its pages.
+/// Records of one page share it.
 fn space(records: &[Listed], content_pages: u32) -> BTreeMap<u32, u64> {
     let mut starts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for listed in records {

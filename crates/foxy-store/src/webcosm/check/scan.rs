@@ -1,6 +1,5 @@
-//! The records in the bytes of a segment: one by its place, or all that can be found by reading it
-//! through. It trusts no byte that does not have its checksum, and knows nothing of what is still
-//! wanted.
+//! The records in the bytes of a segment: one by its place, or all of an unsealed segment. It
+//! trusts no byte without its checksum.
 
 use super::finding::Reason;
 use crate::contract::Key;
@@ -12,18 +11,13 @@ use crate::webcosm::format::packed;
 use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, Index, Tag};
 
-/// A record that is whole: its key, the bytes of its head and of its body.
+/// A sound record: key, bytes of the head, bytes of the body.
 pub type Whole = (Key, u64, u64);
 
-/// What is needed to know a record when it is seen.
 pub struct Scan<'a> {
-    /// The store's secret.
     pub secret: &'a Secret,
-    /// How the file is divided.
     pub geometry: &'a Geometry,
-    /// Which segment it is.
     pub segment: Segment,
-    /// The incarnation it was written in.
     pub incarnation: u64,
 }
 
@@ -33,10 +27,7 @@ impl Scan<'_> {
             .stamp(self.incarnation)
     }
 
-    /// The record that a summary lists, in the bytes of its segment that are not the summary.
-    ///
-    /// # Errors
-    /// What is there instead.
+    /// The record that a summary lists, in the content of its segment.
     pub fn listed(
         &self,
         content: &[u8],
@@ -83,7 +74,6 @@ impl Scan<'_> {
         }
     }
 
-    /// A record on its own whose header is sound.
     fn whole(&self, header: &Header, at: usize, rest: &[u8]) -> Result<(Whole, Extent), Reason> {
         let (head, body) = (header.head_length as usize, header.body_length as usize);
         let content = rest.get(HEADER..HEADER + head + body).ok_or(Reason::EntryImpossible)?;
@@ -95,8 +85,8 @@ impl Scan<'_> {
         Ok(((header.key, head as u64, body as u64), extent))
     }
 
-    /// All records of a segment without a summary that are whole, in the order of writing: as the
-    /// next opening will list them.
+    /// All sound records of a segment without a summary, in the order of writing: the next opening
+    /// lists the same.
     pub fn all(&self, bytes: &[u8], index: &Index, salt: u64) -> Vec<Listed> {
         let tag_of = |key: Key| index.tag(key.hash(salt));
         let granule = usize::try_from(self.geometry.granule).unwrap_or(PAGE);

@@ -1,5 +1,4 @@
-//! The newest segments of a log: those from the first one on whose summary may not be durable, as
-//! an opening finds them.
+//! The newest segments of a log, from the first whose summary may not be durable.
 
 use super::report::JournalReport;
 use super::walk::Walk;
@@ -10,21 +9,20 @@ use crate::webcosm::format::summary::{self, Summary, Trailer};
 use foxy_device::IoError;
 use std::collections::BTreeSet;
 
-/// Where a log's newest segments end.
+/// The end of a log.
 pub struct Tail {
-    /// The segment after the newest.
     pub next: u32,
-    /// Segments before it that have nothing in them.
+    /// Segments before `next` without content.
     pub gaps: BTreeSet<u32>,
-    /// Those that were begun and have no whole summary, with the incarnation they were written in.
+    /// Segments without a summary, with the incarnation that wrote them.
     pub unsealed: Vec<(u32, u64)>,
 }
 
-/// A segment's summary, the incarnation it was written in, and how long it is.
+/// A summary, with the incarnation that wrote it.
 pub type Sealed = (u64, Trailer, Summary);
 
 impl Walk<'_> {
-    /// Reads the summary of a segment; `None` when it has none that is whole.
+    /// Reads the summary of a segment; `None` when it is not sound.
     pub(super) fn summary_of(&mut self, segment: Segment) -> Result<Option<Sealed>, IoError> {
         let (slot, pages) = (self.geometry.slot(segment), self.geometry.segment_pages);
         let last = Position::new(segment, pages - 1);
@@ -56,8 +54,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks on from the first segment whose summary may not be durable. Syncs come often enough
-    /// that after a gap of more segments than they take along there is nothing more.
+    /// Searches from the first segment whose summary may not be durable. A sync covers at most one
+    /// group of segments, so nothing lies behind a longer gap.
     pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
         let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
         let segments = self.geometry.segments_from(Segment { log, sequence: oldest });

@@ -1,5 +1,5 @@
-//! The way through a store: superblocks, journal, then each log from the newest segment to the
-//! oldest. What is met first under a tag counts, as for an opening.
+//! The walk through a store: superblocks, journal, then each log from the newest segment to the
+//! oldest. The record that is met first under a tag counts, as in an opening.
 
 use super::CheckScope;
 use super::finding::{Finding, Findings, Level, Reason};
@@ -15,7 +15,6 @@ use crate::webcosm::index::{Index, Tag};
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap};
 
-/// What is known on the way.
 pub struct Walk<'a> {
     pub(super) superblock: Superblock,
     pub(super) secret: Secret,
@@ -32,22 +31,19 @@ pub struct Walk<'a> {
     segments: Vec<SegmentReport>,
 }
 
-/// One segment with what is known of it.
+/// A segment on the way.
 pub struct Met {
-    /// Which.
     pub segment: Segment,
-    /// The incarnation it was written in.
     pub incarnation: u64,
-    /// Pages before its summary.
+    /// Pages before the summary.
     pub content_pages: u32,
-    /// What its summary says, or would say.
+    /// The summary, or what it would list.
     pub summary: Summary,
-    /// Whether what it holds may not have been durable.
+    /// Whether its content may not be durable.
     pub in_tail: bool,
 }
 
 impl<'a> Walk<'a> {
-    /// At its beginning.
     pub fn new(superblock: Superblock, scope: CheckScope, reader: Reader<'a>) -> Self {
         let geometry = Geometry::in_file(&superblock);
         let segments = (0..geometry.slots()).map(|slot| blank(&geometry, slot)).collect();
@@ -68,7 +64,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Something was found that costs no record by itself.
+    /// Adds a finding that costs no record.
     pub(super) fn find(&mut self, at: u64, length: usize, reason: Reason, level: Level) {
         let slot =
             at.checked_sub(self.geometry.start).map(|byte| byte / self.geometry.segment_bytes());
@@ -76,7 +72,7 @@ impl<'a> Walk<'a> {
         self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
     }
 
-    /// A fact holds for all that is met from now on.
+    /// A tombstone holds for all records that are met from now on.
     pub(super) fn forget(&mut self, tombstone: Tombstone) {
         match tombstone.void_segment() {
             Some(segment) => drop(self.void.insert(segment)),
@@ -84,7 +80,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// All segments of a log.
     pub(super) fn log(&mut self, log: LogName, journal: &JournalReport) {
         let tail = self.tail(log, journal);
         let mut doubted = false;
@@ -157,13 +152,13 @@ impl<'a> Walk<'a> {
         SegmentState::Unsealed
     }
 
-    /// Where a segment lies, and its bytes.
+    /// Byte offset and length of a segment.
     fn whole(&self, segment: Segment) -> (u64, usize) {
         let length = usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
         (self.geometry.offset(self.geometry.slot(segment), 0), length)
     }
 
-    /// Takes note of a segment's records, and looks at each of them if that is wanted.
+    /// Indexes the records of a segment, and verifies each of them where that is requested.
     fn meet(&mut self, met: &Met, bytes: Option<Vec<u8>>) {
         met.summary.tombstones.iter().for_each(|tombstone| self.forget(*tombstone));
         let slot = self.geometry.slot(met.segment);
@@ -204,7 +199,6 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// At its end.
     pub(super) fn into_report(self, copies: [CopyState; 2], journal: JournalReport) -> Report {
         Report {
             copies,

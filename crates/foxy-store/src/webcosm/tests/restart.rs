@@ -2,9 +2,9 @@
 
 use super::{length, new, open, settings};
 use crate::contract::{Answer, RefusedReason};
-use crate::engine::{Ask, Engine, Wake};
 use crate::observe::Observer;
 use crate::settings::StoreSettings;
+use crate::shard::engine::{Ask, Engine, Wake};
 use crate::status::StoreStatus;
 use crate::testing::{Store, content, name};
 use crate::webcosm::Webcosm;

@@ -1,5 +1,5 @@
-//! A scheme and a device, and the closed set of things that can happen to them. The shard's thread,
-//! the simulator and the tests all drive this same code; it reads no clock and never blocks.
+//! A scheme and a device, and everything that can happen to them. The shard, the simulator and the
+//! tests drive this code. It reads no clock and never blocks.
 
 use crate::contract::{
     Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket,
@@ -10,31 +10,26 @@ use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoDone, IoError, IoId, IoOp};
 use std::collections::BTreeMap;
 
-/// What a caller asks of a store.
+/// A request of a caller.
 #[derive(Debug)]
 pub enum Ask {
-    /// A record.
+    /// Gets a record.
     Get(Key),
-    /// That a record be stored.
+    /// Stores a record.
     Put(Key, Record, PlacementHint),
-    /// That a record be forgotten, durably.
+    /// Removes a record durably.
     Remove(Key),
 }
 
-/// Everything that can happen to a shard. `R` is where an answer goes.
+/// An event of a shard. `R` is where an answer goes.
 #[derive(Debug)]
 pub enum Wake<R> {
-    /// A caller asks.
     Request(Ask, R),
-    /// The device has finished an operation.
     IoDone(IoDone),
-    /// A time the scheme asked for may have come.
     Deadline,
-    /// The store is to be closed.
     Shutdown(R),
 }
 
-/// A scheme and a device.
 pub struct Engine<D, R> {
     scheme: Box<dyn Scheme + Send>,
     device: D,
@@ -42,15 +37,14 @@ pub struct Engine<D, R> {
     outbox: Outbox,
     done: Vec<IoDone>,
     waiters: Waiters<R>,
-    /// When the operations that have not ended were submitted; schemes number them in that order.
+    /// When each operation in flight was submitted. Schemes number them in that order.
     submitted: BTreeMap<IoId, Instant>,
     head: Option<(FileId, u64)>,
     closed: bool,
 }
 
 impl<D: Device, R> Engine<D, R> {
-    /// Puts the two together; nothing happens before [`Engine::start`].
-    #[must_use]
+    /// Nothing happens before [`Engine::start`].
     pub fn new(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer) -> Self {
         Self {
             scheme,
@@ -65,8 +59,6 @@ impl<D: Device, R> Engine<D, R> {
         }
     }
 
-    /// Where its state and its counts are shown.
-    #[must_use]
     pub const fn observer(&self) -> &Observer {
         &self.observer
     }
@@ -77,7 +69,7 @@ impl<D: Device, R> Engine<D, R> {
         self.empty_outbox(now, deliver);
     }
 
-    /// Lets one thing happen; answers it causes at once are delivered.
+    /// Takes an event. Answers that are ready are delivered.
     pub fn wake(&mut self, wake: Wake<R>, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         match wake {
             Wake::Request(ask, waiter) => {
@@ -104,8 +96,7 @@ impl<D: Device, R> Engine<D, R> {
         self.empty_outbox(now, deliver);
     }
 
-    /// Takes all completions there are and a deadline that has passed. Says whether there was
-    /// anything.
+    /// Takes all completions and a deadline that has passed. Returns whether there was anything.
     pub fn turn(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) -> bool {
         let mut done = std::mem::take(&mut self.done);
         self.device.reap(now, &mut done);
@@ -124,47 +115,35 @@ impl<D: Device, R> Engine<D, R> {
     }
 
     /// When the scheme or a modelled device next has something to do.
-    #[must_use]
     pub fn next_event(&self) -> Option<Instant> {
         self.scheme.deadline().into_iter().chain(self.device.next_completion()).min()
     }
 
-    /// When the scheme next wants to be called.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.scheme.deadline()
     }
 
-    /// Requests without an answer.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiters.count
     }
 
-    /// Whether the store has answered that it is closed.
-    #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// The scheme, to look at it.
-    #[must_use]
     pub fn scheme(&self) -> &dyn Scheme {
         &*self.scheme
     }
 
-    /// The device, to wait on it.
     pub const fn device(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// The device, once the scheme is gone: what a reopened store finds.
-    #[must_use]
     pub fn into_device(self) -> D {
         self.device
     }
 
-    /// Everyone who still waits, when the engine is given up.
+    /// Takes all requests without an answer.
     pub fn abandon(&mut self) -> Vec<(RequestKind, R)> {
         self.waiters.take_all()
     }
@@ -212,7 +191,6 @@ fn oldest(submitted: &BTreeMap<IoId, Instant>) -> Option<Instant> {
     submitted.first_key_value().map(|(_, &since)| since)
 }
 
-/// Where a transfer begins and ends.
 fn extent(op: &IoOp) -> Option<((FileId, u64), (FileId, u64))> {
     match op {
         IoOp::Read { file, offset, buffer } | IoOp::Write { file, offset, buffer } => {
@@ -222,7 +200,7 @@ fn extent(op: &IoOp) -> Option<((FileId, u64), (FileId, u64))> {
     }
 }
 
-/// Who waits for which ticket: a slab whose places are used again under a new number.
+/// Waiters by ticket: a slab whose places are reused under new numbers.
 struct Waiters<R> {
     places: Vec<(u32, Option<(RequestKind, R)>)>,
     free: Vec<u32>,

@@ -1,13 +1,19 @@
-//! A store on a thread of its own behind a bounded mailbox. The thread parks when there is nothing
-//! to do; a full mailbox answers at once; a shard that dies answers everyone instead of leaving
-//! them waiting.
+//! A store on its own thread behind a bounded mailbox. A full mailbox answers at once. A shard that
+//! dies answers all requests.
+
+#[doc(hidden)]
+pub mod engine;
+mod mailbox;
+
+#[cfg(test)]
+mod tests;
 
 use crate::contract::{
     AbsentReason, Answer, Key, Look, Lookup, PlacementHint, Record, RefusedReason, Scheme,
 };
-use crate::engine::{Ask, Engine, Wake};
-use crate::mailbox::{Attention, DOZE, Mailbox};
 use crate::observe::Observer;
+use crate::shard::engine::{Ask, Engine, Wake};
+use crate::shard::mailbox::{Attention, DOZE, Mailbox};
 use crate::statistics::RequestKind;
 use crate::status::StoreStatus;
 use foxy_base::Instant;
@@ -18,40 +24,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Where an answer goes. It is called exactly once, on the shard's thread or the caller's, and must
+/// Takes an answer. It is called exactly once, on the thread of the shard or the caller, and must
 /// not block.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
 /// Limits of the mailbox, and the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardSettings {
-    /// Requests that may wait before more are turned away as busy.
+    /// Requests that may wait. More are refused as busy.
     pub mailbox_requests: usize,
-    /// Bytes of puts that may wait before more are turned away as busy.
+    /// Bytes of puts that may wait. More are refused as busy.
     pub mailbox_bytes: usize,
-    /// Says what time it is; `foxy_base::clock::monotonic` in the proxy.
+    /// The clock; `foxy_base::clock::monotonic` in the proxy.
     pub clock: fn() -> Instant,
-    /// Gives memory that the thread has freed back to the system, and says after what time to do so
-    /// again.
+    /// Returns freed memory to the system. Returns the time until the next call.
     pub give_back: Option<fn() -> Duration>,
 }
 
 impl ShardSettings {
-    /// The limits the project recommends.
-    #[must_use]
+    /// Recommended limits.
     pub const fn new(clock: fn() -> Instant) -> Self {
         Self { mailbox_requests: 4096, mailbox_bytes: 16 << 20, clock, give_back: None }
     }
 }
 
-/// The running shard; dropping it closes the store and waits for that.
+/// A running shard. Dropping it closes the store and waits for the end.
 pub struct Shard {
     handle: StoreHandle,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Shard {
-    /// Starts the thread and, on it, the store's recovery.
+    ///
+    /// Starts the thread and the recovery of the store.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -73,8 +78,7 @@ impl Shard {
         Ok(Self { handle, thread: Some(thread) })
     }
 
-    /// What requests are made through.
-    #[must_use]
+    /// Makes requests.
     pub fn handle(&self) -> StoreHandle {
         self.handle.clone()
     }
@@ -107,7 +111,7 @@ struct Shared {
 }
 
 impl StoreHandle {
-    /// Asks for a record.
+    /// Gets a record.
     pub fn get(&self, key: Key, reply: Reply) {
         let answer = match self.0.look(key) {
             Look::Absent => Answer::Absent(AbsentReason::NotIndexed),
@@ -125,12 +129,12 @@ impl StoreHandle {
         self.ask(Ask::Put(key, record, hint), reply);
     }
 
-    /// Forgets a record, durably.
+    /// Removes a record durably.
     pub fn remove(&self, key: Key, reply: Reply) {
         self.ask(Ask::Remove(key), reply);
     }
 
-    /// Closes the store; requests after it are refused.
+    /// Closes the store. Later requests are refused.
     pub fn close(&self, reply: Reply) {
         let mailbox = self.0.lock();
         if !mailbox.is_open() {
@@ -141,7 +145,6 @@ impl StoreHandle {
     }
 
     /// Counters and status.
-    #[must_use]
     pub fn observer(&self) -> &Observer {
         &self.0.observer
     }
@@ -165,8 +168,8 @@ impl Shared {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What can be known without the thread. Nothing while a put of the key is on its way to the
-    /// scheme: who asks after a put must find it.
+    /// Looks up a key without the thread; unsure while a put of the key is on its way to the
+    /// scheme, since a later get must find it.
     fn look(&self, key: Key) -> Look {
         let Some(lookup) = &self.lookup else { return Look::Unsure };
         let mailbox = self.lock();
@@ -179,7 +182,7 @@ impl Shared {
             .look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
     }
 
-    /// Leaves something for the thread, and wakes it where it must be.
+    /// Adds an event, and wakes the thread where it must.
     fn post(&self, mut mailbox: MutexGuard<'_, Mailbox>, wake: Wake<Reply>) {
         let late = mailbox.post(wake);
         drop(mailbox);
@@ -188,14 +191,13 @@ impl Shared {
         }
     }
 
-    /// Takes no more requests, and answers those that came too late.
+    /// Closes the mailbox and answers the waiting requests.
     fn shut(&self) {
         let late = self.lock().shut();
         refuse(late);
     }
 }
 
-/// Answers requests that the store does not take any more.
 fn refuse(wakes: VecDeque<Wake<Reply>>) {
     for wake in wakes {
         match wake {
@@ -206,7 +208,7 @@ fn refuse(wakes: VecDeque<Wake<Reply>>) {
     }
 }
 
-/// The thread: lives until closed, and settles all accounts whatever happens.
+/// The thread. It answers all requests before it ends, even after a panic.
 fn live<D: BlockingDevice>(mut engine: Engine<D, Reply>, shared: &Shared) {
     let mut batch = VecDeque::new();
     let outcome = catch_unwind(AssertUnwindSafe(|| serve(&mut engine, shared, &mut batch)));
@@ -246,14 +248,14 @@ fn serve<D: BlockingDevice>(
     }
 }
 
-/// When memory was given back, so that it is done every few seconds.
+/// Returns memory to the system every few seconds.
 struct GivenBack {
     give_back: Option<fn() -> Duration>,
     due: Option<Instant>,
 }
 
 impl GivenBack {
-    /// Gives memory back where that is due; how long until it is due again.
+    /// Returns memory where that is due. Returns the time until the next call.
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let give_back = self.give_back?;
         let due = match self.due {
@@ -265,7 +267,7 @@ impl GivenBack {
     }
 }
 
-/// What a request is told that does not come to an end.
+/// The answer to a request that the store did not finish.
 const fn closed(kind: RequestKind) -> Answer {
     match kind {
         RequestKind::Get => Answer::Absent(AbsentReason::Closed),
@@ -274,7 +276,7 @@ const fn closed(kind: RequestKind) -> Answer {
     }
 }
 
-/// What a request is told that does not reach the scheme.
+/// The answer to a request that does not reach the scheme.
 const fn refusal(ask: &Ask, reason: RefusedReason) -> Answer {
     match (ask, reason) {
         (Ask::Get(_), RefusedReason::Busy) => Answer::Absent(AbsentReason::Busy),
@@ -282,7 +284,3 @@ const fn refusal(ask: &Ask, reason: RefusedReason) -> Answer {
         (Ask::Put(..) | Ask::Remove(_), reason) => Answer::Refused(reason),
     }
 }
-
-#[cfg(test)]
-#[path = "shard_tests.rs"]
-mod tests;

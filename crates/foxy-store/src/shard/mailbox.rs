@@ -1,23 +1,23 @@
-//! What waits for a shard's thread, and whether the thread has to be woken for it. The lock around
-//! it and the waking itself are in [`crate::shard`].
+//! Requests that wait for a shard's thread, and whether the thread must be woken. The lock and the
+//! waking are in [`crate::shard`].
 
 use crate::contract::{Key, RefusedReason};
-use crate::engine::{Ask, Wake};
 use crate::key_map::KeySet;
 use crate::settings::REMOVALS;
 use crate::shard::Reply;
+use crate::shard::engine::{Ask, Wake};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long small puts may wait while there are more to come: a system call for each would cost
-/// more than the puts.
+/// How long small puts may wait while more may follow: a system call for each would cost more than
+/// the puts.
 pub const DOZE: Duration = Duration::from_millis(1);
 
-/// From this length on, in bytes, a record is a part of a larger body, whose next part waits for
-/// the answer.
+/// From this length in bytes, a record is a part of a larger body, whose next part waits for the
+/// answer.
 const SMALL: usize = 64 << 10;
 
-/// Whether the thread will look into its mailbox by itself.
+/// When the thread looks into its mailbox without being woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
     /// Before it waits.
@@ -28,7 +28,6 @@ pub enum Attention {
     Asleep,
 }
 
-/// The mailbox of one shard.
 pub struct Mailbox {
     waiting: VecDeque<Wake<Reply>>,
     /// Bytes of the puts that wait.
@@ -44,7 +43,6 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// An empty one, its thread awake.
     pub fn new() -> Self {
         Self {
             waiting: VecDeque::new(),
@@ -57,7 +55,6 @@ impl Mailbox {
         }
     }
 
-    /// Whether requests are taken.
     pub const fn is_open(&self) -> bool {
         self.open
     }
@@ -67,8 +64,8 @@ impl Mailbox {
         self.put.contains(&key) || self.taken.contains(&key)
     }
 
-    /// Whether a request is to be turned away, if up to `requests` may wait, and puts of up to
-    /// `bytes` bytes. One put is taken at any size.
+    /// Whether a request is refused, when up to `requests` requests, and `bytes` bytes of puts, may
+    /// wait. One put is taken at any size.
     pub fn refuses(&self, ask: &Ask, requests: usize, bytes: usize) -> Option<RefusedReason> {
         if !self.open {
             return Some(RefusedReason::Closed);
@@ -83,9 +80,7 @@ impl Mailbox {
         full.then_some(RefusedReason::Busy)
     }
 
-    /// Leaves something for the thread. Says whether it must be woken: it would look for that too
-    /// late by itself.
-    #[must_use]
+    /// Adds an event. Returns whether the thread must be woken.
     pub fn post(&mut self, wake: Wake<Reply>) -> bool {
         let small = is_small_put(&wake);
         let late = match self.thread {
@@ -107,7 +102,7 @@ impl Mailbox {
         late
     }
 
-    /// Exchanges what has come in for an empty list; the thread has done what it took before.
+    /// Swaps the waiting events for an empty list. The thread has handled the last list.
     pub fn take(&mut self, batch: &mut VecDeque<Wake<Reply>>) {
         self.thread = Attention::Awake;
         self.bytes = 0;
@@ -116,8 +111,8 @@ impl Mailbox {
         std::mem::swap(&mut self.waiting, batch);
     }
 
-    /// In which way the thread may wait: it dozes when more small puts may follow. `None` when
-    /// something has come in meanwhile.
+    /// How the thread may wait; `None` when events have come in. It dozes when more small puts may
+    /// follow.
     pub fn rest(&mut self) -> Option<Attention> {
         if !self.waiting.is_empty() {
             return None;
@@ -127,14 +122,14 @@ impl Mailbox {
         Some(self.thread)
     }
 
-    /// Takes no more requests; those that came too late.
+    /// Closes the mailbox and returns the waiting events.
     pub fn shut(&mut self) -> VecDeque<Wake<Reply>> {
         self.open = false;
         std::mem::take(&mut self.waiting)
     }
 }
 
-/// Whether it is a put that nobody is held up by.
+/// Whether it is a put whose caller can wait.
 fn is_small_put(wake: &Wake<Reply>) -> bool {
     matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL)
 }
