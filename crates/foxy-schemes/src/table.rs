@@ -1,7 +1,7 @@
 //! The table of schemes: name, summary, control file, device and constructor.
 
 use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
-use foxy_store::layout::MOST_BYTES;
+use foxy_store::layout::MAX_STORE_BYTES;
 use foxy_store::{Observer, Scheme, null, webcosm};
 
 /// The device that a scheme is meant for; every other device works too.
@@ -232,7 +232,7 @@ impl SchemeRow {
         match self.name {
             _ if self.grows() => u64::MAX,
             SchemeName::Webcosm => webcosm::MAX_STORE_BYTES,
-            _ => MOST_BYTES,
+            _ => MAX_STORE_BYTES,
         }
     }
 }

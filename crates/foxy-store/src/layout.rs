@@ -43,15 +43,15 @@ pub struct Layout {
 }
 
 const SUPERBLOCK_PAGES: u32 = 2;
-const MOST_PAGES: u64 = 1 << 29;
+const MAX_PAGES: u64 = 1 << 29;
 /// Bytes of the largest store, where slot numbers end.
-pub const MOST_BYTES: u64 = MOST_PAGES * PAGE as u64;
+pub const MAX_STORE_BYTES: u64 = MAX_PAGES * PAGE as u64;
 
 impl Layout {
     /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for
-    /// records. Sizes are capped at [`MOST_BYTES`].
+    /// records. Sizes are capped at [`MAX_STORE_BYTES`].
     pub fn of(size: u64) -> Self {
-        let total = u32::try_from((size / PAGE as u64).min(MOST_PAGES)).unwrap_or(u32::MAX);
+        let total = u32::try_from((size / PAGE as u64).min(MAX_PAGES)).unwrap_or(u32::MAX);
         let half = (total / 256).clamp(4, 4096) & !1;
         let checkpoint = (total / 64).max(2);
         let mut next = SUPERBLOCK_PAGES;

@@ -158,7 +158,6 @@ fn number_32(bytes: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes(field)
 }
 
-///
 /// Encodes a record at the start of `out`, whose slots read as zero.
 ///
 /// # Panics
@@ -179,10 +178,10 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
 }
 
 /// Buffers of this length and more are mapped in whole pages and are worth sharing.
-const SHARED: usize = 256 << 10;
+const MIN_SHARED_BYTES: usize = 256 << 10;
 
 /// A record may leave one of this many parts of a shared buffer unused.
-const UNUSED: usize = 16;
+const MAX_UNUSED_SHARE: usize = 16;
 
 /// Verifies the record of `key` and `sequence`, `skip` bytes into the buffer. The record shares a
 /// large buffer that it nearly fills; otherwise it is copied, so that it keeps no more memory than
@@ -204,7 +203,9 @@ pub fn decode(
     if secret.checksum(content) != header.content {
         return Err(RecordError::ContentDamaged);
     }
-    if buffer.len() < SHARED || content.len() + content.len() / UNUSED < buffer.len() {
+    if buffer.len() < MIN_SHARED_BYTES
+        || content.len() + content.len() / MAX_UNUSED_SHARE < buffer.len()
+    {
         let copy = Bytes::copy_from_slice(content);
         return Ok(Record { head: copy.slice(..head), body: copy.slice(head..) });
     }
@@ -250,9 +251,13 @@ mod tests {
 
     #[test]
     fn a_record_that_is_kept_keeps_no_more_than_its_length() {
-        for (length, is_shared) in
-            [(2_200, false), (4_000, false), (40_000, false), (SHARED / 2, false), (1 << 20, true)]
-        {
+        for (length, is_shared) in [
+            (2_200, false),
+            (4_000, false),
+            (40_000, false),
+            (MIN_SHARED_BYTES / 2, false),
+            (1 << 20, true),
+        ] {
             let (record, mut bytes) = encoded(0, length);
             bytes.resize(bytes.len().next_multiple_of(4096), 0);
             let buffer = IoBuffer::copy_of(&bytes);

@@ -11,7 +11,7 @@ pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 
 /// How many times more removals than other requests may wait. A removal takes few bytes, and after
 /// a refused removal the record may come back.
-pub const REMOVALS: usize = 4;
+pub const REMOVAL_FACTOR: usize = 4;
 
 /// What comes back after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,7 +108,6 @@ impl StoreSettings {
         }
     }
 
-    ///
     /// Checks the values.
     ///
     /// # Errors

@@ -90,7 +90,6 @@ impl<D: Device> StepDriver<D> {
         std::mem::take(&mut self.answers)
     }
 
-    ///
     /// Makes a request and runs until its answer is there.
     ///
     /// # Panics
@@ -100,7 +99,6 @@ impl<D: Device> StepDriver<D> {
         self.wait_for(call)
     }
 
-    ///
     /// Closes the store and runs until it is closed.
     ///
     /// # Panics

@@ -9,8 +9,69 @@ use crate::step::StepDriver;
 use crate::webcosm::Webcosm;
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
-use foxy_device::{Device, Memory};
+use foxy_device::{BlockingDevice, Device, IoDone, IoId, IoOp, Memory, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// What a test does with an operation.
+pub enum Intercept {
+    Pass(IoOp),
+    /// The operation never ends.
+    Swallow,
+    End(IoDone),
+}
+
+/// A device in memory whose operations a test intercepts, and whose wakes it counts.
+pub struct Intercepted<F> {
+    pub inner: Memory,
+    pub wakes: Arc<AtomicU64>,
+    intercept: F,
+    done: Vec<IoDone>,
+}
+
+impl<F: FnMut(IoId, IoOp) -> Intercept> Intercepted<F> {
+    pub fn new(inner: Memory, intercept: F) -> Self {
+        Self { inner, wakes: Arc::default(), intercept, done: Vec::new() }
+    }
+}
+
+impl<F: FnMut(IoId, IoOp) -> Intercept> Device for Intercepted<F> {
+    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
+        match (self.intercept)(id, op) {
+            Intercept::Pass(op) => self.inner.submit(id, op, now),
+            Intercept::Swallow => {}
+            Intercept::End(done) => self.done.push(done),
+        }
+    }
+
+    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
+        done.append(&mut self.done);
+        self.inner.reap(now, done);
+    }
+
+    fn next_completion(&self) -> Option<Instant> {
+        self.inner.next_completion()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight() + self.done.len()
+    }
+}
+
+impl<F: FnMut(IoId, IoOp) -> Intercept + Send> BlockingDevice for Intercepted<F> {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        self.inner.wait(timeout);
+    }
+
+    fn waker(&self) -> Waker {
+        let (waker, wakes) = (self.inner.waker(), Arc::clone(&self.wakes));
+        Waker::new(move || {
+            wakes.fetch_add(1, Ordering::Relaxed);
+            waker.wake();
+        })
+    }
+}
 
 pub struct Store<D = Memory> {
     pub driver: StepDriver<D>,

@@ -3,17 +3,17 @@
 //! `docs/decisions/webcosm-admission.md`.
 
 /// Uses are counted up to this: two bits a record.
-pub const MOST_USES: u8 = 3;
+pub const MAX_USES: u8 = 3;
 
 /// Larger records are judged like this size: objects are stored in parts of about this size.
-const LARGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Half octaves between two steps of credit or toll: a factor of four in size.
-const STEP: i32 = 4;
+const STEP_HALF_OCTAVES: i32 = 4;
 
 /// Records this many half octaves above the mean are heavy: most of the written bytes, few of the
 /// hits.
-const HEAVY: i32 = 2;
+const HEAVY_HALF_OCTAVES: i32 = 2;
 
 /// The size of a record relative to the mean of the records on disk, in half octaves (factors of
 /// about the square root of two).
@@ -33,7 +33,7 @@ impl Distance {
 
     /// Whether a store over its write budget defers such a record.
     pub const fn is_heavy(self) -> bool {
-        self.0 >= HEAVY
+        self.0 >= HEAVY_HALF_OCTAVES
     }
 
     /// The uses that a record is written with. Small records have credit, since they cost little
@@ -45,17 +45,18 @@ impl Distance {
     /// The uses left after a copy forward; `None` when the record is not worth the copy. A large
     /// record needs more uses.
     pub fn uses_after_copy(self, uses: u8) -> Option<u8> {
-        (uses > steps(self.0 - STEP / 2)).then(|| uses - 1)
+        (uses > steps(self.0 - STEP_HALF_OCTAVES / 2)).then(|| uses - 1)
     }
 }
 
-/// Whole steps of size, up to [`MOST_USES`].
+/// Whole steps of size, up to [`MAX_USES`].
 fn steps(half_octaves: i32) -> u8 {
-    u8::try_from((half_octaves / STEP).clamp(0, i32::from(MOST_USES))).unwrap_or(MOST_USES)
+    u8::try_from((half_octaves / STEP_HALF_OCTAVES).clamp(0, i32::from(MAX_USES)))
+        .unwrap_or(MAX_USES)
 }
 
 fn half_octaves(bytes: u64) -> i32 {
-    let bytes = bytes.clamp(2, LARGEST);
+    let bytes = bytes.clamp(2, MAX_BYTES);
     let octave = bytes.ilog2();
     let upper_half = bytes >> (octave - 1) & 1;
     i32::try_from(2 * u64::from(octave) + upper_half).unwrap_or(i32::MAX)
@@ -69,7 +70,7 @@ mod tests {
     /// a copy takes.
     fn check(bytes: u64, is_large: bool, is_heavy: bool, first_uses: u8, needed: Option<u8>) {
         let distance = Distance::between(bytes, 16 << 10);
-        let found = (0..=MOST_USES).find(|&uses| distance.uses_after_copy(uses).is_some());
+        let found = (0..=MAX_USES).find(|&uses| distance.uses_after_copy(uses).is_some());
         let all = (distance.is_large(), distance.is_heavy(), distance.first_uses(), found);
         assert_eq!(all, (is_large, is_heavy, first_uses, needed), "{bytes}");
     }
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn a_copy_costs_one_use_so_that_nothing_stays_for_ever() {
         let distance = Distance::between(100, 100);
-        let left: Vec<_> = (0..=MOST_USES).map(|uses| distance.uses_after_copy(uses)).collect();
+        let left: Vec<_> = (0..=MAX_USES).map(|uses| distance.uses_after_copy(uses)).collect();
         assert_eq!(left, [None, Some(0), Some(1), Some(2)]);
     }
 

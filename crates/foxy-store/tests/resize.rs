@@ -234,7 +234,7 @@ fn work(store: &mut Store, model: &mut Model, version: &mut u64, random: &mut Ra
 }
 
 #[test]
-fn nothing_old_comes_back_however_often_the_size_changes_and_whenever_that_is_cut_off() {
+fn no_old_record_comes_back_after_interrupted_changes_of_size() {
     const SIZES: [u64; 6] = [512 * KIB, 640 * KIB, 768 * KIB, 1024 * KIB, 1536 * KIB, 2048 * KIB];
     let mut resized = 0;
     for seed in 0..60 {

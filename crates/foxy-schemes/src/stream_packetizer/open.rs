@@ -13,7 +13,7 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::beginning::{AnewReason, Beginning};
 use foxy_store::contract::Outbox;
-use foxy_store::layout::{Layout, MOST_BYTES, PAGE};
+use foxy_store::layout::{Layout, MAX_STORE_BYTES, PAGE};
 use foxy_store::one_file::io_sequence::{IoStep, superblock_steps};
 use foxy_store::one_file::journal::{self, BlockStamp, Forget};
 use foxy_store::one_file::store_file::Opened;
@@ -26,7 +26,7 @@ use foxy_store::status::OpenStoreError;
 /// # Errors
 /// None is, or no store can be of the size that the superblock says.
 pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreError> {
-    if !(MINIMUM_SIZE..=MOST_BYTES).contains(&superblock.size) {
+    if !(MINIMUM_SIZE..=MAX_STORE_BYTES).contains(&superblock.size) {
         return Err(OpenStoreError::ImpossibleSize(superblock.size));
     }
     let layout = Layout::of(superblock.size);
@@ -134,7 +134,7 @@ impl StreamPacketizer {
                 self.life.enter(Phase::ReadingCheckpoint);
                 self.read_checkpoint_heads(out);
             }
-            None if self.loading.journal_tries < journal::READS => self.read_journal(out),
+            None if self.loading.journal_tries < journal::MAX_READS => self.read_journal(out),
             None => {
                 self.observer.begins(Beginning::Anew(AnewReason::JournalLost));
                 self.format(self.file.superblock().size, out);

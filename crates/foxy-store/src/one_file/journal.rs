@@ -106,7 +106,6 @@ pub(crate) fn decode_block<'a>(
     })
 }
 
-///
 /// Reads all entries of one generation from a journal half.
 ///
 /// # Errors
@@ -136,7 +135,7 @@ pub fn decode(
 }
 
 /// Reads before a half counts as lost.
-pub const READS: u32 = 3;
+pub const MAX_READS: u32 = 3;
 
 /// The content of the active half of `length` bytes; `None` when it is lost. A half without a block
 /// is lost: its first block was durable before the superblock that names it, or before anything was

@@ -169,7 +169,6 @@ impl Superblock {
         sound.then(|| origin.try_into().map(u64::from_le_bytes).ok()).flatten()
     }
 
-    ///
     /// Judges the first two pages of a file, which may be cut short.
     ///
     /// # Errors
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_rest_of_a_store_is_told_from_a_store_and_from_a_strangers_file() {
+    fn a_truncated_store_differs_from_a_store_and_a_foreign_file() {
         let page = Superblock { size: 1 << 20, ..superblock(4) }.encode();
         let truncated = |found, expected| Err(OpenStoreError::Truncated { found, expected });
         let check = |a: &[u8], b: &[u8], expected| assert_eq!(Superblock::judge(a, b), expected);
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_recognised() {
+    fn foreign_files_are_recognised() {
         let check = |a: &[u8], b: &[u8], expected| assert_eq!(Superblock::judge(a, b), expected);
         check(&[0; PAGE], &[0; PAGE], Ok(Found::Blank));
         check(&[7; PAGE], &[0; PAGE], Err(OpenStoreError::Foreign));

@@ -3,7 +3,7 @@
 
 use crate::contract::{Key, RefusedReason};
 use crate::key_map::KeySet;
-use crate::settings::REMOVALS;
+use crate::settings::REMOVAL_FACTOR;
 use crate::shard::Reply;
 use crate::shard::engine::{Ask, Wake};
 use std::collections::VecDeque;
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 /// How long small puts may wait while more may follow: a system call for each would cost more than
 /// the puts.
-pub const DOZE: Duration = Duration::from_millis(1);
+pub const MAX_DOZE: Duration = Duration::from_millis(1);
 
 /// From this length in bytes, a record is a part of a larger body, whose next part waits for the
 /// answer.
-const SMALL: usize = 64 << 10;
+const SMALL_PUT_BYTES: usize = 64 << 10;
 
 /// When the thread looks into its mailbox without being woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
     /// Before it waits.
     Awake,
-    /// After [`DOZE`] at the latest.
+    /// After [`MAX_DOZE`] at the latest.
     Dozing,
     /// Only once it is woken.
     Asleep,
@@ -71,7 +71,7 @@ impl Mailbox {
             return Some(RefusedReason::Closed);
         }
         let full = match ask {
-            Ask::Remove(_) => self.waiting.len() >= REMOVALS * requests,
+            Ask::Remove(_) => self.waiting.len() >= REMOVAL_FACTOR * requests,
             Ask::Get(_) | Ask::Put(..) => {
                 self.waiting.len() >= requests
                     || !self.waiting.is_empty() && self.bytes + length(ask) > bytes
@@ -131,7 +131,7 @@ impl Mailbox {
 
 /// Whether it is a put whose caller can wait.
 fn is_small_put(wake: &Wake<Reply>) -> bool {
-    matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL)
+    matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL_PUT_BYTES)
 }
 
 fn length(ask: &Ask) -> usize {
@@ -158,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn a_dozing_thread_is_left_alone_by_small_puts_only_and_a_sleeping_one_by_nothing() {
+    fn small_puts_alone_do_not_wake_a_dozing_thread() {
         let mut mailbox = Mailbox::new();
         for (before, attention, wake, late) in [
-            (put(1), Attention::Dozing, put(SMALL - 1), false),
-            (put(1), Attention::Dozing, put(SMALL), true),
+            (put(1), Attention::Dozing, put(SMALL_PUT_BYTES - 1), false),
+            (put(1), Attention::Dozing, put(SMALL_PUT_BYTES), true),
             (put(1), Attention::Dozing, get(), true),
-            (put(SMALL), Attention::Asleep, put(1), true),
+            (put(SMALL_PUT_BYTES), Attention::Asleep, put(1), true),
             (get(), Attention::Asleep, get(), true),
         ] {
             mailbox.take(&mut VecDeque::new());

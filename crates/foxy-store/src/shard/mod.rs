@@ -13,7 +13,7 @@ use crate::contract::{
 };
 use crate::observe::Observer;
 use crate::shard::engine::{Ask, Engine, Wake};
-use crate::shard::mailbox::{Attention, DOZE, Mailbox};
+use crate::shard::mailbox::{Attention, MAX_DOZE, Mailbox};
 use crate::statistics::RequestKind;
 use crate::status::StoreStatus;
 use foxy_base::Instant;
@@ -55,7 +55,6 @@ pub struct Shard {
 }
 
 impl Shard {
-    ///
     /// Starts the thread and the recovery of the store.
     ///
     /// # Errors
@@ -242,7 +241,7 @@ fn serve<D: BlockingDevice>(
         let attention = if anything { None } else { shared.lock().rest() };
         if let Some(attention) = attention {
             let deadline = engine.deadline().map(|deadline| deadline.since(now));
-            let doze = (attention == Attention::Dozing).then_some(DOZE);
+            let doze = (attention == Attention::Dozing).then_some(MAX_DOZE);
             engine.device().wait(deadline.into_iter().chain(doze).chain(next).min());
         }
     }

@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::contract::{Outbox, ReadNow, StoreRequest};
-use crate::settings::REMOVALS;
+use crate::settings::REMOVAL_FACTOR;
 use crate::settings::StoreSettings;
+use crate::testing::{Intercept, Intercepted};
 use crate::webcosm::Webcosm;
 use bytes::Bytes;
 use foxy_base::clock::monotonic;
-use foxy_device::{Device, IoDone, IoId, IoOp, Memory};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use foxy_device::{IoDone, Memory};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 fn wait_for(ask: impl FnOnce(Reply)) -> Receiver<Answer> {
     let (sender, receiver) = channel();
@@ -54,42 +54,12 @@ fn a_record_goes_round_through_the_thread() {
     assert!(store.observer().statistics.adds_up());
 }
 
-/// A device that counts how often its owner is woken.
-struct Counted(Memory, Arc<AtomicU64>);
-
-impl Device for Counted {
-    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
-        self.0.submit(id, op, now);
-    }
-    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
-        self.0.reap(now, done);
-    }
-    fn next_completion(&self) -> Option<Instant> {
-        self.0.next_completion()
-    }
-    fn in_flight(&self) -> usize {
-        self.0.in_flight()
-    }
-}
-
-impl BlockingDevice for Counted {
-    fn wait(&mut self, timeout: Option<Duration>) {
-        self.0.wait(timeout);
-    }
-    fn waker(&self) -> Waker {
-        let (waker, count) = (self.0.waker(), self.1.clone());
-        Waker::new(move || {
-            count.fetch_add(1, Relaxed);
-            waker.wake();
-        })
-    }
-}
-
 #[test]
 fn small_puts_that_follow_each_other_wake_the_thread_once_in_a_while() {
-    let (observer, woken) = (Observer::default(), Arc::new(AtomicU64::new(0)));
+    let observer = Observer::default();
     let scheme = Webcosm::boxed(&StoreSettings::with_size(16 << 20), observer.clone());
-    let device = Counted(Memory::default(), Arc::clone(&woken));
+    let device = Intercepted::new(Memory::default(), |_, op| Intercept::Pass(op));
+    let woken = Arc::clone(&device.wakes);
     let shard =
         Shard::start(scheme, device, observer, ShardSettings::new(monotonic)).expect("a thread");
     let store = shard.handle();
@@ -147,7 +117,11 @@ fn a_full_mailbox_answers_busy_at_once() {
     assert_eq!(store.observer().statistics.turned_away.get(), refused as u64);
     let removals: Vec<_> = (0..40).map(|_| wait_for(|reply| store.remove(KEY, reply))).collect();
     let refused = removals.iter().filter(|waiter| waiter.try_recv().is_ok()).count();
-    assert_eq!(refused, 40 - (REMOVALS - 1) * 4, "removals wait where others are turned away");
+    assert_eq!(
+        refused,
+        40 - (REMOVAL_FACTOR - 1) * 4,
+        "removals wait where others are turned away"
+    );
     drop(go);
     assert_eq!(first.recv(), Ok(Answer::Removed));
 }
@@ -183,7 +157,7 @@ impl Scheme for Empty {
 }
 
 #[test]
-fn what_a_look_finds_absent_is_answered_at_once_unless_puts_are_under_way() {
+fn absent_lookups_answer_at_once_unless_a_put_is_in_flight() {
     let (shard, _entered, go) = held(|held| Box::new(Empty(held)));
     let store = shard.handle();
     let absent = Ok(Answer::Absent(AbsentReason::NotIndexed));

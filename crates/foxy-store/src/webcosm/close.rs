@@ -1,6 +1,6 @@
 //! Closing in order.
 
-use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Ticket};
+use crate::contract::{AbsentReason, Answer, RefusedReason, Ticket};
 use crate::one_file::io_sequence::IoStep;
 use crate::webcosm::Webcosm;
 use crate::webcosm::format::geometry::LogName;
@@ -31,7 +31,7 @@ impl Closing {
 
 impl Webcosm {
     /// A store that serves writes what it has; in any other phase there is nothing to write.
-    pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
+    pub(super) fn close(&mut self, ticket: Ticket) {
         match self.cx.phase() {
             Phase::Serving | Phase::Rebuilding => {
                 self.cx.enter(Phase::Closing);
@@ -39,14 +39,14 @@ impl Webcosm {
                 self.uses.stop_reading();
             }
             Phase::Closing | Phase::Closed => {
-                out.reply(ticket, Answer::Refused(RefusedReason::Closed));
+                self.cx.reply(ticket, Answer::Refused(RefusedReason::Closed));
             }
-            _ => self.finish_close(ticket, out),
+            _ => self.finish_close(ticket),
         }
     }
 
     /// Takes the next step of a close, once all earlier work has ended.
-    pub(super) fn progress_close(&mut self, out: &mut Outbox) {
+    pub(super) fn progress_close(&mut self) {
         let Self { cx, writer, tombstones, uses, closing, .. } = self;
         let Some(closing) = closing else { return };
         let is_busy =
@@ -54,36 +54,36 @@ impl Webcosm {
         if is_busy {
             return;
         }
-        LogName::ALL.into_iter().for_each(|log| writer.seal(cx, tombstones, log, out));
+        LogName::ALL.into_iter().for_each(|log| writer.seal(cx, tombstones, log));
         if writer.logs().iter().any(|log| log.seals.end < log.next) {
             return;
         }
         match closing.step {
             CloseStep::Writing => {
-                return tombstones.run(cx, writer, vec![IoStep::Sync], After::CloseSynced, out);
+                return tombstones.run(cx, writer, vec![IoStep::Sync], After::CloseSynced);
             }
             CloseStep::Synced => {
                 closing.step = CloseStep::Marked;
                 let steps = tombstones.final_steps(cx, writer);
                 if !steps.is_empty() {
-                    return tombstones.run(cx, writer, steps, After::CloseMarked, out);
+                    return tombstones.run(cx, writer, steps, After::CloseMarked);
                 }
             }
             CloseStep::Marked => {}
         }
         let ticket = closing.ticket;
         self.closing = None;
-        self.finish_close(ticket, out);
+        self.finish_close(ticket);
     }
 
     /// Answers everything that waits, and closes the file.
-    fn finish_close(&mut self, ticket: Ticket, out: &mut Outbox) {
-        self.cx.abandon_reads(AbsentReason::Closed, out);
+    fn finish_close(&mut self, ticket: Ticket) {
+        self.cx.abandon_reads(AbsentReason::Closed);
         for waiting in self.tombstones.abandon() {
-            out.reply(waiting, Answer::Refused(RefusedReason::Closed));
+            self.cx.reply(waiting, Answer::Refused(RefusedReason::Closed));
         }
-        self.cx.file.close(out);
+        self.cx.file.close(&mut self.cx.out);
         self.cx.enter(Phase::Closed);
-        out.reply(ticket, Answer::Closed);
+        self.cx.reply(ticket, Answer::Closed);
     }
 }

@@ -1,6 +1,6 @@
 //! What all modules of the engine use: settings, the file and its division, the index, the phase.
 
-use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason};
+use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Ticket};
 use crate::layout::Region;
 use crate::observe::Observer;
 use crate::one_file::lifecycle::Lifecycle;
@@ -17,6 +17,8 @@ use crate::webcosm::index::Tag;
 use crate::webcosm::index::shared::{Readable, SharedIndex};
 use crate::webcosm::pending::Pending;
 use crate::webcosm::phase::Phase;
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoId, IoOp};
 
 /// The store's file within its device.
 pub const FILE_NAME: &str = "webcosm.foxy";
@@ -28,6 +30,10 @@ pub struct Context {
     pub geometry: Geometry,
     pub index: SharedIndex,
     pub reads_in_flight: usize,
+    /// The time of the current event.
+    pub now: Instant,
+    /// Operations and answers of the current event.
+    pub out: Outbox,
     life: Lifecycle<Phase>,
 }
 
@@ -46,6 +52,8 @@ impl Context {
             geometry,
             index: SharedIndex::new(geometry),
             reads_in_flight: 0,
+            now: Instant::ZERO,
+            out: Outbox::default(),
             life: Lifecycle::new(&observer),
             observer,
         }
@@ -74,20 +82,40 @@ impl Context {
     }
 
     /// The store cannot be used. Answers gets in flight and closes the file.
-    pub fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
+    pub fn fail(&mut self, error: OpenStoreError) {
         self.give_up(error);
-        self.abandon_reads(self.unable().0, out);
-        self.file.close(out);
+        self.abandon_reads(self.unable().0);
+        self.file.close(&mut self.out);
     }
 
     /// Answers gets whose pages are being read.
-    pub fn abandon_reads(&mut self, reason: AbsentReason, out: &mut Outbox) {
+    pub fn abandon_reads(&mut self, reason: AbsentReason) {
         for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
             if let Pending::Read(read) = pending {
-                out.reply(read.ticket, Answer::Absent(reason));
+                self.out.reply(read.ticket, Answer::Absent(reason));
             }
         }
         self.reads_in_flight = 0;
+    }
+
+    pub fn reply(&mut self, ticket: Ticket, answer: Answer) {
+        self.out.reply(ticket, answer);
+    }
+
+    pub fn submit(&mut self, op: IoOp, pending: Pending) {
+        self.file.submit(op, pending, &mut self.out);
+    }
+
+    pub fn read(&mut self, offset: u64, length: usize, pending: Pending) {
+        self.file.read(offset, length, pending, &mut self.out);
+    }
+
+    pub fn write(&mut self, offset: u64, buffer: IoBuffer, pending: Pending) -> IoId {
+        self.file.write(offset, buffer, pending, &mut self.out)
+    }
+
+    pub fn sync(&mut self, pending: Pending) {
+        self.file.sync(pending, &mut self.out);
     }
 
     pub fn statistics(&self) -> &StoreStatistics {

@@ -78,73 +78,67 @@ impl Webcosm {
         })
     }
 
-    fn recovery<'a>(&'a mut self, out: &'a mut Outbox) -> (&'a mut StoreRecovery, Parts<'a>) {
+    fn recovery(&mut self) -> (&mut StoreRecovery, Parts<'_>) {
         let Self { cx, writer, tombstones, recovery, .. } = self;
-        (recovery, Parts { cx, writer, tombstones, out })
+        (recovery, Parts { cx, writer, tombstones })
     }
 
     /// Takes a completion to the module that it belongs to.
-    fn dispatch(&mut self, pending: Pending, done: IoDone, now: Instant, out: &mut Outbox) {
+    fn dispatch(&mut self, pending: Pending, done: IoDone) {
         let Self { cx, writer, tombstones, reclaimer, uses, .. } = self;
         match pending {
-            Pending::Read(pending) => self.read_done(pending, read(done), out),
-            Pending::Batch(batch) => writer.batch_done(cx, tombstones, &batch, done, out),
+            Pending::Read(pending) => self.read_done(pending, read(done)),
+            Pending::Batch(batch) => writer.batch_done(cx, tombstones, &batch, done),
             Pending::Summary(segment) => {
                 writer.summary_done(cx, tombstones, segment, written(&done));
             }
             Pending::Step(step) => {
-                let ended = tombstones.step_done(cx, writer, step, written(&done), out);
+                let ended = tombstones.step_done(cx, writer, step, written(&done));
                 if let Some((after, result)) = ended {
-                    self.sequence_done(after, result, now, out);
+                    self.sequence_done(after, result);
                 }
             }
             Pending::Copy(entry, location) => {
                 let mean = writer.mean_record_bytes(cx);
                 reclaimer.copies.read_done(cx, mean, entry, location, read(done));
             }
-            Pending::ReadUses(page) => uses.read_done(cx, page, read(done), now, out),
-            Pending::WriteUses => uses.written(cx, written(&done), now),
+            Pending::ReadUses(page) => uses.read_done(cx, page, read(done)),
+            Pending::WriteUses => uses.written(cx, written(&done)),
             Pending::SummaryEnd(purpose, segment) => {
-                let found = summaries::end_read(cx, purpose, segment, read(done), out);
+                let found = summaries::end_read(cx, purpose, segment, read(done));
                 if let Some(found) = found {
-                    self.summary_read(purpose, segment, found, out);
+                    self.summary_read(purpose, segment, found);
                 }
             }
             Pending::LongSummary(purpose, long) => {
                 let found = summaries::long_read(cx, long, read(done));
-                self.summary_read(purpose, long.segment, found, out);
+                self.summary_read(purpose, long.segment, found);
             }
             Pending::Journal => {
-                let (recovery, mut parts) = self.recovery(out);
+                let (recovery, mut parts) = self.recovery();
                 recovery.journal_read(&mut parts, read(done));
             }
             Pending::LookAtEnd(segment) => {
-                let (recovery, mut parts) = self.recovery(out);
+                let (recovery, mut parts) = self.recovery();
                 recovery.looked_at_end(&mut parts, segment, read(done));
             }
             Pending::LookAtStart(segment) => {
-                let (recovery, mut parts) = self.recovery(out);
+                let (recovery, mut parts) = self.recovery();
                 recovery.looked_at_start(&mut parts, segment, read(done));
             }
             Pending::LookAtAll(segment) => {
-                let (recovery, mut parts) = self.recovery(out);
+                let (recovery, mut parts) = self.recovery();
                 recovery.looked_at_all(&mut parts, segment, read(done));
             }
             Pending::Trim => {}
         }
     }
 
-    fn summary_read(
-        &mut self,
-        purpose: SummaryPurpose,
-        segment: Segment,
-        found: FoundSummary,
-        out: &mut Outbox,
-    ) {
+    fn summary_read(&mut self, purpose: SummaryPurpose, segment: Segment, found: FoundSummary) {
         let Self { cx, writer, tombstones, recovery, reclaimer, .. } = self;
         match purpose {
             SummaryPurpose::Rebuild => {
-                recovery.rebuild.summary_read(cx, writer, segment, found, out);
+                recovery.rebuild.summary_read(cx, writer, segment, found);
             }
             SummaryPurpose::Reclaim => {
                 let summary = found.map(|(_, summary)| summary);
@@ -153,69 +147,108 @@ impl Webcosm {
         }
     }
 
-    fn sequence_done(
-        &mut self,
-        after: After,
-        result: Result<(), IoError>,
-        now: Instant,
-        out: &mut Outbox,
-    ) {
+    fn sequence_done(&mut self, after: After, result: Result<(), IoError>) {
         let Self { cx, writer, tombstones, recovery, uses, closing, .. } = self;
         match after {
             After::Committed(commit) => match result {
                 Ok(()) => {
-                    tombstones.committed(cx, writer, &mut recovery.rebuild, commit, now, out);
+                    tombstones.committed(cx, writer, &mut recovery.rebuild, commit);
                 }
-                Err(error) => tombstones.commit_failed(commit, error, now, out),
+                Err(error) => tombstones.commit_failed(cx, commit, error),
             },
-            After::Rotated(rotation) => tombstones.rotated(cx, writer, rotation, result, out),
-            After::Synced if result.is_err() => tombstones.back_off(now),
+            After::Rotated(rotation) => tombstones.rotated(cx, writer, rotation, result),
+            After::Synced if result.is_err() => tombstones.back_off(cx.now),
             After::CloseSynced => closing.iter_mut().for_each(Closing::synced),
             After::Synced | After::CloseMarked => {}
             After::Formatted(superblock) => match result {
                 Ok(()) => {
-                    recovery::formatted(&mut Parts { cx, writer, tombstones, out }, superblock);
-                    uses.begin(cx, now);
+                    recovery::formatted(&mut Parts { cx, writer, tombstones }, superblock);
+                    uses.begin(cx);
                 }
                 Err(error) => cx.give_up(OpenStoreError::Device(error)),
             },
             After::Resealed => {
-                recovery.resealed(&mut Parts { cx, writer, tombstones, out }, result);
+                recovery.resealed(&mut Parts { cx, writer, tombstones }, result);
             }
             After::Switched(superblock, blocks) => {
-                let mut parts = Parts { cx, writer, tombstones, out };
+                let mut parts = Parts { cx, writer, tombstones };
                 recovery.switched(&mut parts, superblock, blocks, result);
             }
         }
     }
 
-    fn pump_rebuild(&mut self, budget: usize, now: Instant, out: &mut Outbox) {
+    fn pump_rebuild(&mut self, budget: usize) {
         let Self { cx, writer, recovery, uses, .. } = self;
-        if cx.phase().rebuilds() && recovery.rebuild.pump(cx, writer, budget, out) {
-            uses.read(cx, 0, now, out);
+        if cx.phase().rebuilds() && recovery.rebuild.pump(cx, writer, budget) {
+            uses.read(cx, 0);
         }
     }
 
     /// Does what an event may have made possible.
-    fn after_event(&mut self, now: Instant, out: &mut Outbox) {
-        self.pump_rebuild(0, now, out);
+    fn after_event(&mut self) {
+        self.pump_rebuild(0);
         let Self { cx, writer, tombstones, recovery, reclaimer, uses, .. } = self;
         let is_closing = cx.phase() == Phase::Closing;
         if cx.phase().serves() {
-            reclaimer.pump(cx, writer, tombstones, &recovery.rebuild, out);
+            reclaimer.pump(cx, writer, tombstones, &recovery.rebuild);
         }
         if is_closing {
             reclaim::drop_given_up(cx, writer, usize::MAX);
         }
         if cx.phase().serves() || is_closing {
-            writer.pump(cx, tombstones, &mut reclaimer.copies, now, out);
-            tombstones.pump(cx, writer, now, out);
-            uses.pump(cx, now, out);
+            writer.pump(cx, tombstones, &mut reclaimer.copies);
+            tombstones.pump(cx, writer);
+            uses.pump(cx);
         }
         if is_closing {
-            self.progress_close(out);
+            self.progress_close();
         }
         self.writer.show(&self.cx);
+    }
+
+    /// Handles an event, with its time and outbox in the context.
+    fn event(&mut self, now: Instant, out: &mut Outbox, handle: impl FnOnce(&mut Self)) {
+        self.cx.now = now;
+        std::mem::swap(&mut self.cx.out, out);
+        handle(self);
+        std::mem::swap(&mut self.cx.out, out);
+    }
+
+    fn request(&mut self, request: StoreRequest) {
+        let Self { cx, writer, tombstones, .. } = self;
+        match request {
+            StoreRequest::Get { ticket, key } => return self.get(ticket, key),
+            StoreRequest::Put { ticket, key, record, hint } => {
+                let object_bytes = hint.size.max(record.len() as u64);
+                let put = Put { record, object_bytes };
+                let answer = writer.put(cx, tombstones, ticket, key, put);
+                cx.out.reply_to_put(ticket, answer);
+            }
+            StoreRequest::Remove { ticket, key } => writer.remove(cx, tombstones, ticket, key),
+            StoreRequest::Close { ticket } => self.close(ticket),
+        }
+        self.after_event();
+    }
+
+    fn io_done(&mut self, done: IoDone) {
+        match self.cx.file.complete(done, &mut self.cx.out) {
+            Some(Completion::Opened(opened)) => {
+                let (recovery, mut parts) = self.recovery();
+                recovery.opened(&mut parts, opened);
+            }
+            Some(Completion::Done(pending, done)) => self.dispatch(pending, done),
+            None => {}
+        }
+        self.after_event();
+    }
+
+    fn deadline_passed(&mut self) {
+        self.pump_rebuild(rebuild::RECORDS_AT_ONCE);
+        let Self { cx, writer, tombstones, reclaimer, .. } = self;
+        if cx.phase().serves() {
+            reclaimer.work(cx, writer, tombstones);
+        }
+        self.after_event();
     }
 }
 
@@ -226,31 +259,11 @@ impl Scheme for Webcosm {
     }
 
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox) {
-        let Self { cx, writer, tombstones, .. } = self;
-        match request {
-            StoreRequest::Get { ticket, key } => return self.get(ticket, key, now, out),
-            StoreRequest::Put { ticket, key, record, hint } => {
-                let object_bytes = hint.size.max(record.len() as u64);
-                let put = Put { record, object_bytes };
-                let answer = writer.put(cx, tombstones, ticket, key, put, now);
-                out.reply_to_put(ticket, answer);
-            }
-            StoreRequest::Remove { ticket, key } => writer.remove(cx, tombstones, ticket, key, out),
-            StoreRequest::Close { ticket } => self.close(ticket, out),
-        }
-        self.after_event(now, out);
+        self.event(now, out, |engine| engine.request(request));
     }
 
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox) {
-        match self.cx.file.complete(done, out) {
-            Some(Completion::Opened(opened)) => {
-                let (recovery, mut parts) = self.recovery(out);
-                recovery.opened(&mut parts, opened);
-            }
-            Some(Completion::Done(pending, done)) => self.dispatch(pending, done, now, out),
-            None => {}
-        }
-        self.after_event(now, out);
+        self.event(now, out, |engine| engine.io_done(done));
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -269,12 +282,7 @@ impl Scheme for Webcosm {
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        self.pump_rebuild(rebuild::RECORDS_AT_ONCE, now, out);
-        let Self { cx, writer, tombstones, reclaimer, .. } = self;
-        if cx.phase().serves() {
-            reclaimer.work(cx, writer, tombstones);
-        }
-        self.after_event(now, out);
+        self.event(now, out, Self::deadline_passed);
     }
 
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {

@@ -1,24 +1,23 @@
 //! Gets: from memory while the record is buffered or being written, else one verified read.
 
-use crate::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
+use crate::contract::{AbsentReason, Answer, Key, Ticket};
 use crate::webcosm::Webcosm;
 use crate::webcosm::pending::{Pending, PendingRead};
-use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
 impl Webcosm {
-    pub(super) fn get(&mut self, ticket: Ticket, key: Key, now: Instant, out: &mut Outbox) {
+    pub(super) fn get(&mut self, ticket: Ticket, key: Key) {
         let Self { cx, writer, tombstones, uses, .. } = self;
         if !cx.phase().reads() {
-            return out.reply(ticket, Answer::Absent(cx.unable().0));
+            return cx.reply(ticket, Answer::Absent(cx.unable().0));
         }
         let tag = cx.tag(key);
         if let Some(record) = writer.get(key) {
             let answer = Answer::Found(record.clone());
             cx.index.touch(tag);
-            out.reply(ticket, answer);
-            if writer.prove(cx, tombstones, key, tag, now) {
-                self.after_event(now, out);
+            cx.reply(ticket, answer);
+            if writer.prove(cx, tombstones, key, tag) {
+                self.after_event();
             }
             return;
         }
@@ -28,34 +27,29 @@ impl Webcosm {
             } else {
                 AbsentReason::NotIndexed
             };
-            return out.reply(ticket, Answer::Absent(reason));
+            return cx.reply(ticket, Answer::Absent(reason));
         };
         if cx.reads_in_flight >= cx.settings.waiting_reads {
-            return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
+            return cx.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
         cx.index.touch(tag);
         uses.touched(cx);
         cx.reads_in_flight += 1;
         let location = cx.index.location(entry);
         let read = PendingRead { ticket, key, tag, entry, location };
-        cx.file.read(location.offset, location.length, Pending::Read(read), out);
+        cx.read(location.offset, location.length, Pending::Read(read));
     }
 
     /// A record that was replaced, removed or given up meanwhile is not returned. A record that
     /// could not be read stays known: it may still lie on disk, so its replacement needs a
     /// tombstone.
-    pub(super) fn read_done(
-        &mut self,
-        read: PendingRead,
-        result: Result<IoBuffer, IoError>,
-        out: &mut Outbox,
-    ) {
+    pub(super) fn read_done(&mut self, read: PendingRead, result: Result<IoBuffer, IoError>) {
         let PendingRead { ticket, key, tag, entry, location } = read;
         self.cx.reads_in_flight -= 1;
         let current = self.cx.index.get(tag);
         let is_current = current.is_some_and(|current| current.place == entry.place);
         if !is_current || self.writer.is_buffered(key) {
-            return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
+            return self.cx.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         }
         let found = result
             .map_err(AbsentReason::DeviceFailed)
@@ -63,6 +57,6 @@ impl Webcosm {
         if let Ok(record) = &found {
             self.reclaimer.copies.earn(record.len() as u64);
         }
-        out.reply(ticket, found.map_or_else(Answer::Absent, Answer::Found));
+        self.cx.reply(ticket, found.map_or_else(Answer::Absent, Answer::Found));
     }
 }

@@ -141,12 +141,12 @@ pub struct Findings {
     counts: [u64; 3],
 }
 
-const MOST_KEPT: usize = 10_000;
+const MAX_KEPT: usize = 10_000;
 
 impl Findings {
     pub(super) fn add(&mut self, finding: Finding) {
         self.counts[finding.level as usize] += 1;
-        if self.kept.len() < MOST_KEPT {
+        if self.kept.len() < MAX_KEPT {
             self.kept.push(finding);
         } else {
             self.left_out += 1;

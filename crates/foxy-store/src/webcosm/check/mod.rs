@@ -1,4 +1,3 @@
-//!
 //! Checks a store without opening it: its content, and whether every checksum holds. It reads
 //! through a function, writes nothing and trusts no byte.
 //!

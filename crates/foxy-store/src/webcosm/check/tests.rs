@@ -261,7 +261,7 @@ fn reseal(bytes: &mut [u8], page: usize, secret: &Secret) {
 }
 
 #[test]
-fn pages_that_lie_under_a_right_checksum_make_neither_the_check_nor_the_scheme_panic() {
+fn lying_pages_with_sound_checksums_cause_no_panic() {
     let settled = settled(8, 400);
     let sound = bytes_of(&settled);
     let secret = look(&sound, ALL).expect("a store").superblock.secret();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_told() {
+    fn entries_without_room_are_reported() {
         let secret = Secret::new(3);
         let mut pages = UsePages::new(1);
         let taken = (0..9_000).take_while(|&n| pages.add(Tag(n << 20), 1, &secret)).count();

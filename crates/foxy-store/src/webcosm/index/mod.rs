@@ -9,7 +9,7 @@ pub(crate) mod shared;
 use crate::webcosm::format::geometry::PLACE_BITS;
 use crate::webcosm::index::chunked_array::Pool;
 use crate::webcosm::index::partition::Place;
-use crate::worth::MOST_USES;
+use crate::worth::MAX_USES;
 
 /// Bits of a tag besides the partition.
 pub const FINGERPRINT_BITS: u32 = 22;
@@ -79,7 +79,7 @@ pub struct IndexEntry {
     /// The granule at which the record begins; for a packed record, its page begins.
     pub place: u64,
     pub extent: Extent,
-    /// Gets since it was written, up to [`MOST_USES`].
+    /// Gets since it was written, up to [`MAX_USES`].
     pub uses: u8,
 }
 
@@ -95,7 +95,7 @@ impl IndexEntry {
         Self {
             place: (word >> (CLASS_BITS + USE_BITS)) & ((1 << PLACE_BITS) - 1),
             extent: Extent::of_class((word >> USE_BITS) as u8 & ((1 << CLASS_BITS) - 1)),
-            uses: word as u8 & MOST_USES,
+            uses: word as u8 & MAX_USES,
         }
     }
 }
@@ -168,7 +168,7 @@ impl Index {
         }
         let (partition, place, found) = self.seek(tag);
         if let Some(known) = found {
-            let word = IndexEntry { uses: (known.uses + uses).min(MOST_USES), ..known }.pack(tag);
+            let word = IndexEntry { uses: (known.uses + uses).min(MAX_USES), ..known }.pack(tag);
             self.partitions[partition].set(&mut self.pool, place, word);
         }
     }
@@ -191,7 +191,7 @@ impl Index {
             }
             looked_at += words.len() + 1;
             for word in words.words(&self.pool) {
-                let (found, uses) = (Tag(base | fingerprint(word)), word as u8 & MOST_USES);
+                let (found, uses) = (Tag(base | fingerprint(word)), word as u8 & MAX_USES);
                 if uses >= least && found >= tag && !take(found, uses) {
                     return Some(found);
                 }

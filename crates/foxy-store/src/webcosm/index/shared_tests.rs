@@ -47,7 +47,7 @@ fn unread(_: FileId, _: u64, _: usize) -> Option<IoBuffer> {
 }
 
 #[test]
-fn a_look_finds_absent_only_what_neither_waits_nor_has_an_entry_in_a_complete_index() {
+fn lookups_answer_absent_only_without_entry_and_buffered_record() {
     let (index, tag, known) = index();
     let lookup = index.lookup();
     assert_eq!(lookup.look(KEY, &mut unread), Look::Absent);
@@ -65,7 +65,7 @@ fn a_look_finds_absent_only_what_neither_waits_nor_has_an_entry_in_a_complete_in
 }
 
 #[test]
-fn a_look_gives_the_record_that_can_be_read_at_once_and_counts_its_use() {
+fn lookups_return_a_readable_record_and_count_its_use() {
     let (index, tag, known) = index();
     index.insert(tag, known);
     let mut asked = None;
@@ -80,7 +80,7 @@ fn a_look_gives_the_record_that_can_be_read_at_once_and_counts_its_use() {
 }
 
 #[test]
-fn a_look_does_not_give_what_was_replaced_removed_or_closed_while_it_was_read() {
+fn lookups_drop_a_record_that_changed_during_the_read() {
     let changes: [fn(&SharedIndex, Tag, IndexEntry); 4] = [
         |index, tag, known| assert!(index.remove_at(tag, known.place)),
         |index, tag, known| index.insert(tag, IndexEntry { place: known.place + 1, ..known }),
@@ -100,7 +100,7 @@ fn a_look_does_not_give_what_was_replaced_removed_or_closed_while_it_was_read() 
 }
 
 #[test]
-fn a_look_leaves_to_the_thread_what_is_damaged_older_large_or_would_not_be_counted() {
+fn lookups_leave_damaged_old_large_and_uncounted_records_to_the_thread() {
     let (index, tag, known) = index();
     index.insert(tag, known);
     let whole = page(&index, known);

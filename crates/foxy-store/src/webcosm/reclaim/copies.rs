@@ -1,7 +1,6 @@
 //! Records in use that are copied forward from a segment to be given up: read there, and written
 //! again with the next batch.
 
-use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
 use crate::webcosm::format::location::Location;
@@ -141,12 +140,12 @@ impl Copies {
         }
     }
 
-    pub fn pump(&mut self, cx: &mut Context, out: &mut Outbox) {
+    pub fn pump(&mut self, cx: &mut Context) {
         while self.reading < MAX_READS && self.bytes < cx.settings.waiting_bytes / 2 {
             let Some(entry) = self.to_read.pop_front() else { break };
             self.reading += 1;
             let location = cx.index.location(entry);
-            cx.file.read(location.offset, location.length, Pending::Copy(entry, location), out);
+            cx.read(location.offset, location.length, Pending::Copy(entry, location));
         }
     }
 
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_gets_found_pays_for_copies_up_to_a_segment() {
+    fn found_bytes_pay_for_copies_up_to_a_segment() {
         let mut copies = Copies::default();
         copies.grant(3200);
         assert_eq!(copies.budget, 100, "a little is always allowed");

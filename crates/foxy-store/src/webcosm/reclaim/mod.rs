@@ -4,7 +4,6 @@
 pub(crate) mod copies;
 pub(crate) mod uses;
 
-use crate::contract::Outbox;
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{LogName, Segment, kept_clean};
 use crate::webcosm::format::summary::{Listed, Summary};
@@ -46,10 +45,9 @@ impl Reclaimer {
         writer: &mut Writer,
         tombstones: &mut Tombstones,
         rebuild: &Rebuild,
-        out: &mut Outbox,
     ) {
         if self.copying.is_some() {
-            self.copies.pump(cx, out);
+            self.copies.pump(cx);
             if self.copies.is_idle()
                 && let Some((log, leaving)) = self.copying.take()
             {
@@ -61,7 +59,7 @@ impl Reclaimer {
                 writer.log_mut(log).leaving.push_back(LeavingRecords::Nothing);
             }
             if self.is_idle() && wants_clean(cx, writer, log) {
-                self.begin(cx, writer, tombstones, log, out);
+                self.begin(cx, writer, tombstones, log);
             }
         }
     }
@@ -76,7 +74,6 @@ impl Reclaimer {
         writer: &mut Writer,
         tombstones: &mut Tombstones,
         name: LogName,
-        out: &mut Outbox,
     ) {
         let log = writer.log(name);
         let candidate = log.segment(log.next_tail());
@@ -90,9 +87,9 @@ impl Reclaimer {
         }
         if has_ended {
             self.is_reading = true;
-            summaries::read(cx, SummaryPurpose::Reclaim, candidate, out);
+            summaries::read(cx, SummaryPurpose::Reclaim, candidate);
         } else if is_open {
-            writer.seal(cx, tombstones, name, out);
+            writer.seal(cx, tombstones, name);
         }
     }
 

@@ -2,7 +2,6 @@
 //! small steps while the store serves, and read after an opening. They are a hint: a page that is
 //! torn, old or lost says nothing, and no write waits for another.
 
-use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
 use crate::webcosm::format::use_pages::{UsePages, decode};
@@ -86,32 +85,25 @@ impl Uses {
     }
 
     /// Everything written is known. The next round begins after the checkpoint interval.
-    pub fn begin(&mut self, cx: &Context, now: Instant) {
+    pub fn begin(&mut self, cx: &Context) {
         self.stage = UsesStage::Idle;
-        self.next = now + cx.settings.checkpoint_interval;
+        self.next = cx.now + cx.settings.checkpoint_interval;
     }
 
     /// Reads on, from a page of the region.
-    pub fn read(&mut self, cx: &mut Context, page: u32, now: Instant, out: &mut Outbox) {
+    pub fn read(&mut self, cx: &mut Context, page: u32) {
         let region = cx.geometry.uses();
         let count = region.pages.saturating_sub(page).min(PAGES_AT_ONCE);
         if count == 0 {
             self.is_moving = false;
-            return self.begin(cx, now);
+            return self.begin(cx);
         }
         self.is_moving = true;
         let offset = region.offset() + u64::from(page) * PAGE as u64;
-        cx.file.read(offset, count as usize * PAGE, Pending::ReadUses(page), out);
+        cx.read(offset, count as usize * PAGE, Pending::ReadUses(page));
     }
 
-    pub fn read_done(
-        &mut self,
-        cx: &mut Context,
-        page: u32,
-        result: Result<IoBuffer, IoError>,
-        now: Instant,
-        out: &mut Outbox,
-    ) {
+    pub fn read_done(&mut self, cx: &mut Context, page: u32, result: Result<IoBuffer, IoError>) {
         if !cx.phase().serves() {
             return;
         }
@@ -120,16 +112,16 @@ impl Uses {
             let Some(entries) = decode(page, cx.secret()) else { continue };
             if entries.is_empty() {
                 self.is_moving = false;
-                return self.begin(cx, now);
+                return self.begin(cx);
             }
             entries.into_iter().for_each(|(tag, uses)| cx.index.add_uses(tag, uses));
         }
-        self.read(cx, page + PAGES_AT_ONCE, now, out);
+        self.read(cx, page + PAGES_AT_ONCE);
     }
 
     /// Takes the next step of a round that is due. A closing store does not pause between steps.
-    pub fn pump(&mut self, cx: &mut Context, now: Instant, out: &mut Outbox) {
-        let is_early = self.next > now && cx.phase() != Phase::Closing;
+    pub fn pump(&mut self, cx: &mut Context) {
+        let is_early = self.next > cx.now && cx.phase() != Phase::Closing;
         if self.is_moving || !self.wants_round() || is_early {
             return;
         }
@@ -143,7 +135,7 @@ impl Uses {
             }
         };
         if region.pages == 0 {
-            return self.begin(cx, now);
+            return self.begin(cx);
         }
         let room = (region.pages - page).saturating_sub(1).min(PAGES_AT_ONCE);
         let mut pages = UsePages::new(room as usize);
@@ -165,20 +157,20 @@ impl Uses {
                 cx.settings.checkpoint_interval
             }
         };
-        self.next = now + pause;
+        self.next = cx.now + pause;
         if !bytes.is_empty() {
             self.is_moving = true;
             let offset = region.offset() + u64::from(page) * PAGE as u64;
-            cx.file.write(offset, IoBuffer::copy_of(&bytes), Pending::WriteUses, out);
+            cx.write(offset, IoBuffer::copy_of(&bytes), Pending::WriteUses);
         }
     }
 
     /// What could not be written is written in the next round. A closing store does not try again.
-    pub fn written(&mut self, cx: &Context, result: Result<(), IoError>, now: Instant) {
+    pub fn written(&mut self, cx: &Context, result: Result<(), IoError>) {
         self.is_moving = false;
         if result.is_err() {
             self.has_changed = cx.phase() != Phase::Closing;
-            self.begin(cx, now);
+            self.begin(cx);
         }
     }
 }
@@ -187,7 +179,7 @@ impl Uses {
 /// much room.
 fn least_after(least: u8, is_full: bool, written: u32, pages: u32) -> u8 {
     if is_full {
-        (least + 1).min(crate::worth::MOST_USES)
+        (least + 1).min(crate::worth::MAX_USES)
     } else if written < pages / 4 {
         least.saturating_sub(1).max(1)
     } else {

@@ -33,7 +33,7 @@ impl StoreRecovery {
             };
         }
         let (offset, length) = summaries::end_of(&on.cx.geometry, segment);
-        on.cx.file.read(offset, length, Pending::LookAtEnd(segment), on.out);
+        on.cx.read(offset, length, Pending::LookAtEnd(segment));
     }
 
     pub fn looked_at_end(
@@ -104,7 +104,7 @@ impl StoreRecovery {
 
 fn read_start(on: &mut Parts<'_>, segment: Segment, length: usize, pending: Pending) {
     let offset = on.cx.geometry.offset(on.cx.geometry.slot(segment), 0);
-    on.cx.file.read(offset, length, pending, on.out);
+    on.cx.read(offset, length, pending);
 }
 
 fn incarnation_at_start(cx: &Context, bytes: &[u8], segment: Segment) -> Option<u64> {

@@ -7,7 +7,6 @@ pub(crate) mod resize;
 pub(crate) mod summaries;
 mod switch;
 
-use crate::contract::Outbox;
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::Segment;
 use crate::webcosm::tombstones::Tombstones;
@@ -32,5 +31,4 @@ pub struct Parts<'a> {
     pub cx: &'a mut Context,
     pub writer: &'a mut Writer,
     pub tombstones: &'a mut Tombstones,
-    pub out: &'a mut Outbox,
 }

@@ -21,18 +21,18 @@ impl StoreRecovery {
         match opened {
             Opened::Created(size) => format(on, size),
             Opened::Found(superblock) => self.found(on, superblock),
-            Opened::Failed(error) => on.cx.fail(error, on.out),
+            Opened::Failed(error) => on.cx.fail(error),
         }
     }
 
     fn found(&mut self, on: &mut Parts<'_>, superblock: Superblock) {
         if let Err(error) = resize::judge_size(&superblock, on.cx.file.opening().size()) {
-            return on.cx.fail(error, on.out);
+            return on.cx.fail(error);
         }
         let wanted = on.cx.settings.size;
         if superblock.requested != wanted {
             if !on.cx.file.opening().can_have(wanted) {
-                return on.cx.fail(OpenStoreError::NoSpace, on.out);
+                return on.cx.fail(OpenStoreError::NoSpace);
             }
             self.resizing = resize::wanted(&superblock, wanted);
             if self.resizing.is_none() {
@@ -53,7 +53,7 @@ impl StoreRecovery {
 
     fn begin_anew(&mut self, on: &mut Parts<'_>, reason: AnewReason) {
         *self = Self::default();
-        if let Some(opened) = on.cx.file.begin_anew(reason, on.out) {
+        if let Some(opened) = on.cx.file.begin_anew(reason, &mut on.cx.out) {
             self.opened(on, opened);
         }
     }
@@ -61,7 +61,7 @@ impl StoreRecovery {
     fn read_journal(&mut self, on: &mut Parts<'_>) {
         self.journal_reads += 1;
         let half = on.cx.journal_half(on.cx.file.superblock());
-        on.cx.file.read(half.offset(), half.bytes(), Pending::Journal, on.out);
+        on.cx.read(half.offset(), half.bytes(), Pending::Journal);
     }
 
     /// A journal that cannot be read may have forgotten anything, so everything is given up.
@@ -77,7 +77,7 @@ impl StoreRecovery {
                 on.cx.enter(Phase::FindingHead);
                 self.find_head(on, LogName::Main);
             }
-            None if self.journal_reads < journal::READS => self.read_journal(on),
+            None if self.journal_reads < journal::MAX_READS => self.read_journal(on),
             None => self.journal_lost(on),
         }
     }
@@ -103,7 +103,7 @@ fn format(on: &mut Parts<'_>, size: u64) {
         .chain(first_journal(on.cx, &superblock))
         .chain([IoStep::Sync])
         .collect();
-    on.tombstones.run(on.cx, on.writer, steps, After::Formatted(superblock), on.out);
+    on.tombstones.run(on.cx, on.writer, steps, After::Formatted(superblock));
 }
 
 /// Writes the first block of the journal. Where another store was, the rest of both halves is

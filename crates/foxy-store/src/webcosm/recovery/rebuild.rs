@@ -3,7 +3,6 @@
 //! replaced. A segment whose summary is lost may have tombstones for anything, so everything older
 //! in its log is given up.
 
-use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
@@ -84,16 +83,10 @@ impl Rebuild {
 
     /// Asks for summaries and learns up to `budget` records. Returns true once, when all records
     /// are known and the store serves.
-    pub fn pump(
-        &mut self,
-        cx: &mut Context,
-        writer: &mut Writer,
-        mut budget: usize,
-        out: &mut Outbox,
-    ) -> bool {
+    pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer, mut budget: usize) -> bool {
         let mut is_known = true;
         for log in LogName::ALL {
-            is_known &= self.pump_log(cx, writer, log, &mut budget, out);
+            is_known &= self.pump_log(cx, writer, log, &mut budget);
         }
         let is_complete = is_known && cx.phase() == Phase::Rebuilding;
         if is_complete {
@@ -127,10 +120,9 @@ impl Rebuild {
         writer: &Writer,
         log: LogName,
         budget: &mut usize,
-        out: &mut Outbox,
     ) -> bool {
         loop {
-            self.ask_for_summaries(cx, writer, log, out);
+            self.ask_for_summaries(cx, writer, log);
             let from = self.wanted_from(writer, log);
             let progress = &mut self.logs[log as usize];
             if progress.known <= from {
@@ -156,13 +148,7 @@ impl Rebuild {
         }
     }
 
-    fn ask_for_summaries(
-        &mut self,
-        cx: &mut Context,
-        writer: &Writer,
-        log: LogName,
-        out: &mut Outbox,
-    ) {
+    fn ask_for_summaries(&mut self, cx: &mut Context, writer: &Writer, log: LogName) {
         let from = self.wanted_from(writer, log);
         loop {
             let progress = &mut self.logs[log as usize];
@@ -179,7 +165,7 @@ impl Rebuild {
                 cx.occupy_slot(segment, incarnation);
                 self.summary_known(segment, Some(Summary { records, ..Summary::default() }));
             } else {
-                self.ask_for(cx, segment, out);
+                self.ask_for(cx, segment);
             }
         }
     }
@@ -188,11 +174,11 @@ impl Rebuild {
         self.logs[log as usize].summaries.insert(sequence, summary);
     }
 
-    fn ask_for(&mut self, cx: &mut Context, segment: Segment, out: &mut Outbox) {
+    fn ask_for(&mut self, cx: &mut Context, segment: Segment) {
         let progress = &mut self.logs[segment.log as usize];
         progress.reading += 1;
         *progress.tries.entry(segment.sequence).or_default() += 1;
-        summaries::read(cx, SummaryPurpose::Rebuild, segment, out);
+        summaries::read(cx, SummaryPurpose::Rebuild, segment);
     }
 
     pub fn summary_read(
@@ -201,14 +187,13 @@ impl Rebuild {
         writer: &Writer,
         segment: Segment,
         found: FoundSummary,
-        out: &mut Outbox,
     ) {
         let is_gone = segment.sequence < self.wanted_from(writer, segment.log);
         let progress = &mut self.logs[segment.log as usize];
         progress.reading -= 1;
         let tries = progress.tries.get(&segment.sequence).copied().unwrap_or(MAX_TRIES);
         if found.is_none() && tries < MAX_TRIES && !is_gone {
-            return self.ask_for(cx, segment, out);
+            return self.ask_for(cx, segment);
         }
         progress.tries.remove(&segment.sequence);
         if let Some((incarnation, _)) = found

@@ -97,7 +97,7 @@ impl StoreRecovery {
         let behind = cx.file.opening().left_behind(size);
         if behind > 0 {
             let op = IoOp::Trim { file: cx.file.id(), offset: size, length: behind };
-            cx.file.submit(op, Pending::Trim, on.out);
+            cx.submit(op, Pending::Trim);
         }
     }
 }

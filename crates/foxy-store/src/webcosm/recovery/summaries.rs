@@ -1,7 +1,6 @@
 //! Reading summaries: first the end of a segment, which mostly has all of its summary, then the
 //! whole where it is longer.
 
-use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{Geometry, Position, Segment};
@@ -55,9 +54,9 @@ pub fn judge_end(
 }
 
 /// Begins to read the summary of a segment.
-pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment, out: &mut Outbox) {
+pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment) {
     let (offset, length) = end_of(&cx.geometry, segment);
-    cx.file.read(offset, length, Pending::SummaryEnd(purpose, segment), out);
+    cx.read(offset, length, Pending::SummaryEnd(purpose, segment));
 }
 
 /// Takes the end of a segment. Returns `None` when the rest of the summary must be read.
@@ -66,7 +65,6 @@ pub fn end_read(
     purpose: SummaryPurpose,
     segment: Segment,
     result: Result<IoBuffer, IoError>,
-    out: &mut Outbox,
 ) -> Option<FoundSummary> {
     let found = result.ok().and_then(|buffer| {
         let bytes = buffer.as_ref();
@@ -79,7 +77,7 @@ pub fn end_read(
     if let Some((incarnation, (trailer, None))) = found {
         let (offset, length) = last_pages(&cx.geometry, segment, trailer.pages());
         let long = LongSummary { segment, incarnation, trailer };
-        cx.file.read(offset, length, Pending::LongSummary(purpose, long), out);
+        cx.read(offset, length, Pending::LongSummary(purpose, long));
         return None;
     }
     Some(possible(cx, found.and_then(|(incarnation, (_, summary))| Some((incarnation, summary?)))))

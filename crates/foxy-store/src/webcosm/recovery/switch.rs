@@ -42,16 +42,16 @@ impl StoreRecovery {
         }
         if !resizes {
             self.rebuild.begin(on.writer, on.tombstones);
-            self.rebuild.pump(on.cx, on.writer, 0, on.out);
+            self.rebuild.pump(on.cx, on.writer, 0);
         }
-        on.tombstones.run(on.cx, on.writer, steps, After::Resealed, on.out);
+        on.tombstones.run(on.cx, on.writer, steps, After::Resealed);
     }
 
     /// The superblock that was read is written first: it may not be durable, and the journal half
     /// that it does not name is overwritten next.
     pub fn resealed(&mut self, on: &mut Parts<'_>, result: Result<(), IoError>) {
         if let Err(error) = result {
-            return on.cx.fail(OpenStoreError::Device(error), on.out);
+            return on.cx.fail(OpenStoreError::Device(error));
         }
         let Some(resized) = self.resized(on) else { return self.begin_with_other_size(on) };
         for log in LogName::ALL {
@@ -73,7 +73,7 @@ impl StoreRecovery {
         steps.extend(self.extension(&on.cx.file));
         steps.extend(compaction);
         steps.extend(superblock_steps(&superblock));
-        on.tombstones.run(on.cx, on.writer, steps, After::Switched(superblock, blocks), on.out);
+        on.tombstones.run(on.cx, on.writer, steps, After::Switched(superblock, blocks));
     }
 
     /// The opening is durable.
@@ -86,8 +86,8 @@ impl StoreRecovery {
     ) {
         match result {
             Ok(()) => {}
-            Err(IoError::NoSpace) => return on.cx.fail(OpenStoreError::NoSpace, on.out),
-            Err(error) => return on.cx.fail(OpenStoreError::Device(error), on.out),
+            Err(IoError::NoSpace) => return on.cx.fail(OpenStoreError::NoSpace),
+            Err(error) => return on.cx.fail(OpenStoreError::Device(error)),
         }
         on.cx.file.set_superblock(superblock);
         self.adopt_size(on);

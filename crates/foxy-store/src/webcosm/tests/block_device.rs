@@ -209,7 +209,7 @@ fn the_check_judges_a_device_as_an_opening_does() {
 }
 
 #[test]
-fn a_store_that_was_closed_is_not_taken_for_a_killed_one_whatever_size_it_had_before() {
+fn a_closed_store_of_any_earlier_size_is_not_taken_for_killed() {
     let (mut on, mut anew) = (device(16 * SIZE, &[]), 0);
     // Some are too small for what the store holds or too far from what it was begun with, so that
     // it begins anew where it is.

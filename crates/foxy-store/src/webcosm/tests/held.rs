@@ -102,7 +102,7 @@ fn within_the_budget_everything_is_written() {
 }
 
 #[test]
-fn what_a_held_record_replaced_does_not_come_back_nor_one_that_was_removed_while_held() {
+fn records_replaced_or_removed_while_deferred_never_come_back() {
     let mut random = Random::new(7);
     let mut device = full().close();
     let mut expected: HashMap<u64, Option<u64>> = HashMap::new();

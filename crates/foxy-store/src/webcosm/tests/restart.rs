@@ -6,40 +6,21 @@ use crate::observe::Observer;
 use crate::settings::StoreSettings;
 use crate::shard::engine::{Ask, Engine, Wake};
 use crate::status::StoreStatus;
-use crate::testing::{Store, content, name};
+use crate::testing::{Intercept, Intercepted, Store, content, name};
 use crate::webcosm::Webcosm;
 use foxy_base::Instant;
-use foxy_device::{Device, IoDone, IoId, IoOp, Memory};
+use foxy_device::{IoId, IoOp, Memory};
 
-/// A device whose syncs do not come to an end.
-struct Unsyncing(Memory);
-
-impl Device for Unsyncing {
-    fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
-        if !matches!(op, IoOp::Sync { .. }) {
-            self.0.submit(id, op, now);
-        }
-    }
-
-    fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
-        self.0.reap(now, done);
-    }
-
-    fn next_completion(&self) -> Option<Instant> {
-        self.0.next_completion()
-    }
-
-    fn in_flight(&self) -> usize {
-        self.0.in_flight()
-    }
+fn unsyncing(_: IoId, op: IoOp) -> Intercept {
+    if matches!(op, IoOp::Sync { .. }) { Intercept::Swallow } else { Intercept::Pass(op) }
 }
 
 #[test]
-fn a_killed_store_answers_gets_before_anything_is_synced_and_takes_nothing_until_then() {
+fn a_killed_store_serves_gets_and_refuses_puts_until_the_first_sync() {
     let mut store = new();
     (0..120).for_each(|key| assert_eq!(store.put(key, 0, length(key)), Answer::Stored));
     store.flush();
-    let mut store = Store::webcosm(&settings(), Unsyncing(store.kill()));
+    let mut store = Store::webcosm(&settings(), Intercepted::new(store.kill(), unsyncing));
     assert_eq!(store.observer.status.get(), StoreStatus::Rebuilding);
     assert!((0..120).all(|key| store.holds(key, 0, length(key))));
     assert_eq!(store.put(500, 0, 300), Answer::Refused(RefusedReason::Recovering));
@@ -76,7 +57,7 @@ fn a_killed_store_answers_while_it_learns_of_its_records() {
 }
 
 #[test]
-fn what_is_in_use_is_known_to_be_after_a_kill_and_after_a_close() {
+fn uses_survive_a_kill_and_a_close() {
     for closed in [true, false] {
         let mut store = new();
         (0..10).for_each(|key| assert_eq!(store.put(key, 0, 600), Answer::Stored));

@@ -1,7 +1,7 @@
 //! Group commit: one journal block and one sync make the tombstones of all waiting changes durable,
 //! and give up segments.
 
-use crate::contract::{Answer, Outbox, RefusedReason};
+use crate::contract::{Answer, RefusedReason};
 use crate::layout::Region;
 use crate::one_file::io_sequence::{IoStep, superblock_steps};
 use crate::one_file::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
@@ -43,13 +43,13 @@ impl Tombstones {
     }
 
     /// Commits what waits, if no sequence runs.
-    pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer, now: Instant, out: &mut Outbox) {
-        let is_due = self.wants_commit(cx, writer) && self.retry_at <= now;
+    pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer) {
+        let is_due = self.wants_commit(cx, writer) && self.retry_at <= cx.now;
         if !self.sequence.is_idle() || self.queue.is_empty() && !is_due {
             return;
         }
         if self.broken.is_some() || self.next_block >= self.blocks() {
-            return self.rotate(cx, writer, out);
+            return self.rotate(cx, writer);
         }
         let old = self.unwritten.len().min(BLOCK_ENTRIES - 1);
         let unwritten: Vec<_> = self.unwritten.drain(..old).collect();
@@ -65,7 +65,7 @@ impl Tombstones {
             tails: writer.next_tails(),
         };
         let steps = self.block_steps(cx, writer, &commit);
-        self.run(cx, writer, steps, After::Committed(commit), out);
+        self.run(cx, writer, steps, After::Committed(commit));
     }
 
     /// Makes the journal say up to where everything is durable, with one more block or a move to
@@ -108,12 +108,10 @@ impl Tombstones {
     /// A failed block is written again by the next commit.
     pub fn committed(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         writer: &mut Writer,
         rebuild: &mut Rebuild,
         commit: Commit,
-        now: Instant,
-        out: &mut Outbox,
     ) {
         let Commit { changes, up_to, tails, .. } = commit;
         self.next_block += 1;
@@ -129,32 +127,26 @@ impl Tombstones {
             let answer = match put {
                 None => Answer::Removed,
                 Some(put) => {
-                    writer.accept(cx, key, tag, put, now);
+                    writer.accept(cx, key, tag, put);
                     Answer::Stored
                 }
             };
-            out.reply(ticket, answer);
+            cx.reply(ticket, answer);
         }
     }
 
-    pub fn commit_failed(
-        &mut self,
-        commit: Commit,
-        error: IoError,
-        now: Instant,
-        out: &mut Outbox,
-    ) {
+    pub fn commit_failed(&mut self, cx: &mut Context, commit: Commit, error: IoError) {
         self.unwritten.extend(commit.unwritten);
-        self.back_off(now);
-        self.refuse(commit.changes, RefusedReason::DeviceFailed(error), out);
+        self.back_off(cx.now);
+        self.refuse(cx, commit.changes, RefusedReason::DeviceFailed(error));
     }
 
     /// Moves the needed tombstones to the other half. When they would fill much of it, changes wait
     /// until summaries with those tombstones are durable; they are refused only where that cannot
     /// be.
-    fn rotate(&mut self, cx: &mut Context, writer: &mut Writer, out: &mut Outbox) {
+    fn rotate(&mut self, cx: &mut Context, writer: &mut Writer) {
         if let Some(error) = self.broken {
-            return self.refuse_all(RefusedReason::DeviceFailed(error), out);
+            return self.refuse_all(cx, RefusedReason::DeviceFailed(error));
         }
         let needed = self.needed();
         let blocks = journal::blocks_for(needed.len() + 1);
@@ -163,15 +155,15 @@ impl Tombstones {
             self.is_crowded = true;
             let is_stuck = writer.cannot_seal(self) || !self.sync_failures.is_intact();
             if !is_stuck {
-                writer.seal_tombstones(cx, self, out);
+                writer.seal_tombstones(cx, self);
                 if writer.logs().iter().any(|log| log.unsynced_summaries() > 0) {
-                    self.run(cx, writer, vec![IoStep::Sync], After::Synced, out);
+                    self.run(cx, writer, vec![IoStep::Sync], After::Synced);
                 }
                 return;
             }
             if blocks >= self.blocks() {
                 self.broken = (!self.sync_failures.is_intact()).then_some(IoError::Device);
-                return self.refuse_all(RefusedReason::Busy, out);
+                return self.refuse_all(cx, RefusedReason::Busy);
             }
         }
         self.is_crowded &= is_crowded;
@@ -182,7 +174,7 @@ impl Tombstones {
         let (mut steps, blocks) = self.compaction_steps(cx, writer, &superblock, &needed, tails);
         steps.extend(superblock_steps(&superblock));
         let rotation = Rotation { superblock, blocks, unwritten: self.unwritten.len(), tails };
-        self.run(cx, writer, steps, After::Rotated(rotation), out);
+        self.run(cx, writer, steps, After::Rotated(rotation));
     }
 
     /// Writes tombstones to the journal half that `superblock` names. Also returns the number of
@@ -210,7 +202,6 @@ impl Tombstones {
         writer: &mut Writer,
         rotation: Rotation,
         result: Result<(), IoError>,
-        out: &mut Outbox,
     ) {
         let Rotation { superblock, blocks, unwritten, tails } = rotation;
         match result {
@@ -222,7 +213,7 @@ impl Tombstones {
             }
             Err(error) => {
                 self.broken = Some(error);
-                self.refuse_all(RefusedReason::DeviceFailed(error), out);
+                self.refuse_all(cx, RefusedReason::DeviceFailed(error));
             }
         }
     }
@@ -233,15 +224,15 @@ impl Tombstones {
         self.begin_half(half, blocks);
     }
 
-    fn refuse_all(&mut self, reason: RefusedReason, out: &mut Outbox) {
+    fn refuse_all(&mut self, cx: &mut Context, reason: RefusedReason) {
         let changes = self.queue.drain(..).collect();
-        self.refuse(changes, reason, out);
+        self.refuse(cx, changes, reason);
     }
 
-    fn refuse(&mut self, changes: Vec<Change>, reason: RefusedReason, out: &mut Outbox) {
+    fn refuse(&mut self, cx: &mut Context, changes: Vec<Change>, reason: RefusedReason) {
         for change in changes {
             self.finish(&change);
-            out.reply(change.ticket, Answer::Refused(reason));
+            cx.reply(change.ticket, Answer::Refused(reason));
         }
     }
 }

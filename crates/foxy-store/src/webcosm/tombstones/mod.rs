@@ -12,7 +12,7 @@ use crate::layout::{PAGE, Region};
 use crate::one_file::io_sequence::{IoSequence, IoStep, SyncFailures};
 use crate::one_file::journal::{BLOCK_BYTES, Forget};
 use crate::one_file::superblock::Superblock;
-use crate::settings::REMOVALS;
+use crate::settings::REMOVAL_FACTOR;
 use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
 use crate::webcosm::format::summary::Tombstone;
 use crate::webcosm::index::Tag;
@@ -189,7 +189,7 @@ impl Tombstones {
         if let Some(error) = self.broken {
             return Err(RefusedReason::DeviceFailed(error));
         }
-        let limit = if change.put.is_none() { REMOVALS * QUEUE_LIMIT } else { QUEUE_LIMIT };
+        let limit = if change.put.is_none() { REMOVAL_FACTOR * QUEUE_LIMIT } else { QUEUE_LIMIT };
         if self.queue.len() >= limit {
             return Err(RefusedReason::Busy);
         }

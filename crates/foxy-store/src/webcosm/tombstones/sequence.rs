@@ -1,6 +1,5 @@
 //! Runs the IO sequence of the engine. One sequence runs at a time.
 
-use crate::contract::Outbox;
 use crate::one_file::io_sequence::{Advance, FailuresBefore, IoStep};
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{LogName, Sequence};
@@ -16,16 +15,9 @@ const BACK_OFF: Duration = Duration::from_secs(1);
 
 impl Tombstones {
     /// Starts a sequence of at least one step; no other may run.
-    pub fn run(
-        &mut self,
-        cx: &mut Context,
-        writer: &Writer,
-        steps: Steps,
-        after: After,
-        out: &mut Outbox,
-    ) {
+    pub fn run(&mut self, cx: &mut Context, writer: &Writer, steps: Steps, after: After) {
         self.sequence.start(steps, after);
-        let ended = self.next_step(cx, writer, Ok(()), out);
+        let ended = self.next_step(cx, writer, Ok(()));
         assert!(ended.is_none(), "a sequence has a step");
     }
 
@@ -34,20 +26,19 @@ impl Tombstones {
         cx: &mut Context,
         writer: &Writer,
         result: Result<(), IoError>,
-        out: &mut Outbox,
     ) -> Option<After> {
         match self.sequence.advance(result) {
             Advance::Step(IoStep::Write(offset, buffer)) => {
-                cx.file.write(offset, buffer, Pending::Step(PendingStep::Write), out);
+                cx.write(offset, buffer, Pending::Step(PendingStep::Write));
             }
             Advance::Step(IoStep::Optional(segment, offset, buffer)) => {
                 let pending = Pending::Step(PendingStep::Summary(segment));
-                cx.file.write(offset, buffer, pending, out);
+                cx.write(offset, buffer, pending);
             }
             Advance::Step(IoStep::Sync) => {
                 let ends = writer.ends_if_synced(self);
                 let step = PendingStep::Sync(ends, self.sync_failures.before());
-                cx.file.sync(Pending::Step(step), out);
+                cx.sync(Pending::Step(step));
             }
             Advance::Ended(after) => return Some(after),
             Advance::Idle => {}
@@ -62,7 +53,6 @@ impl Tombstones {
         writer: &mut Writer,
         step: PendingStep,
         mut result: Result<(), IoError>,
-        out: &mut Outbox,
     ) -> Option<(After, Result<(), IoError>)> {
         match step {
             PendingStep::Sync(ends, before) => {
@@ -74,7 +64,7 @@ impl Tombstones {
             }
             PendingStep::Summary(_) | PendingStep::Write => {}
         }
-        self.next_step(cx, writer, result, out).map(|after| (after, result))
+        self.next_step(cx, writer, result).map(|after| (after, result))
     }
 
     /// Once a sync has failed, no more summaries are known to be durable.

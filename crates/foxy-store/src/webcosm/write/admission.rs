@@ -1,6 +1,6 @@
 //! Puts: what is refused, what waits for a tombstone, and where a record is buffered.
 
-use crate::contract::{Answer, Key, Outbox, RefusedReason, Ticket};
+use crate::contract::{Answer, Key, RefusedReason, Ticket};
 use crate::layout::PAGE;
 use crate::record::HEADER;
 use crate::settings::{RECORD_BODY_LIMIT, StoreSettings};
@@ -13,7 +13,6 @@ use crate::webcosm::tombstones::{Change, Put, Tombstones};
 use crate::webcosm::write::Writer;
 use crate::webcosm::write::write_buffer::BufferedRecord;
 use crate::worth::Distance;
-use foxy_base::Instant;
 
 impl Writer {
     /// Stores at once (`Some`), or once a tombstone is durable (`None`).
@@ -24,7 +23,6 @@ impl Writer {
         ticket: Ticket,
         key: Key,
         put: Put,
-        now: Instant,
     ) -> Result<Option<Answer>, RefusedReason> {
         if !cx.phase().serves() {
             return Err(cx.unable().1);
@@ -41,31 +39,30 @@ impl Writer {
             tombstones.enqueue(Change { ticket, key, tag, put: Some(put) })?;
             return Ok(None);
         }
-        self.accept(cx, key, tag, put, now);
+        self.accept(cx, key, tag, put);
         Ok(Some(Answer::Stored))
     }
 
     /// Removes a record at once, or once a tombstone is durable.
     pub fn remove(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         tombstones: &mut Tombstones,
         ticket: Ticket,
         key: Key,
-        out: &mut Outbox,
     ) {
         if !cx.phase().serves() {
-            return out.reply(ticket, Answer::Refused(cx.unable().1));
+            return cx.reply(ticket, Answer::Refused(cx.unable().1));
         }
         let tag = cx.tag(key);
         if !tombstones.awaits(tag) {
             self.unbuffer(cx, key);
         }
         if !self.may_have_older(cx, tombstones, key, tag) {
-            return out.reply(ticket, Answer::Removed);
+            return cx.reply(ticket, Answer::Removed);
         }
         if let Err(reason) = tombstones.enqueue(Change { ticket, key, tag, put: None }) {
-            out.reply(ticket, Answer::Refused(reason));
+            cx.reply(ticket, Answer::Refused(reason));
         }
     }
 
@@ -85,7 +82,7 @@ impl Writer {
 
     /// Buffers a record for the log that it belongs to, or defers it. The main log takes all
     /// records until it was full once. Nothing older of the key may be readable after a crash.
-    pub fn accept(&mut self, cx: &Context, key: Key, tag: Tag, put: Put, now: Instant) {
+    pub fn accept(&mut self, cx: &Context, key: Key, tag: Tag, put: Put) {
         let Put { record, object_bytes } = put;
         self.unbuffer(cx, key);
         let distance =
@@ -101,21 +98,21 @@ impl Writer {
             && !is_proven
             && cx.phase() == Phase::Serving
             && self.deferred.as_mut().is_some_and(|deferred| {
-                deferred.wants(distance, record.len(), cx.file.bytes_written(), now)
+                deferred.wants(distance, record.len(), cx.file.bytes_written(), cx.now)
             });
         let record = BufferedRecord { key, record, uses: distance.first_uses() };
         cx.index.buffer(tag);
         if is_deferred {
-            self.defer(cx, record, now);
+            self.defer(cx, record);
         } else {
-            self.log_mut(log).buffer.insert(record, now);
+            self.log_mut(log).buffer.insert(record, cx.now);
         }
     }
 
     /// Defers a record. The oldest deferred records make room for it.
-    fn defer(&mut self, cx: &Context, record: BufferedRecord, now: Instant) {
+    fn defer(&mut self, cx: &Context, record: BufferedRecord) {
         let Some(deferred) = &mut self.deferred else { return };
-        for dropped in deferred.insert(record, now) {
+        for dropped in deferred.insert(record, cx.now) {
             let tag = cx.tag(dropped);
             self.ghost.add(tag);
             cx.index.unbuffer(tag);
@@ -125,14 +122,7 @@ impl Writer {
 
     /// A get of a deferred record moves it to the write buffer of the main log, where there is room
     /// for it and no other record is known under its tag. Returns whether the record moved.
-    pub fn prove(
-        &mut self,
-        cx: &Context,
-        tombstones: &Tombstones,
-        key: Key,
-        tag: Tag,
-        now: Instant,
-    ) -> bool {
+    pub fn prove(&mut self, cx: &Context, tombstones: &Tombstones, key: Key, tag: Tag) -> bool {
         let Some(length) = self.deferred.as_ref().and_then(|deferred| deferred.length(key)) else {
             return false;
         };
@@ -145,7 +135,7 @@ impl Writer {
         let Some(record) = self.deferred.as_mut().and_then(|deferred| deferred.take(key)) else {
             return false;
         };
-        self.log_mut(LogName::Main).buffer.insert(record, now);
+        self.log_mut(LogName::Main).buffer.insert(record, cx.now);
         cx.statistics().held_written.add(1);
         true
     }

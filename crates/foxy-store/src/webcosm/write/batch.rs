@@ -1,7 +1,7 @@
 //! Batches: which records are written together, and their bytes.
 
 use crate::completion::written;
-use crate::contract::{Key, Outbox, Record};
+use crate::contract::{Key, Record};
 use crate::layout::PAGE;
 use crate::record::{self, HEADER};
 use crate::webcosm::context::Context;
@@ -38,10 +38,10 @@ struct BatchItem {
 
 impl BatchItem {
     /// A record that came lately may wait for others that fill a page with it.
-    fn measure(&self, cx: &Context, now: Instant) -> Measured {
+    fn measure(&self, cx: &Context) -> Measured {
         let may_wait = match self.origin {
             Origin::Copied(_) => false,
-            Origin::Put(since) => cx.phase().serves() && since + cx.settings.flush_after > now,
+            Origin::Put(since) => cx.phase().serves() && since + cx.settings.flush_after > cx.now,
         };
         let record = &self.record.record;
         Measured { length: record.len(), cost: packed::cost(record), may_wait }
@@ -50,16 +50,9 @@ impl BatchItem {
 
 impl Writer {
     /// Writes what is due, as far as there is room.
-    pub fn pump(
-        &mut self,
-        cx: &mut Context,
-        tombstones: &mut Tombstones,
-        copies: &mut Copies,
-        now: Instant,
-        out: &mut Outbox,
-    ) {
+    pub fn pump(&mut self, cx: &mut Context, tombstones: &mut Tombstones, copies: &mut Copies) {
         for log in LogName::ALL {
-            while self.in_flight.has_room() && self.is_due(cx, copies, log, now) {
+            while self.in_flight.has_room() && self.is_due(cx, copies, log) {
                 if !self.ensure_open(cx, tombstones, log) {
                     if log == LogName::Main {
                         copies.clear();
@@ -70,22 +63,22 @@ impl Writer {
                 if items.is_empty() {
                     continue;
                 }
-                match self.fit(cx, tombstones, copies, log, items, now) {
-                    Some((items, plan)) => self.write(cx, copies, log, items, &plan, out),
-                    None => self.seal(cx, tombstones, log, out),
+                match self.fit(cx, tombstones, copies, log, items) {
+                    Some((items, plan)) => self.write(cx, copies, log, items, &plan),
+                    None => self.seal(cx, tombstones, log),
                 }
             }
         }
         if tombstones.is_crowded() {
-            self.seal_tombstones(cx, tombstones, out);
+            self.seal_tombstones(cx, tombstones);
         }
     }
 
-    fn is_due(&self, cx: &Context, copies: &Copies, log: LogName, now: Instant) -> bool {
+    fn is_due(&self, cx: &Context, copies: &Copies, log: LogName) -> bool {
         let buffer = &self.log(log).buffer;
         let copied = if log == LogName::Main { copies.bytes() } else { 0 };
         let is_full = buffer.bytes() + copied >= cx.settings.page_buffer;
-        let is_old = buffer.oldest().is_some_and(|since| since + cx.settings.flush_after <= now);
+        let is_old = buffer.oldest().is_some_and(|since| since + cx.settings.flush_after <= cx.now);
         let is_closing = cx.phase() == Phase::Closing && !buffer.is_empty();
         is_full || is_old || is_closing || log == LogName::Main && copies.are_ready()
     }
@@ -147,7 +140,6 @@ impl Writer {
         copies: &mut Copies,
         log: LogName,
         mut items: Vec<BatchItem>,
-        now: Instant,
     ) -> Option<(Vec<BatchItem>, Plan)> {
         let granule = usize::try_from(cx.geometry.granule).expect("granules are small");
         let bytes = |items: &[BatchItem]| -> usize {
@@ -155,7 +147,7 @@ impl Writer {
         };
         let is_whole = bytes(&items) >= cx.settings.page_buffer;
         while !items.is_empty() {
-            let measured: Vec<_> = items.iter().map(|item| item.measure(cx, now)).collect();
+            let measured: Vec<_> = items.iter().map(|item| item.measure(cx)).collect();
             let patience = if is_whole { bytes(&items) / PATIENCE } else { 0 };
             let room = self.free_pages(cx, tombstones, log, items.len());
             if let Some(plan) = pack::plan(&measured, granule, patience).within(room, &measured) {
@@ -177,7 +169,6 @@ impl Writer {
         log: LogName,
         items: Vec<BatchItem>,
         plan: &Plan,
-        out: &mut Outbox,
     ) {
         let mut open = self.log_mut(log).open.take().expect("there is room in it");
         let (segment, first) = (open.segment, open.page);
@@ -195,7 +186,7 @@ impl Writer {
         let bytes = records.iter().map(|(_, record)| record.len()).sum();
         let offset = cx.geometry.offset(cx.geometry.slot(segment), first);
         let pending = Pending::Batch(Batch { segment, keys, bytes });
-        let io = cx.file.write(offset, buffer, pending, out);
+        let io = cx.write(offset, buffer, pending);
         self.in_flight.begin(io, segment, records, bytes);
     }
 
@@ -207,7 +198,6 @@ impl Writer {
         tombstones: &mut Tombstones,
         batch: &Batch,
         done: IoDone,
-        out: &mut Outbox,
     ) {
         let result = written(&done);
         self.in_flight.end(done.id, batch, done.buffer);
@@ -215,7 +205,7 @@ impl Writer {
         let log = batch.segment.log;
         let open = self.log(log).open.as_ref().map(|open| open.segment);
         if result.is_err() && open == Some(batch.segment) {
-            self.seal(cx, tombstones, log, out);
+            self.seal(cx, tombstones, log);
         }
     }
 }

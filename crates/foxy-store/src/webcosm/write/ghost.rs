@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_is_known_once_and_little_else_ever() {
+    fn added_records_are_known_once_and_others_rarely() {
         let mut ghost = Ghost::new(&Geometry::of(64 << 20));
         (0..100).for_each(|n| ghost.add(Tag(n)));
         let known = (0..100).filter(|&n| ghost.take(Tag(n))).count();

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_a_page_badly_is_left_for_the_next_batch_and_then_each_is_in_one_page() {
+    fn badly_filled_pages_are_left_for_the_next_batch() {
         let mut random = Random::new(7);
         let (mut waiting, mut bytes, mut pages) = (Vec::new(), 0, 0);
         for _ in 0..200 {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_those_in_a_row_are_left_where_the_others_fill_their_pages_better() {
+    fn the_end_of_a_run_is_left_when_the_rest_fills_its_pages_better() {
         let row = |count| measured(&vec![8_440; count]);
         let plan_of = |records: &[Measured], patience| {
             let plan = plan(records, 64, patience);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_wait_is_not_left() {
+    fn records_that_may_not_wait_are_not_left() {
         let mut records = measured(&[2_500, 900, 3_990, 2_600]);
         assert_eq!(plan(&records, 64, 64 << 10).left, [0, 1, 3]);
         assert_eq!(plan(&records, 64, 3_000).left, [0]);

@@ -1,6 +1,5 @@
 //! Ending segments: their summaries, and segments that are void.
 
-use crate::contract::Outbox;
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{LogName, Position, Segment, Sequence};
@@ -41,31 +40,20 @@ impl Writer {
     }
 
     /// Ends the open segment of a log.
-    pub fn seal(
-        &mut self,
-        cx: &mut Context,
-        tombstones: &mut Tombstones,
-        log: LogName,
-        out: &mut Outbox,
-    ) {
+    pub fn seal(&mut self, cx: &mut Context, tombstones: &mut Tombstones, log: LogName) {
         let Some(open) = self.log_mut(log).open.take() else { return };
         let OpenSegment { segment, page, records } = open;
         let room = cx.geometry.segment_pages - page - pages_for(records.len(), 0);
         let sealed = tombstones.seal(segment, tombstones_in(room));
         let (offset, buffer) = summary_of(cx, segment, cx.incarnation(), &records, &sealed);
-        cx.file.write(offset, buffer, Pending::Summary(segment), out);
+        cx.write(offset, buffer, Pending::Summary(segment));
     }
 
     /// Ends segments so that tombstones get into summaries.
-    pub fn seal_tombstones(
-        &mut self,
-        cx: &mut Context,
-        tombstones: &mut Tombstones,
-        out: &mut Outbox,
-    ) {
+    pub fn seal_tombstones(&mut self, cx: &mut Context, tombstones: &mut Tombstones) {
         for log in LogName::ALL {
             if tombstones.unsealed(log) > 0 && self.ensure_open(cx, tombstones, log) {
-                self.seal(cx, tombstones, log, out);
+                self.seal(cx, tombstones, log);
             }
         }
     }

@@ -46,7 +46,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_spent_is_earned_again_and_a_day_of_it_can_be_saved() {
+    fn spent_bytes_are_earned_again_and_saved_for_a_day() {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let mut meter = BudgetMeter::new(86_400);
         assert!(!meter.is_spent(at(0)));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_beyond_it_is_owed_for_a_day_at_most() {
+    fn overdrafts_last_a_day_at_most() {
         let mut meter = BudgetMeter::new(86_400);
         meter.spend(u64::MAX);
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_byte_are_not_lost_however_often_it_is_asked() {
+    fn fractions_of_a_byte_are_not_lost() {
         let mut meter = BudgetMeter::new(3);
         meter.spend(4);
         let third = 8 * 3_600;
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_a_day_all_is_spent_always() {
+    fn a_budget_of_zero_is_always_spent() {
         let mut meter = BudgetMeter::new(0);
         assert!(meter.is_spent(Instant::ZERO) && meter.is_spent(Instant(u64::MAX)));
     }

@@ -2,7 +2,7 @@
 //! here; a record that is replaced or removed while it waits never reaches the disk.
 
 use crate::contract::{Key, Record};
-use crate::worth::MOST_USES;
+use crate::worth::MAX_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
@@ -68,7 +68,7 @@ impl WriteBuffer {
     /// Counts a use.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let waiting = self.records.get_mut(&key)?;
-        waiting.uses = (waiting.uses + 1).min(MOST_USES);
+        waiting.uses = (waiting.uses + 1).min(MAX_USES);
         Some(&waiting.record)
     }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_comes_first_again() {
+    fn given_back_records_come_first() {
         let mut buffer = WriteBuffer::default();
         for n in 1..=4 {
             buffer.insert(buffered(n, 10), Instant(u64::from(n)));

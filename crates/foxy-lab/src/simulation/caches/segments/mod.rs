@@ -6,7 +6,7 @@
 mod ghost;
 
 use super::cache::Counts;
-use foxy_store::worth::{Distance, MOST_USES};
+use foxy_store::worth::{Distance, MAX_USES};
 use ghost::Ghost;
 use std::collections::VecDeque;
 
@@ -150,7 +150,7 @@ impl SegmentCache {
         let is_hit = entry.place != SegmentPlace::Absent;
         self.done.counts.add(size, is_hit);
         if is_hit {
-            entry.uses = (entry.uses + 1).min(MOST_USES);
+            entry.uses = (entry.uses + 1).min(MAX_USES);
             return;
         }
         let charged = charged(size);
