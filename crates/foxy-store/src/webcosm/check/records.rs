@@ -3,7 +3,7 @@
 use super::finding::{Finding, Level, Reason};
 use super::report::{RecordReport, SegmentReport, Standing};
 use super::scan::Scan;
-use super::walk::{Met, Walk};
+use super::walk::{VisitedSegment, Walk};
 use crate::layout::PAGE;
 use crate::webcosm::format::geometry::Position;
 use crate::webcosm::format::summary::Listed;
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 
 /// A record of a summary and its standing.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed {
+pub struct JudgedRecord {
     listed: Listed,
     standing: Standing,
 }
 
-impl Placed {
+impl JudgedRecord {
     pub fn is_live(&self) -> bool {
         self.standing == Standing::Live
     }
@@ -26,15 +26,19 @@ impl Placed {
 impl Walk<'_> {
     /// Indexes the records of a segment, from the newest to the oldest. Returns them in the order
     /// of writing.
-    pub(super) fn learn(&mut self, met: &Met, report: &mut SegmentReport) -> Vec<Placed> {
-        let slot = self.geometry.slot(met.segment);
-        let space = space(&met.summary.records, met.content_pages);
-        let mut placed = Vec::with_capacity(met.summary.records.len());
-        for &listed in met.summary.records.iter().rev() {
+    pub(super) fn learn(
+        &mut self,
+        visited: &VisitedSegment,
+        report: &mut SegmentReport,
+    ) -> Vec<JudgedRecord> {
+        let slot = self.geometry.slot(visited.segment);
+        let space = space(&visited.summary.records, visited.content_pages);
+        let mut judged = Vec::with_capacity(visited.summary.records.len());
+        for &listed in visited.summary.records.iter().rev() {
             let byte = u64::from(listed.step) * 64;
             let page = u32::try_from(byte / PAGE as u64).expect("steps are small");
-            let position = Position::new(met.segment, page);
-            let possible = page < met.content_pages && self.index.can_have(listed.tag);
+            let position = Position::new(visited.segment, page);
+            let possible = page < visited.content_pages && self.index.can_have(listed.tag);
             let forgotten = self
                 .tombstones
                 .get(&listed.tag)
@@ -57,23 +61,28 @@ impl Walk<'_> {
                 let class = &mut self.classes[usize::from(listed.class) % 64];
                 (class.records, class.bytes) = (class.records + 1, class.bytes + bytes);
             }
-            placed.push(Placed { listed, standing });
+            judged.push(JudgedRecord { listed, standing });
         }
-        placed.reverse();
-        placed
+        judged.reverse();
+        judged
     }
 
-    pub(super) fn verify(&mut self, met: &Met, placed: &[Placed], content: &[u8]) {
-        let slot = self.geometry.slot(met.segment);
+    pub(super) fn verify(
+        &mut self,
+        visited: &VisitedSegment,
+        judged: &[JudgedRecord],
+        content: &[u8],
+    ) {
+        let slot = self.geometry.slot(visited.segment);
         let start = self.geometry.offset(slot, 0);
         let wanted = self.scope.listed == Some(slot);
         let mut found: BTreeMap<(u32, &'static str), Finding> = BTreeMap::new();
-        for Placed { listed, standing } in placed {
+        for JudgedRecord { listed, standing } in judged {
             let scan = Scan {
                 secret: &self.secret,
                 geometry: &self.geometry,
-                segment: met.segment,
-                incarnation: met.incarnation,
+                segment: visited.segment,
+                incarnation: visited.incarnation,
             };
             let salt = self.superblock.salt;
             let whole = if self.index.can_have(listed.tag) {
@@ -83,7 +92,7 @@ impl Walk<'_> {
             };
             let at = start + u64::from(listed.step) * 64;
             if let Err(reason) = whole {
-                let level = if met.in_tail { Level::Normal } else { Level::Damage };
+                let level = if visited.in_tail { Level::Normal } else { Level::Damage };
                 let length = u64::from(Extent::of_class(listed.class).pages()) * PAGE as u64;
                 let new = Finding { at, length, slot: Some(slot), reason, level, misses: 0 };
                 let finding = found.entry((listed.step, reason.name())).or_insert(new);

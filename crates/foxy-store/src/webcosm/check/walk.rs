@@ -32,7 +32,7 @@ pub struct Walk<'a> {
 }
 
 /// A segment on the way.
-pub struct Met {
+pub struct VisitedSegment {
     pub segment: Segment,
     pub incarnation: u64,
     /// Pages before the summary.
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
         };
         self.segments[slot as usize].summary_pages = trailer.pages();
         let content_pages = pages - trailer.pages();
-        self.meet(&Met { segment, incarnation, content_pages, summary, in_tail }, None);
+        self.visit(&VisitedSegment { segment, incarnation, content_pages, summary, in_tail }, None);
         SegmentState::Sealed
     }
 
@@ -145,8 +145,8 @@ impl<'a> Walk<'a> {
         self.find(at, length, Reason::Unsealed, Level::Normal);
         let summary = Summary { records, tombstones: Vec::new() };
         let content_pages = self.geometry.segment_pages;
-        self.meet(
-            &Met { segment, incarnation, content_pages, summary, in_tail: true },
+        self.visit(
+            &VisitedSegment { segment, incarnation, content_pages, summary, in_tail: true },
             Some(bytes),
         );
         SegmentState::Unsealed
@@ -159,35 +159,35 @@ impl<'a> Walk<'a> {
     }
 
     /// Indexes the records of a segment, and verifies each of them where that is requested.
-    fn meet(&mut self, met: &Met, bytes: Option<Vec<u8>>) {
-        met.summary.tombstones.iter().for_each(|tombstone| self.forget(*tombstone));
-        let slot = self.geometry.slot(met.segment);
+    fn visit(&mut self, visited: &VisitedSegment, bytes: Option<Vec<u8>>) {
+        visited.summary.tombstones.iter().for_each(|tombstone| self.forget(*tombstone));
+        let slot = self.geometry.slot(visited.segment);
         let mut report = self.segments[slot as usize];
         (report.incarnation, report.tombstones) =
-            (met.incarnation, met.summary.tombstones.len() as u64);
-        let placed = self.learn(met, &mut report);
+            (visited.incarnation, visited.summary.tombstones.len() as u64);
+        let judged = self.learn(visited, &mut report);
         self.segments[slot as usize] = report;
         let wanted = self.scope.records || self.scope.listed == Some(slot);
         if !wanted {
             return;
         }
-        let (at, length) = (self.whole(met.segment).0, met.content_pages as usize * PAGE);
+        let (at, length) = (self.whole(visited.segment).0, visited.content_pages as usize * PAGE);
         match bytes.map_or_else(|| self.reader.exactly(at, length), Ok) {
-            Ok(bytes) => self.verify(met, &placed, &bytes),
-            Err(error) => self.unreadable(met, &placed, at, length, error),
+            Ok(bytes) => self.verify(visited, &judged, &bytes),
+            Err(error) => self.unreadable(visited, &judged, at, length, error),
         }
     }
 
     fn unreadable(
         &mut self,
-        met: &Met,
-        placed: &[super::records::Placed],
+        visited: &VisitedSegment,
+        judged: &[super::records::JudgedRecord],
         at: u64,
         length: usize,
         error: IoError,
     ) {
-        let misses = placed.iter().filter(|placed| placed.is_live()).count() as u64;
-        let slot = Some(self.geometry.slot(met.segment));
+        let misses = judged.iter().filter(|judged| judged.is_live()).count() as u64;
+        let slot = Some(self.geometry.slot(visited.segment));
         let reason = Reason::Unreadable(error);
         self.findings.add(Finding {
             at,

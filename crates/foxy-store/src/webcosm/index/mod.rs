@@ -167,8 +167,8 @@ impl Index {
             return;
         }
         let (partition, place, found) = self.seek(tag);
-        if let Some(known) = found {
-            let word = IndexEntry { uses: (known.uses + uses).min(MAX_USES), ..known }.pack(tag);
+        if let Some(entry) = found {
+            let word = IndexEntry { uses: (entry.uses + uses).min(MAX_USES), ..entry }.pack(tag);
             self.partitions[partition].set(&mut self.pool, place, word);
         }
     }
@@ -201,20 +201,20 @@ impl Index {
     }
 
     /// Adds an entry, or replaces the entry of the tag.
-    pub fn insert(&mut self, tag: Tag, known: IndexEntry) {
+    pub fn insert(&mut self, tag: Tag, entry: IndexEntry) {
         let (partition, place, found) = self.seek(tag);
         let partition = &mut self.partitions[partition];
         if found.is_some() {
-            return partition.set(&mut self.pool, place, known.pack(tag));
+            return partition.set(&mut self.pool, place, entry.pack(tag));
         }
-        partition.insert(&mut self.pool, place, known.pack(tag));
+        partition.insert(&mut self.pool, place, entry.pack(tag));
         self.len += 1;
     }
 
     /// Removes the entry of a tag if it names the record at place `at`. Returns whether it did.
     pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
         let (partition, place, found) = self.seek(tag);
-        let is_that = found.is_some_and(|known| known.place == at);
+        let is_that = found.is_some_and(|entry| entry.place == at);
         if is_that {
             self.partitions[partition].remove(&mut self.pool, place);
             self.len -= 1;
