@@ -19,7 +19,8 @@ pub fn argument() -> Arg {
     path(
         "ca-dir",
         "FOLDER",
-        "End TLS, with or without CONNECT, by certificates of this authority, as `foxy ca init --dir` makes it",
+        "Terminate TLS, with or without CONNECT, with certificates of this authority (a \
+             folder of `foxy ca init --dir`)",
     )
 }
 

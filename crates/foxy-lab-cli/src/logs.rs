@@ -13,19 +13,15 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub fn trace() -> Arg {
-    path("trace", "FILE", "Ask for the gets of this log, - for the standard input")
+    path("trace", "FILE", "Replay this log; - is standard input")
 }
 
 pub fn recorded() -> Arg {
-    option(
-        "recorded",
-        "TIMES",
-        "Begin requests as the trace recorded them, so many times as fast (1)",
-    )
-    .num_args(0..=1)
-    .default_missing_value("1")
-    .value_parser(positive)
-    .requires("trace")
+    option("recorded", "TIMES", "Start requests at the recorded times, N times as fast (1)")
+        .num_args(0..=1)
+        .default_missing_value("1")
+        .value_parser(positive)
+        .requires("trace")
 }
 
 pub fn read_trace(

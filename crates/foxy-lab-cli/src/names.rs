@@ -19,17 +19,18 @@ pub fn arguments() -> [Arg; 3] {
         option(
             "dns",
             "ADDRESS:PORT",
-            "Be a name server there (UDP), which gives every name of the zone origin.test the origin's address",
+            "Serve DNS here (UDP): every name in the zone origin.test has the origin's address",
         )
         .value_parser(value_parser!(SocketAddr)),
         option(
             "dns-cost",
             "TIME",
-            "What asking it for a name costs in the mean, each name between half and one and a half times that (30ms)",
+            "Mean delay of a DNS answer; each name varies between half and one and a half \
+             times this (30ms)",
         )
         .value_parser(parse_duration)
         .requires("dns"),
-        option("dns-lifetime", "TIME", "How long its answers may be kept (1h)")
+        option("dns-lifetime", "TIME", "Lifetime of DNS answers (1h)")
             .value_parser(parse_duration)
             .requires("dns"),
     ]

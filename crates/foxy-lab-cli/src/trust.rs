@@ -13,7 +13,8 @@ pub fn argument() -> Arg {
     path(
         "ca",
         "FILE",
-        "Trust these authorities (PEM), not the system's; that of `foxy ca init` is DIR/ca.pem",
+        "Trust these authorities (PEM) instead of the system's; `foxy ca init` writes \
+             DIR/ca.pem",
     )
 }
 

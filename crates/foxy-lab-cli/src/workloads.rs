@@ -6,11 +6,7 @@ use foxy_cli::failure::Failure;
 use foxy_workload::Workload;
 
 pub fn argument() -> Arg {
-    option(
-        "workload",
-        "NAME|FILE.toml",
-        "What to ask for: one of those below, or a file of your own",
-    )
+    option("workload", "NAME|FILE.toml", "A workload from the list below, or a file")
 }
 
 pub fn help() -> String {

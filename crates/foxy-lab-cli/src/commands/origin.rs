@@ -18,14 +18,14 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub fn command() -> Command {
     Command::new("origin")
-        .about("Serve synthetic objects whose every byte can be checked")
+        .about("Serve synthetic objects, whose bytes a client can verify")
         .long_about(
             "Serve synthetic objects at /o/ID/SIZE/VERSION: the body is a function of ID and VERSION, so that a load \
              generator checks every byte. A query may set max-age=SECONDS, no-store, chunked, delay=MILLISECONDS. \
              Documents of the workload polymix-4 are at /p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE. Runs until it is stopped.",
         )
         .arg(
-            option("listen", "ADDRESS:PORT", "Where to listen")
+            option("listen", "ADDRESS:PORT", "Address to listen on")
                 .value_parser(value_parser!(SocketAddr))
                 .default_value("127.0.0.1:8080"),
         )
@@ -33,20 +33,20 @@ pub fn command() -> Command {
             option(
                 "servers",
                 "N",
-                "Listen on so many consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4",
+                "Number of consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4",
             )
             .value_parser(value_parser!(u32).range(1..=20_000))
             .default_value("1"),
         )
         .arg(
-            option("threads", "N", "Threads that serve")
+            option("threads", "N", "Number of serving threads")
                 .value_parser(value_parser!(u16).range(1..=256))
                 .default_value("1"),
         )
         .arg(path(
             "write-ca",
             "FILE",
-            "Speak TLS, with a certificate of an authority made for this run; the authority's own goes to FILE",
+            "Speak TLS with an authority made for this run, and write its certificate to FILE",
         ))
         .args(names::arguments())
 }

@@ -22,13 +22,13 @@ HTTP/1.0, 1.1 and 2; with --ca-dir tunnels and TLS too, which end here and go on
 pub fn command() -> Command {
     let place = || value_parser!(SocketAddr);
     Command::new("passthrough")
-        .about("Serve as a proxy that stores nothing, to compare caches with")
+        .about("Serve as a proxy without a cache, as a baseline")
         .long_about(LONG)
         .args([
-            option("listen", "ADDRESS:PORT", "Where clients connect to")
+            option("listen", "ADDRESS:PORT", "Address to listen on")
                 .value_parser(place())
                 .default_value("127.0.0.1:3130"),
-            option("origin", "ADDRESS:PORT", "Who is asked, whatever host a request names")
+            option("origin", "ADDRESS:PORT", "The next hop, whatever host a request names")
                 .value_parser(place()),
             certificates::argument(),
             trust::argument(),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub fn command() -> Command {
     let list = Architecture::ALL.iter().map(|(name, _, about)| format!("\n  {name:<20} {about}"));
     Command::new("reference")
-        .about("Serve as a small proxy of a classical architecture, to be measured")
+        .about("Serve as a small proxy with a classical architecture, as a subject of measurements")
         .long_about(
             "Serve as a small caching forward proxy of a classical architecture, to be measured by foxy wpb and foxy load. They differ \
              in who carries a connection and how the cache is found and written, and in nothing else; each has a switch that takes away what \
@@ -26,27 +26,27 @@ pub fn command() -> Command {
                 .value_name("NAME")
                 .required(true)
                 .value_parser(Architecture::ALL.map(|(name, ..)| name))
-                .help("Which"),
+                .help("The architecture"),
         )
         .arg(
-            option("listen", "ADDRESS:PORT", "Where to listen")
+            option("listen", "ADDRESS:PORT", "Address to listen on")
                 .value_parser(value_parser!(SocketAddr))
                 .default_value("127.0.0.1:3128"),
         )
-        .arg(path("store", "DIR", "The folder of its cache: a new or empty one").required(true))
+        .arg(path("store", "DIR", "The folder of the cache, new or empty").required(true))
         .arg(
-            option("pool", "N", "Workers of prefork (64) or fixed-pool (32)")
+            option("pool", "N", "Number of workers of prefork (64) or fixed-pool (32)")
                 .value_parser(value_parser!(u16).range(1..=4096)),
         )
         .arg(
-            option("backlog", "N", "Connections that may wait for a worker of fixed-pool (16)")
+            option("backlog", "N", "Queued connections of fixed-pool (16)")
                 .value_parser(value_parser!(u16).range(1..)),
         )
-        .arg(switch("no-scan", "process-per-request finds a file by the hash of its URL"))
-        .arg(switch("one-phase", "prefork sends an answer at once, and writes it once"))
-        .arg(switch("no-index", "event-loop looks on disk for what is stored"))
+        .arg(switch("no-scan", "process-per-request: find files by URL hash, without the text index"))
+        .arg(switch("one-phase", "prefork: write an answer once, and send it at once"))
+        .arg(switch("no-index", "event-loop: look for stored answers on disk, without the index"))
         .arg(switch("no-cache", "Store nothing"))
-        .arg(switch("connection", "Serve the connection that is the standard input").hide(true))
+        .arg(switch("connection", "Serve the connection on standard input").hide(true))
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {

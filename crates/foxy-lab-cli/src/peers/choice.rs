@@ -42,11 +42,7 @@ pub fn installed<'a>(
 }
 
 pub fn folder_argument() -> Arg {
-    path(
-        "folder",
-        "DIR",
-        "Where proxies keep their files while they run; the system's temporary folder",
-    )
+    path("folder", "DIR", "Parent of the running proxies' folders (the system's temporary folder)")
 }
 
 /// Other users may read the folder. Removes folders of killed runs.

@@ -23,11 +23,15 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
     // is refused.
     let only = |argument: Arg| argument.requires("start").conflicts_with_all(instead);
     [
-        option("start", "NAME", "Start this one here as a reverse proxy of an origin started here too")
-            .value_parser(names)
-            .conflicts_with_all(instead),
+        option(
+            "start",
+            "NAME",
+            "Start this proxy here, as a reverse proxy of an origin started here",
+        )
+        .value_parser(names)
+        .conflicts_with_all(instead),
         only(
-            option("memory", "SIZE", "With --start, memory for what it holds")
+            option("memory", "SIZE", "With --start, memory cache of the proxy")
                 .value_parser(value_parser!(ByteSize))
                 .default_value("32MiB"),
         ),
@@ -35,15 +39,15 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
             option(
                 "cores",
                 "N",
-                "With --start, hold it to so many cores, such as 0.05, once it is up, so that who asks is not the limit; takes root",
+                "With --start, limit the proxy to N cores, such as 0.05, so that the load \
+             generator is not the limit; needs root",
             )
             .value_parser(cores),
         ),
-        only(
-            choice::folder_argument()
-                .action(ArgAction::Append)
-                .help("Where it keeps its files while it runs, the system's temporary folder; several folders get a cache each"),
-        ),
+        only(choice::folder_argument().action(ArgAction::Append).help(
+            "Parent of the proxy's folder (the system's temporary folder); several folders \
+             get a cache each",
+        )),
     ]
 }
 

@@ -29,36 +29,38 @@ const LIVE_RATE: f64 = 10.0;
 
 pub fn command() -> Command {
     Command::new("collector")
-        .about("Serve as the parent of proxies that are compared: one exchange with the origin for all, each pays for it")
+        .about(
+            "Serve as the parent of compared proxies: one exchange with the origin serves \
+             all, and each waits as long",
+        )
         .long_about(LONG)
         .args(whom())
         .args(costs())
         .args(limits())
-        .args([
-            path("log", "FILE", "Write a line for each answer, as Squid's access.log"),
-        ])
+        .args([path("log", "FILE", "Write a line per answer in the format of Squid's access.log")])
         .args(flags([Flag::Json, Flag::FailIf("hit_minus_miss_p90_ms>2")]))
 }
 
 fn whom() -> Vec<Arg> {
     vec![
-        option("listen", "[NAME=]ADDRESS:PORT", "Where a proxy connects to; can be repeated")
+        option("listen", "[NAME=]ADDRESS:PORT", "Listen here for a proxy; can be repeated")
             .action(ArgAction::Append)
             .value_parser(parse_listen)
             .default_value("127.0.0.1:3180"),
         option(
             "origin",
             "ADDRESS:PORT",
-            "The synthetic origin that is asked whatever host a request names",
+            "The synthetic origin; it replaces the host of every request",
         )
         .value_parser(value_parser!(SocketAddr)),
         certificates::argument(),
         trust::argument(),
-        switch("live", "Ask the servers that requests name, through the network")
+        switch("live", "Send requests to the servers that they name, over the network")
             .conflicts_with("origin"),
-        switch("any-method", "With --live, send POST and all other methods too").requires("live"),
+        switch("any-method", "With --live, also forward POST and all other methods")
+            .requires("live"),
         switch("origin-http2", "Ask origins in HTTP/2: by prior knowledge, within TLS by ALPN"),
-        option("live-rate", "N", "With --live, so many exchanges a second (10)")
+        option("live-rate", "N", "With --live, exchanges per second (10)")
             .value_parser(parse_rate)
             .requires("live"),
     ]
@@ -88,21 +90,20 @@ fn limits() -> Vec<Arg> {
         option(
             "most-connections",
             "N",
-            "Connections of proxies at once; more are refused, and counted",
+            "Maximum number of connections of proxies; more are refused and counted",
         )
         .default_value("1024")
         .value_parser(count()),
         option(
             "most-fetches",
             "N",
-            "Exchanges with origins at once; more are refused, and counted",
+            "Maximum number of concurrent exchanges with origins; more are refused and counted",
         )
         .default_value("256")
         .value_parser(count()),
         size("memory", "Memory for heads and bodies").default_value("64MiB"),
-        size("spool", "Room for bodies beyond that, in a file without a name")
-            .default_value("4GiB"),
-        path("spool-dir", "DIR", "Where that file is (the folder for temporary files)"),
+        size("spool", "Space for further bodies, in an unnamed file").default_value("4GiB"),
+        path("spool-dir", "DIR", "The folder of that file (the system's temporary folder)"),
     ]
 }
 

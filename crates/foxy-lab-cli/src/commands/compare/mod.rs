@@ -45,39 +45,38 @@ pub fn command() -> Command {
         SCENARIOS.iter().map(|scenario| format!(" {}", scenario.name)).collect();
     let proxies: String = PEERS.iter().map(|peer| format!(" {}", peer.name)).collect();
     Command::new("compare")
-        .about("Put the same work on several proxies and say what each takes for it")
+        .about("Run the same work through several proxies, and compare their speed and resources")
         .long_about(LONG)
         .after_help(format!("Proxies:{proxies}\nWorkloads:{workloads}"))
         .arg(
             Arg::new("proxy")
                 .value_name("PROXY")
                 .num_args(1..)
-                .help("Whom; the first is compared with each other"),
+                .help("Proxies to compare; the first is the baseline"),
         )
         .arg(
-            option(
-                "workload",
-                "NAME",
-                "Under what; can be repeated. Without it memory-hit to large",
-            )
-            .action(ArgAction::Append),
+            option("workload", "NAME", "A workload; can be repeated (memory-hit to large)")
+                .action(ArgAction::Append),
         )
-        .arg(path("out", "DIR", "Where records and reports go"))
+        .arg(path("out", "DIR", "The folder for records and reports"))
         .arg(
-            path("report", "DIR", "Report a comparison again instead of running one")
+            path("report", "DIR", "Write the reports of an earlier comparison again")
                 .conflicts_with_all(OF_A_RUN),
         )
-        .arg(switch("quick", "Less of everything, once: says little, in a minute or two"))
+        .arg(switch(
+            "quick",
+            "A short comparison without repeats: little evidence, in a minute or two",
+        ))
         .arg(
-            option("repeats", "N", "Repeats of each (3, quick 1)")
+            option("repeats", "N", "Repeats of each trial (3, quick 1)")
                 .value_parser(value_parser!(u32).range(1..=100)),
         )
         .arg(
-            option("seconds", "N", "How long hits are measured (10, quick 2)")
+            option("seconds", "N", "Duration of a hit measurement (10, quick 2)")
                 .value_parser(count()),
         )
         .arg(
-            option("clients", "N", "Connections")
+            option("clients", "N", "Number of connections")
                 .default_value("64")
                 .value_parser(value_parser!(u16).range(1..)),
         )
@@ -85,7 +84,8 @@ pub fn command() -> Command {
             option(
                 "rate",
                 "N",
-                "Also measure latency at so many requests a second, open loop; can be repeated",
+                "Also measure latency at this number of requests per second, open loop; can be \
+             repeated",
             )
             .action(ArgAction::Append)
             .value_parser(value_parser!(u32).range(1..)),

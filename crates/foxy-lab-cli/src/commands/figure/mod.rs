@@ -43,14 +43,14 @@ pub fn command() -> Command {
         format!("\n  {:<15} {}{beside}", figure.name(), figure.title())
     });
     Command::new("figure")
-        .about("Reproduce the tables and figures of the papers foxy grew out of")
+        .about("Reproduce the tables and figures of the papers that foxy is based on")
         .long_about(format!("{LONG}{}", list.collect::<String>()))
         .arg(
             Arg::new("name")
                 .value_name("NAME|all")
                 .required(true)
                 .num_args(1..)
-                .help("Which figures; all is all but those that load servers"),
+                .help("Figures to make; `all` leaves out those that load servers"),
         )
         .arg(
             switch("quick", "A twentieth of the paper's scale and one seed; the default")
@@ -76,10 +76,10 @@ pub fn command() -> Command {
         .arg(path(
             "folder",
             "DIR",
-            "Where measured figures work; by default the system's temporary folder",
+            "The folder for measured figures (the system's temporary folder)",
         ))
-        .arg(path("out", "DIR", "Where the pictures go: for each its data as CSV, and an SVG"))
-        .arg(path("markdown", "FILE", "Where the table goes, as Markdown"))
+        .arg(path("out", "DIR", "The folder for the pictures, each as SVG and as CSV data"))
+        .arg(path("markdown", "FILE", "Write the table to a Markdown file"))
         // These folders may lie in the folder of --out, which is created first.
         .args(flags([Flag::Html, Flag::Json]).map(|flag| flag.value_parser(value_parser!(PathBuf))))
 }

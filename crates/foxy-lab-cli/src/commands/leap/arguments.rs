@@ -42,7 +42,7 @@ pub const LIVE_RATE: f64 = 10.0;
 
 pub fn command() -> Command {
     Command::new("leap")
-        .about("Send the same requests to several proxies at once, and judge their answers beside each other")
+        .about("Send the same requests to several proxies at once, and compare times and answers")
         .long_about(LONG)
         .args(whom())
         .args(what())
@@ -65,24 +65,34 @@ fn whom() -> Vec<Arg> {
             .required_unless_present_any(["check", "start"])
             .action(ArgAction::Append)
             .value_parser(value_parser!(NamedProxy)),
-        switch("passthrough", "Add a proxy that stores nothing, started here, as the path passthrough")
+        switch("passthrough", "Add a proxy without a cache, started here, as the path passthrough")
             .conflicts_with("live"),
         switch("reverse", "Send origin-form requests, as to reverse proxies"),
-        option("direct", "ADDRESS:PORT", "The origin, such as `foxy origin`, which is asked itself too")
-            .value_parser(address()),
-        option("origin", "ADDRESS:PORT", "The origin that requests name; it is not asked itself")
+        option(
+            "direct",
+            "ADDRESS:PORT",
+            "The origin, such as `foxy origin`; it also gets each request directly",
+        )
+        .value_parser(address()),
+        option("origin", "ADDRESS:PORT", "The origin in the URLs; it gets no direct requests")
             .value_parser(address())
             .conflicts_with("direct"),
         option(
             "collector",
             "ADDRESS:PORT",
-            "Ask the origin itself through a Collector here; proxies' parents are at the ports after it",
+            "Start a Collector here for the direct path; the ports after it are the proxies' \
+             parents",
         )
         .value_parser(address())
         .conflicts_with_all(["origin", "live"]),
-        option("network-cost", "TIME", "With a Collector here, what a round trip to the origin costs beside what it takes: one to connect, one to the first byte")
-            .requires("collecting")
-            .value_parser(parse_duration),
+        option(
+            "network-cost",
+            "TIME",
+            "With a Collector here, time added per round trip to the origin: one to connect, \
+             one to the first byte",
+        )
+        .requires("collecting")
+        .value_parser(parse_duration),
     ]
 }
 
@@ -91,19 +101,18 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace(),
         logs::format().requires("trace"),
-        option(
-            "like",
-            "TRACE",
-            "Ask for the gets of a synthetic trace that is like this published one",
+        option("like", "TRACE", "Replay a synthetic trace that resembles this published trace")
+            .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
+        switch(
+            "live",
+            "Send requests to the servers that the trace or the clients name, over the network",
         )
-        .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
-        switch("live", "Ask the servers that the trace or the clients name, through the network")
-            .requires("named")
-            .conflicts_with_all(["origin", "reverse"]),
+        .requires("named")
+        .conflicts_with_all(["origin", "reverse"]),
         option(
             "requests",
             "N",
-            "Stop after this many (1000 of a workload, all of a trace or of clients)",
+            "Number of requests (1000 of a workload, all of a trace or of clients)",
         )
         .value_parser(count()),
     ]
@@ -111,30 +120,30 @@ fn what() -> Vec<Arg> {
 
 fn how() -> Vec<Arg> {
     vec![
-        option("rate", "N", "Begin so many requests a second, whether or not answers come")
+        option("rate", "N", "Requests per second, started without waiting for answers")
             .value_parser(positive)
             .conflicts_with_all(["recorded", "clients"]),
         logs::recorded().conflicts_with("clients"),
         option(
             "clients",
             "N",
-            "Otherwise so many requests at a time, the next when all paths are done (1)",
+            "Without --rate, concurrent requests; the next starts when all paths are done (1)",
         )
         .value_parser(value_parser!(u32).range(1..=10_000)),
-        option("stagger", "TIME", "How long after each other the copies of a request are sent")
+        option("stagger", "TIME", "Delay between the copies of a request")
             .default_value("1ms")
             .value_parser(parse_duration),
-        option("time-limit", "TIME", "After how long an answer counts as missing")
+        option("time-limit", "TIME", "Time limit of an answer")
             .default_value("30s")
             .value_parser(parse_positive_duration),
         option(
             "most-in-flight",
             "N",
-            "Requests under way at once; one that comes beyond is refused, and counted",
+            "Maximum number of concurrent requests; more are refused and counted",
         )
         .default_value("256")
         .value_parser(value_parser!(u32).range(1..=10_000)),
-        path("log", "FILE", "Write a line for each answer, as the paper's Multiplier does"),
+        path("log", "FILE", "Write a line per answer in the format of the paper's Multiplier"),
     ]
 }
 

@@ -17,17 +17,17 @@ pub fn arguments() -> Vec<Arg> {
         option(
             "listen",
             "ADDRESS:PORT",
-            "Take the requests of clients here, as a proxy or as the site itself",
+            "Take requests from clients here, as a proxy or as the site itself",
         )
         .value_parser(value_parser!(SocketAddr))
         .conflicts_with_all(["workload", "like", "recorded", "clients"]),
-        option("for", "TIME", "Stop taking clients' requests after this long")
+        option("for", "TIME", "Stop taking requests after this time")
             .value_parser(parse_positive_duration)
             .requires("listen"),
         option(
             "most-connections",
             "N",
-            "Connections of clients at once; more are refused, and counted (1024)",
+            "Maximum number of client connections; more are refused and counted (1024)",
         )
         .value_parser(count())
         .requires("listen"),

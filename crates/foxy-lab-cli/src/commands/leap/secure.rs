@@ -21,8 +21,8 @@ pub fn arguments() -> [Arg; 5] {
     [
         switch(
             "tls",
-            "Ask for https URLs: in tunnels that proxies open with CONNECT; with --reverse, by TLS with the proxies themselves; those of --start speak \
-             it on both sides",
+            "Request https URLs: in CONNECT tunnels, or with --reverse over TLS to the \
+             proxies; proxies of --start speak TLS on both sides",
         )
         .conflicts_with("check"),
         trust::argument(),
@@ -30,15 +30,15 @@ pub fn arguments() -> [Arg; 5] {
         option(
             "protocol",
             "VERSION",
-            "HTTP towards the proxies, not the origin itself; 2 is by prior knowledge, for https by ALPN",
+            "HTTP version towards the proxies; 2 uses prior knowledge, with TLS ALPN",
         )
         .value_parser(["1.1", HTTP2])
         .default_value("1.1"),
         option(
             "connections",
             "WHICH",
-            "What copies go out on: new, a connection for each, which it pays for; kept, one that an earlier copy left, which costs nothing \
-             to connect",
+            "Connections of the copies: new opens a connection for each copy, kept reuses an \
+             idle one",
         )
         .value_parser(["new", KEPT])
         .default_value("new"),

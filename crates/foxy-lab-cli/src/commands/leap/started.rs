@@ -29,7 +29,8 @@ pub fn arguments() -> [Arg; 5] {
         option(
             "start",
             "PROXY,…",
-            "Start these here, in front of a Collector; one named twice shows what is noise",
+            "Start these proxies in front of a Collector; a proxy named twice gives the \
+             noise floor",
         )
         .value_delimiter(',')
         .conflicts_with_all([
@@ -41,12 +42,12 @@ pub fn arguments() -> [Arg; 5] {
             "reverse",
             "check",
         ]),
-        only(size("memory", "With --start, memory for what each holds").default_value("256MiB")),
-        only(size("disk", "With --start, room for what each holds on disk").default_value("1GiB")),
+        only(size("memory", "With --start, memory cache of each proxy").default_value("256MiB")),
+        only(size("disk", "With --start, disk cache of each proxy").default_value("1GiB")),
         only(choice::folder_argument()),
         only(switch(
             "quick",
-            "With --start, stop after 4000 requests: says little, in about a minute",
+            "With --start, stop after 4000 requests: little evidence, in about a minute",
         ))
         .conflicts_with("requests"),
     ]

@@ -42,25 +42,27 @@ pub fn whom() -> Vec<Arg> {
         option(
             "origin",
             "HOST:PORT",
-            "The origin in each URL, its other servers at the ports after; without it one is started here",
+            "The origin in the URLs, with its other servers at the next ports (an origin \
+             started here)",
         ),
         switch("reverse", "Send origin-form requests, as to a reverse proxy or an origin"),
         switch(
             "tls",
-            "Ask for https URLs: each connection is a tunnel that the proxy opens with CONNECT; with --reverse, TLS to the proxy itself",
+            "Request https URLs: each connection is a CONNECT tunnel, or with --reverse TLS \
+             to the proxy",
         ),
         trust::argument().requires("tls"),
-        option("pid", "PID", "The proxy's process, to count its CPU time")
+        option("pid", "PID", "The process id of the proxy, to count its CPU time")
             .value_parser(value_parser!(u32)),
         option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
         option(
             "protocol",
             "VERSION",
-            "HTTP version and connections; 2 is by prior knowledge, with --tls by ALPN",
+            "HTTP version and connections; 2 uses prior knowledge, with --tls ALPN",
         )
         .value_parser(PROTOCOLS.map(|(name, _)| name))
         .default_value("1.1"),
-        option("threads", "N", "Threads that carry the clients")
+        option("threads", "N", "Threads that run the clients")
             .default_value("1")
             .value_parser(value_parser!(u16).range(1..=256)),
     ]
@@ -70,7 +72,8 @@ fn origin_names() -> Vec<Arg> {
     let hosts = option(
         "hosts",
         "N",
-        "Spread the objects over so many names of the origin, h1.HOST to hN.HOST; HOST is origin.test when it is started here",
+        "Spread the objects over N names of the origin, h1.HOST to hN.HOST; HOST is \
+             origin.test for an origin started here",
     );
     let hosts = hosts
         .value_parser(value_parser!(u32).range(1..=1_000_000))
@@ -85,15 +88,15 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace().conflicts_with("workload"),
         logs::format().requires("trace"),
-        option("objects", "N", "Another number of objects than the workload's")
+        option("objects", "N", "Number of objects, instead of the workload's")
             .value_parser(count()),
-        option("size", "SIZE", "Another body size than the workload's")
+        option("size", "SIZE", "Body size, instead of the workload's")
             .value_parser(value_parser!(ByteSize)),
-        switch("no-warm-up", "Do not ask for each object once before measuring"),
+        switch("no-warm-up", "Skip the warm-up, which requests each object once"),
         option(
             "newest",
             "N",
-            "Afterwards ask again for the N objects asked for last: how many are still hits",
+            "Request the last N objects again at the end, and report the share of hits",
         )
         .value_parser(count()),
     ]
@@ -104,30 +107,29 @@ fn how() -> Vec<Arg> {
         option(
             "clients",
             "N",
-            "Connections, each with one request at a time (64); with table3 clients of any number of connections (100)",
+            "Connections with one request at a time (64); with table3, clients with any \
+             number of connections (100)",
         )
         .value_parser(value_parser!(u32).range(1..=65_535)),
         option(
             "rate",
             "N",
-            "Requests a second, open loop; without it each client goes on when it has its answer, or the workload says",
+            "Requests per second, open loop; by default each client waits for its answer, or \
+             the workload decides",
         )
         .value_parser(value_parser!(u32).range(1..)),
         logs::recorded().conflicts_with("rate"),
-        option("requests", "N", "Stop after this many; a trace ends at its end").value_parser(count()),
-        option("seconds", "N", "Stop after this time (10 unless --requests or --trace is given)")
+        option("requests", "N", "Number of requests; a trace stops at its end")
             .value_parser(count()),
-        option(
-            "time-limit",
-            "TIME",
-            "After how long an answer counts as missing; the run waits as long for those under way when its time is over",
-        )
-        .value_parser(parse_positive_duration)
-        .default_value("30s"),
+        option("seconds", "N", "Duration (10, without --requests and --trace)")
+            .value_parser(count()),
+        option("time-limit", "TIME", "Time limit of an answer, also after the end of the run")
+            .value_parser(parse_positive_duration)
+            .default_value("30s"),
         option(
             "fault",
             "WHAT",
-            "What goes wrong in the middle third of --seconds, at the origin that is started here",
+            "A fault of the origin started here, in the middle third of --seconds",
         )
         .value_parser(["origin-down", "origin-slow"])
         .conflicts_with_all(["origin", "requests"]),

@@ -56,38 +56,38 @@ fn search_arguments() -> Vec<Arg> {
         option(
             "first-rate",
             "N",
-            "Requests a second of the first sample, instead of the workload's fill-rate",
+            "Requests per second of the first sample, instead of the workload's fill-rate",
         )
         .value_parser(seconds()),
         option(
             "most-rate",
             "N",
-            "Requests a second that the robots suffice for, instead of the workload's peak-rate",
+            "Maximum requests per second, which sets the number of robots, instead of the \
+             workload's peak-rate",
         )
         .value_parser(seconds()),
-        option("time-scale", "N", "What samples, life cycles and the cache are divided by")
+        option("time-scale", "N", "Divisor of samples, life cycles and the cache")
             .value_parser(scale()),
-        option("delay-scale", "N", "What think time and window are divided by")
-            .value_parser(scale()),
+        option("delay-scale", "N", "Divisor of think time and window").value_parser(scale()),
         option(
             "sample",
             "SECONDS",
-            "How long a sample is (60 over the time scale, and at least 3 response times)",
+            "Duration of a sample (60 over the time scale, and at least 3 response times)",
         )
         .value_parser(seconds()),
         option(
             "low",
             "SECONDS",
-            "Below this mean response time the load goes up (1.50 over the delay scale)",
+            "Raise the load below this mean response time (1.50 over the delay scale)",
         )
         .value_parser(seconds()),
         option(
             "high",
             "SECONDS",
-            "Above this mean response time the load goes down (1.75 over the delay scale)",
+            "Lower the load above this mean response time (1.75 over the delay scale)",
         )
         .value_parser(seconds()),
-        option("limit", "SECONDS", "End after this time, whatever was filled")
+        option("limit", "SECONDS", "Stop after this time, even before the cache is filled")
             .value_parser(seconds()),
     ]
 }

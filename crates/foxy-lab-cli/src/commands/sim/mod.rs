@@ -74,18 +74,18 @@ fn several(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 
 fn fed_with() -> Vec<Arg> {
     vec![
-        path("trace", "FILE", "A log of gets, packed with gzip or not; - is the standard input"),
+        path("trace", "FILE", "A log of gets, plain or gzip; - is standard input"),
         logs::format().requires("trace"),
         option("workload", "NAME", "A synthetic workload instead of a log"),
         path("operations", "FILE", "URL operations that --save-operations wrote, instead of gets")
             .requires("scheme")
             .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"]),
-        option("requests", "N", "Only the first N gets; 1058206 of a workload if not given")
+        option("requests", "N", "Number of gets (all of a log, 1058206 of a workload)")
             .value_parser(count()),
         option(
             "scale",
             "F",
-            "Multiplies the number of gets, --memory, --disk and the modelled disk",
+            "Factor on the number of gets, --memory, --disk and the modelled disk",
         )
         .default_value("1")
         .value_parser(scale),
@@ -100,17 +100,18 @@ fn caches() -> Vec<Arg> {
         several(
             "policy",
             "NAME",
-            "What replaces, or all; for the disk cache of schemes one, lru if not given",
+            "Replacement policies, or all; with schemes, the policy of the disk cache (lru)",
         ),
         several(
             "cache-size",
             "SIZES",
-            "Bytes such as 512M, percent of the trace's unique bytes such as 0.5%, or infinite",
+            "Cache size: bytes such as 512M, percent of the unique bytes such as 0.5%, or \
+             infinite",
         )
         .default_value("0.1%,1%,5%,10%,30%,infinite")
         .conflicts_with_all(["scheme", "save-operations", "operations"])
         .value_parser(value_parser!(CacheSize)),
-        option("object-limit", "SIZE", "The largest object that the policy lru-th stores")
+        option("object-limit", "SIZE", "Maximum object size of the policy lru-th")
             .default_value("256K")
             .value_parser(value_parser!(ByteSize)),
     ]
@@ -118,35 +119,44 @@ fn caches() -> Vec<Arg> {
 
 fn storage() -> Vec<Arg> {
     vec![
-        several("scheme", "NAME", "Schemes that store what the disk cache holds, or all"),
-        option("device", "DEVICE", "What they run on: memory, null, mechanical, or a folder that exists")
-            .default_value("memory")
-            .requires("scheme"),
-        option("memory", "SIZE", "The memory cache before the disk's")
+        several("scheme", "NAME", "Storage schemes of the disk cache, or all"),
+        option(
+            "device",
+            "DEVICE",
+            "Device of the schemes: memory, null, mechanical, or an existing folder",
+        )
+        .default_value("memory")
+        .requires("scheme"),
+        option("memory", "SIZE", "Size of the memory cache in front of the disk cache")
             .default_value("512M")
             .requires("levels")
             .value_parser(value_parser!(ByteSize)),
-        option("disk", "SIZE", "The disk cache")
+        option("disk", "SIZE", "Size of the disk cache")
             .default_value("2G")
             .requires("levels")
             .value_parser(value_parser!(ByteSize)),
-        option("ufs-mapping", "WORD", "How ufs, aufs and diskd number their folders, as the setting ufs.mapping; Table 2 has round-robin")
-            .default_value("consecutive")
-            .requires("scheme")
-            .value_parser(["consecutive", "round-robin"]),
-        several("utilization", "PERCENT", "Live slots of all slots at most, for schemes with one file")
+        option(
+            "ufs-mapping",
+            "WORD",
+            "Folder numbering of ufs, aufs and diskd, as the setting ufs.mapping; Table 2 \
+             uses round-robin",
+        )
+        .default_value("consecutive")
+        .requires("scheme")
+        .value_parser(["consecutive", "round-robin"]),
+        several("utilization", "PERCENT", "Maximum share of live slots, for schemes with one file")
             .default_value("75")
             .requires("scheme")
             .value_parser(utilization),
         option(
             "prefetch",
             "SIZE",
-            "Bytes of a server's next objects read along, by lazy-reads-loc and squidmla; 0 for none",
+            "Bytes that lazy-reads-loc and squidmla prefetch of the same server; 0 for none",
         )
         .default_value("0")
         .requires("scheme")
         .value_parser(value_parser!(ByteSize)),
-        path("save-operations", "FILE", "Write the URL operations to a file that --operations replays"),
+        path("save-operations", "FILE", "Write the URL operations to a file for --operations"),
     ]
 }
 

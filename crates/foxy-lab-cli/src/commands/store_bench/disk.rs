@@ -40,14 +40,14 @@ and so are reads, one every two milliseconds. Tails need a quiet machine; the di
 
 pub fn command() -> Command {
     Command::new("disk")
-        .about("The default engine beside the disk it is on: rate of a fill, and reads while it is filled")
+        .about("Compare the default engine with its disk: fill rate, and read times during a fill")
         .long_about(ABOUT)
         .arg(path(
             "folder",
             "PATH",
-            "Where a folder for both is made; the system's folder for temporary files without it",
+            "Parent of the folder for both (the system's temporary folder)",
         ))
-        .arg(switch("quick", "A sixteenth of the bytes and of the reads"))
+        .arg(switch("quick", "Use a sixteenth of the bytes and of the reads"))
         .args(flags([Flag::Seed, Flag::Json]))
 }
 

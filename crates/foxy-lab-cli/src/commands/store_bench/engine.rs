@@ -23,10 +23,14 @@ const ALIKE: [usize; 6] = [500, 1000, 1850, 2200, 3000, 3600];
 
 pub fn command() -> Command {
     Command::new("engine")
-        .about("Memory, writes, reads and processor time of the default engine")
+        .about("Measure memory, writes, reads and CPU time of the default engine")
         .long_about(ABOUT)
-        .arg(path("folder", "PATH", "Where a folder for the store that is killed is made; the system's folder for temporary files without it"))
-        .arg(switch("quick", "A hundredth of the bytes: memory is then not worth much"))
+        .arg(path(
+            "folder",
+            "PATH",
+            "Parent of the killed store's folder (the system's temporary folder)",
+        ))
+        .arg(switch("quick", "Use a hundredth of the bytes; the memory figures then mean little"))
         .args(flags([Flag::Seed, Flag::Json]))
 }
 

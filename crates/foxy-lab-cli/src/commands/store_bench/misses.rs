@@ -31,22 +31,21 @@ writes is counted, and as much memory is needed as the largest disk has bytes, t
 
 pub fn command() -> Command {
     Command::new("misses")
-        .about("Misses against LRU at equal bytes of disk")
+        .about("Compare misses with LRU at equal disk bytes")
         .long_about(ABOUT)
-        .arg(path(
-            "trace",
-            "FILE",
-            "A log of gets beside the synthetic workloads, packed with gzip or not",
-        ))
+        .arg(path("trace", "FILE", "A log, plain or gzip, in addition to the synthetic workloads"))
         .arg(logs::format().requires("trace"))
-        .arg(switch("engine", "Run the engine itself beside the model of its rules; takes minutes"))
+        .arg(switch(
+            "engine",
+            "Also run the engine itself, not only the model of its rules; takes minutes",
+        ))
         .arg(
-            option("workload", "NAME", "Only these of the synthetic workloads")
+            option("workload", "NAME", "Synthetic workloads to run (all)")
                 .value_parser(misses::synthetic())
                 .value_delimiter(',')
                 .action(ArgAction::Append),
         )
-        .arg(switch("quick", "Synthetic workloads of a fiftieth of their length"))
+        .arg(switch("quick", "Use a fiftieth of each synthetic workload"))
         .args(flags([Flag::Seed, Flag::Json]))
 }
 

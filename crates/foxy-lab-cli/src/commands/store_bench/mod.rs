@@ -23,7 +23,7 @@ const MEASURES: &[BenchEntry] = &[
 /// `foxy store bench` with its measures.
 pub fn command() -> Command {
     Command::new("bench")
-        .about("Measure what the default engine promises")
+        .about("Measure the default engine")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(MEASURES.iter().map(|entry| (entry.command)()))

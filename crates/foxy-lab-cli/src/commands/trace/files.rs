@@ -20,7 +20,7 @@ pub fn input() -> Arg {
         .value_name("FILE")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("The log to read, packed with gzip or not; - is the standard input")
+        .help("The log to read, plain or gzip; - is standard input")
 }
 
 pub fn read_trace(matches: &ArgMatches) -> Result<(Trace, ReadReport), Failure> {
@@ -43,12 +43,8 @@ pub fn reading(report: &ReadReport) -> String {
 }
 
 pub fn written_format() -> Arg {
-    option(
-        "to",
-        "FORMAT",
-        "csv or squid; without it the file's name tells: .csv or .log, .gz behind it packs",
-    )
-    .value_parser(["csv", "squid"])
+    option("to", "FORMAT", "csv or squid (by the file name: .csv or .log, with .gz compressed)")
+        .value_parser(["csv", "squid"])
 }
 
 pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<(), Failure> {

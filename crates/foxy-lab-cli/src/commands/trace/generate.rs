@@ -13,19 +13,21 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("generate")
-        .about(
-            "Make a synthetic trace that is like a published one, and compare it with the published figures",
-        )
+        .about("Make a synthetic trace that resembles a published trace, and compare their figures")
         .arg(
             option("like", "TRACE", "The published trace")
                 .default_value(MODELS[0].name)
                 .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
         )
         .arg(
-            option("requests", "N", "How many gets; without it as many as the published trace has")
+            option("requests", "N", "Number of gets (as in the published trace)")
                 .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS)),
         )
-        .arg(path("out", "FILE", "The file to write; without it the trace is only compared"))
+        .arg(path(
+            "out",
+            "FILE",
+            "The file to write; without it the trace is only compared with the published figures",
+        ))
         .arg(files::written_format())
         .args(flags([Flag::Seed, Flag::Json]))
 }

@@ -10,7 +10,10 @@ use foxy_cli::failure::Failure;
 
 pub fn command() -> Command {
     Command::new("trace")
-        .about("Look at traces of URL-gets: logs of Squid, Common or Combined format, CSV, Parquet")
+        .about(
+            "Inspect, convert and make traces: logs of Squid, Common or Combined format, \
+             CSV, Parquet",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands([stats::command(), convert::command(), generate::command()])

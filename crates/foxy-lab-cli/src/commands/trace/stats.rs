@@ -12,7 +12,7 @@ use foxy_workload::trace::statistics::{Repeats, Spread, Statistics};
 
 pub fn command() -> Command {
     Command::new("stats")
-        .about("Say what a trace is like: sizes, popularity, clients, and the hits that caches could have")
+        .about("Show statistics of a trace: sizes, popularity, clients, and possible hits")
         .args([files::input(), logs::format()])
         .arg(
             option(

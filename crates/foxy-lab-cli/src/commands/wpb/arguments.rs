@@ -45,7 +45,7 @@ fn whom() -> Vec<Arg> {
         option(
             "origin",
             "ADDRESS:PORT",
-            "A server (`foxy origin`) instead of those that are started here",
+            "A server (`foxy origin`), instead of servers started here",
         )
         .value_parser(value_parser!(SocketAddr)),
         switch("reverse", "Send origin-form requests, as to a reverse proxy").requires("origin"),
@@ -55,25 +55,35 @@ fn whom() -> Vec<Arg> {
 
 fn what() -> Vec<Arg> {
     vec![
-        option("clients", "FIRST..LAST", "How many clients, or one number").default_value("8..96"),
-        option("step", "N", "From one number of clients to the next (8)")
+        option("clients", "FIRST..LAST", "Numbers of clients, or one number")
+            .default_value("8..96"),
+        option("step", "N", "Step between numbers of clients (8)")
             .value_parser(value_parser!(u32).range(1..)),
-        option("requests", "N", "Requests of a client in each phase (200, quick 40)")
+        option("requests", "N", "Requests per client and phase (200, quick 40)")
             .value_parser(value_parser!(u32).range(1..=1_000_000)),
-        option("latency", "TIME", "How long servers wait before they answer, such as 30ms (3s, quick 30ms)")
-            .value_parser(parse_duration),
-        option("sizes", "uniform|pareto", "99 % of 0–40 KB and 1 % of 1 MB, or Pareto (1.1, 3 KB)")
-            .value_parser(["uniform", "pareto"])
-            .default_value("uniform"),
-        option("slow-bytes-per-second", "N", "Clients read no faster than this, as over a modem")
+        option(
+            "latency",
+            "TIME",
+            "Delay of the servers before an answer, such as 30ms (3s, quick 30ms)",
+        )
+        .value_parser(parse_duration),
+        option(
+            "sizes",
+            "uniform|pareto",
+            "Object sizes: 99 % of 0–40 KB and 1 % of 1 MB, or Pareto (1.1, 3 KB)",
+        )
+        .value_parser(["uniform", "pareto"])
+        .default_value("uniform"),
+        option("slow-bytes-per-second", "N", "Maximum read rate of a client, as over a modem")
             .value_parser(count()),
         option(
             "cache-size",
             "SIZE",
-            "The proxy's cache: says at which points less than four times this was fetched (with --start 64MiB)",
+            "Size of the proxy's cache; warns at points that fetched less than four times as \
+             much (with --start 64MiB)",
         )
         .value_parser(value_parser!(ByteSize)),
-        option("time-limit", "TIME", "After how long an answer counts as missing (the latency and 60s)")
+        option("time-limit", "TIME", "Time limit of an answer (the latency and 60s)")
             .value_parser(parse_positive_duration),
         switch("quick", "Fewer requests and a short latency: about a minute"),
     ]

@@ -48,14 +48,15 @@ pub fn arguments() -> [Arg; 3] {
         option(
             "check",
             "NAME",
-            "Measure LEAP itself: overhead, fairness or replay; starts all it needs here",
+            "Measure LEAP itself: overhead, fairness or replay; starts everything that it needs",
         )
         .value_parser(CHECKS.map(|(name, ..)| name))
         .conflicts_with_all(others),
-        option("repeats", "N", "With --check fairness, so many runs (5; with --full 40)")
+        option("repeats", "N", "With --check fairness, number of runs (5; with --full 40)")
             .value_parser(count())
             .requires("check"),
-        switch("full", "With --check, take minutes instead of less than one").requires("check"),
+        switch("full", "With --check, run for minutes instead of less than one minute")
+            .requires("check"),
     ]
 }
 
