@@ -3,12 +3,13 @@
 
 use crate::arguments::{option, output};
 use crate::bars::{Bar, Bars};
-use crate::facts;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use foxy_base::{WallTime, clock};
 use foxy_cli::failure::Failure;
-use foxy_cli::terminal::{self, Level};
-use foxy_report::{Measurable, Record, Setup, write_records};
+use foxy_cli::machine::Machine as Limits;
+use foxy_cli::terminal;
+use foxy_cli::terminal::Level;
+use foxy_report::{Machine, Measurable, Record, Setup, write_records};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ pub fn setup(matches: &ArgMatches) -> Setup {
         program: "foxy".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         command: format!("foxy {}", command.join(" ")),
-        machine: facts::machine(),
+        machine: machine(),
         seed: matches.try_get_one("seed").ok().flatten().copied().unwrap_or(0),
         scale: 1.0,
         quick: matches!(matches.try_get_one("quick"), Ok(Some(true))),
@@ -163,6 +164,29 @@ pub fn write(
     write_records(&mut file, &records).map_err(failed)
 }
 
+fn machine() -> Machine {
+    let limits = Limits::look();
+    Machine {
+        cpu: model_name(&read("/proc/cpuinfo")).to_owned(),
+        cores: limits.cores,
+        memory: limits.memory.map_or(0, |memory| memory.0),
+        kernel: format!(
+            "{} {}",
+            read("/proc/sys/kernel/ostype").trim(),
+            read("/proc/sys/kernel/osrelease").trim()
+        ),
+    }
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+fn model_name(text: &str) -> &str {
+    let line = text.lines().find_map(|line| line.strip_prefix("model name"));
+    line.and_then(|rest| rest.split_once(':')).map_or("", |(_, name)| name.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +202,14 @@ mod tests {
         let with = || Command::new("x").arg(switch("quick", "Less of everything"));
         assert!(quick(with(), &["--quick"]));
         assert!(!quick(with(), &[]) && !quick(Command::new("x"), &[]));
+    }
+
+    #[test]
+    fn the_first_processors_name_is_taken() {
+        assert_eq!(
+            model_name("processor\t: 0\nmodel name\t: AMD EPYC\nmodel name\t: other\n"),
+            "AMD EPYC"
+        );
+        assert_eq!(model_name("processor: 0\n"), "");
     }
 }

@@ -1,15 +1,18 @@
-//! Log files as input: arguments, reading, and a summary of their lines.
+//! Log files as input, with a summary of their lines, and as output of Multiplier and Collector.
 
 use super::arguments::{option, path, positive};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_cli::failure::Failure;
 use foxy_cli::progress::Progress;
-use foxy_cli::terminal::{self, Level};
-use foxy_workload::Trace;
+use foxy_cli::terminal;
+use foxy_cli::terminal::Level;
 use foxy_workload::trace::report::Example;
-use foxy_workload::trace::{self, Builder, Format, ReadReport};
+use foxy_workload::trace::{Builder, Format, ReadReport};
+use foxy_workload::{Trace, trace};
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::{BufWriter, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 pub fn trace() -> Arg {
@@ -128,4 +131,47 @@ pub fn examples(report: &ReadReport) -> impl Iterator<Item = String> {
         format!("line {line}: {reason}: {}", text.escape_debug())
     };
     report.examples.iter().map(show)
+}
+
+pub struct LineLog {
+    path: PathBuf,
+    file: Option<Box<dyn Write + Send>>,
+}
+
+impl LineLog {
+    pub fn create(path: Option<&PathBuf>) -> Result<Self, Failure> {
+        Self::with(path, |file| Box::new(BufWriter::new(file)))
+    }
+
+    pub fn create_to_follow(path: Option<&PathBuf>) -> Result<Self, Failure> {
+        Self::with(path, |file| Box::new(LineWriter::new(file)))
+    }
+
+    fn with(
+        path: Option<&PathBuf>,
+        writer: fn(File) -> Box<dyn Write + Send>,
+    ) -> Result<Self, Failure> {
+        let file = path.map(File::create).transpose().map_err(|error| {
+            let path = path.map(|path| path.display().to_string()).unwrap_or_default();
+            Failure::Unusable(format!("--log {path}: cannot be made: {error}; name another place"))
+        })?;
+        Ok(Self { path: path.cloned().unwrap_or_default(), file: file.map(writer) })
+    }
+
+    /// Returns the error that stops the log.
+    pub fn write(&mut self, line: &impl Display) -> Option<String> {
+        let written = writeln!(self.file.as_mut()?, "{line}");
+        written.err().map(|error| self.stop(&error))
+    }
+
+    /// Flushes. Returns the error that truncates the log.
+    pub fn finish(&mut self) -> Option<String> {
+        let written = self.file.as_mut()?.flush();
+        written.err().map(|error| self.stop(&error))
+    }
+
+    fn stop(&mut self, error: &std::io::Error) -> String {
+        self.file = None;
+        format!("{}: the log stops here: {error}", self.path.display())
+    }
 }

@@ -1,7 +1,7 @@
 //! File systems with chosen options in an image file, mounted through a loop device for one
 //! measurement. The image is unlinked once it is mounted, so no file stays behind.
 
-use crate::leftovers::PREFIX;
+use crate::folder::PREFIX;
 use foxy_base::ByteSize;
 use foxy_cli::temporary::Temporary;
 use foxy_cli::terminal::{self, Level};

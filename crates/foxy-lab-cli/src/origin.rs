@@ -1,9 +1,15 @@
-//! The origin that a command starts on this machine.
+//! The origin that a command starts on this machine, and the name server of `--dns` for its names.
 
+use crate::arguments::option;
+use clap::{Arg, ArgMatches, value_parser};
 use foxy_cli::failure::Failure;
+use foxy_cli::units::parse_duration;
+use foxy_lab::load::name_server::{Asked, NameServer, NameServerError, NameServerOptions};
 use foxy_lab::{Origin, OriginOptions};
+use foxy_report::{Measure, Record};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 pub fn start(command: &str, servers: u32) -> Result<Origin, Failure> {
     Origin::start_servers(here(), servers).map_err(|error| failed(command, servers, &error))
@@ -28,6 +34,86 @@ fn failed(command: &str, servers: u32, error: &io::Error) -> Failure {
         _ => error.to_string(),
     };
     Failure::Failed(format!("{command}: no origin: {why}"))
+}
+
+/// Default zone. Names in `.test` are reserved (RFC 6761).
+pub const ZONE: &str = "origin.test";
+const NAME_LIFETIME: Duration = Duration::from_secs(3600);
+
+pub fn name_server_flags() -> [Arg; 3] {
+    [
+        option(
+            "dns",
+            "ADDRESS:PORT",
+            "Serve DNS here (UDP): every name in the zone origin.test has the origin's address",
+        )
+        .value_parser(value_parser!(SocketAddr)),
+        option(
+            "dns-cost",
+            "TIME",
+            "Mean delay of a DNS answer; each name varies between half and one and a half \
+             times this (30ms)",
+        )
+        .value_parser(parse_duration)
+        .requires("dns"),
+        option("dns-lifetime", "TIME", "Lifetime of DNS answers (1h)")
+            .value_parser(parse_duration)
+            .requires("dns"),
+    ]
+}
+
+pub fn start_name_server(
+    matches: &ArgMatches,
+    origin: Option<&Origin>,
+) -> Result<Option<NameServer>, Failure> {
+    let Some((&listen, origin)) = matches.get_one::<SocketAddr>("dns").zip(origin) else {
+        return Ok(None);
+    };
+    let address = origin.address().ip();
+    if address.is_unspecified() {
+        let text = format!(
+            "--dns {listen}: names get the origin's address, and {address} is none; name one with --listen"
+        );
+        return Err(Failure::Unusable(text));
+    }
+    let time = |name, default| matches.get_one(name).copied().unwrap_or(default);
+    let options = NameServerOptions {
+        listen,
+        zone: ZONE.into(),
+        address,
+        cost: time("dns-cost", Duration::from_millis(30)),
+        lifetime: time("dns-lifetime", NAME_LIFETIME),
+    };
+    NameServer::start(&options).map(Some).map_err(|error| match error {
+        NameServerError::Zone(error) => Failure::Unusable(format!("--dns {listen}: {error}")),
+        NameServerError::Start(error) => Failure::Failed(format!(
+            "--dns {listen}: cannot be listened on: {error}; name another address and port"
+        )),
+    })
+}
+
+pub const NAME_SERVER_MEASURES: [&str; 4] =
+    ["dns_addresses", "dns_nothing", "dns_refused", "dns_dropped"];
+
+pub fn name_server_records(asked: Asked, subject: &str) -> [Record; 4] {
+    let measure = |name, count: u64| {
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+        let count = count as f64;
+        Record::Measure(Measure::once(name, subject, count, "questions"))
+    };
+    [
+        measure("dns_addresses", asked.addresses),
+        measure("dns_nothing", asked.nothing),
+        measure("dns_refused", asked.refused),
+        measure("dns_dropped", asked.dropped),
+    ]
+}
+
+pub fn name_server_text(asked: Asked) -> String {
+    let Asked { addresses, nothing, refused, dropped } = asked;
+    format!(
+        "questions for addresses {addresses}, for other things {nothing}, refused {refused}, dropped {dropped}"
+    )
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! Runs a load with its fault, and makes records of its phases.
+//! Runs a load with its fault, makes records of its phases, and provides its file descriptors.
 
 use super::fault::Staged;
 use foxy_base::clock;
+use foxy_cli::failure::Failure;
+use foxy_cli::process::raise_open_files;
 use foxy_cli::progress::Progress;
-use foxy_lab::LoadReport;
 use foxy_lab::load::options::{LoadOptions, Stop};
-use foxy_lab::load::robots::{self, Robots};
+use foxy_lab::load::robots;
+use foxy_lab::load::robots::Robots;
 use foxy_lab::load::schedule::Schedule;
-use foxy_lab::load::{self};
+use foxy_lab::{LoadReport, load};
 use foxy_report::{Measurable, Measure, Record, RequestClass};
 use foxy_workload::Model;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
@@ -80,4 +82,38 @@ fn phases(
         )));
     }
     Ok((all, records))
+}
+
+/// Descriptors of files, runtimes and terminals, beside connections.
+const OWN_DESCRIPTORS: u64 = 64;
+
+/// Raises the limit on open files for `connections`. `what` names the argument that asks for them.
+pub fn allow_connections(connections: u64, what: &str) -> Result<(), Failure> {
+    refuse(connections, what, raise_open_files())
+}
+
+fn refuse(connections: u64, what: &str, limit: Option<u64>) -> Result<(), Failure> {
+    let needed = connections.saturating_add(OWN_DESCRIPTORS);
+    match limit {
+        Some(limit) if needed > limit => Err(Failure::Unusable(format!(
+            "{what}: takes up to {needed} open files, and this process may have {limit}; ask for less or raise ulimit -n"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_suffice_is_refused_before_anything_is_sent() {
+        assert!(refuse(900, "--clients 900", Some(1000)).is_ok());
+        assert!(refuse(u64::MAX, "--clients 900", None).is_ok());
+        let text = refuse(990, "--clients 990", Some(1000)).expect_err("too many").to_string();
+        assert_eq!(
+            text,
+            "--clients 990: takes up to 1054 open files, and this process may have 1000; ask for less or raise ulimit -n"
+        );
+    }
 }

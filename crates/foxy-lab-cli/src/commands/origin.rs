@@ -1,7 +1,8 @@
 //! `foxy origin`: the verifying origin as a process of its own.
 
 use crate::arguments::{option, path};
-use crate::{descriptors, names};
+use crate::origin;
+use crate::run::allow_connections;
 use clap::{ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
 use foxy_cli::process::raise_open_files;
@@ -48,7 +49,7 @@ pub fn command() -> Command {
             "FILE",
             "Speak TLS with an authority made for this run, and write its certificate to FILE",
         ))
-        .args(names::arguments())
+        .args(origin::name_server_flags())
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -71,24 +72,26 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     terminal::print(&format!(
         "origin: serving at {scheme}://{address}/   try: curl -v{trusting} {scheme}://{address}/o/1/100/1"
     ));
-    let name_server = names::start(matches, Some(&origin))?;
+    let name_server = origin::start_name_server(matches, Some(&origin))?;
     if let Some(server) = &name_server {
-        let (zone, place) = (names::ZONE, server.address());
+        let (zone, place) = (origin::ZONE, server.address());
         terminal::print(&format!(
             "origin: its names end with {zone}; the name server is at {place}"
         ));
     }
     serve(&origin)?;
     if let Some(server) = name_server {
-        terminal::print(&format!("origin: name server: {}", names::text(server.asked())));
+        terminal::print(&format!(
+            "origin: name server: {}",
+            origin::name_server_text(server.asked())
+        ));
     }
     Ok(())
 }
 
 fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
     if ErrorCause::of_connect(error) == ErrorCause::NoDescriptor
-        && let Err(refusal) =
-            descriptors::provide(u64::from(servers), &format!("--servers {servers}"))
+        && let Err(refusal) = allow_connections(u64::from(servers), &format!("--servers {servers}"))
     {
         return refusal;
     }

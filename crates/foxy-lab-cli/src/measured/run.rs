@@ -2,7 +2,7 @@
 //! second read without the page cache.
 
 use super::Missing;
-use crate::leftovers::PREFIX;
+use crate::folder::PREFIX;
 use foxy_base::clock;
 use foxy_cli::disk_helper::{AUFS_THREADS, helper};
 use foxy_cli::temporary::Temporary;

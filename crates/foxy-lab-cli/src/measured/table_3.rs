@@ -4,8 +4,8 @@
 mod rows;
 
 use super::Context;
-use crate::leftovers::PREFIX;
-use crate::peers::start::Start;
+use crate::folder::PREFIX;
+use crate::peers::up::Start;
 use crate::peers::{Description, Holding, Peer, ready};
 use foxy_base::ByteSize;
 use foxy_cli::process::raise_open_files;
@@ -147,8 +147,15 @@ fn point(
         plan.serve.extend(scheme.into_iter().flatten());
         plan
     };
-    let (name, host, interrupted) = (peer.name, origin.address(), &context.watch.stop);
-    let start = Start { peer, program, name, host, limit: None, interrupted };
+    let start = Start {
+        peer,
+        program,
+        name: peer.name,
+        host: origin.address(),
+        workload: "table3",
+        limit: None,
+        interrupted: &context.watch.stop,
+    };
     let (mut running, _) = start.start(&mut description, plan)?;
     let workload = Workload::find("table3").expect("a workload of ours");
     let Model::Table3(knobs) = &workload.model else { unreachable!("table3 is of that model") };

@@ -5,7 +5,7 @@
 mod rows;
 
 use super::Context;
-use crate::leftovers::PREFIX;
+use crate::folder::PREFIX;
 use foxy_cli::temporary::Temporary;
 use foxy_lab::load::wpb::{self, CLIENTS_PER_SERVER, Part, PointReport, Route, WpbRun};
 use foxy_lab::simulation::figures::Figure;

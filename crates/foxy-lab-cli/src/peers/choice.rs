@@ -2,7 +2,7 @@
 
 use super::{PEERS, Peer};
 use crate::arguments::path;
-use crate::leftovers::{self, COMPARE_PREFIX};
+use crate::folder::{COMPARE_PREFIX, remove_leftovers};
 use clap::{Arg, ArgMatches};
 use foxy_cli::failure::Failure;
 use foxy_cli::temporary::Temporary;
@@ -77,7 +77,7 @@ fn folder_in(base: &Path) -> Result<Temporary, Failure> {
         ))
     };
     let base = base.canonicalize().map_err(|error| unusable(error.to_string()))?;
-    leftovers::remove(&base);
+    remove_leftovers(&base);
     let folder = Temporary::new(base.join(format!("{COMPARE_PREFIX}{}-run", std::process::id())));
     let made = std::fs::create_dir(folder.path());
     let made =

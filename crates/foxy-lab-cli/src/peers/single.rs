@@ -1,8 +1,8 @@
 //! One proxy that a command starts for its load, in front of an origin of this program.
 
 use super::control_group::{ControlGroup, Limit};
-use super::spent::Moment;
-use super::up::Up;
+use super::up::{Start, Up};
+use super::usage::Moment;
 use super::{Description, Disks, Holding, Peer, choice, ready};
 use crate::arguments::option;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
@@ -79,7 +79,8 @@ impl Single {
     pub fn start(
         matches: &ArgMatches,
         origin: SocketAddr,
-        (disk, workload): (ByteSize, &str),
+        disk: ByteSize,
+        workload: &str,
         interrupted: &AtomicBool,
     ) -> Result<Option<Self>, Failure> {
         let Some(name) = matches.get_one::<String>("start") else { return Ok(None) };
@@ -108,9 +109,16 @@ impl Single {
             holding: Holding::Disk,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
-        let what = (origin, workload);
-        let started =
-            Up::start((&peer, &program, name), description, what, folders[0].path(), interrupted);
+        let start = Start {
+            peer: &peer,
+            program: &program,
+            name,
+            host: origin,
+            workload,
+            limit: None,
+            interrupted,
+        };
+        let started = Up::start(&start, description, folders[0].path());
         let (mut up, mut set_up) = started.map_err(failed)?;
         let group = match matches.get_one("cores") {
             Some(&cores) => Some(

@@ -1,11 +1,14 @@
-//! A running proxy from start to end: its setup and resource use.
+//! A running proxy from start to end: its start at a free port, its setup as a record, and its
+//! resource use.
 
 use super::control_group::ControlGroup;
 use super::process::Running;
-use super::spent::Moment;
-use super::start::Start;
-use super::{Description, Peer, set_up};
-use foxy_report::{Measure, Record};
+use super::ready::NotReady;
+use super::usage::Moment;
+use super::{Description, Peer, Plan, ready};
+use foxy_cli::terminal;
+use foxy_cli::terminal::Level;
+use foxy_report::{Measure, Record, Subject};
 use rustix::io::Errno;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -39,20 +42,19 @@ pub struct Used {
 }
 
 impl Up {
+    /// Starts a proxy, and returns its setup as a record. `folder` and the proxy's folders are not
+    /// named in the record.
     pub fn start(
-        (peer, program, name): (&Peer, &Path, &str),
+        start: &Start<'_>,
         mut description: Description,
-        (host, workload): (SocketAddr, &str),
         folder: &Path,
-        interrupted: &AtomicBool,
     ) -> Result<(Self, Record), String> {
-        let start = Start { peer, program, name, host, limit: None, interrupted };
-        let (running, plan) = start.start(&mut description, peer.plan)?;
+        let (running, plan) = start.start(&mut description, start.peer.plan)?;
         let beside = description.beside.iter().filter_map(|folder| folder.parent());
         let folders: Vec<&Path> =
             [&*description.folder, folder].into_iter().chain(beside).collect();
-        let subject = set_up::record((peer, program), (name, workload), &plan, &folders);
-        let (name, address) = (name.to_owned(), description.listen);
+        let subject = start.subject(&plan, &folders);
+        let (name, address) = (start.name.to_owned(), description.listen);
         let caches = description.caches();
         Ok((
             Self { name, address, running, caches, before: Duration::ZERO },
@@ -110,5 +112,94 @@ impl Used {
             measure("cpu_us_per_request", self.each(requests), "us"),
             measure("resident_bytes", self.resident as f64, "B"),
         ]
+    }
+}
+
+const ATTEMPTS: u32 = 5;
+
+pub struct Start<'a> {
+    pub peer: &'a Peer,
+    pub program: &'a Path,
+    pub name: &'a str,
+    /// The origin in requests.
+    pub host: SocketAddr,
+    pub workload: &'a str,
+    pub limit: Option<&'a ControlGroup>,
+    pub interrupted: &'a AtomicBool,
+}
+
+impl Start<'_> {
+    fn subject(&self, plan: &Plan, folders: &[&Path]) -> Subject {
+        subject(self.peer, self.program, self.name, self.workload, plan, folders)
+    }
+
+    pub fn start(
+        &self,
+        description: &mut Description,
+        plan: impl Fn(&Description) -> Plan,
+    ) -> Result<(Running, Plan), String> {
+        let name = self.name;
+        for attempt in 1..=ATTEMPTS {
+            description.listen = ready::free_place(name)?;
+            let plan = plan(description);
+            let mut running =
+                Running::start(self.peer, self.program, description, &plan, self.limit)?;
+            let ready = ready::wait_until_ready(
+                &mut running,
+                name,
+                description,
+                self.host,
+                self.interrupted,
+            );
+            match ready {
+                Ok(()) => return Ok((running, plan)),
+                Err(NotReady::Failed(why)) => return Err(why),
+                Err(NotReady::PortTaken) if attempt < ATTEMPTS => {
+                    let listen = description.listen;
+                    let what = format!(
+                        "{name}: another program took {listen}; starting it at another port"
+                    );
+                    terminal::report(Level::Warning, &what);
+                }
+                Err(NotReady::PortTaken) => {}
+            }
+            running.stop();
+            // A retry lays the folder out again.
+            let _laid_out_anew = std::fs::remove_dir_all(&description.folder);
+        }
+        Err(format!(
+            "{name} did not come up: other programs took each of {ATTEMPTS} ports; try again"
+        ))
+    }
+}
+
+/// The setup of a proxy as a record, complete enough to repeat it.
+pub fn subject(
+    peer: &Peer,
+    program: &Path,
+    name: &str,
+    workload: &str,
+    plan: &Plan,
+    folders: &[&Path],
+) -> Subject {
+    let neutral = |text: &str| {
+        folders.iter().fold(text.to_owned(), |text, folder| {
+            text.replace(&*folder.to_string_lossy(), "FOLDER")
+        })
+    };
+    let program_name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let command =
+        [program_name].into_iter().chain(plan.serve.iter().map(|argument| neutral(argument)));
+    let helper = plan.helper.iter().map(|helper| {
+        let words = helper.arguments.iter().map(|argument| neutral(argument)).collect::<Vec<_>>();
+        format!("beside it: {} {}", helper.program, words.join(" "))
+    });
+    Subject {
+        subject: name.into(),
+        version: peer.version(program),
+        workload: workload.into(),
+        command: command.collect::<Vec<_>>().join(" "),
+        files: plan.files.iter().map(|(name, text)| ((*name).to_owned(), neutral(text))).collect(),
+        notes: plan.notes.iter().map(ToString::to_string).chain(helper).collect(),
     }
 }

@@ -4,7 +4,7 @@ mod arguments;
 
 use crate::collector;
 use crate::experiment::{Conclusion, Experiment};
-use crate::line_log::Log;
+use crate::logs::LineLog;
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
@@ -19,7 +19,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let experiment =
         Experiment::new("collector", matches).with_bars(CollectorReport::measurable(&[]))?;
     let mut options = arguments::options(matches)?;
-    let log = Arc::new(Mutex::new(Log::create_to_follow(matches.get_one::<PathBuf>("log"))?));
+    let log = Arc::new(Mutex::new(LineLog::create_to_follow(matches.get_one::<PathBuf>("log"))?));
     options.log = Some(sink(&log));
     raise_open_files();
     let (names, reach) = (names(&options), reach(&options));
@@ -43,7 +43,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     })
 }
 
-fn sink(log: &Arc<Mutex<Log>>) -> LogSink {
+fn sink(log: &Arc<Mutex<LineLog>>) -> LogSink {
     let log = Arc::clone(log);
     Box::new(move |line| say(log.lock().unwrap_or_else(PoisonError::into_inner).write(line)))
 }

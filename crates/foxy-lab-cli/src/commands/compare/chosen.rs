@@ -3,7 +3,7 @@
 use super::scenario::{SCENARIOS, Scenario};
 use super::wisconsin;
 use crate::peers::{Holding, Peer};
-use crate::{descriptors, run};
+use crate::run::{self, allow_connections};
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_report::Measurable;
@@ -55,7 +55,7 @@ pub fn provide_descriptors(
 ) -> Result<(), Failure> {
     scenarios.iter().try_for_each(|scenario| {
         let (connections, what) = scenario.connections(quick, clients);
-        descriptors::provide(2 * connections, &what)
+        allow_connections(2 * connections, &what)
     })
 }
 

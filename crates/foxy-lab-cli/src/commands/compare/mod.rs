@@ -12,7 +12,8 @@ use crate::arguments::{count, option, path, switch};
 use crate::bars::Bars;
 use crate::experiment::{self, Flag, flags};
 use crate::origin;
-use crate::peers::{PEERS, Peer, choice, set_up};
+use crate::peers::up::subject as subject_record;
+use crate::peers::{PEERS, Peer, choice};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use context::{Trial, TrialContext};
 use foxy_cli::failure::Failure;
@@ -207,8 +208,14 @@ fn keep(
     if trial.repeat == 1 {
         // A separate disk is mounted elsewhere in the common folder.
         let folders = [&*context.folder.join(trial.peer.name), &*context.folder];
-        let names = (trial.peer.name, trial.scenario.name);
-        let mut set_up = set_up::record((&trial.peer, trial.program), names, &found.plan, &folders);
+        let mut set_up = subject_record(
+            &trial.peer,
+            trial.program,
+            trial.peer.name,
+            trial.scenario.name,
+            &found.plan,
+            &folders,
+        );
         set_up.notes.extend(found.notes);
         records.push(Record::Subject(set_up));
     }

@@ -6,7 +6,7 @@ use super::wisconsin;
 use crate::fault::FaultKind;
 use crate::mounts::{FileSystem, LoopMount};
 use crate::peers::control_group::{ControlGroup, Limit};
-use crate::peers::start::Start;
+use crate::peers::up::Start;
 use crate::peers::{Description, Plan, ready};
 use foxy_cli::temporary::Temporary;
 use foxy_lab::load::options::{LoadOptions, Mode, Stop};
@@ -39,10 +39,17 @@ pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, Strin
             }
         });
     let (peer, host) = (&trial.peer, context.origin.address());
-    let (name, limit, interrupted) = (peer.name, limit.as_ref(), &*context.interrupted);
-    let start = Start { peer, program: trial.program, name, host, limit, interrupted };
+    let start = Start {
+        peer,
+        program: trial.program,
+        name: peer.name,
+        host,
+        workload: trial.scenario.name,
+        limit: limit.as_ref(),
+        interrupted: &context.interrupted,
+    };
     let started = start.start(&mut description, peer.plan);
-    context.is_stopping(name);
+    context.is_stopping(peer.name);
     let (mut running, plan) = started?;
     let target = description.listen;
     let result = match load_options(trial, context, target) {

@@ -5,8 +5,7 @@ mod outputs;
 
 use crate::arguments::{option, path, switch};
 use crate::experiment::{Flag, flags};
-use crate::folder::{claim, existing, store_lock, words};
-use crate::leftovers;
+use crate::folder::{claim, existing, remove_leftovers, store_lock, words};
 use crate::measured::{Context, MEASURED, MeasuredEntry};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
@@ -164,7 +163,7 @@ fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option
     existing("--folder", &folder)?;
     let lock = store_lock(&folder).map_err(|error| unusable(&words(&error)))?;
     let claimed = claim("--folder", &folder)?;
-    leftovers::remove(&folder);
+    remove_leftovers(&folder);
     Ok((lock, claimed))
 }
 

@@ -13,7 +13,7 @@ mod started;
 mod tables;
 
 use crate::experiment::{self, Conclusion, Experiment};
-use crate::line_log::Log;
+use crate::logs::LineLog;
 use crate::origin;
 use arguments::NamedProxy;
 pub use arguments::command;
@@ -32,7 +32,7 @@ use foxy_lab::wire::tls::Certificates;
 use foxy_lab::{Origin, Wanted};
 use report::ReplayOutcome;
 use source::{ReplaySource, probe, stream};
-use started::Started;
+use started::ReplayGround;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,50 +51,43 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let experiment =
         Experiment::new("leap", matches).with_bars(measurable::of(matches, &proxies, &chosen))?;
     let source = ReplaySource::of(matches)?;
-    let (own_origin, origin) = origin(matches)?;
+    let origin = LeapOrigin::of(matches)?;
     let interrupted = interrupted()?;
-    let trust = secure::trust(matches, own_origin.as_ref(), authority.as_ref())?;
+    let trust = secure::trust(matches, origin.own.as_ref(), authority.as_ref())?;
     let certificates = authority.map(|authority| authority.certificates());
     let (outgoing, passing_on) = (secure::outgoing(matches, &trust), Outgoing::new(&trust));
     let wanted = Arc::new(Wanted::default());
     let collector =
-        parent::start(matches, &proxies, origin, (certificates.clone(), trust), &wanted)?;
-    let parent =
-        collector.as_ref().and_then(|collector| collector.addresses().last().copied()).or(origin);
-    let passthrough = passthrough(matches, &mut proxies, parent, (certificates, passing_on))?;
-    let started = match (&collector, origin) {
-        (Some(collector), Some(origin)) if !chosen.is_empty() => {
-            let places = (&chosen[..], &collector.addresses()[1..]);
-            let what = (origin, source.name.as_str());
-            Some(Started::start(matches, places, what, (&mut proxies, &wanted), &interrupted)?)
+        parent::start(matches, &proxies, origin.address, certificates.clone(), trust, &wanted)?;
+    let parent = collector.as_ref().and_then(|collector| collector.addresses().last().copied());
+    let passthrough =
+        passthrough(matches, &mut proxies, parent.or(origin.address), certificates, passing_on)?;
+    let started = match (&collector, origin.address) {
+        (Some(collector), Some(host)) if !chosen.is_empty() => {
+            let places = &collector.addresses()[1..];
+            let ground = ReplayGround::new(matches, host, &source.name, &interrupted)?;
+            Some(ground.start_all(&chosen, places, &mut proxies, &wanted)?)
         }
         _ => None,
     };
-    let mut replay = LeapRun { outgoing, ..replay_of(matches, &proxies, origin, &interrupted) };
+    let mut replay =
+        LeapRun { outgoing, ..replay_of(matches, &proxies, origin.address, &interrupted) };
     replay.wanted = collector.is_some().then_some(wanted);
     replay.alike = started::alike(&chosen, &replay.paths);
     if let (Some(collector), Some(direct)) = (&collector, replay.paths.first_mut()) {
         direct.address = collector.addresses()[0];
     }
-    if let (Some(origin), Some(numbers), None) = (&own_origin, replay.numbers, &collector) {
-        let unasked = replay.paths.len();
-        origin.tally(unasked + 1, move |number| {
-            number.map_or(Some(unasked), |number| numbers.path(number))
-        });
+    if collector.is_none() {
+        origin.tally_paths(&replay);
     }
-    let report = ask(matches, &replay, &source, (own_origin.as_ref(), origin))?;
-    // With `--listen` a signal is the normal end, unless another end was given.
-    let meant = matches.contains_id("listen")
-        && arguments::most(matches).is_none()
-        && !matches.contains_id("for");
-    let stopped = (interrupted.load(Relaxed) && !meant).then_some("stopped by a signal");
+    let report = ask(matches, &replay, &source, &origin)?;
     let proxies = started.map(|started| started.end(report.requests));
     drop(passthrough);
     if interrupted.load(Relaxed) {
         terminal::report(Level::Info, "leap: stopped; working out by how much the paths differ");
     }
     let collected = collector.map(Collector::stop);
-    let bandwidth = match (&collected, &own_origin) {
+    let bandwidth = match (&collected, &origin.own) {
         (Some(collected), _) => Bandwidth::of_collector(&report, collected),
         (None, Some(origin)) => Bandwidth::of_origin(&report, &origin.tallied()),
         (None, None) => Bandwidth::default(),
@@ -108,24 +101,60 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         proxies: proxies.as_ref(),
         asked: source.text.as_deref(),
     };
-    finish(experiment, &outcome, stopped)
+    // With `--listen` a signal is the normal end, unless another end was given.
+    let is_normal_end = matches.contains_id("listen")
+        && arguments::most(matches).is_none()
+        && !matches.contains_id("for");
+    let stopped = interrupted.load(Relaxed) && !is_normal_end;
+    finish(experiment, &outcome, stopped.then_some("stopped by a signal"))
+}
+
+/// The origin of a replay. Without an address the servers of the trace answer.
+struct LeapOrigin {
+    /// The origin that was started here.
+    own: Option<Origin>,
+    address: Option<SocketAddr>,
+}
+
+impl LeapOrigin {
+    fn of(matches: &ArgMatches) -> Result<Self, Failure> {
+        let given = matches.get_one("direct").or_else(|| matches.get_one("origin")).copied();
+        if given.is_some() || matches.get_flag("live") {
+            return Ok(Self { own: None, address: given });
+        }
+        let start = if matches.get_flag("tls") { origin::start_tls } else { origin::start };
+        let own = start("leap", 1)?;
+        let address = Some(own.address());
+        Ok(Self { own: Some(own), address })
+    }
+
+    /// Has the own origin count the bytes of each path, and last of requests without a number.
+    fn tally_paths(&self, replay: &LeapRun) {
+        if let (Some(origin), Some(numbers)) = (&self.own, replay.numbers) {
+            let unasked = replay.paths.len();
+            origin.tally(unasked + 1, move |number| {
+                number.map_or(Some(unasked), |number| numbers.path(number))
+            });
+        }
+    }
 }
 
 fn ask(
     matches: &ArgMatches,
     run: &LeapRun,
     source: &ReplaySource,
-    (own, origin): (Option<&Origin>, Option<SocketAddr>),
+    origin: &LeapOrigin,
 ) -> Result<LeapReport, Failure> {
-    let mut log = Log::create(matches.get_one("log"))?;
+    let mut log = LineLog::create(matches.get_one("log"))?;
     let mut stopped = None;
     let mut write = |line: &leap::Line| stopped = log.write(line).or(stopped.take());
     let report = if matches.contains_id("listen") {
-        let started =
+        let own = origin.own.as_ref();
+        let probe =
             own.map(|own| probe(&own.address().to_string().into()).over(secure::scheme(matches)));
-        accept(matches, run, started.as_ref(), origin, &mut write)?
+        accept(matches, run, probe.as_ref(), origin.address, &mut write)?
     } else {
-        let stream = stream(matches, source, origin)?;
+        let stream = stream(matches, source, origin.address)?;
         let mut progress = Progress::new("leap", stream.count);
         let mut requests = stream.requests;
         leap::run(run, &stream.probe, &mut *requests, &mut write, &mut |begun| {
@@ -143,7 +172,8 @@ fn passthrough(
     matches: &ArgMatches,
     proxies: &mut [NamedProxy],
     parent: Option<SocketAddr>,
-    (certificates, outgoing): (Option<Certificates>, Outgoing),
+    certificates: Option<Certificates>,
+    outgoing: Outgoing,
 ) -> Result<Option<Multiplier>, Failure> {
     let Some(place) = proxies.last_mut().filter(|_| arguments::has_passthrough(matches)) else {
         return Ok(None);
@@ -167,17 +197,6 @@ fn accept(
     clients::announce(&front);
     let mut progress = Progress::new("leap", front.requests);
     Ok(leap::serve(run, probe, front, log, &mut |begun| progress.update(begun)))
-}
-
-fn origin(matches: &ArgMatches) -> Result<(Option<Origin>, Option<SocketAddr>), Failure> {
-    let given = matches.get_one("direct").or_else(|| matches.get_one("origin")).copied();
-    if given.is_some() || matches.get_flag("live") {
-        return Ok((None, given));
-    }
-    let start = if matches.get_flag("tls") { origin::start_tls } else { origin::start };
-    let origin = start("leap", 1)?;
-    let address = origin.address();
-    Ok((Some(origin), Some(address)))
 }
 
 fn replay_of(

@@ -24,7 +24,8 @@ pub fn start(
     matches: &ArgMatches,
     proxies: &[NamedProxy],
     origin: Option<SocketAddr>,
-    (certificates, trust): (Option<Certificates>, Trust),
+    certificates: Option<Certificates>,
+    trust: Trust,
     wanted: &Arc<Wanted>,
 ) -> Result<Option<Collector>, Failure> {
     let given = matches.get_one::<SocketAddr>("collector").copied();

@@ -5,7 +5,7 @@ use super::secure;
 use crate::arguments::{option, switch};
 use crate::certificates::Authority;
 use crate::peers::secured::Papers;
-use crate::peers::up::{Beside, Up, Used};
+use crate::peers::up::{Beside, Start, Up, Used};
 use crate::peers::{Description, Holding, Peer, choice, ready};
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_base::ByteSize;
@@ -15,7 +15,7 @@ use foxy_cli::terminal::{self, Level};
 use foxy_lab::{Wanted, leap};
 use foxy_report::{Record, Table};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub const QUICK: u64 = 4000;
@@ -98,8 +98,9 @@ pub struct Started {
     _folder: Temporary,
 }
 
-struct ReplayGround<'a> {
-    folder: &'a Path,
+/// The common setting of the proxies that are started. `host` is the origin in requests.
+pub struct ReplayGround<'a> {
+    folder: Temporary,
     disk: ByteSize,
     memory: ByteSize,
     host: SocketAddr,
@@ -107,23 +108,31 @@ struct ReplayGround<'a> {
     interrupted: &'a AtomicBool,
 }
 
-impl Started {
-    pub fn start(
+impl<'a> ReplayGround<'a> {
+    pub fn new(
         matches: &ArgMatches,
-        (chosen, places): (&[Chosen], &[SocketAddr]),
-        (host, workload): (SocketAddr, &str),
-        (proxies, wanted): (&mut Vec<NamedProxy>, &Wanted),
-        interrupted: &AtomicBool,
+        host: SocketAddr,
+        workload: &'a str,
+        interrupted: &'a AtomicBool,
     ) -> Result<Self, Failure> {
         let folder = choice::folder(matches)?;
         let size = |name| *matches.get_one::<ByteSize>(name).expect("has a default");
-        let (disk, memory) = (size("disk"), size("memory"));
-        wanted.note(&host.to_string(), &ready::probed());
-        let ground =
-            ReplayGround { folder: folder.path(), disk, memory, host, workload, interrupted };
+        Ok(Self { folder, disk: size("disk"), memory: size("memory"), host, workload, interrupted })
+    }
+
+    /// Starts each proxy with a place at the Collector as its origin, and notes its address in
+    /// `proxies`. A proxy that does not come up is reported and removed.
+    pub fn start_all(
+        self,
+        chosen: &[Chosen],
+        places: &[SocketAddr],
+        proxies: &mut Vec<NamedProxy>,
+        wanted: &Wanted,
+    ) -> Result<Started, Failure> {
+        wanted.note(&self.host.to_string(), &ready::probed());
         let (mut up, mut found, mut failed) = (Beside::default(), Vec::new(), Vec::new());
         for (one, &place) in chosen.iter().zip(places) {
-            match ground.start(one, place) {
+            match self.start(one, place) {
                 Ok((proxy, set_up)) => {
                     proxies
                         .iter_mut()
@@ -132,7 +141,7 @@ impl Started {
                     up.0.push(proxy);
                     found.push(set_up);
                 }
-                Err(_) if interrupted.load(Relaxed) => {
+                Err(_) if self.interrupted.load(Relaxed) => {
                     return Err(Failure::Failed(
                         "leap: stopped by a signal; nothing was measured".into(),
                     ));
@@ -140,8 +149,8 @@ impl Started {
                 Err(why) => {
                     terminal::report(Level::Warning, &format!("leap: {why}; going on without it"));
                     proxies.retain(|known| known.name != one.name);
-                    found
-                        .push(Record::FailedRun { subject: one.name.clone(), reason: why.clone() });
+                    let (subject, reason) = (one.name.clone(), why.clone());
+                    found.push(Record::FailedRun { subject, reason });
                     failed.push(why);
                 }
             }
@@ -152,9 +161,36 @@ impl Started {
             ));
         }
         up.0.iter_mut().for_each(Up::begin);
-        Ok(Self { up, found, failed, _folder: folder })
+        Ok(Started { up, found, failed, _folder: self.folder })
     }
 
+    fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(Up, Record), String> {
+        let Chosen { name, peer, program, papers } = chosen;
+        let description = Description {
+            folder: self.folder.path().join(name),
+            beside: Vec::new(),
+            listen: ready::ANYWHERE,
+            origin,
+            papers: papers.clone(),
+            disk: self.disk,
+            memory: self.memory,
+            holding: Holding::Disk,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let start = Start {
+            peer,
+            program,
+            name,
+            host: self.host,
+            workload: self.workload,
+            limit: None,
+            interrupted: self.interrupted,
+        };
+        Up::start(&start, description, self.folder.path())
+    }
+}
+
+impl Started {
     pub fn end(mut self, requests: u64) -> Ended {
         let mut used = Vec::new();
         for proxy in &mut self.up.0 {
@@ -172,25 +208,6 @@ impl Started {
         }
         self.found.extend(used.iter().flat_map(|used| used.records(requests)));
         Ended { records: self.found, used, requests, failed: self.failed }
-    }
-}
-
-impl ReplayGround<'_> {
-    fn start(&self, chosen: &Chosen, origin: SocketAddr) -> Result<(Up, Record), String> {
-        let Chosen { name, peer, program, papers } = chosen;
-        let description = Description {
-            folder: self.folder.join(name),
-            beside: Vec::new(),
-            listen: ready::ANYWHERE,
-            origin,
-            papers: papers.clone(),
-            disk: self.disk,
-            memory: self.memory,
-            holding: Holding::Disk,
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
-        };
-        let (whose, what) = ((peer, &**program, &**name), (self.host, self.workload));
-        Up::start(whose, description, what, self.folder, self.interrupted)
     }
 }
 

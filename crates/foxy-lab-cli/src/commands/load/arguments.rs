@@ -3,7 +3,7 @@
 use crate::arguments::{count, option, switch};
 use crate::experiment::{self, Flag, flags};
 use crate::fault::{FAULTS, Staged};
-use crate::{logs, names, trust, workloads};
+use crate::{logs, origin, trust, workloads};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_base::{ByteSize, clock};
 use foxy_cli::failure::Failure;
@@ -78,8 +78,8 @@ fn origin_names() -> Vec<Arg> {
     let hosts = hosts
         .value_parser(value_parser!(u32).range(1..=1_000_000))
         .conflicts_with_all(["reverse", "tls"]);
-    let server =
-        names::arguments().map(|argument| argument.requires("hosts").conflicts_with("origin"));
+    let server = origin::name_server_flags()
+        .map(|argument| argument.requires("hosts").conflicts_with("origin"));
     [hosts].into_iter().chain(server).collect()
 }
 
@@ -194,7 +194,7 @@ pub fn options(
     let hosts = matches.get_one::<u32>("hosts").copied();
     let mode = match started_here.filter(|_| hosts.is_some()) {
         Some(origin) => {
-            Mode::Forward { origin: format!("{}:{}", names::ZONE, origin.address().port()) }
+            Mode::Forward { origin: format!("{}:{}", origin::ZONE, origin.address().port()) }
         }
         None => wire.mode.clone(),
     };

@@ -6,7 +6,8 @@ mod trace;
 
 use crate::experiment::{Conclusion, Experiment};
 use crate::fault::Staged;
-use crate::{descriptors, names, origin, run};
+use crate::origin;
+use crate::run::{self, allow_connections};
 pub use arguments::command;
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
@@ -34,7 +35,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         .with_bars(vec![measurable(matches, &workload, subject)])?;
     provide_descriptors(matches, &workload)?;
     let started_here = start_origin(matches, &workload)?;
-    let name_server = names::start(matches, started_here.as_ref())?;
+    let name_server = origin::start_name_server(matches, started_here.as_ref())?;
     let options = arguments::options(matches, workload, started_here.as_ref())?;
     let options = LoadOptions { interrupted: interrupted()?, ..options };
     if let Model::Trace(_) = &options.workload.model {
@@ -62,7 +63,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut found = report.records(subject, used);
     found.append(&mut more);
     found.extend(read.into_iter().flatten());
-    found.extend(name_server.iter().flat_map(|server| names::records(server.asked(), subject)));
+    found.extend(
+        name_server.iter().flat_map(|server| origin::name_server_records(server.asked(), subject)),
+    );
     if let Some(&newest) = matches.get_one::<u64>("newest") {
         let (again, _) =
             measure(&load::newest_again(&options, &report, newest), "newest", subject, None)?;
@@ -79,7 +82,7 @@ fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measu
         all = all.and(&trace::MEASURES);
     }
     if matches.contains_id("dns") {
-        all = all.and(&names::MEASURES);
+        all = all.and(&origin::NAME_SERVER_MEASURES);
     }
     if matches.contains_id("newest") { all.and(&["resident_after_fill"]) } else { all }
 }
@@ -119,7 +122,7 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
             )
         }
     };
-    descriptors::provide(connections * sides + servers, &what)
+    allow_connections(connections * sides + servers, &what)
 }
 
 fn finish(

@@ -99,12 +99,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let interrupted = interrupted()?;
     let (origin, started) = if matches.contains_id("start") {
         let (origin, cache) = (origin::start("peak", 1)?, ByteSize(search.cache_size));
-        let single = Single::start(
-            matches,
-            origin.address(),
-            (cache, workload.name.as_str()),
-            &interrupted,
-        )?;
+        let single =
+            Single::start(matches, origin.address(), cache, workload.name.as_str(), &interrupted)?;
         (Some(origin), single)
     } else {
         (start_origin(matches, &workload)?, None)

@@ -1,8 +1,8 @@
 //! Devices of `foxy sim`: memory, null, the modelled disk, or a folder. In a folder each run has a
 //! temporary sub-folder; the next run removes those of killed runs.
 
+use crate::folder::{SIM_PREFIX, remove_leftovers};
 use crate::folder::{claim, store_lock, words};
-use crate::leftovers::{self, SIM_PREFIX};
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
 use foxy_cli::temporary::Temporary;
@@ -70,7 +70,7 @@ impl Where {
         let Self::Folder(path) = self else { return Ok(None) };
         let claimed = claim("--device", path)?;
         if let Ok(_lock) = store_lock(path) {
-            leftovers::remove(path);
+            remove_leftovers(path);
         }
         Ok(claimed)
     }

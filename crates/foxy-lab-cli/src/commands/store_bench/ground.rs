@@ -1,7 +1,7 @@
 //! The folder of a store benchmark. Its stores are removed at the end, after a signal too.
 
+use crate::folder::{SIM_PREFIX, remove_leftovers};
 use crate::folder::{claim, existing, store_lock, words};
-use crate::leftovers::{self, SIM_PREFIX};
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
 use foxy_cli::signals::interrupted;
@@ -24,7 +24,7 @@ impl Ground {
         let parent = parent(matches)?;
         let lock = store_lock(&parent).map_err(|error| failed(&parent, &words(&error)))?;
         let claimed = claim("--folder", &parent)?;
-        leftovers::remove(&parent);
+        remove_leftovers(&parent);
         let interrupted = interrupted()?;
         Ok(Self { parent, interrupted, _lock: lock, _claimed: claimed })
     }

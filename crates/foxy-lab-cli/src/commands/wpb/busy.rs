@@ -1,7 +1,7 @@
 //! CPU and disk use of a started proxy in each part of a point (R101).
 
 use crate::peers::single::Single;
-use crate::peers::spent::{Moment, Spent};
+use crate::peers::usage::{Moment, Spent};
 use foxy_lab::load::wpb::{Part, PartReport, PointReport};
 use foxy_report::{Measurable, Measure, Record};
 

@@ -5,9 +5,10 @@ mod busy;
 mod report;
 
 use crate::experiment::{Conclusion, Experiment};
+use crate::origin;
 use crate::peers::single::Single;
 use crate::peers::up::MEASURES;
-use crate::{descriptors, origin};
+use crate::run::allow_connections;
 pub use arguments::command;
 use arguments::{CACHE, WpbPlan, plan};
 use busy::{BusyPoint, Watched};
@@ -30,7 +31,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let experiment = Experiment::new("wpb", matches).with_bars(measurable(matches, &clients))?;
     // One connection per client to the proxy, and one at the origin.
     let most = u64::from(clients.iter().copied().max().unwrap_or_default());
-    descriptors::provide(
+    allow_connections(
         2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),
         &format!("--clients {most}"),
     )?;
@@ -80,7 +81,7 @@ fn start(
     }
     let origin = origin::start("wpb", 1)?;
     let cache = matches.get_one("cache-size").copied().unwrap_or(CACHE);
-    let single = Single::start(matches, origin.address(), (cache, "wpb"), interrupted)?;
+    let single = Single::start(matches, origin.address(), cache, "wpb", interrupted)?;
     Ok(single.map(|single| (single, origin)))
 }
 

@@ -3,7 +3,7 @@
 
 use super::arguments::WpbPlan;
 use super::busy::BusyPoint;
-use crate::peers::spent::Spent;
+use crate::peers::usage::Spent;
 use foxy_base::ByteSize;
 use foxy_cli::units::show_duration;
 use foxy_lab::load::wpb::{LATENCY, Part, PointReport, scale};
