@@ -60,37 +60,18 @@ const fn ratio(
     Ratio { name, above, below, quoted, band }
 }
 
+const AUFS_NOATIME: Cell = (AUFS, "ext2 noatime");
+const COSS_NOATIME: Cell = (SchemeName::Coss, "ext2 noatime");
+const DISKD_NOATIME: Cell = (SchemeName::Diskd, "ext2 noatime");
+const UFS_EXT2: Cell = (UFS, "ext2");
+
 const RATIOS: &[Ratio] = &[
-    ratio(
-        "aufs, ext2: noatime over atime",
-        (AUFS, "ext2 noatime"),
-        (AUFS, "ext2"),
-        1.53,
-        1.2..=1.9,
-    ),
-    ratio(
-        "ext2 noatime: coss over aufs",
-        (SchemeName::Coss, "ext2 noatime"),
-        (AUFS, "ext2 noatime"),
-        1.94,
-        1.5..=2.4,
-    ),
-    ratio(
-        "aufs on ext2 noatime over ufs on ext2",
-        (AUFS, "ext2 noatime"),
-        (UFS, "ext2"),
-        3.07,
-        2.3..=3.8,
-    ),
-    ratio(
-        "ext2 noatime: diskd over aufs",
-        (SchemeName::Diskd, "ext2 noatime"),
-        (AUFS, "ext2 noatime"),
-        0.89,
-        0.7..=0.97,
-    ),
-    ratio("ufs: ext3 over ext2", (UFS, "ext3"), (UFS, "ext2"), 0.88, 0.75..=0.97),
-    ratio("ufs: xfs over ext2", (UFS, "xfs"), (UFS, "ext2"), 0.74, 0.55..=0.92),
+    ratio("aufs, ext2: noatime over atime", AUFS_NOATIME, (AUFS, "ext2"), 1.53, 1.2..=1.9),
+    ratio("ext2 noatime: coss over aufs", COSS_NOATIME, AUFS_NOATIME, 1.94, 1.5..=2.4),
+    ratio("aufs on ext2 noatime over ufs on ext2", AUFS_NOATIME, UFS_EXT2, 3.07, 2.3..=3.8),
+    ratio("ext2 noatime: diskd over aufs", DISKD_NOATIME, AUFS_NOATIME, 0.89, 0.7..=0.97),
+    ratio("ufs: ext3 over ext2", (UFS, "ext3"), UFS_EXT2, 0.88, 0.75..=0.97),
+    ratio("ufs: xfs over ext2", (UFS, "xfs"), UFS_EXT2, 0.74, 0.55..=0.92),
 ];
 const AUFS: SchemeName = SchemeName::Aufs;
 const UFS: SchemeName = SchemeName::Ufs;

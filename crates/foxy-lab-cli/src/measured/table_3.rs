@@ -106,7 +106,7 @@ fn measure(
             if context.watch.stop.load(Relaxed) {
                 return Err("stopped".into());
             }
-            points.push(point(context, (subject, &peer, &program), (f64::from(rate), time), seed)?);
+            points.push(point(context, subject, &peer, &program, f64::from(rate), time, seed)?);
             // The first rate beyond the limit shows how the proxy fails; further rates teach
             // nothing.
             if points.iter().filter(|point| !point.good).count() > 1 {
@@ -120,8 +120,11 @@ fn measure(
 
 fn point(
     context: &Context,
-    (subject, peer, program): (&Subject, &Peer, &Path),
-    (rate, time): (f64, Duration),
+    subject: &Subject,
+    peer: &Peer,
+    program: &Path,
+    rate: f64,
+    time: Duration,
     seed: u64,
 ) -> Result<RatePoint, String> {
     let folder =

@@ -112,31 +112,37 @@ pub struct Peer {
 }
 
 pub const PEERS: [Peer; 6] = [
-    peer("foxy", None, ("", "--version"), (Disks::Several, Ends::Http2), foxy::plan),
-    peer("squid", Some("squid"), ("squid", "-v"), (Disks::Several, Ends::Http1), squid::plan),
-    peer("nginx", Some("nginx"), ("nginx", "-v"), (Disks::Several, Ends::Http2), nginx::plan),
+    peer("foxy", None, "", "--version", Disks::Several, Ends::Http2, foxy::plan),
+    peer("squid", Some("squid"), "squid", "-v", Disks::Several, Ends::Http1, squid::plan),
+    peer("nginx", Some("nginx"), "nginx", "-v", Disks::Several, Ends::Http2, nginx::plan),
     peer(
         "varnish",
         Some("varnishd"),
-        ("varnish", "-V"),
-        (Disks::Several, Ends::Nothing),
+        "varnish",
+        "-V",
+        Disks::Several,
+        Ends::Nothing,
         varnish::plan,
     ),
     peer(
         "trafficserver",
         Some("traffic_server"),
-        ("trafficserver", "-V"),
-        (Disks::Several, Ends::Http2),
+        "trafficserver",
+        "-V",
+        Disks::Several,
+        Ends::Http2,
         trafficserver::plan,
     ),
-    peer("apache2", Some("apache2"), ("apache2", "-v"), (Disks::One, Ends::Http2), apache::plan),
+    peer("apache2", Some("apache2"), "apache2", "-v", Disks::One, Ends::Http2, apache::plan),
 ];
 
 const fn peer(
     name: &'static str,
     program: Option<&'static str>,
-    (package, version): (&'static str, &'static str),
-    (disks, ends): (Disks, Ends),
+    package: &'static str,
+    version: &'static str,
+    disks: Disks,
+    ends: Ends,
     plan: fn(&Description) -> Plan,
 ) -> Peer {
     Peer { name, program, package, version, disks, ends, plan }

@@ -138,7 +138,8 @@ fn how() -> Vec<Arg> {
 
 pub fn wire(
     matches: &ArgMatches,
-    (target, reverse): (SocketAddr, bool),
+    target: SocketAddr,
+    is_reverse: bool,
     workload: Workload,
     started_here: Option<&Origin>,
 ) -> Result<LoadOptions, Failure> {
@@ -146,7 +147,7 @@ pub fn wire(
     let origin = origin
         .or_else(|| started_here.map(|origin| origin.address().to_string()))
         .unwrap_or_default();
-    let mode = if reverse { Mode::Reverse { host: origin } } else { Mode::Forward { origin } };
+    let mode = if is_reverse { Mode::Reverse { host: origin } } else { Mode::Forward { origin } };
     let protocol = matches.get_one::<String>("protocol").expect("has a default");
     let protocol =
         PROTOCOLS.iter().find(|known| known.0 == protocol).expect("clap knows the values").1;
@@ -189,8 +190,8 @@ pub fn options(
         (_, None, None) => (64, Pace::Closed),
     };
     let clients = matches.get_one::<u32>("clients").copied().unwrap_or(clients) as usize;
-    let whom = (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse"));
-    let wire = wire(matches, whom, workload, started_here)?;
+    let target = *matches.get_one("proxy").expect("required");
+    let wire = wire(matches, target, matches.get_flag("reverse"), workload, started_here)?;
     let hosts = matches.get_one::<u32>("hosts").copied();
     let mode = match started_here.filter(|_| hosts.is_some()) {
         Some(origin) => {

@@ -105,11 +105,11 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     } else {
         (start_origin(matches, &workload)?, None)
     };
-    let whom = match &started {
+    let (target, is_reverse) = match &started {
         Some(single) => (single.address(), true),
         None => (*matches.get_one("proxy").expect("required"), matches.get_flag("reverse")),
     };
-    let options = wire(matches, whom, workload, origin.as_ref())?;
+    let options = wire(matches, target, is_reverse, workload, origin.as_ref())?;
     let options = LoadOptions { interrupted: Arc::clone(&interrupted), ..options };
     let most = PolyMix4 { peak_rate: search.most_load, ..knobs.clone() };
     let robots = Robots {

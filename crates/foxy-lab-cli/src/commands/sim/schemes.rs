@@ -38,7 +38,7 @@ pub fn run(
     let prefetch = matches.get_one::<ByteSize>("prefetch").expect("has a default").0;
     let prefetch = usize::try_from(prefetch).unwrap_or(usize::MAX);
     let mapping = mapping(matches.get_one::<String>("ufs-mapping").expect("has a default"));
-    let tasks = tasks(&schemes, &utilizations, (prefetch, mapping), seeds);
+    let tasks = tasks(&schemes, &utilizations, prefetch, mapping, seeds);
     let mut watch = Watch::default();
     if matches!(device, Where::Folder(_)) {
         watch.stop = interrupted()?;
@@ -90,7 +90,8 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
 fn tasks(
     schemes: &[SchemeName],
     utilizations: &[f64],
-    (prefetch, ufs_mapping): (usize, UfsMapping),
+    prefetch: usize,
+    ufs_mapping: UfsMapping,
     seeds: &[u64],
 ) -> Vec<SimulationPlan> {
     let mut tasks = Vec::new();

@@ -79,7 +79,7 @@ fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<F
     let store = FilledStore::new(device(root)?, scale.size, LENGTH)?;
     let mut found = Found::default();
     let mut progress = Progress::new("disk", Some(u64::from(2 * TURNS)));
-    fills(&mut raw, &store, (scale.size / 8, stop), &mut found, &mut progress)
+    fills(&mut raw, &store, scale.size / 8, stop, &mut found, &mut progress)
         .map_err(|error| error.to_string())?;
     let mut random = Random::new(seed);
     for turn in 1..=TURNS {
@@ -97,7 +97,8 @@ fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<F
 fn fills(
     raw: &mut Raw,
     store: &FilledStore,
-    (bytes, stop): (u64, &AtomicBool),
+    bytes: u64,
+    stop: &AtomicBool,
     found: &mut Found,
     progress: &mut Progress,
 ) -> Result<(), IoError> {

@@ -64,7 +64,7 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Fa
     let folder = ground.folder();
     let count = case.size / 5 * 4 / case.length as u64;
     let root = ground.open(&folder)?;
-    let filled = fill(case, (seed, count), &root, ground.interrupted());
+    let filled = fill(case, seed, count, &root, ground.interrupted());
     ground.whole(filled)?.map_err(|text| failed(&text))?;
     let (device, kind) = open_device(&root, DeviceSettings::default())
         .map_err(|error| failed(&error.to_string()))?;
@@ -109,12 +109,7 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Fa
     ground.whole(rows)
 }
 
-fn fill(
-    case: &Case,
-    (seed, count): (u64, u64),
-    root: &Root,
-    stop: &AtomicBool,
-) -> Result<(), String> {
+fn fill(case: &Case, seed: u64, count: u64, root: &Root, stop: &AtomicBool) -> Result<(), String> {
     let kept = if case.hollow { KEPT } else { usize::MAX };
     let store = Store::open(case.size, seed, Hollow::new(Blocking::new(root, DirectIo::Off), kept));
     let mut store = store.map_err(|status| format!("the store does not serve: {status:?}"))?;

@@ -52,7 +52,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     for (name, report, quoted) in
         [("002-table2", &penalty, TABLE_2), ("002-table3", &within_itself, TABLE_3)]
     {
-        add(&mut findings, &mut table, (name, report, quoted));
+        add(&mut findings, &mut table, name, report, quoted);
     }
     findings.tables.push(("the paper's Tables 2 and 3 on this machine", table));
     if let Some(pair) = difference(&within_itself) {
@@ -83,7 +83,9 @@ fn turned(found: foxy_report::Interval) -> foxy_report::Interval {
 fn add(
     findings: &mut Findings,
     table: &mut Table,
-    (figure, report, quoted): (&str, &LeapReport, Quoted),
+    figure: &str,
+    report: &LeapReport,
+    quoted: Quoted,
 ) {
     findings.warn_of(figure, report);
     let Some(pair) = difference(report) else { return };

@@ -67,7 +67,8 @@ impl Line {
     fn measure(
         &self,
         setting: &CheckSetting<'_>,
-        (collector, origin): (&Collector, SocketAddr),
+        collector: &Collector,
+        origin: SocketAddr,
         label: &str,
     ) -> Result<LeapReport, Failure> {
         let [one, other] = [0, 1].map(|place: usize| collector.addresses()[place]);
@@ -124,17 +125,21 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         "origin twice, p90",
     ];
     let (mut table, mut all, mut twice) = (Table::new(&heads), Vec::new(), Vec::new());
-    let places = (&collector, origin.address());
     let lines = lines(setting, count, &origin.address().to_string());
     for line in lines.iter().filter(|line| line.case == ReplayCase::Confirmed) {
-        line.measure(setting, places, "replay, to be held")?;
+        line.measure(setting, &collector, origin.address(), "replay, to be held")?;
     }
     let held = clock::monotonic();
     for line in &lines {
         if line.case == ReplayCase::Confirmed {
             grow_old(setting, held)?;
         }
-        let report = line.measure(setting, places, &format!("replay, {}", line.name()))?;
+        let report = line.measure(
+            setting,
+            &collector,
+            origin.address(),
+            &format!("replay, {}", line.name()),
+        )?;
         let (pairs, of_the_origin) = (report.as_sent((0, 1)), line.of_the_origin(&report));
         let found = Apart::of(&pairs);
         table.row(&line.cells(pairs.len(), &found, &of_the_origin));
@@ -166,7 +171,7 @@ fn lines(setting: &CheckSetting<'_>, count: u64, authority: &str) -> Vec<Line> {
     for case in quick.into_iter().chain(setting.full.then_some(ReplayCase::Confirmed)) {
         for (body, size) in SIZES {
             for (second, stagger) in [("at once", Duration::ZERO), ("later", LATER)] {
-                let asked = asked(case, (first, count), size, authority, &mut random);
+                let asked = asked(case, first, count, size, authority, &mut random);
                 first += count;
                 lines.push(Line { case, body, second, stagger, asked });
             }
@@ -187,7 +192,8 @@ fn grow_old(setting: &CheckSetting<'_>, since: Instant) -> Result<(), Failure> {
 
 fn asked(
     case: ReplayCase,
-    (first, count): (u64, u64),
+    first: u64,
+    count: u64,
     size: u64,
     authority: &str,
     random: &mut Random,
