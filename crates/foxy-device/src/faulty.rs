@@ -145,10 +145,10 @@ impl<D: Device> Faulty<D> {
     /// Draws the end of an operation. A `Close` ends after all operations submitted before it.
     fn due(&mut self, closes: bool, now: Instant) -> Due {
         let latency = self.plan.draw_latency(&mut self.random);
-        let last_late = self.deferred.last_key_value().map_or(now, |(&(at, _), _)| at);
+        let last_late = self.deferred.last_key_value().map_or(now, |(due, _)| due.at);
         let start = if closes { now.max(last_late) } else { now };
         self.submissions += 1;
-        (start + latency, self.submissions)
+        Due { at: start + latency, number: self.submissions }
     }
 
     /// Takes the completions of the wrapped device.
@@ -167,8 +167,8 @@ impl<D: Device> Faulty<D> {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let deferred = self.deferred.first_key_value().map(|(&(at, _), _)| at);
-        let waiting = self.waiting.first_key_value().map(|(&(at, _), _)| at);
+        let deferred = self.deferred.first_key_value().map(|(due, _)| due.at);
+        let waiting = self.waiting.first_key_value().map(|(due, _)| due.at);
         deferred.into_iter().chain(waiting).min()
     }
 }
@@ -177,9 +177,9 @@ impl Faulty<Memory> {
     /// Plays a crash: each operation in flight happens or not, none completes, and
     /// [`Memory::crash`] does the rest. The plan stays in force.
     pub fn crash(&mut self, policy: &CrashPolicy) {
-        for (at, (id, op)) in std::mem::take(&mut self.deferred) {
+        for (due, (id, op)) in std::mem::take(&mut self.deferred) {
             if self.random.chance(0.5) {
-                self.inner.submit(id, op, at.0);
+                self.inner.submit(id, op, due.at);
             }
         }
         self.expected.clear();
@@ -231,14 +231,14 @@ impl<D: Device> Device for Faulty<D> {
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>) {
         self.seen = now;
         while let Some(entry) = self.deferred.first_entry()
-            && entry.key().0 <= now
+            && entry.key().at <= now
         {
             let (id, op) = entry.remove();
             self.inner.submit(id, op, now);
         }
         self.collect(now);
         while let Some(entry) = self.waiting.first_entry()
-            && entry.key().0 <= now
+            && entry.key().at <= now
         {
             done.push(entry.remove());
             self.in_flight -= 1;
@@ -269,7 +269,11 @@ impl<D: BlockingDevice> BlockingDevice for Faulty<D> {
 const GARBAGE: u8 = 0xdb;
 
 /// Time of an event; the number keeps the order of submission among equals.
-type Due = (Instant, u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Instant,
+    number: u64,
+}
 
 #[derive(Debug)]
 struct Expected {

@@ -66,15 +66,19 @@ impl fmt::Display for FileFault {
             }
             Self::Replaced(FileKind::BlockDevice) => write!(
                 f,
-                "the link to the device does not lead there any more, another file was put in its place while in use; {COST}"
+                "the link to the device does not lead there any more, another file was put in its \
+                 place while in use; {COST}"
             ),
             Self::CutShort { found, expected, kind } => {
                 let what = if *kind == FileKind::File { "file" } else { "device" };
-                write!(f, "the {what} was cut from {expected} to {found} bytes while in use; {COST}")
+                write!(
+                    f,
+                    "the {what} was cut from {expected} to {found} bytes while in use; {COST}"
+                )
             }
             Self::ReadOnly => f.write_str(
-                "its file system has become read-only, so nothing new is stored; look at the disk and the system's log, \
-                 mount it for writing and restart foxy",
+                "its file system has become read-only, so nothing new is stored; look at the disk \
+                 and the system's log, mount it for writing and restart foxy",
             ),
         }
     }

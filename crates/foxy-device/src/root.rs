@@ -48,70 +48,54 @@ pub enum RootError {
 
 impl fmt::Display for RootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "store {}: ", self.path().display())?;
         match self {
-            Self::InUse(path) => {
-                write!(
-                    f,
-                    "store {}: in use by another foxy; stop that one or name another folder with --store",
-                    path.display()
-                )
-            }
-            Self::DeviceInUse(path) => {
-                write!(
-                    f,
-                    "store {}: the device it leads to is in use: mounted, part of a volume, or another foxy's; `lsblk` says of \
-                     what; free it or link another one",
-                    path.display()
-                )
-            }
-            Self::NoMedium(path) => {
+            Self::InUse(_) => f.write_str(
+                "in use by another foxy; stop that one or name another folder with --store",
+            ),
+            Self::DeviceInUse(_) => f.write_str(
+                "the device it leads to is in use: mounted, part of a volume, or another foxy's; \
+                 `lsblk` says of what; free it or link another one",
+            ),
+            Self::NoMedium(_) => {
                 let what = IoError::NoMedium;
-                write!(
-                    f,
-                    "store {}: {what}; attach it (`lsblk` says its size) or link another one",
-                    path.display()
-                )
+                write!(f, "{what}; attach it (`lsblk` says its size) or link another one")
             }
-            Self::NotADirectory(path) => {
-                write!(f, "store {}: not a folder; name a folder with --store", path.display())
+            Self::NotADirectory(_) => f.write_str("not a folder; name a folder with --store"),
+            Self::LockNotAFile(_) => write!(
+                f,
+                "a link or folder is where the file {LOCK} should be; move it away or name \
+                 another folder with --store"
+            ),
+            Self::Denied(_) => f.write_str(
+                "no permission to write there; name a folder of this user's with --store",
+            ),
+            Self::ReadOnly(_) => f.write_str(
+                "its file system is read-only; mount it for writing, after a look at the system's \
+                 log if it was not meant to be, or name a folder on another disk with --store",
+            ),
+            Self::NoSpace(_) => {
+                f.write_str("the disk is full; free some space or name a folder on another disk")
             }
-            Self::LockNotAFile(path) => {
-                write!(
-                    f,
-                    "store {}: a link or folder is where the file {LOCK} should be; move it away or name another folder \
-                     with --store",
-                    path.display()
-                )
+            Self::Failed(_, reason) => {
+                write!(f, "cannot be opened: {reason}; name a folder that can be written to")
             }
-            Self::Denied(path) => {
-                write!(
-                    f,
-                    "store {}: no permission to write there; name a folder of this user's with --store",
-                    path.display()
-                )
-            }
-            Self::ReadOnly(path) => {
-                write!(
-                    f,
-                    "store {}: its file system is read-only; mount it for writing, after a look at the system's log if it was \
-                     not meant to be, or name a folder on another disk with --store",
-                    path.display()
-                )
-            }
-            Self::NoSpace(path) => {
-                write!(
-                    f,
-                    "store {}: the disk is full; free some space or name a folder on another disk",
-                    path.display()
-                )
-            }
-            Self::Failed(path, words) => {
-                write!(
-                    f,
-                    "store {}: cannot be opened: {words}; name a folder that can be written to",
-                    path.display()
-                )
-            }
+        }
+    }
+}
+
+impl RootError {
+    fn path(&self) -> &Path {
+        match self {
+            Self::InUse(path)
+            | Self::DeviceInUse(path)
+            | Self::NoMedium(path)
+            | Self::NotADirectory(path)
+            | Self::LockNotAFile(path)
+            | Self::Denied(path)
+            | Self::ReadOnly(path)
+            | Self::NoSpace(path)
+            | Self::Failed(path, _) => path,
         }
     }
 }

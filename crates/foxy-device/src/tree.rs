@@ -34,6 +34,10 @@ pub(crate) fn carry_out(
     direct: bool,
 ) -> Finished {
     let mut opened = None;
+    let mut keep = |file, (open, output)| {
+        opened = Some((file, open));
+        output
+    };
     let (result, buffer) = match (op, file) {
         (IoOp::Read { offset, mut buffer, .. }, Some(file)) => {
             (file.read(offset, &mut buffer), Some(buffer))
@@ -44,24 +48,13 @@ pub(crate) fn carry_out(
         (IoOp::Sync { .. }, Some(file)) => (sync(root, file), None),
         (IoOp::Trim { offset, length, .. }, Some(file)) => (file.trim(offset, length), None),
         (IoOp::Open { file, path }, _) => {
-            let found = open_file(root, &path, direct);
-            (
-                found
-                    .map(|(open, size)| (opened.insert((file, open)), IoOutput::Opened { size }).1),
-                None,
-            )
+            (open_file(root, &path, direct).map(|found| keep(file, found)), None)
         }
         (IoOp::OpenBlockDevice { file, path }, _) => {
-            let found = open_device(root, &path, direct);
-            (
-                found
-                    .map(|(open, size)| (opened.insert((file, open)), IoOutput::Opened { size }).1),
-                None,
-            )
+            (open_device(root, &path, direct).map(|found| keep(file, found)), None)
         }
         (IoOp::Create { file, path, size }, _) => {
-            let created = create(root, &path, size, direct);
-            (created.map(|open| (opened.insert((file, open)), IoOutput::Done).1), None)
+            (create(root, &path, size, direct).map(|made| keep(file, made)), None)
         }
         (IoOp::Remove { path }, _) => (remove(root, &path), None),
         (IoOp::MakeDir { path }, _) => (make_directory(root, &path), None),
@@ -100,29 +93,27 @@ fn flags() -> OFlags {
     OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW
 }
 
-fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile, u64), IoError> {
+type Opened = Result<(OpenFile, IoOutput), IoError>;
+
+fn open_file(root: &OwnedFd, path: &StorePath, direct: bool) -> Opened {
     let buffered = openat(root, path.as_str(), flags(), Mode::empty())?;
     let status = fstat(&buffered)?;
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
         return Err(IoError::WrongKind);
     }
     let size = u64::try_from(status.st_size).unwrap_or(0);
-    Ok((OpenFile::new(FileKind::File, buffered, open_direct(root, path, size, direct), None), size))
+    let direct = open_direct(root, path, size, direct);
+    Ok((OpenFile::new(FileKind::File, buffered, direct, None), IoOutput::Opened { size }))
 }
 
-fn open_device(root: &OwnedFd, path: &StorePath, direct: bool) -> Result<(OpenFile, u64), IoError> {
+fn open_device(root: &OwnedFd, path: &StorePath, direct: bool) -> Opened {
     let (buffered, size) = open_block_device(root, path.as_str(), OFlags::RDWR)?;
     let open_direct = || open_block_device(root, path.as_str(), OFlags::RDWR | OFlags::DIRECT).ok();
     let direct = direct.then(open_direct).flatten().map(|(descriptor, _)| descriptor);
-    Ok((OpenFile::new(FileKind::BlockDevice, buffered, direct, None), size))
+    Ok((OpenFile::new(FileKind::BlockDevice, buffered, direct, None), IoOutput::Opened { size }))
 }
 
-pub(crate) fn create(
-    root: &OwnedFd,
-    path: &StorePath,
-    size: u64,
-    direct: bool,
-) -> Result<OpenFile, IoError> {
+pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) -> Opened {
     let buffered = openat(root, path.as_str(), flags() | OFlags::CREATE | OFlags::TRUNC, PRIVATE)?;
     if size > 0 {
         match fallocate(&buffered, FallocateFlags::empty(), 0, size) {
@@ -138,7 +129,7 @@ pub(crate) fn create(
         }
     }
     let direct = open_direct(root, path, size, direct);
-    Ok(OpenFile::new(FileKind::File, buffered, direct, Some(path.parent())))
+    Ok((OpenFile::new(FileKind::File, buffered, direct, Some(path.parent())), IoOutput::Done))
 }
 
 /// `None` where the file system has no direct IO.

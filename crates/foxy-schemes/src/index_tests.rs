@@ -24,7 +24,7 @@ fn a_key_can_have_one_live_record_and_several_leftovers() {
 }
 
 #[test]
-fn what_lies_in_a_range_is_found_even_when_it_begins_before() {
+fn records_in_a_range_are_found_even_if_they_begin_before_it() {
     let mut index = Index::new(
         1,
         PolicyName::Lru.make(&PolicySettings { capacity: 1 << 20, object_limit: 1 << 20 }),

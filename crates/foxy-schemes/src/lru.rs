@@ -96,7 +96,7 @@ mod tests {
     use foxy_base::Random;
 
     #[test]
-    fn it_orders_as_a_plain_list_does() {
+    fn the_lru_orders_as_a_plain_list_does() {
         let mut random = Random::new(11);
         let (mut store, mut lru, mut model) =
             (vec![Links::default(); 32], Lru::default(), Vec::new());

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_goes_round_from_the_cursor_and_skips_what_is_used() {
+    fn the_search_wraps_around_from_the_cursor_and_skips_used_pages() {
         let mut pages = Pages::new(10);
         pages.occupy(run(2, 2));
         assert_eq!(pages.next_free(1, 8, &[]), Some(run(0, 2)));

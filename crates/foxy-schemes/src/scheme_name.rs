@@ -57,7 +57,7 @@ impl SchemeName {
     /// Makes a scheme. It opens nothing before [`Scheme::start`].
     pub fn make(self, settings: &SchemeSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.store.size);
-        (self.row().make)(settings, observer)
+        self.row().make(settings, observer)
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_owns_what_it_makes_in_its_folder() {
+    fn a_scheme_owns_its_entries_in_the_folder() {
         let check = |scheme: SchemeName, name, expected| {
             assert_eq!(scheme.row().owns(name), expected, "{scheme}: {name}");
         };

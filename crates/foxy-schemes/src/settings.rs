@@ -126,7 +126,8 @@ impl fmt::Display for SchemeSettingsError {
             Self::Watermarks { low, high } => {
                 write!(
                     f,
-                    "watermarks {low} and {high} do not fit; they must be 0 < low <= high <= 100 percent"
+                    "watermarks {low} and {high} do not fit; they must be \
+                     0 < low <= high <= 100 percent"
                 )
             }
         }

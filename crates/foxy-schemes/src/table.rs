@@ -29,170 +29,175 @@ pub struct SchemeRow {
     pub control: Option<&'static str>,
     /// The device when the user names none.
     pub device: PreferredDevice,
-    pub(super) make: fn(&SchemeSettings, Observer) -> Box<dyn Scheme + Send>,
+    kind: Kind,
+}
+
+enum Kind {
+    Null,
+    Slotted(slotted::Plan),
+    StreamPacketizer,
+    Ufs(ufs::UfsPlan),
+    Webcosm,
+}
+
+const fn slotted_row(
+    name: SchemeName,
+    summary: &'static str,
+    control: &'static str,
+    plan: slotted::Plan,
+) -> SchemeRow {
+    let (control, device) = (Some(control), PreferredDevice::Any);
+    SchemeRow { name, text: plan.name, summary, control, device, kind: Kind::Slotted(plan) }
+}
+
+const fn ufs_row(
+    name: SchemeName,
+    text: &'static str,
+    summary: &'static str,
+    device: PreferredDevice,
+    plan: ufs::UfsPlan,
+) -> SchemeRow {
+    let control = Some(ufs::LEDGER_NAME);
+    SchemeRow { name, text, summary, control, device, kind: Kind::Ufs(plan) }
 }
 
 /// All schemes.
 pub const SCHEMES: &[SchemeRow] = &[
-    SchemeRow {
-        name: SchemeName::Aufs,
-        text: "aufs",
-        summary: "ufs by threads: what is asked while their queue is long is not opened, as Squid's aufs",
-        control: Some(ufs::LEDGER_NAME),
-        device: PreferredDevice::Threads,
-        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::AUFS, settings, observer)),
-    },
-    SchemeRow {
-        name: SchemeName::Buddy,
-        text: "buddy",
-        summary: "a file for each size of records; only a clean stop is recovered from",
-        control: Some("buddy.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::BUDDY, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::Coss,
-        text: "coss",
-        summary: "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
-        control: Some("coss.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::COSS, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::Diskd,
-        text: "diskd",
-        summary: "ufs by a process beside the proxy, with limits on what it is asked at once, as Squid's diskd",
-        control: Some(ufs::LEDGER_NAME),
-        device: PreferredDevice::Helper,
-        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::DISKD, settings, observer)),
-    },
-    SchemeRow {
-        name: SchemeName::LazyReads,
-        text: "lazy-reads",
-        summary: "packetizer, reads gathered by ten and sorted",
-        control: Some("lazy-reads.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::LAZY_READS, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::LazyReadsLoc,
-        text: "lazy-reads-loc",
-        summary: "lazy-reads, writes gathered by origin server",
-        control: Some("lazy-reads-loc.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::LAZY_READS_LOC, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::MultipleDirs,
-        text: "multiple-dirs",
-        summary: "one file a record, a directory for each origin server",
-        control: Some(ufs::LEDGER_NAME),
-        device: PreferredDevice::Blocking,
-        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::MULTIPLE_DIRS, settings, observer)),
-    },
+    ufs_row(
+        SchemeName::Aufs,
+        "aufs",
+        "ufs by threads: what is asked while their queue is long is not opened, as Squid's aufs",
+        PreferredDevice::Threads,
+        ufs::AUFS,
+    ),
+    slotted_row(
+        SchemeName::Buddy,
+        "a file for each size of records; only a clean stop is recovered from",
+        "buddy.foxy",
+        slotted::BUDDY,
+    ),
+    slotted_row(
+        SchemeName::Coss,
+        "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
+        "coss.foxy",
+        slotted::COSS,
+    ),
+    ufs_row(
+        SchemeName::Diskd,
+        "diskd",
+        "ufs by a process beside the proxy, with limits on what it is asked at once, \
+         as Squid's diskd",
+        PreferredDevice::Helper,
+        ufs::DISKD,
+    ),
+    slotted_row(
+        SchemeName::LazyReads,
+        "packetizer, reads gathered by ten and sorted",
+        "lazy-reads.foxy",
+        slotted::LAZY_READS,
+    ),
+    slotted_row(
+        SchemeName::LazyReadsLoc,
+        "lazy-reads, writes gathered by origin server",
+        "lazy-reads-loc.foxy",
+        slotted::LAZY_READS_LOC,
+    ),
+    ufs_row(
+        SchemeName::MultipleDirs,
+        "multiple-dirs",
+        "one file a record, a directory for each origin server",
+        PreferredDevice::Blocking,
+        ufs::MULTIPLE_DIRS,
+    ),
     SchemeRow {
         name: SchemeName::Null,
         text: "null",
         summary: "stores nothing; only the memory tier caches",
         control: None,
         device: PreferredDevice::Any,
-        make: |_, observer| Box::new(null::Null::new(observer)),
+        kind: Kind::Null,
     },
-    SchemeRow {
-        name: SchemeName::Packetizer,
-        text: "packetizer",
-        summary: "stream, contiguous records gathered into pages",
-        control: Some("packetizer.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::PACKETIZER, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::SingleDirectory,
-        text: "single-directory",
-        summary: "one file a record, all in one directory",
-        control: Some(ufs::LEDGER_NAME),
-        device: PreferredDevice::Blocking,
-        make: |settings, observer| {
-            Box::new(ufs::Ufs::new(ufs::SINGLE_DIRECTORY, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::Squidl,
-        text: "squidl",
-        summary: "ufs, the files of one origin server in one directory",
-        control: Some(ufs::LEDGER_NAME),
-        device: PreferredDevice::Blocking,
-        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::SQUIDL, settings, observer)),
-    },
-    SchemeRow {
-        name: SchemeName::Squidm,
-        text: "squidm",
-        summary: "objects below 8 KiB in a mapped file, larger ones in files as ufs; only a clean stop is recovered from",
-        control: Some("squidm.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::SQUIDM, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::Squidmla,
-        text: "squidmla",
-        summary: "squidm, small objects gathered by origin server and kept within pages",
-        control: Some("squidmla.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::SQUIDMLA, settings, observer))
-        },
-    },
-    SchemeRow {
-        name: SchemeName::Stream,
-        text: "stream",
-        summary: "one file, written cyclically, a write a record; only a clean stop is recovered from",
-        control: Some("stream.foxy"),
-        device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(slotted::Slotted::new(slotted::STREAM, settings, observer))
-        },
-    },
+    slotted_row(
+        SchemeName::Packetizer,
+        "stream, contiguous records gathered into pages",
+        "packetizer.foxy",
+        slotted::PACKETIZER,
+    ),
+    ufs_row(
+        SchemeName::SingleDirectory,
+        "single-directory",
+        "one file a record, all in one directory",
+        PreferredDevice::Blocking,
+        ufs::SINGLE_DIRECTORY,
+    ),
+    ufs_row(
+        SchemeName::Squidl,
+        "squidl",
+        "ufs, the files of one origin server in one directory",
+        PreferredDevice::Blocking,
+        ufs::SQUIDL,
+    ),
+    slotted_row(
+        SchemeName::Squidm,
+        "objects below 8 KiB in a mapped file, larger ones in files as ufs; \
+         only a clean stop is recovered from",
+        "squidm.foxy",
+        slotted::SQUIDM,
+    ),
+    slotted_row(
+        SchemeName::Squidmla,
+        "squidm, small objects gathered by origin server and kept within pages",
+        "squidmla.foxy",
+        slotted::SQUIDMLA,
+    ),
+    slotted_row(
+        SchemeName::Stream,
+        "one file, written cyclically, a write a record; only a clean stop is recovered from",
+        "stream.foxy",
+        slotted::STREAM,
+    ),
     SchemeRow {
         name: SchemeName::StreamPacketizer,
         text: "stream-packetizer",
         summary: "one preallocated file, written cyclically in large pieces",
         control: Some(stream_packetizer::FILE_NAME),
         device: PreferredDevice::Any,
-        make: |settings, observer| {
-            Box::new(stream_packetizer::StreamPacketizer::new(settings, observer))
-        },
+        kind: Kind::StreamPacketizer,
     },
-    SchemeRow {
-        name: SchemeName::Ufs,
-        text: "ufs",
-        summary: "one file a record in 16 x 256 directories, as Squid does",
-        control: Some(ufs::LEDGER_NAME),
-        device: PreferredDevice::Blocking,
-        make: |settings, observer| Box::new(ufs::Ufs::new(ufs::UFS, settings, observer)),
-    },
+    ufs_row(
+        SchemeName::Ufs,
+        "ufs",
+        "one file a record in 16 x 256 directories, as Squid does",
+        PreferredDevice::Blocking,
+        ufs::UFS,
+    ),
     SchemeRow {
         name: SchemeName::Webcosm,
         text: "webcosm",
         summary: "a log of segments, about ten bytes of memory a record, written in large pieces",
         control: Some(webcosm::FILE_NAME),
         device: PreferredDevice::Any,
-        make: |settings, observer| webcosm::Webcosm::boxed(&settings.store, observer),
+        kind: Kind::Webcosm,
     },
 ];
 
 impl SchemeRow {
+    pub(crate) fn make(
+        &self,
+        settings: &SchemeSettings,
+        observer: Observer,
+    ) -> Box<dyn Scheme + Send> {
+        match self.kind {
+            Kind::Null => Box::new(null::Null::new(observer)),
+            Kind::Slotted(plan) => Box::new(slotted::Slotted::new(plan, settings, observer)),
+            Kind::StreamPacketizer => {
+                Box::new(stream_packetizer::StreamPacketizer::new(settings, observer))
+            }
+            Kind::Ufs(plan) => Box::new(ufs::Ufs::new(plan, settings, observer)),
+            Kind::Webcosm => webcosm::Webcosm::boxed(&settings.store, observer),
+        }
+    }
+
     /// Whether the scheme creates an entry of this name in the store's folder.
     pub fn owns(&self, name: &str) -> bool {
         match self.control {

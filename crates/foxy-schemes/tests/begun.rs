@@ -45,7 +45,7 @@ fn check(scheme: SchemeName, recovery: Recovery, disk: Memory, seed: u64) {
 }
 
 #[test]
-fn a_first_opening_that_a_power_failure_cut_short_is_begun_anew() {
+fn an_interrupted_first_opening_begins_anew() {
     for scheme in SCHEMES.iter().filter(|scheme| scheme.control.is_some()) {
         for recovery in [Recovery::AfterCrash, Recovery::AfterCleanStop] {
             for seed in 0..150 {
@@ -56,7 +56,7 @@ fn a_first_opening_that_a_power_failure_cut_short_is_begun_anew() {
 }
 
 #[test]
-fn one_on_a_block_device_is_begun_anew_as_well() {
+fn an_interrupted_opening_on_a_block_device_begins_anew() {
     for seed in 0..150 {
         let mut disk = Memory::volatile();
         disk.add_block_device(StorePath::new(webcosm::FILE_NAME), 2 << 20);

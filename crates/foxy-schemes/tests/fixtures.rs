@@ -55,7 +55,7 @@ fn device(name: &str, bytes: &[u8]) -> Memory {
 }
 
 #[test]
-fn a_store_in_an_earlier_format_gives_what_was_put_into_it() {
+fn a_store_in_an_earlier_format_returns_its_records() {
     for Fixture { scheme, text } in FIXTURES {
         let (file, bytes) = of_text(text);
         let (mut driver, observer) = open(*scheme, device(&file, &bytes));

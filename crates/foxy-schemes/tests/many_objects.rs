@@ -51,7 +51,7 @@ fn settings(size: u64) -> SchemeSettings {
 }
 
 #[test]
-fn no_wrong_byte_bounds_held_and_counters_that_add_up() {
+fn many_objects_keep_their_bytes_within_bounds_and_counters_add_up() {
     let total: u64 = (0..OBJECTS).map(|object| size_of(object) as u64).sum();
     let size = total / 10 / 4096 * 4096;
     let settings = settings(size);

@@ -101,7 +101,7 @@ fn records_survive_closing_and_being_left_behind() {
 }
 
 #[test]
-fn threads_that_read_beside_the_stores_own_never_see_what_was_replaced() {
+fn threads_that_read_beside_the_stores_own_never_see_replaced_records() {
     const KEYS: u8 = 4;
     const VERSIONS: u8 = 60;
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -15,6 +15,26 @@ use std::path::Path;
 /// Longest accepted message in bytes; real messages are far shorter.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
+/// Errors by their number in a message.
+const ERRORS: [Option<IoError>; 13] = [
+    Some(IoError::NotFound),
+    Some(IoError::NoSpace),
+    Some(IoError::Device),
+    Some(IoError::Denied),
+    Some(IoError::Exhausted),
+    Some(IoError::NotOpen),
+    None,
+    Some(IoError::WrongKind),
+    Some(IoError::ReadOnly),
+    Some(IoError::InUse),
+    Some(IoError::LargeBlocks),
+    Some(IoError::ReadOnlyDevice),
+    Some(IoError::NoMedium),
+];
+
+/// The number of [`IoError::Other`], which the system's error number follows.
+const OTHER_ERROR: u64 = 6;
+
 /// The completion of an operation, as the helper reports it.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -67,7 +87,7 @@ struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(unsound)?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(invalid)?;
         self.0 = rest;
         Ok(taken)
     }
@@ -82,15 +102,15 @@ impl<'a> Rest<'a> {
         usize::try_from(self.number()?)
             .ok()
             .filter(|&size| size <= MAX_MESSAGE_BYTES)
-            .ok_or_else(unsound)
+            .ok_or_else(invalid)
     }
 
     fn file(&mut self) -> Result<FileId> {
-        u32::try_from(self.number()?).map(FileId).map_err(|_| unsound())
+        u32::try_from(self.number()?).map(FileId).map_err(|_| invalid())
     }
 
     fn text(&mut self, count: usize) -> Result<String> {
-        String::from_utf8(self.take(count)?.to_vec()).map_err(|_| unsound())
+        String::from_utf8(self.take(count)?.to_vec()).map_err(|_| invalid())
     }
 
     fn path(&mut self) -> Result<StorePath> {
@@ -99,12 +119,12 @@ impl<'a> Rest<'a> {
         match text.is_empty() {
             true => Ok(StorePath::root()),
             false if plain => Ok(StorePath::new(text)),
-            false => Err(unsound()),
+            false => Err(invalid()),
         }
     }
 }
 
-fn unsound() -> Error {
+fn invalid() -> Error {
     Error::new(ErrorKind::InvalidData, "a message that is no operation or answer")
 }
 
@@ -113,7 +133,7 @@ fn read_message(from: &mut impl Read) -> Result<Vec<u8>> {
     from.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
     if length > MAX_MESSAGE_BYTES {
-        return Err(unsound());
+        return Err(invalid());
     }
     let mut message = Vec::new();
     let read = from.take(length as u64).read_to_end(&mut message)?;
@@ -174,7 +194,7 @@ pub(super) fn read_operation(from: &mut impl Read) -> Result<(IoId, IoOp)> {
         8 => IoOp::List { path: rest.path()? },
         9 => IoOp::Trim { file: rest.file()?, offset: rest.number()?, length: rest.number()? },
         10 => IoOp::OpenBlockDevice { file: rest.file()?, path: rest.path()? },
-        _ => return Err(unsound()),
+        _ => return Err(invalid()),
     };
     Ok((id, op))
 }
@@ -196,19 +216,11 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
         }),
         Err(error) => {
             let (kind, number) = match *error {
-                IoError::NotFound => (0, 0),
-                IoError::NoSpace => (1, 0),
-                IoError::Device => (2, 0),
-                IoError::Denied => (3, 0),
-                IoError::Exhausted => (4, 0),
-                IoError::NotOpen => (5, 0),
-                IoError::Other(number) => (6, number),
-                IoError::WrongKind => (7, 0),
-                IoError::ReadOnly => (8, 0),
-                IoError::ReadOnlyDevice => (11, 0),
-                IoError::InUse => (9, 0),
-                IoError::LargeBlocks => (10, 0),
-                IoError::NoMedium => (12, 0),
+                IoError::Other(number) => (OTHER_ERROR, number),
+                error => {
+                    let kind = ERRORS.iter().position(|known| *known == Some(error));
+                    (kind.expect("every error has a number") as u64, 0)
+                }
             };
             start(4).number(kind).bytes(&number.to_le_bytes())
         }
@@ -241,32 +253,20 @@ pub(super) fn read_answer(from: &mut impl Read) -> Result<Answer> {
             Ok(IoOutput::Listing(entries))
         }
         4 => Err(error(&mut rest)?),
-        _ => return Err(unsound()),
+        _ => return Err(invalid()),
     };
     Ok(Answer { id, result, content: Vec::new() })
 }
 
 fn error(rest: &mut Rest<'_>) -> Result<IoError> {
-    Ok(match rest.number()? {
-        0 => IoError::NotFound,
-        1 => IoError::NoSpace,
-        2 => IoError::Device,
-        3 => IoError::Denied,
-        4 => IoError::Exhausted,
-        5 => IoError::NotOpen,
-        6 => {
-            let mut field = [0; 4];
-            field.copy_from_slice(rest.take(4)?);
-            IoError::Other(i32::from_le_bytes(field))
-        }
-        7 => IoError::WrongKind,
-        8 => IoError::ReadOnly,
-        11 => IoError::ReadOnlyDevice,
-        9 => IoError::InUse,
-        10 => IoError::LargeBlocks,
-        12 => IoError::NoMedium,
-        _ => return Err(unsound()),
-    })
+    let kind = rest.number()?;
+    if kind == OTHER_ERROR {
+        let mut field = [0; 4];
+        field.copy_from_slice(rest.take(4)?);
+        return Ok(IoError::Other(i32::from_le_bytes(field)));
+    }
+    let kind = usize::try_from(kind).map_err(|_| invalid())?;
+    ERRORS.get(kind).copied().flatten().ok_or_else(invalid)
 }
 
 /// Serves operations from `socket` on the files in `folder` until the other end closes.

@@ -169,7 +169,7 @@ mod tests {
     fn transfer(work: Work) -> Transfer {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = Root::open(folder.path()).expect("a new folder");
-        let file =
+        let (file, _) =
             tree::create(&root.directory(), &StorePath::new("a"), 1 << 20, true).expect("created");
         let buffer = (work != Work::Sync).then(|| IoBuffer::zeroed(LENGTH));
         Transfer::new(IoId(1), Arc::new(file), work, buffer)

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_elsewhere_sends_off_what_was_gathered() {
+    fn a_distant_piece_releases_the_gathered_bytes() {
         check(8, &[(0, 3), (5, 1), (6, 2)], &[(0, 3, &[0]), (5, 3, &[1, 2])]);
     }
 }

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_for_longest_is_pushed_out_first() {
+    fn the_oldest_prefetched_record_is_displaced_first() {
         let mut prefetch = Prefetch::new(100);
         for id in 0..16 {
             assert_eq!(prefetch.keep(id, 1, record(100)), 0, "record {id}");

@@ -125,7 +125,7 @@ fn records_of_a_site_lie_together_with_locality_buffers() {
 }
 
 #[test]
-fn what_waits_for_the_room_of_a_file_that_never_came_to_be_is_placed_at_once() {
+fn records_that_wait_for_the_room_of_a_missing_file_are_placed_at_once() {
     let spoil = |op| match op {
         IoOp::Create { file, path, size } if path.as_str().ends_with("c8") => {
             IoOp::Create { file, path: StorePath::new(format!("nowhere/{}", path.as_str())), size }

@@ -1,44 +1,46 @@
-//! Removals, and puts of keys that may still have an older record on disk: each waits until the
-//! journal says durably that the older ones are forgotten. One block and one sync serve all that
-//! wait (group commit).
+//! Removals, and puts of keys that may have an older record on disk. Each waits until the journal
+//! durably forgets the older records by a tombstone. One block and one sync serve all waiting
+//! requests (group commit).
 
 use super::StreamPacketizer;
-use super::facts::{WantedForget, Work};
+use super::lifecycle::Phase;
 use super::pending::LaneName;
-use super::script::After;
-use super::state::Phase;
+use super::sequences::After;
 use crate::index::EntryState;
 use foxy_base::Instant;
 use foxy_device::IoError;
 use foxy_store::contract::{Answer, Key, Outbox, Record, RefusedReason, Ticket};
+use foxy_store::layout::{PAGE, Region};
 use foxy_store::one_file::io_sequence::{IoStep, superblock_steps};
-use foxy_store::one_file::journal::{self, BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
+use foxy_store::one_file::journal;
+use foxy_store::one_file::journal::{BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forget};
 use foxy_store::one_file::superblock::Superblock;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// Removals and puts that may wait for the journal.
-const QUEUE_LIMIT: usize = 4096;
+/// Most requests that wait for the journal.
+const MAX_QUEUED: usize = 4096;
 
 impl StreamPacketizer {
     pub(super) fn remove(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
-        if !matches!(self.life.phase(), Phase::Serving | Phase::Scanning) {
-            return out.reply(ticket, Answer::Refused(self.life.unable().1));
+        if !matches!(self.lifecycle.phase(), Phase::Serving | Phase::Scanning) {
+            return out.reply(ticket, Answer::Refused(self.lifecycle.unable().1));
         }
-        if self.life.phase() == Phase::Serving && !self.may_have_older(key) {
+        if self.lifecycle.phase() == Phase::Serving && !self.may_have_older(key) {
             return out.reply(ticket, Answer::Removed);
         }
         let up_to = self.next_sequence();
-        let wanted = WantedForget { ticket, key, up_to, work: Work::Remove };
+        let wanted = ForgetRequest { ticket, key, up_to, work: Work::Remove };
         if let Err(reason) = self.enqueue(wanted) {
             out.reply(ticket, Answer::Refused(reason));
         }
     }
 
-    /// Whether an older record of this key may be read back after a crash.
+    /// Whether an older record of the key could be read back after a crash.
     pub(super) fn may_have_older(&self, key: Key) -> bool {
-        self.blind() || self.forgetting.awaits(key) || self.index.of_key(key).next().is_some()
+        self.has_doubts() || self.forgetting.awaits(key) || self.index.of_key(key).next().is_some()
     }
 
-    /// Lets a put wait until what it replaces is durably forgotten.
+    /// Queues a put until its older records are durably forgotten.
     pub(super) fn put_after_forgetting(
         &mut self,
         ticket: Ticket,
@@ -46,7 +48,7 @@ impl StreamPacketizer {
         record: Record,
     ) -> Result<(), RefusedReason> {
         let sequence = self.next_sequence();
-        self.enqueue(WantedForget {
+        self.enqueue(ForgetRequest {
             ticket,
             key,
             up_to: sequence - 1,
@@ -54,11 +56,11 @@ impl StreamPacketizer {
         })
     }
 
-    fn enqueue(&mut self, wanted: WantedForget) -> Result<(), RefusedReason> {
+    fn enqueue(&mut self, wanted: ForgetRequest) -> Result<(), RefusedReason> {
         if let Some(error) = self.forgetting.broken {
             return Err(RefusedReason::DeviceFailed(error));
         }
-        if self.forgetting.queue.len() >= QUEUE_LIMIT {
+        if self.forgetting.queue.len() >= MAX_QUEUED {
             return Err(RefusedReason::Busy);
         }
         if let Work::Put { record, sequence } = &wanted.work {
@@ -70,9 +72,10 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Commits what waits, if the journal is free.
+    /// Commits the queue, if the journal is idle.
     pub(super) fn pump_forgets(&mut self, out: &mut Outbox) {
-        let served = matches!(self.life.phase(), Phase::Serving | Phase::Scanning | Phase::Closing);
+        let served =
+            matches!(self.lifecycle.phase(), Phase::Serving | Phase::Scanning | Phase::Closing);
         if !served || !self.idle(LaneName::Journal) || self.forgetting.queue.is_empty() {
             return;
         }
@@ -81,38 +84,38 @@ impl StreamPacketizer {
         }
         let count = self.forgetting.queue.len().min(BLOCK_ENTRIES);
         let batch: Vec<_> = self.forgetting.queue.drain(..count).collect();
-        let facts: Vec<_> =
+        let tombstones: Vec<_> =
             batch.iter().map(|wanted| Forget { key: wanted.key, up_to: wanted.up_to }).collect();
         let block = self.forgetting.next_block;
         let stamp = BlockStamp {
             generation: self.file.superblock().journal_generation,
             durable: self.durable,
         };
-        let buffer = journal::encode(&facts, block, stamp, self.file.secret());
+        let buffer = journal::encode(&tombstones, block, stamp, self.file.secret());
         let half = self.layout.journal[self.file.superblock().journal_half as usize];
         let offset = half.offset() + u64::from(block) * BLOCK_BYTES as u64;
         let steps = vec![IoStep::Write(offset, buffer), IoStep::Sync];
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
     }
 
-    /// Moves the needed facts to the other half; when they would nearly fill it, what waits is
-    /// refused until enough leftovers are overwritten.
+    /// Moves the tombstones to the other half of the journal. If they would nearly fill it, refuses
+    /// the queue until enough leftovers are overwritten.
     fn rotate(&mut self, out: &mut Outbox) {
-        let (superblock, facts) = self.next_half();
-        let blocks = journal::blocks_for(facts.len());
+        let (superblock, tombstones) = self.next_half();
+        let blocks = journal::blocks_for(tombstones.len());
         if blocks * 4 > self.forgetting.blocks() * 3 {
             self.forgetting.crowded = true;
             let batch = self.forgetting.queue.drain(..).collect();
             return self.refuse(batch, RefusedReason::Busy, out);
         }
         self.forgetting.crowded = false;
-        let mut steps = self.compaction_steps(&superblock, &facts);
+        let mut steps = self.compaction_steps(&superblock, &tombstones);
         steps.extend(superblock_steps(&superblock));
         self.run(LaneName::Journal, steps, After::Rotated(superblock, blocks), out);
     }
 
-    /// After a failed move nobody can say which half the superblock on disk names, so nothing more
-    /// is appended.
+    /// Ends a move. After a failure it is unknown which half the superblock on disk names, so
+    /// nothing more is appended.
     pub(super) fn rotated(
         &mut self,
         superblock: Superblock,
@@ -134,11 +137,10 @@ impl StreamPacketizer {
         }
     }
 
-    /// These facts are durable, or the device failed; a failed block is written again by the next
-    /// commit.
+    /// Ends a commit. The next commit overwrites a failed block.
     pub(super) fn committed(
         &mut self,
-        batch: Vec<WantedForget>,
+        batch: Vec<ForgetRequest>,
         result: Result<(), IoError>,
         now: Instant,
         out: &mut Outbox,
@@ -150,7 +152,7 @@ impl StreamPacketizer {
         self.changed = true;
         self.observer.statistics.forgets.add(batch.len() as u64);
         for wanted in batch {
-            let WantedForget { ticket, key, up_to, work } = wanted;
+            let ForgetRequest { ticket, key, up_to, work } = wanted;
             self.forgetting.arrived(key);
             self.forget_records(key, up_to);
             let answer = match work {
@@ -176,13 +178,13 @@ impl StreamPacketizer {
                 self.drop_live(id);
             }
         }
-        if !older.is_empty() || self.blind() || self.life.phase() == Phase::Scanning {
-            let known = self.forgetting.facts.entry(key).or_default();
+        if !older.is_empty() || self.has_doubts() || self.lifecycle.phase() == Phase::Scanning {
+            let known = self.forgetting.tombstones.entry(key).or_default();
             *known = up_to.max(*known);
         }
     }
 
-    fn refuse(&mut self, batch: Vec<WantedForget>, reason: RefusedReason, out: &mut Outbox) {
+    fn refuse(&mut self, batch: Vec<ForgetRequest>, reason: RefusedReason, out: &mut Outbox) {
         for wanted in batch {
             self.forgetting.arrived(wanted.key);
             if let Work::Put { record, sequence } = &wanted.work {
@@ -199,23 +201,123 @@ impl StreamPacketizer {
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()
     }
 
-    /// Lets go of a key's fact once nothing on disk needs it.
-    pub(super) fn release_fact(&mut self, key: Key) {
-        if self.life.phase() != Phase::Scanning && !self.blind() && !self.fact_needed(key) {
-            self.forgetting.facts.remove(&key);
+    /// Drops a key's tombstone once nothing on disk needs it.
+    pub(super) fn release_tombstone(&mut self, key: Key) {
+        if self.lifecycle.phase() != Phase::Scanning
+            && !self.has_doubts()
+            && !self.tombstone_needed(key)
+        {
+            self.forgetting.tombstones.remove(&key);
         }
     }
 
-    /// Lets go of all facts that nothing on disk needs.
-    pub(super) fn release_facts(&mut self) {
-        if self.life.phase() != Phase::Scanning && !self.blind() {
-            let mut facts = std::mem::take(&mut self.forgetting.facts);
-            facts.retain(|&key, _| self.fact_needed(key));
-            self.forgetting.facts = facts;
+    /// Drops all tombstones that nothing on disk needs.
+    pub(super) fn release_tombstones(&mut self) {
+        if self.lifecycle.phase() != Phase::Scanning && !self.has_doubts() {
+            let mut tombstones = std::mem::take(&mut self.forgetting.tombstones);
+            tombstones.retain(|&key, _| self.tombstone_needed(key));
+            self.forgetting.tombstones = tombstones;
         }
     }
 
-    fn fact_needed(&self, key: Key) -> bool {
+    fn tombstone_needed(&self, key: Key) -> bool {
         self.index.of_key(key).any(|id| self.index.get(id).state != EntryState::Live)
+    }
+}
+
+/// A request that waits for a durable tombstone.
+#[derive(Debug)]
+pub struct ForgetRequest {
+    pub ticket: Ticket,
+    pub key: Key,
+    /// Highest forgotten sequence number.
+    pub up_to: u64,
+    pub work: Work,
+}
+
+#[derive(Debug)]
+pub enum Work {
+    Remove,
+    /// A put with its sequence number.
+    Put {
+        sequence: u64,
+        record: Record,
+    },
+}
+
+/// The forget journal in memory.
+#[derive(Debug, Default)]
+pub struct Forgetting {
+    /// Tombstones that leftovers on disk need.
+    pub(super) tombstones: HashMap<Key, u64>,
+    /// Requests for the next commit.
+    pub(super) queue: VecDeque<ForgetRequest>,
+    /// Number of waiting requests for each key, with those in the current commit.
+    pub(super) waiting: HashMap<Key, u32>,
+    /// Sequence numbers of waiting puts.
+    pub(super) sequences: BTreeSet<u64>,
+    half: Option<Region>,
+    pub(super) next_block: u32,
+    /// The error after which nothing can be appended.
+    pub(super) broken: Option<IoError>,
+    /// Whether the journal is too small for the tombstones.
+    pub crowded: bool,
+}
+
+impl Forgetting {
+    /// Appends to this half from now on, after its existing blocks.
+    pub fn begin(&mut self, half: Region, next_block: u32) {
+        self.half = Some(half);
+        self.next_block = next_block;
+    }
+
+    /// Adopts the tombstones of the journal on disk.
+    pub fn load(&mut self, tombstones: Vec<Forget>) {
+        for tombstone in tombstones {
+            let known = self.tombstones.entry(tombstone.key).or_default();
+            *known = tombstone.up_to.max(*known);
+        }
+    }
+
+    /// The highest forgotten sequence number of a key.
+    pub fn up_to(&self, key: Key) -> Option<u64> {
+        self.tombstones.get(&key).copied()
+    }
+
+    pub fn tombstones(&self) -> Vec<Forget> {
+        let mut tombstones: Vec<_> =
+            self.tombstones.iter().map(|(&key, &up_to)| Forget { key, up_to }).collect();
+        tombstones.sort_unstable_by_key(|tombstone| tombstone.key);
+        tombstones
+    }
+
+    pub fn count(&self) -> usize {
+        self.tombstones.len()
+    }
+
+    pub fn awaits(&self, key: Key) -> bool {
+        self.waiting.contains_key(&key)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub fn lowest_waiting(&self) -> Option<u64> {
+        self.sequences.first().copied()
+    }
+
+    /// Removes a waiting request of a key.
+    pub fn arrived(&mut self, key: Key) {
+        if let Some(count) = self.waiting.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.waiting.remove(&key);
+            }
+        }
+    }
+
+    pub fn blocks(&self) -> u32 {
+        self.half.map_or(0, |half| half.pages * PAGE as u32 / BLOCK_BYTES as u32)
     }
 }

@@ -1,4 +1,4 @@
-//! Reading the newest checkpoint when the store is opened (R38).
+//! Reading the newest checkpoint at the opening (R38).
 
 use super::StreamPacketizer;
 use super::pending::Pending;
@@ -7,20 +7,19 @@ use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::Outbox;
 use foxy_store::layout::PAGE;
 
-/// What is only needed while opening.
+/// State of the opening.
 #[derive(Default)]
 pub struct Loading {
-    /// How often the journal was read.
+    /// Number of attempts to read the journal.
     pub journal_tries: u32,
     heads_wanted: u32,
     best: Option<(usize, CheckpointHead)>,
     listed: Vec<Listed>,
     all_pages_sound: bool,
-    /// The checkpoint stands for all there is.
+    /// Whether the checkpoint lists everything on disk.
     pub complete: bool,
 }
 
-/// Pages of a checkpoint read at once.
 const PAGES_AT_ONCE: u32 = 256;
 
 impl StreamPacketizer {
@@ -89,8 +88,8 @@ impl StreamPacketizer {
         self.read_checkpoint_from(from + count, out);
     }
 
-    /// A checkpoint counts as complete only when it was written at the last closing and all of it
-    /// is sound.
+    /// Ends the checkpoint's reading. It is complete only if it was written at the last closing and
+    /// is wholly sound.
     fn checkpoint_loaded(&mut self, out: &mut Outbox) {
         let loading = std::mem::take(&mut self.loading);
         let mut listed = loading.listed;

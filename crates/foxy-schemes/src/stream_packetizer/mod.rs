@@ -1,24 +1,20 @@
-//! STREAM-PACKETIZER (R22, R25): one preallocated file, records in 512-byte slots, the next free
-//! run of pages cyclically, gathered in a page buffer that is written in one piece. This file holds
-//! the state and its legal transitions; the files beside it hold what happens in each.
+//! STREAM-PACKETIZER (R22, R25): one preallocated file with records in 512-byte slots. Records are
+//! gathered in a page buffer, which is written in one piece to the next free run of pages,
+//! cyclically. This file holds the state and the dispatch; the other files hold the operations.
 //!
-//! Why a get never lies: a record is put into the buffer, and so written, only once every older
-//! record of its key that may still lie on disk is durably forgotten. Leftovers are kept in the
-//! index until they are durably overwritten, so it is known when that costs a sync; for a new key
-//! it costs none.
+//! A get never returns wrong content: a record is buffered, and so written, only once every older
+//! record of its key that may still be on disk is durably forgotten. The index keeps leftovers
+//! until they are durably overwritten, so the scheme knows when that costs a sync. A put of a new
+//! key costs none.
 
-mod facts;
-mod finish;
 mod forget;
-mod io;
+mod lifecycle;
 mod load;
 pub mod open;
 mod pending;
-mod reads;
 mod scan;
-mod script;
+mod sequences;
 mod snapshot;
-mod state;
 mod window;
 
 #[cfg(test)]
@@ -27,7 +23,7 @@ mod tests;
 use crate::SchemeSettings;
 use crate::index::{EntryId, Index};
 use crate::pages::Pages;
-use facts::Forgetting;
+use forget::Forgetting;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 use foxy_store::contract::{Outbox, Record, Scheme, StoreRequest, Ticket};
@@ -37,35 +33,35 @@ use foxy_store::one_file::io_sequence::{IoSequence, SyncFailures};
 use foxy_store::one_file::lifecycle::Lifecycle;
 use foxy_store::one_file::opening::{FirstSync, MediumWish};
 use foxy_store::one_file::store_file::{Completion, StoreFile};
+use lifecycle::Phase;
 use load::Loading;
 use pending::Pending;
 use scan::Scan;
-use script::After;
+use sequences::After;
 use snapshot::Snapshot;
-use state::Phase;
 use std::collections::HashMap;
-use window::{Flight, Window};
+use window::{Window, WindowWrite};
 
-/// The store's file within its device.
+/// The store's file in its device.
 pub const FILE_NAME: &str = "stream-packetizer.foxy";
 
 /// The scheme. Made by [`crate::SchemeName::make`].
-pub struct StreamPacketizer {
+pub(crate) struct StreamPacketizer {
     settings: SchemeSettings,
     observer: Observer,
-    life: Lifecycle<Phase>,
+    lifecycle: Lifecycle<Phase>,
     file: StoreFile<Pending>,
     layout: Layout,
     index: Index,
     pages: Pages,
     sequence: u64,
-    /// Records numbered this or less are durable, or were never written.
+    /// Records up to this number are durable, or were never written.
     durable: u64,
     sync_failures: SyncFailures,
     lanes: [IoSequence<After>; 2],
     overwritten: Vec<EntryId>,
     window: Option<Window>,
-    flights: Vec<Flight>,
+    writes: Vec<WindowWrite>,
     buffered: HashMap<EntryId, Record>,
     waiting: usize,
     reads_in_flight: usize,
@@ -83,12 +79,11 @@ pub struct StreamPacketizer {
 }
 
 impl StreamPacketizer {
-    /// A scheme that is not open yet.
-    pub fn new(settings: &SchemeSettings, observer: Observer) -> Self {
+    pub(crate) fn new(settings: &SchemeSettings, observer: Observer) -> Self {
         let layout = Layout::of(settings.store.size);
         Self {
             settings: settings.clone(),
-            life: Lifecycle::new(&observer),
+            lifecycle: Lifecycle::new(&observer),
             file: StoreFile::new(
                 FILE_NAME,
                 &settings.store,
@@ -106,7 +101,7 @@ impl StreamPacketizer {
             lanes: Default::default(),
             overwritten: Vec::new(),
             window: None,
-            flights: Vec::new(),
+            writes: Vec::new(),
             buffered: HashMap::new(),
             waiting: 0,
             reads_in_flight: 0,
@@ -124,12 +119,11 @@ impl StreamPacketizer {
         }
     }
 
-    /// Whether something may lie on disk that the index does not know of.
-    fn blind(&self) -> bool {
+    /// Whether records unknown to the index may be on disk.
+    fn has_doubts(&self) -> bool {
         self.index.doubtful() > 0
     }
 
-    /// Slots that records can use.
     fn capacity_slots(&self) -> u64 {
         u64::from(self.pages.count() - self.pages.retired()) * u64::from(SLOTS_PER_PAGE)
     }
@@ -148,11 +142,11 @@ impl StreamPacketizer {
         statistics.retired_pages.set(u64::from(self.pages.retired()));
     }
 
-    /// What every event may have made possible.
+    /// Does the work that an event may have enabled.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
         self.pump_forgets(out);
         self.sweep(out);
-        if self.life.phase() == Phase::Closing {
+        if self.lifecycle.phase() == Phase::Closing {
             self.progress_close(now, out);
         }
         self.show();
@@ -161,7 +155,7 @@ impl StreamPacketizer {
 
 impl Scheme for StreamPacketizer {
     fn start(&mut self, _now: Instant, out: &mut Outbox) {
-        self.life.enter(Phase::Opening);
+        self.lifecycle.enter(Phase::Opening);
         self.file.open(out);
     }
 
@@ -188,7 +182,7 @@ impl Scheme for StreamPacketizer {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if self.life.phase() != Phase::Serving {
+        if self.lifecycle.phase() != Phase::Serving {
             return None;
         }
         let flush =
@@ -198,7 +192,7 @@ impl Scheme for StreamPacketizer {
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        if self.life.phase() == Phase::Serving {
+        if self.lifecycle.phase() == Phase::Serving {
             if self
                 .window
                 .as_ref()

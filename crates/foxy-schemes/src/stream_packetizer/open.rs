@@ -1,12 +1,11 @@
-//! Opening: the file, its superblocks, the forget journal, the newest checkpoint, and making this
-//! opening durable.
+//! Opening: the file, its superblocks, the forget journal and the newest checkpoint; then this
+//! opening is made durable.
 
 use super::StreamPacketizer;
+use super::lifecycle::Phase;
 use super::load::Loading;
-use super::pending::LaneName;
-use super::pending::Pending;
-use super::script::After;
-use super::state::Phase;
+use super::pending::{LaneName, Pending};
+use super::sequences::After;
 use crate::index::Index;
 use crate::pages::{Pages, Run};
 use foxy_base::Instant;
@@ -21,10 +20,10 @@ use foxy_store::one_file::superblock::Superblock;
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::status::OpenStoreError;
 
-/// How many pages for records are in a file of that many bytes, for an opening as for the check.
+/// Number of pages for records in a file of `file` bytes, for the opening and the check.
 ///
 /// # Errors
-/// None is, or no store can be of the size that the superblock says.
+/// The file has no such page, or the superblock's size is impossible.
 pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreError> {
     if !(MINIMUM_SIZE..=MAX_STORE_BYTES).contains(&superblock.size) {
         return Err(OpenStoreError::ImpossibleSize(superblock.size));
@@ -46,12 +45,12 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins an empty store in the file there is: a new secret makes all old records unreadable.
-    /// Nothing is written before the file is durably there, and nothing before the stamp, so that
-    /// one of foxy's is empty, whole and blank, or stamped. The journal gets a block from the
-    /// start: one without any is known to be lost.
+    /// Begins an empty store in the existing file; a new secret makes all old records unreadable.
+    /// Nothing is written before the file is durable, and nothing before the stamp, so a file of
+    /// foxy's is empty, whole and blank, or stamped. The journal gets a first block: a journal
+    /// without any is known to be lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
-        self.life.enter(Phase::Formatting);
+        self.lifecycle.enter(Phase::Formatting);
         let superblock = Superblock::fresh(
             self.file.superblock(),
             self.settings.store.seed,
@@ -76,7 +75,7 @@ impl StreamPacketizer {
         now: Instant,
     ) {
         if let Err(error) = result {
-            return self.life.fail(OpenStoreError::Device(error));
+            return self.lifecycle.fail(OpenStoreError::Device(error));
         }
         self.adopt_superblock(superblock);
         self.forgetting.begin(self.layout.journal[0], 1);
@@ -113,7 +112,7 @@ impl StreamPacketizer {
         self.adopt_superblock(superblock);
         self.pages.retire(Run { first: there, pages: self.pages.count() - there });
         self.scan.begin(there);
-        self.life.enter(Phase::ReadingJournal);
+        self.lifecycle.enter(Phase::ReadingJournal);
         self.read_journal(out);
     }
 
@@ -123,7 +122,8 @@ impl StreamPacketizer {
         self.file.read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// A journal that cannot be read may have forgotten anything, so everything is.
+    /// Continues after the journal. An unreadable journal may have forgotten any record, so the
+    /// store begins empty.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.file.superblock().journal_half as usize];
         let generation = self.file.superblock().journal_generation;
@@ -131,7 +131,7 @@ impl StreamPacketizer {
             Some(content) => {
                 self.forgetting.load(content.facts);
                 self.durable = self.durable.max(content.durable);
-                self.life.enter(Phase::ReadingCheckpoint);
+                self.lifecycle.enter(Phase::ReadingCheckpoint);
                 self.read_checkpoint_heads(out);
             }
             None if self.loading.journal_tries < journal::MAX_READS => self.read_journal(out),
@@ -142,35 +142,35 @@ impl StreamPacketizer {
         }
     }
 
-    /// Moves the journal to its other half and makes this opening durable, before anything else is
-    /// written. First comes the superblock as it was read: it may not be durable, and the half that
-    /// it does not name is overwritten next.
+    /// Moves the journal to its other half and makes this opening durable, before any other write.
+    /// The superblock as it was read comes first: it may not be durable, and the half that it does
+    /// not name is overwritten next.
     pub(super) fn switch(&mut self, out: &mut Outbox) {
-        self.life.enter(Phase::Switching);
-        let (superblock, facts) = self.next_half();
+        self.lifecycle.enter(Phase::Switching);
+        let (superblock, tombstones) = self.next_half();
         let mut steps = Vec::from(superblock_steps(self.file.superblock()));
-        steps.extend(self.compaction_steps(&superblock, &facts));
+        steps.extend(self.compaction_steps(&superblock, &tombstones));
         let superblock = Superblock { opens: superblock.opens + 1, ..superblock };
         steps.extend(superblock_steps(&superblock));
         self.run(LaneName::Journal, steps, After::Switched(superblock), out);
     }
 
-    /// The superblock after the journal's next move, and the facts that must move along.
+    /// The superblock after the journal's next move, and the tombstones to move.
     pub(super) fn next_half(&self) -> (Superblock, Vec<Forget>) {
         let superblock = Superblock { durable: self.durable, ..self.file.next_superblock() };
-        (superblock, self.forgetting.facts())
+        (superblock, self.forgetting.tombstones())
     }
 
-    /// Steps that write the facts to the half that will count.
+    /// Steps that write the tombstones to the superblock's half.
     pub(super) fn compaction_steps(
         &self,
         superblock: &Superblock,
-        facts: &[Forget],
+        tombstones: &[Forget],
     ) -> Vec<IoStep> {
         let half = self.layout.journal[superblock.journal_half as usize];
         let stamp =
             BlockStamp { generation: superblock.journal_generation, durable: superblock.durable };
-        let blocks = journal::encode(facts, 0, stamp, self.file.secret());
+        let blocks = journal::encode(tombstones, 0, stamp, self.file.secret());
         vec![IoStep::Write(half.offset(), blocks), IoStep::Sync]
     }
 
@@ -191,21 +191,21 @@ impl StreamPacketizer {
         if self.loading.complete {
             self.recovered(now);
         } else {
-            self.life.enter(Phase::Scanning);
+            self.lifecycle.enter(Phase::Scanning);
             self.continue_scan(now, out);
         }
     }
 
-    /// The index is known; facts without a record to forget are let go.
+    /// Begins to serve; drops unneeded tombstones.
     pub(super) fn recovered(&mut self, now: Instant) {
         self.observer.statistics.recovered.add(u64::from(self.index.live()));
         self.loading = Loading::default();
         self.begin_serving(now);
-        self.release_facts();
+        self.release_tombstones();
     }
 
     fn begin_serving(&mut self, now: Instant) {
-        self.life.enter(Phase::Serving);
+        self.lifecycle.enter(Phase::Serving);
         self.next_checkpoint = now + self.settings.store.checkpoint_interval;
     }
 }

@@ -1,51 +1,139 @@
-//! What the operations in flight are for.
+//! The operations in flight: their purpose, the dispatch of their completions, and gets. A get is
+//! answered from the buffers, or by one verified read of the record's pages.
 
-use crate::index::EntryId;
-use foxy_store::contract::{Key, Ticket};
+use super::StreamPacketizer;
+use super::lifecycle::Phase;
+use crate::index::{EntryId, EntryState};
+use foxy_base::Instant;
+use foxy_device::{IoBuffer, IoDone, IoError};
+use foxy_store::completion::{read, written};
+use foxy_store::contract::{AbsentReason, Answer, Key, Outbox, Ticket};
+use foxy_store::layout::{SLOT, SLOTS_PER_PAGE};
 use foxy_store::one_file::io_sequence::FailuresBefore;
+use foxy_store::record;
 
-/// What an operation in flight is for.
 pub enum Pending {
-    /// Reading the active journal half.
     Journal,
-    /// Reading the first page of a checkpoint area.
     CheckpointHead(usize),
-    /// Reading pages of a checkpoint, from this one.
+    /// Pages of a checkpoint, from this page on.
     CheckpointPages(u32),
-    /// Reading pages of records for their headers.
+    /// Record pages, for their headers.
     Scan(crate::pages::Run),
-    /// A get.
     Read(PendingRead),
-    /// A page buffer being written.
+    /// A write of a page buffer.
     Window,
-    /// A step of an IO sequence; a sync takes along what it makes durable.
+    /// A step of an IO sequence; a sync carries what it makes durable.
     Step(LaneName, Option<Synced>),
-    /// Reading a record that may not be durable, to write it again.
+    /// Pages with records that may not be durable, to be written again.
     Settle(crate::pages::Run),
 }
 
-/// A get whose pages are being read.
 #[derive(Debug)]
 pub struct PendingRead {
-    /// Who waits.
     pub ticket: Ticket,
     pub(super) key: Key,
     pub(super) sequence: u64,
     pub(super) entry: EntryId,
 }
 
-/// What a sync makes durable, if it succeeds.
+/// State that a successful sync makes durable.
 pub struct Synced {
     pub(super) overwritten: Vec<EntryId>,
     pub(super) durable: u64,
     pub(super) failures_before: FailuresBefore,
 }
 
-/// Sequences of one lane run one after the other; the lanes run side by side.
+/// Sequences of a lane run one after the other; the lanes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneName {
     /// Superblock and journal.
     Journal,
     /// Checkpoints and sweeps.
     Checkpoint,
+}
+
+impl StreamPacketizer {
+    pub(super) fn dispatch(
+        &mut self,
+        pending: Pending,
+        done: IoDone,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
+        match pending {
+            Pending::Journal => self.journal_read(read(done), out),
+            Pending::CheckpointHead(area) => self.checkpoint_head_read(area, read(done), out),
+            Pending::CheckpointPages(from) => self.checkpoint_pages_read(from, read(done), out),
+            Pending::Settle(run) => self.settle_read(run, read(done), now, out),
+            Pending::Scan(run) => self.scanned(run, read(done), now, out),
+            Pending::Read(pending) => self.read_done(pending, read(done), out),
+            Pending::Window => self.window_done(done.id, written(&done)),
+            Pending::Step(lane, synced) => {
+                let result = written(&done);
+                drop(done);
+                self.step_done(lane, synced, result, now, out);
+            }
+        }
+    }
+}
+
+impl StreamPacketizer {
+    pub(super) fn get(&mut self, ticket: Ticket, key: Key, out: &mut Outbox) {
+        if !matches!(self.lifecycle.phase(), Phase::Serving | Phase::Scanning) {
+            return out.reply(ticket, Answer::Absent(self.lifecycle.unable().0));
+        }
+        let Some(id) = self.index.live_of(key) else {
+            let reason = match self.lifecycle.phase() {
+                Phase::Scanning => AbsentReason::Recovering,
+                _ => AbsentReason::NotIndexed,
+            };
+            return out.reply(ticket, Answer::Absent(reason));
+        };
+        self.index.touch(id);
+        if let Some(record) = self.buffered.get(&id) {
+            return out.reply(ticket, Answer::Found(record.clone()));
+        }
+        if self.reads_in_flight >= self.settings.store.waiting_reads {
+            return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
+        }
+        self.reads_in_flight += 1;
+        let entry = self.index.get(id);
+        let run = entry.pages();
+        let pending = PendingRead { ticket, key, sequence: entry.sequence, entry: id };
+        let offset = self.layout.data_offset(run.first);
+        self.file.read(offset, run.bytes(), Pending::Read(pending), out);
+    }
+
+    /// Answers a get. Never returns a record that was replaced, removed or evicted meanwhile.
+    pub(super) fn read_done(
+        &mut self,
+        pending: PendingRead,
+        result: Result<IoBuffer, IoError>,
+        out: &mut Outbox,
+    ) {
+        self.reads_in_flight -= 1;
+        let PendingRead { ticket, key, sequence, entry: id } = pending;
+        let entry = *self.index.get(id);
+        if entry.state != EntryState::Live || entry.key != key || entry.sequence != sequence {
+            return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
+        }
+        let skip = (entry.first_slot % SLOTS_PER_PAGE) as usize * SLOT;
+        let answer = match result {
+            Err(error) => {
+                if error == IoError::Device {
+                    self.pages.retire(entry.pages());
+                }
+                Err(AbsentReason::DeviceFailed(error))
+            }
+            Ok(buffer) => record::decode(buffer, skip, key, sequence, self.file.secret())
+                .map_err(AbsentReason::from),
+        };
+        match answer {
+            Ok(record) => out.reply(ticket, Answer::Found(record)),
+            Err(reason) => {
+                self.drop_live(id);
+                out.reply(ticket, Answer::Absent(reason));
+            }
+        }
+    }
 }

@@ -1,12 +1,10 @@
-//! Recovery by scan (R39): every slot of the record space is looked at for a header. The newest
-//! record of a key that is not forgotten is live; all others are leftovers. What cannot be read, or
-//! looks like a damaged header, is a doubt that makes every put pay for a forget until the doubtful
-//! pages are overwritten.
+//! Recovery by scan (R39): every slot of the record space is checked for a header. The newest
+//! unforgotten record of a key is live; all others are leftovers. An unreadable slot or damaged
+//! header is a doubt: every put pays for a tombstone until the doubtful pages are overwritten.
 
 use super::StreamPacketizer;
-use super::pending::LaneName;
-use super::pending::Pending;
-use super::script::After;
+use super::pending::{LaneName, Pending};
+use super::sequences::After;
 use crate::checkpoint::Listed;
 use crate::index::{Entry, EntryId, EntryState};
 use crate::pages::Run;
@@ -17,27 +15,26 @@ use foxy_store::layout::{SLOT, SLOTS_PER_PAGE};
 use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::record::{Header, RecordError, SLOTS_LIMIT};
 
-/// How far the scan is.
+/// Progress of the scan.
 #[derive(Debug, Default)]
 pub struct Scan {
     next: u32,
     end: u32,
     in_flight: u32,
-    /// Pieces of a run that could not be read as a whole.
+    /// Parts of a run whose read failed.
     again: Vec<Run>,
     confirmed: Vec<bool>,
-    /// Pages of records that may not be durable.
+    /// Pages with records that may not be durable.
     unsettled: Vec<Run>,
 }
 
-/// Pages read at once.
 const PAGES_AT_ONCE: u32 = 256;
 
-/// Reads in flight, so that the disk is kept busy while headers are looked at.
+/// Reads in flight, which keep the disk busy while headers are decoded.
 const DEPTH: u32 = 2;
 
 impl Scan {
-    /// Prepares a scan of the first `pages` pages of the record space.
+    /// Starts a scan of the first `pages` pages of the record space.
     pub fn begin(&mut self, pages: u32) {
         *self = Self { end: pages, ..Self::default() };
     }
@@ -132,7 +129,7 @@ impl StreamPacketizer {
         self.scan.confirmed[place] = true;
     }
 
-    /// Takes an entry of a checkpoint into the index.
+    /// Adopts an entry of a checkpoint.
     pub(super) fn adopt_listed(&mut self, listed: Listed) {
         let slots = u32::from(listed.slots);
         let end = u64::from(listed.first_slot) + u64::from(slots);
@@ -142,8 +139,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Takes a record known to lie somewhere into the index. It is live when nothing newer of its
-    /// key is known, it is not forgotten, and nothing newer lies over it.
+    /// Adopts a record. It is live if it is the newest of its key, not forgotten, and not
+    /// overwritten by a newer record.
     fn adopt(
         &mut self,
         key: Key,
@@ -180,9 +177,9 @@ impl StreamPacketizer {
         self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Leftover))
     }
 
-    /// A record newer than the last sync known to have succeeded can be read, but an earlier
-    /// process may have been told that it will never be durable; what lies under it would come
-    /// back. It is written again as it is.
+    /// Writes the next unsettled records again. A record newer than the last successful sync is
+    /// readable, but an earlier process may have been told that it will never be durable; the data
+    /// under it would come back.
     fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
         match self.scan.unsettled.pop() {
             Some(run) => {
@@ -210,7 +207,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// What could not be written again is a doubt.
+    /// Continues after a rewrite; a failed rewrite is a doubt.
     pub(super) fn settled(
         &mut self,
         run: Run,
@@ -226,7 +223,7 @@ impl StreamPacketizer {
         self.settle_next(now, out);
     }
 
-    /// What a checkpoint listed and the scan did not find is not served any more.
+    /// Ends the scan; drops checkpointed records that it did not find.
     fn scan_done(&mut self, now: Instant, out: &mut Outbox) {
         let scan = std::mem::take(&mut self.scan);
         let count = EntryId::try_from(self.index.slab().len()).expect("fewer records than slots");

@@ -1,10 +1,10 @@
-//! Checkpoints (R38): the index is written in pieces, each after the one before, into the area that
-//! the last checkpoint does not use. The one at closing is complete: it lists all there is,
-//! leftovers included, so no scan is needed.
+//! Writing checkpoints (R38): the index goes in consecutive pieces into the area that the last
+//! checkpoint does not use. The checkpoint at closing is complete: it lists everything on disk with
+//! leftovers, so no scan is needed.
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
-use super::script::After;
+use super::sequences::After;
 use crate::checkpoint::{CheckpointHead, Listed, PAGE_ENTRIES, encode_page};
 use crate::index::{Entry, EntryId, EntryState};
 use foxy_base::Instant;
@@ -13,7 +13,7 @@ use foxy_store::contract::Outbox;
 use foxy_store::layout::{PAGE, Region};
 use foxy_store::one_file::io_sequence::IoStep;
 
-/// A checkpoint being written.
+/// A checkpoint in progress.
 #[derive(Debug)]
 pub struct Snapshot {
     number: u64,
@@ -23,20 +23,19 @@ pub struct Snapshot {
     complete: bool,
 }
 
-/// Where its entries come from.
+/// The source of entries.
 #[derive(Debug)]
 enum Source {
-    /// The slab from here on; records may come and go meanwhile, so it is only a hint.
+    /// The slab from this place on. Records may come and go meanwhile, so the checkpoint is only a
+    /// hint.
     Slab(usize),
-    /// These entries from here on, while nothing changes.
+    /// A fixed list of entries, from this place on.
     List(Vec<EntryId>, usize),
 }
 
-/// Pages written at once.
 const PAGES_AT_ONCE: usize = 64;
 
 impl Snapshot {
-    /// Whether it stands for all there is.
     pub const fn is_complete(&self) -> bool {
         self.complete
     }
@@ -51,11 +50,11 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins the checkpoint that stands for all there is, coldest records first; `false` when it
-    /// cannot be complete.
+    /// Begins the complete checkpoint, coldest records first; returns false when it cannot be
+    /// complete.
     pub(super) fn begin_complete_checkpoint(&mut self, out: &mut Outbox) -> bool {
         let room = (self.layout.checkpoints[0].pages as usize - 1) * PAGE_ENTRIES;
-        if self.blind() || self.index.len() > room || self.pages.retired() > 0 {
+        if self.has_doubts() || self.index.len() > room || self.pages.retired() > 0 {
             return false;
         }
         let is_leftover =

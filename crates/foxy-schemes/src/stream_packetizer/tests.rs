@@ -1,4 +1,5 @@
-//! The scheme over memory: wraps, reopening, limits. What goes wrong has files of its own.
+//! The scheme on memory: wraps, reopening, limits. Faults, files and the journal have their own
+//! tests.
 
 mod faults;
 mod files;
@@ -38,7 +39,7 @@ fn settings() -> SchemeSettings {
 }
 
 #[test]
-fn what_is_put_is_got_until_replaced_or_removed() {
+fn records_are_returned_until_replaced_or_removed() {
     let mut store = new();
     assert!(!store.holds(1, 0, 0));
     assert_eq!(store.put(1, 1, 5000), Answer::Stored);
@@ -53,7 +54,7 @@ fn what_is_put_is_got_until_replaced_or_removed() {
 }
 
 #[test]
-fn a_fill_of_new_keys_costs_no_sync_and_goes_out_in_whole_buffers() {
+fn puts_of_new_keys_cost_no_sync_and_write_whole_buffers() {
     let mut store = new();
     let before = store.counter("syncs");
     let writes = store.counter("writes");
@@ -119,7 +120,7 @@ fn the_least_recently_used_go_first() {
 }
 
 #[test]
-fn after_a_crash_a_scan_finds_what_was_written() {
+fn after_a_crash_a_scan_finds_written_records() {
     let mut store = new();
     for key in 0..40 {
         store.put(key, 1, 3000);
@@ -191,7 +192,7 @@ fn a_forgotten_record_stays_forgotten_through_many_openings_and_journal_moves() 
 }
 
 #[test]
-fn what_is_too_large_is_refused_and_changes_nothing() {
+fn too_large_records_are_refused_and_change_nothing() {
     let mut store = open(
         &SchemeSettings {
             store: StoreSettings { object_limit: 50_000, ..settings().store },
@@ -236,7 +237,7 @@ fn requests_before_the_store_is_open_are_answered_as_recovering() {
 }
 
 #[test]
-fn what_waits_is_written_as_soon_as_no_more_may_wait() {
+fn buffered_records_are_written_when_no_more_may_wait() {
     let settings = SchemeSettings {
         store: StoreSettings { waiting_bytes: 64 << 10, ..settings().store },
         ..settings()

@@ -1,9 +1,9 @@
-//! Puts: admission, eviction, the page buffer, and its writes. A record is visible once it is in
-//! the buffer.
+//! Puts: admission, eviction, the page buffer and its writes. A record is visible once it is in the
+//! buffer.
 
 use super::StreamPacketizer;
+use super::lifecycle::Phase;
 use super::pending::Pending;
-use super::state::Phase;
 use crate::index::{Entry, EntryId, EntryState};
 use crate::pages::Run;
 use foxy_base::Instant;
@@ -12,53 +12,49 @@ use foxy_store::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedRe
 use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
 use foxy_store::record::{self, slots_for};
 
-/// The page buffer being filled, and the free pages it will be written to.
+/// The page buffer and the free pages for its write.
 #[derive(Debug)]
 pub struct Window {
     run: Run,
     used_slots: u32,
     buffer: IoBuffer,
     records: Vec<EntryId>,
-    /// When its first record came.
+    /// Time of the first record.
     pub opened: Instant,
 }
 
 impl Window {
-    /// The records in it.
     pub fn records(&self) -> &[EntryId] {
         &self.records
     }
 }
 
-/// A page buffer on its way to disk.
+/// A page buffer being written.
 #[derive(Debug)]
-pub struct Flight {
+pub struct WindowWrite {
     io: IoId,
     run: Run,
     records: Vec<EntryId>,
     dying: Vec<EntryId>,
 }
 
-impl Flight {
-    /// The records in it.
+impl WindowWrite {
     pub fn records(&self) -> &[EntryId] {
         &self.records
     }
 }
 
-/// Records evicted for one put beyond what it needs, so that no put waits long for the low
-/// watermark.
-const EVICTIONS_AT_ONCE: u32 = 64;
+/// Most additional evictions of a put towards the low watermark, which bounds the time of a put.
+const MAX_EXTRA_EVICTIONS: u32 = 64;
 
-/// Doubtful pages overwritten when the store is opened; any others are reached by the cyclic
-/// writes.
-const DOUBTS_AT_ONCE: usize = 256;
+/// Doubtful pages overwritten at the opening; the cyclic writes reach all others.
+const MAX_OVERWRITTEN_DOUBTS: usize = 256;
 
-/// The share of the record space that one record may take.
-const LARGEST_SHARE: u32 = 4;
+/// Divisor of the record space for the largest record.
+const RECORD_SHARE: u32 = 4;
 
 impl StreamPacketizer {
-    /// Stores at once (`Some`), or later through the journal (`None`).
+    /// Stores a record at once (`Some`), or later through the journal (`None`).
     pub(super) fn put(
         &mut self,
         ticket: Ticket,
@@ -68,18 +64,18 @@ impl StreamPacketizer {
         now: Instant,
         out: &mut Outbox,
     ) -> Result<Option<Answer>, RefusedReason> {
-        if self.life.phase() != Phase::Serving {
-            return Err(self.life.unable().1);
+        if self.lifecycle.phase() != Phase::Serving {
+            return Err(self.lifecycle.unable().1);
         }
         let whole = hint.size.max(record.len() as u64);
-        let share = self.pages.count() * SLOTS_PER_PAGE / LARGEST_SHARE;
+        let share = self.pages.count() * SLOTS_PER_PAGE / RECORD_SHARE;
         let admitted = whole <= self.settings.store.object_limit && self.index.admits(whole);
         if !record.is_within_limits() || !admitted || slots_for(record.len()) > share {
             return Err(RefusedReason::TooLarge);
         }
         let limit = self.settings.store.waiting_bytes.max(2 * self.settings.store.page_buffer);
         if self.waiting > 0 && self.waiting + record.len() > limit {
-            // What waits for more to go with would keep others waiting.
+            // Records that wait for a full buffer would block new ones.
             self.flush(out);
             return Err(RefusedReason::Busy);
         }
@@ -92,8 +88,8 @@ impl StreamPacketizer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Puts a record into the page buffer. Nothing older of its key may be readable after a crash
-    /// any more.
+    /// Puts a record into the page buffer. Older records of the key must not be readable after a
+    /// crash.
     pub(super) fn place(
         &mut self,
         key: Key,
@@ -125,8 +121,7 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Evicts until the record fits under the high watermark, then some more towards the low one
-    /// (R50).
+    /// Evicts until the record fits under the high watermark, then more towards the low one (R50).
     fn make_room(&mut self, slots: u32) {
         let capacity = self.capacity_slots();
         let high = capacity * u64::from(self.settings.high_watermark) / 100;
@@ -138,7 +133,7 @@ impl StreamPacketizer {
         };
         self.evicting |= over(self);
         while over(self) && self.evict_next() {}
-        for _ in 0..EVICTIONS_AT_ONCE {
+        for _ in 0..MAX_EXTRA_EVICTIONS {
             self.evicting &= self.index.live_slots() + needed > low;
             if !self.evicting || !self.evict_next() {
                 break;
@@ -159,14 +154,13 @@ impl StreamPacketizer {
         self.observer.statistics.evicted.add(1);
     }
 
-    /// The record is not returned any more; what lies on disk is a leftover, its space is free.
+    /// Drops a record; it becomes a leftover, and its space is free.
     pub(super) fn drop_live(&mut self, id: EntryId) {
         self.pages.release(self.index.get(id).pages());
         self.index.set_state(id, EntryState::Leftover);
     }
 
-    /// Makes sure that the open window has room for a record, if need be with a new window at the
-    /// next free run.
+    /// Ensures room for a record in the window; opens a new window at the next free run if needed.
     fn ensure_window(
         &mut self,
         slots: u32,
@@ -181,7 +175,7 @@ impl StreamPacketizer {
         let least = slots.div_ceil(SLOTS_PER_PAGE);
         let buffer_pages =
             u32::try_from(self.settings.store.page_buffer / PAGE).unwrap_or(u32::MAX);
-        let busy: Vec<Run> = self.flights.iter().map(|flight| flight.run).collect();
+        let busy: Vec<Run> = self.writes.iter().map(|write| write.run).collect();
         let free = self.pages.next_free(least, buffer_pages.max(least), &busy);
         let run = free
             .or_else(|| self.pages.next_usable(least, &busy))
@@ -196,7 +190,7 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Sends the page buffer to disk, padded to whole pages.
+    /// Writes the page buffer, padded to whole pages.
     pub(super) fn flush(&mut self, out: &mut Outbox) {
         let Some(window) = self.window.take() else { return };
         let Window { mut run, used_slots, mut buffer, records, .. } = window;
@@ -206,13 +200,12 @@ impl StreamPacketizer {
         self.write_run(run, buffer, records, out);
     }
 
-    /// Overwrites what could not be read when the store was opened, so that nothing unknown is left
-    /// on disk.
+    /// Overwrites doubtful pages, so that no unknown record is left on disk.
     pub(super) fn overwrite_doubts(&mut self, out: &mut Outbox) {
         let doubtful = self.index.slab().iter().filter(|entry| entry.doubtful);
         let mut pages: Vec<u32> = doubtful.map(|entry| entry.first_slot / SLOTS_PER_PAGE).collect();
         pages.dedup();
-        pages.truncate(DOUBTS_AT_ONCE);
+        pages.truncate(MAX_OVERWRITTEN_DOUBTS);
         for first in pages {
             let run = Run { first, pages: 1 };
             let live: Vec<_> =
@@ -237,14 +230,13 @@ impl StreamPacketizer {
         }
         let offset = self.layout.data_offset(run.first);
         let io = self.file.write(offset, buffer, Pending::Window, out);
-        self.flights.push(Flight { io, run, records, dying });
+        self.writes.push(WindowWrite { io, run, records, dying });
     }
 
-    /// A page buffer is written; or it failed, and what was in it is absent, and its pages are
-    /// given up.
+    /// Ends the write of a page buffer. A failed write drops its records and retires its pages.
     pub(super) fn window_done(&mut self, io: IoId, result: Result<(), IoError>) {
-        let Some(place) = self.flights.iter().position(|flight| flight.io == io) else { return };
-        let Flight { run, records, dying, .. } = self.flights.swap_remove(place);
+        let Some(place) = self.writes.iter().position(|write| write.io == io) else { return };
+        let WindowWrite { run, records, dying, .. } = self.writes.swap_remove(place);
         for &id in &records {
             let entry = *self.index.get(id);
             self.waiting -= usize::from(entry.slots) * SLOT;
@@ -257,7 +249,7 @@ impl StreamPacketizer {
         match result {
             Ok(()) => self.overwritten.extend(dying),
             Err(error) => {
-                self.resurrect(dying);
+                self.restore_leftovers(dying);
                 if error == IoError::Device {
                     self.pages.retire(run);
                 }

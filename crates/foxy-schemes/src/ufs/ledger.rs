@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_raised_stays_raised() {
+    fn raised_entries_stay_raised() {
         let mut file = vec![0; 3 * BLOCK_BYTES];
         let mut ledger = Ledger::default();
         for (number, lowest) in [(3, 10), (NUMBERS as u32 + 5, 12), (3, 11), (3, 4)] {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_written_again_where_it_was() {
+    fn blocks_that_were_read_are_written_again_in_place() {
         let mut file = vec![0; 2 * BLOCK_BYTES];
         let mut ledger = Ledger::default();
         for number in [3, NUMBERS as u32 + 5, 4] {

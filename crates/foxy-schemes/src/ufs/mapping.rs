@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_found_by_walking_the_directories() {
+    fn written_files_are_found_by_walking_the_directories() {
         for mapping in MAPPINGS {
             let place = mapping.place(Site(0xFEDC_BA98_7654_3210));
             let location = mapping.location(0x00AB_CDEF, place);

@@ -257,7 +257,7 @@ fn without_a_ledger_closing_writes_and_syncs_the_snapshot() {
 }
 
 #[test]
-fn without_a_ledger_the_store_is_claimed_before_it_serves_and_swept_while_it_does() {
+fn without_a_ledger_the_store_is_claimed_before_and_swept_while_serving() {
     let mut hand = Hand::new(clean_stop);
     let mut out = Outbox::default();
     hand.ufs.start(Instant::ZERO, &mut out);
@@ -280,7 +280,7 @@ fn without_a_ledger_the_store_is_claimed_before_it_serves_and_swept_while_it_doe
 }
 
 #[test]
-fn while_much_is_under_way_nothing_is_opened() {
+fn nothing_is_opened_at_the_limit_of_operations_in_flight() {
     let mut hand = Hand::new(|settings| settings.aufs_queue = 2);
     hand.ufs = Ufs::new(AUFS, &hand.ufs.settings, Observer::default());
     hand.start(&[]);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn records_follow_each_other_and_skip_what_is_in_use() {
+    fn records_follow_each_other_and_skip_used_slots() {
         let mut layout = Cyclic::new(100);
         assert_eq!(layout.place(60), Placement::At(vec![piece(0, 60)]));
         assert_eq!(layout.place(30), Placement::At(vec![piece(60, 30)]));

@@ -35,7 +35,7 @@ fn prefetch_counts<D>(store: &Store<D>) -> [u64; 3] {
 }
 
 #[test]
-fn records_of_the_same_site_that_follow_are_read_along_and_answer_without_a_read() {
+fn following_records_of_a_site_are_prefetched_and_answered_without_a_read() {
     let (mut store, mut before) = reading_ahead();
     assert!(store.has(0));
     assert_eq!((store.counts(&mut before)[2], prefetch_counts(&store)), (1, [2, 0, 0]));
@@ -46,7 +46,7 @@ fn records_of_the_same_site_that_follow_are_read_along_and_answer_without_a_read
 }
 
 #[test]
-fn what_was_read_along_is_dropped_when_its_key_changes() {
+fn prefetched_records_are_dropped_when_their_key_changes() {
     let (mut store, _) = reading_ahead();
     assert!(store.has(0));
     store.put(1, 3, 1);
@@ -56,7 +56,7 @@ fn what_was_read_along_is_dropped_when_its_key_changes() {
 }
 
 #[test]
-fn a_damaged_neighbour_is_not_kept_and_the_record_itself_is_answered() {
+fn a_damaged_neighbour_is_dropped_and_the_record_is_answered() {
     let mut device = written_side_by_side();
     let second = (8 * SLOT + foxy_store::record::HEADER) as u64;
     assert!(device.rot(&StorePath::new("lazy-reads-loc.d/0"), second, 1));
@@ -81,7 +81,7 @@ fn a_record_is_read_alone_when_it_cannot_be_read_with_its_neighbours() {
 }
 
 #[test]
-fn gets_of_what_is_being_read_along_wait_for_that_read() {
+fn gets_of_records_being_prefetched_wait_for_that_read() {
     let (mut store, mut before) = reading_ahead();
     let asked: Vec<_> = (0..4).map(|key| store.driver.ask(Ask::Get(Key([key; 16])))).collect();
     let later = store.driver.now() + Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! A disk that is full or fails: hits are lost, nothing hangs, nothing is wrong.
+//! A full or failing disk: hits are lost, nothing hangs, no answer is wrong.
 
 use super::{open, settings};
 use crate::SchemeSettings;
@@ -122,7 +122,7 @@ fn a_read_error_is_a_miss() {
 }
 
 #[test]
-fn operations_that_finish_in_any_order_with_any_fault_give_right_bytes_or_none() {
+fn any_order_of_completions_with_any_fault_gives_right_bytes_or_none() {
     for seed in 0..30 {
         let plan = FaultPlan {
             errors: 0.02,

@@ -13,7 +13,7 @@ use foxy_store::layout::{Layout, PAGE};
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::testing::{content, name};
 
-/// Carries out one operation on a device by hand.
+/// Carries out one operation on a device.
 fn io(device: &mut Memory, op: IoOp) -> IoDone {
     device.submit(IoId(1), op, Instant::ZERO);
     let mut done = Vec::new();
@@ -46,7 +46,7 @@ fn a_foreign_file_is_left_alone() {
 }
 
 #[test]
-fn a_truncated_file_serves_what_is_left() {
+fn a_truncated_file_serves_its_remaining_records() {
     let mut store = new();
     for key in 0..80 {
         store.put(key, 1, 9000);
@@ -69,7 +69,7 @@ fn a_truncated_file_serves_what_is_left() {
     };
 }
 
-/// What a store says of a file with these bytes, which it must not have touched.
+/// The status of a store on a file with these bytes, which it must not change.
 fn left_alone(bytes: &[u8]) -> StoreStatus {
     let store = open(&settings(), device_with(bytes));
     let status = store.observer.status.get();
@@ -142,9 +142,8 @@ fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
     }
 }
 
-/// A store whose journal has two blocks, so that the first is known to have been acknowledged. It
-/// has moved to its other half, since the one it began with has room for one beside the block it
-/// was begun with.
+/// A store whose journal has two blocks, so the first is certainly acknowledged. The journal has
+/// moved to its other half, because its first half has room for only one more block.
 fn with_two_journal_blocks() -> (Vec<u8>, usize) {
     let mut store = new();
     for key in 0..3 {

@@ -1,4 +1,4 @@
-//! A journal of which nothing is left.
+//! A lost journal.
 
 use super::{new, open, settings};
 use crate::stream_packetizer::FILE_NAME;
@@ -9,7 +9,7 @@ use foxy_store::layout::{Layout, PAGE};
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::testing::{Store, name};
 
-/// The bytes of the file, and where in it the journal half that counts lies.
+/// The bytes of the file and the range of the active journal half.
 fn half_that_counts(device: &Memory) -> (Vec<u8>, std::ops::Range<usize>) {
     let bytes = device.content(&StorePath::new(FILE_NAME)).expect("a store");
     let Ok(Found::Ours(superblock)) = Superblock::judge(&bytes[..PAGE], &bytes[PAGE..2 * PAGE])

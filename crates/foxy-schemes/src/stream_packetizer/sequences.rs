@@ -1,10 +1,10 @@
-//! Scripts of writes and syncs that must follow each other, and what a durable sync frees.
+//! Sequences of writes and syncs that must follow each other, and the effects of a durable sync.
 
 use super::StreamPacketizer;
-use super::facts::WantedForget;
+use super::forget::ForgetRequest;
+use super::lifecycle::Phase;
 use super::pending::{LaneName, Pending, Synced};
-use super::state::Phase;
-use super::window::{Flight, Window};
+use super::window::{Window, WindowWrite};
 use crate::index::{EntryId, EntryState};
 use foxy_base::Instant;
 use foxy_device::IoError;
@@ -12,38 +12,29 @@ use foxy_store::contract::{Outbox, Ticket};
 use foxy_store::one_file::io_sequence::{Advance, IoStep};
 use foxy_store::one_file::superblock::Superblock;
 
-/// What to do once a script has ended.
+/// The action after a sequence.
 pub enum After {
-    /// The fresh store is ready.
     Formatted(Superblock),
-    /// This opening is durable.
     Switched(Superblock),
-    /// These facts are durable.
-    Committed(Vec<WantedForget>),
-    /// The journal has moved to its other half, whose first blocks are taken.
+    Committed(Vec<ForgetRequest>),
+    /// The journal has moved to its other half, whose first blocks are used.
     Rotated(Superblock, u32),
-    /// A piece of a checkpoint is written.
     CheckpointPiece,
-    /// The checkpoint is durable.
     CheckpointDone,
-    /// Overwritten leftovers are gone for good.
     Swept,
-    /// All that was buffered is durable.
     CloseSynced,
-    /// A record that might not have been durable is.
+    /// Pages that were not certainly durable were written again.
     Settled(crate::pages::Run),
 }
 
-/// Overwritten leftovers that make a sync of their own worth while.
+/// Number of overwritten leftovers that is worth a sync.
 const SWEEP_AT: usize = 2048;
 
 impl StreamPacketizer {
-    /// Whether a lane has nothing to do.
     pub(super) fn idle(&self, lane: LaneName) -> bool {
         self.lanes[lane as usize].is_idle()
     }
 
-    /// Starts a sequence in an idle lane.
     pub(super) fn run(
         &mut self,
         lane: LaneName,
@@ -94,23 +85,24 @@ impl StreamPacketizer {
         self.next_step(lane, result, now, out);
     }
 
-    /// When a sync fails, the system gives up writes that no later sync makes durable, and another
-    /// sync in flight may have been meant to cover them: it counts as failed too. From then on, as
-    /// before recovery has ended, nothing more is known to be durable.
+    /// Applies the result of a sync. When a sync fails, the system drops writes that no later sync
+    /// makes durable, and another sync in flight may have been meant to cover them: that sync
+    /// counts as failed too. From then on, as before the end of recovery, nothing more is known to
+    /// be durable.
     fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
         let Synced { overwritten, durable, failures_before } = synced;
         let result = self.sync_failures.judge(failures_before, result);
         if result.is_ok() {
-            let recovered =
-                matches!(self.life.phase(), Phase::Serving | Phase::Closing) && !self.blind();
+            let recovered = matches!(self.lifecycle.phase(), Phase::Serving | Phase::Closing)
+                && !self.has_doubts();
             if recovered && self.sync_failures.is_intact() {
                 self.durable = self.durable.max(durable);
             }
-            self.bury(overwritten);
+            self.remove_overwritten(overwritten);
         } else {
-            self.resurrect(overwritten);
+            self.restore_leftovers(overwritten);
             let later = std::mem::take(&mut self.overwritten);
-            self.resurrect(later);
+            self.restore_leftovers(later);
         }
         result
     }
@@ -135,7 +127,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Tickets of the removals and puts whose facts are being committed; the script is given up.
+    /// Abandons the current commit and returns the tickets of its requests.
     pub(super) fn take_committing(&mut self) -> Vec<Ticket> {
         match self.lanes[LaneName::Journal as usize].abandon() {
             Some(After::Committed(batch)) => batch.iter().map(|wanted| wanted.ticket).collect(),
@@ -143,41 +135,43 @@ impl StreamPacketizer {
         }
     }
 
-    /// Records up to this sequence number are written completely, or are not going to be.
+    /// Records up to this number are completely written, or will not be written.
     fn written_up_to(&self) -> u64 {
-        let windows =
-            self.window.iter().map(Window::records).chain(self.flights.iter().map(Flight::records));
+        let windows = self
+            .window
+            .iter()
+            .map(Window::records)
+            .chain(self.writes.iter().map(WindowWrite::records));
         let unwritten = windows.flatten().map(|&id| self.index.get(id).sequence);
         let lowest = unwritten.chain(self.forgetting.lowest_waiting()).min();
         lowest.map_or(self.sequence, |lowest| lowest - 1)
     }
 
-    /// Drops leftovers that are durably overwritten, and the facts that only they needed.
-    fn bury(&mut self, entries: Vec<EntryId>) {
-        let was_blind = self.blind();
+    /// Removes durably overwritten leftovers, and the tombstones that only they needed.
+    fn remove_overwritten(&mut self, entries: Vec<EntryId>) {
+        let had_doubts = self.has_doubts();
         for id in entries {
             let key = self.index.get(id).key;
             self.index.remove(id);
-            self.release_fact(key);
+            self.release_tombstone(key);
         }
-        if was_blind && !self.blind() {
-            self.release_facts();
+        if had_doubts && !self.has_doubts() {
+            self.release_tombstones();
         }
     }
 
-    /// A write or sync failed: what it should have overwritten may still be there.
-    pub(super) fn resurrect(&mut self, entries: Vec<EntryId>) {
+    /// Marks entries as leftovers again after a failed write or sync.
+    pub(super) fn restore_leftovers(&mut self, entries: Vec<EntryId>) {
         for id in entries {
             self.index.set_state(id, EntryState::Leftover);
         }
     }
 
-    /// Makes overwritten leftovers durably gone when there are many, so that memory and journal
-    /// stay bounded.
+    /// Syncs when there are many overwritten leftovers, which bounds memory and journal.
     pub(super) fn sweep(&mut self, out: &mut Outbox) {
-        let urgent = (self.forgetting.crowded || self.blind()) && !self.overwritten.is_empty();
+        let urgent = (self.forgetting.crowded || self.has_doubts()) && !self.overwritten.is_empty();
         let due = self.overwritten.len() >= SWEEP_AT || urgent;
-        if self.life.phase() == Phase::Serving && due && self.idle(LaneName::Checkpoint) {
+        if self.lifecycle.phase() == Phase::Serving && due && self.idle(LaneName::Checkpoint) {
             self.run(LaneName::Checkpoint, vec![IoStep::Sync], After::Swept, out);
         }
     }

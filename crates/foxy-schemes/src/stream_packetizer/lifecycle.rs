@@ -1,0 +1,146 @@
+//! The phases of a store, closing, and giving up when the store cannot be opened.
+
+use super::StreamPacketizer;
+use super::pending::{LaneName, Pending};
+use super::sequences::After;
+use Phase::{
+    Closed, Closing, Formatting, New, Opening, ReadingCheckpoint, ReadingJournal, Scanning,
+    Serving, Switching, Unusable,
+};
+use foxy_base::Instant;
+use foxy_store::contract::{AbsentReason, Answer, Outbox, RefusedReason, Ticket};
+use foxy_store::one_file::io_sequence::IoStep;
+use foxy_store::one_file::lifecycle;
+use foxy_store::status::{OpenStoreError, StoreStatus};
+
+impl StreamPacketizer {
+    /// Closes the store; only a serving store has something to write.
+    pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
+        match self.lifecycle.phase() {
+            Phase::Serving => {
+                self.lifecycle.enter(Phase::Closing);
+                self.closing = Some(ticket);
+            }
+            Phase::Closing | Phase::Closed => {
+                out.reply(ticket, Answer::Refused(RefusedReason::Closed))
+            }
+            _ => {
+                self.closing = Some(ticket);
+                self.finish_close(out);
+            }
+        }
+    }
+
+    /// Continues closing, once earlier work has ended.
+    pub(super) fn progress_close(&mut self, _now: Instant, out: &mut Outbox) {
+        self.flush(out);
+        let busy = !self.writes.is_empty()
+            || self.reads_in_flight > 0
+            || !self.forgetting.is_idle()
+            || !self.idle(LaneName::Journal)
+            || !self.idle(LaneName::Checkpoint);
+        if busy {
+            return;
+        }
+        if !self.close_synced {
+            return self.run(LaneName::Checkpoint, vec![IoStep::Sync], After::CloseSynced, out);
+        }
+        let begun = !self.complete_checkpoint_tried && self.begin_complete_checkpoint(out);
+        self.complete_checkpoint_tried = true;
+        if !begun {
+            self.finish_close(out);
+        }
+    }
+
+    fn finish_close(&mut self, out: &mut Outbox) {
+        self.abandon(out);
+        self.file.close(out);
+        self.lifecycle.enter(Phase::Closed);
+        if let Some(ticket) = self.closing.take() {
+            out.reply(ticket, Answer::Closed);
+        }
+    }
+
+    /// Answers all waiting requests.
+    fn abandon(&mut self, out: &mut Outbox) {
+        for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
+            if let Pending::Read(read) = pending {
+                out.reply(read.ticket, Answer::Absent(AbsentReason::Closed));
+            }
+        }
+        let mut tickets = self.take_waiting();
+        tickets.extend(self.take_committing());
+        for ticket in tickets {
+            out.reply(ticket, Answer::Refused(RefusedReason::Closed));
+        }
+        self.reads_in_flight = 0;
+    }
+
+    /// Makes the store unusable; the proxy works without it.
+    pub(super) fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
+        self.lifecycle.fail(error);
+        self.file.close(out);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    New,
+    /// The file is being opened or created, and its superblocks read.
+    Opening,
+    ReadingJournal,
+    ReadingCheckpoint,
+    /// The journal moves to its other half, and this opening becomes durable.
+    Switching,
+    /// A fresh superblock becomes durable: the store begins empty.
+    Formatting,
+    /// Checkpointed records are served while headers are read.
+    Scanning,
+    Serving,
+    /// The buffers and a last checkpoint are being written.
+    Closing,
+    Closed,
+    Unusable,
+}
+
+impl lifecycle::StorePhase for Phase {
+    const TRANSITIONS: &'static [(Self, &'static [Self])] = &[
+        (New, &[Opening, Closed]),
+        (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
+        (ReadingJournal, &[ReadingCheckpoint, Formatting, Closed]),
+        (ReadingCheckpoint, &[Switching, Closed]),
+        (Switching, &[Scanning, Serving, Unusable, Closed]),
+        (Formatting, &[Serving, Unusable, Closed]),
+        (Scanning, &[Serving, Closed]),
+        (Serving, &[Closing]),
+        (Closing, &[Closed]),
+        (Closed, &[]),
+        (Unusable, &[Closed]),
+    ];
+
+    const NEW: Self = New;
+    const UNUSABLE: Self = Unusable;
+
+    fn status(self) -> StoreStatus {
+        match self {
+            Scanning => StoreStatus::Rebuilding,
+            Serving | Closing => StoreStatus::Serving,
+            Closed => StoreStatus::Closed,
+            _ => StoreStatus::Opening,
+        }
+    }
+
+    fn is_closing(self) -> bool {
+        matches!(self, Closing | Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_has_its_row_and_can_be_closed() {
+        lifecycle::check_every_phase_reaches(Closed);
+    }
+}
