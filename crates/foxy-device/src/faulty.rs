@@ -78,11 +78,6 @@ impl<D: Device> Faulty<D> {
         &self.inner
     }
 
-    /// The wrapped device, for changes that the submitter does not see.
-    pub const fn inner_mut(&mut self) -> &mut D {
-        &mut self.inner
-    }
-
     fn apply(&mut self, kind: Option<FaultKind>, op: IoOp) -> Planned {
         let plain = |passed, outcome| Planned { passed: Some(passed), buffer: None, outcome };
         let Some(kind) = kind else { return plain(op, Outcome::AsItIs) };

@@ -192,7 +192,7 @@ impl Mechanical {
         self.names.clear();
         for volume in &mut self.volumes {
             volume.blocks.clear();
-            volume.spindle.forget_buffer();
+            volume.spindle.buffer.clear();
         }
         now
     }

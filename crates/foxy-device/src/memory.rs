@@ -88,7 +88,9 @@ impl Memory {
     /// When the folder does not exist or the path is taken.
     pub fn add_block_device(&mut self, path: StorePath, size: u64) {
         let number = self.tree.create(path).expect("a free name in a folder that exists");
-        self.tree.file_mut(number).become_block_device(size);
+        let file = self.tree.file_mut(number);
+        file.kind = FileKind::BlockDevice;
+        file.extend(size);
         self.tree.sync(number);
     }
 

@@ -122,11 +122,6 @@ impl<D: Device> Traced<D> {
     pub fn trace(&self) -> Arc<Trace> {
         Arc::clone(&self.trace)
     }
-
-    /// The wrapped device.
-    pub const fn inner_mut(&mut self) -> &mut D {
-        &mut self.inner
-    }
 }
 
 /// File, offset and length.

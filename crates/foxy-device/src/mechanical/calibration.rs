@@ -2,8 +2,7 @@
 
 use super::geometry::Geometry;
 use super::profile::{DiskProfile, SECTOR, SystemProfile};
-use super::spindle::DiskRequest;
-use super::spindle::Spindle;
+use super::spindle::{DiskRequest, Spindle};
 use super::{Mechanical, RequestKind};
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoId, IoOp, StorePath};

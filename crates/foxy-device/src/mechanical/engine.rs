@@ -122,12 +122,8 @@ impl Mechanical {
             Some(Aged::File(file)) => self.send_collected(file),
             Some(Aged::Block { volume, block }) => {
                 if self.volumes[volume].written_back.insert(block) {
-                    self.issue_block(
-                        volume,
-                        RequestKind::MetadataWrite,
-                        block,
-                        Purpose::Block(block),
-                    );
+                    let purpose = Purpose::Block(block);
+                    self.issue_block(volume, RequestKind::MetadataWrite, block, purpose);
                 } else {
                     // The block is in flight in its state before the last change.
                     self.change_block(volume, block);
@@ -237,16 +233,19 @@ impl Mechanical {
                     return self.hold(id, volume);
                 }
                 self.send_collected(file);
-                let in_flight = self.files.get(&file).map(|file| file.in_flight.clone());
-                self.wait_for(id, &in_flight.unwrap_or_default())
+                self.wait_for_writes(id, file)
             }
             Step::Hold => self.hold(id, volume),
             Step::Sync(file) => {
                 self.send_collected(file);
-                let in_flight = self.files.get(&file).map(|file| file.in_flight.clone());
-                self.wait_for(id, &in_flight.unwrap_or_default())
+                self.wait_for_writes(id, file)
             }
         }
+    }
+
+    fn wait_for_writes(&mut self, id: OperationId, file: FileNumber) -> bool {
+        let in_flight = self.files.get(&file).map(|file| file.in_flight.clone());
+        self.wait_for(id, &in_flight.unwrap_or_default())
     }
 
     fn need(&mut self, id: OperationId, volume: usize, block: u64) -> bool {

@@ -1,7 +1,6 @@
 //! Tests of the layout: no fragment is taken twice, and placement follows FFS.
 
-use super::layout::Extents;
-use super::layout::{DiskFull, Inode, Layout};
+use super::layout::{DiskFull, Extents, Inode, Layout};
 use super::profile::DiskProfile;
 use foxy_base::Random;
 use std::collections::BTreeMap;

@@ -1,8 +1,7 @@
 //! The directories and files on the modelled disks, with their places and pending writes. It
 //! mirrors the tree that holds the content.
 
-use super::layout::Extents;
-use super::layout::{DiskFull, Inode, Layout, sector_of};
+use super::layout::{DiskFull, Extents, Inode, Layout, sector_of};
 use super::spindle::RequestId;
 use crate::io::StorePath;
 use std::cmp::Reverse;

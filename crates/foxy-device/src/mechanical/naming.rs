@@ -4,8 +4,7 @@
 use super::Mechanical;
 use super::aging::Aged;
 use super::engine::Step;
-use super::layout::DiskFull;
-use super::layout::Extents;
+use super::layout::{DiskFull, Extents};
 use super::names::{Directory, DirectoryId, PlacedFile, Search};
 use super::profile::MetadataMode;
 use crate::io::{FileId, IoError, IoId, IoOp, StorePath, range_end};

@@ -22,7 +22,7 @@ pub(super) struct Spindle {
     free_at: Instant,
     queue: DriveQueue,
     current: Option<(RequestId, ServiceRecord)>,
-    buffer: DiskBuffer,
+    pub(super) buffer: DiskBuffer,
     bus_rate: u64,
     counts: MechanicalCounts,
 }
@@ -53,10 +53,6 @@ impl Spindle {
 
     pub(super) const fn counts(&self) -> MechanicalCounts {
         self.counts
-    }
-
-    pub(super) fn forget_buffer(&mut self) {
-        self.buffer.clear();
     }
 
     /// Queues a request; an idle disk starts it.

@@ -85,12 +85,6 @@ impl MemoryFile {
         Self { references: 1, new_name: Some(path), ..Self::default() }
     }
 
-    /// Turns the file into a blank, durable block device.
-    pub(crate) fn become_block_device(&mut self, size: u64) {
-        self.kind = FileKind::BlockDevice;
-        self.extend(size);
-    }
-
     pub(crate) const fn current(&self) -> &Content {
         &self.current
     }

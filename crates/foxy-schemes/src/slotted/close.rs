@@ -59,7 +59,7 @@ impl Slotted {
     pub(super) fn progress_close(&mut self, now: Instant, out: &mut Outbox) {
         let Phase::Closing { ticket, step: Closing::Draining } = self.phase else { return };
         self.flush_all(now, out);
-        if self.jobs.is_empty() && self.no_reads() {
+        if self.jobs.is_empty() && self.hits.count() == 0 {
             let step = Closing::SyncingData { in_flight: 0, has_failed: false };
             self.phase = Phase::Closing { ticket, step };
             self.settle_more(out);

@@ -66,7 +66,7 @@ impl Hits {
         }
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.waiting.len() + self.reading.len() + self.also
     }
 
@@ -266,10 +266,6 @@ impl Slotted {
                 out.reply(ticket, Answer::Absent(reason));
             }
         }
-    }
-
-    pub(super) fn no_reads(&self) -> bool {
-        self.hits.count() == 0
     }
 }
 

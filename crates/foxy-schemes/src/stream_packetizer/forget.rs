@@ -3,8 +3,8 @@
 //! requests (group commit).
 
 use super::StreamPacketizer;
-use super::lifecycle::Phase;
 use super::pending::LaneName;
+use super::phase::Phase;
 use super::sequences::After;
 use crate::index::EntryState;
 use foxy_base::Instant;

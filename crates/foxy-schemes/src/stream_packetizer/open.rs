@@ -2,9 +2,9 @@
 //! opening is made durable.
 
 use super::StreamPacketizer;
-use super::lifecycle::Phase;
 use super::load::Loading;
 use super::pending::{LaneName, Pending};
+use super::phase::Phase;
 use super::sequences::After;
 use crate::index::Index;
 use crate::pages::{Pages, Run};

@@ -2,7 +2,7 @@
 //! answered from the buffers, or by one verified read of the record's pages.
 
 use super::StreamPacketizer;
-use super::lifecycle::Phase;
+use super::phase::Phase;
 use crate::index::{EntryId, EntryState};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoDone, IoError};

@@ -2,8 +2,8 @@
 
 use super::StreamPacketizer;
 use super::forget::ForgetRequest;
-use super::lifecycle::Phase;
 use super::pending::{LaneName, Pending, Synced};
+use super::phase::Phase;
 use super::window::{Window, WindowWrite};
 use crate::index::{EntryId, EntryState};
 use foxy_base::Instant;

@@ -2,8 +2,8 @@
 //! buffer.
 
 use super::StreamPacketizer;
-use super::lifecycle::Phase;
 use super::pending::Pending;
+use super::phase::Phase;
 use crate::index::{Entry, EntryId, EntryState};
 use crate::pages::Run;
 use foxy_base::Instant;

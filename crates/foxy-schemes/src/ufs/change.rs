@@ -69,7 +69,7 @@ impl Ufs {
         }
         let waiting = self.waiting_bytes + file_bytes(record.len());
         let many = self.waiting_bytes > 0 && waiting > self.settings.store.waiting_bytes;
-        if many || self.jobs.len() >= self.opens_until {
+        if many || self.jobs.len() >= self.max_operations {
             return out.reply(ticket, Answer::Refused(RefusedReason::Busy));
         }
         self.waiting_bytes = waiting;

@@ -185,78 +185,45 @@ fn hexadecimal(text: &str, digits: usize) -> Option<u64> {
     if ours { u64::from_str_radix(text, 16).ok() } else { None }
 }
 
-/// The rule for the directory of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilePlacement {
-    /// One directory for all (R17).
-    SingleDirectory,
-    /// By file number, in two levels, as [`SchemeSettings::ufs_mapping`] says (R18).
-    TwoLevels,
-    /// A directory for each origin server (R19).
-    DirectoryASite,
-    /// By a hash of the origin server, in two levels (R37).
-    HashedSites,
-}
-
-impl FilePlacement {
-    pub(super) const fn mapping(self, settings: &SchemeSettings) -> Mapping {
-        match self {
-            Self::SingleDirectory => Mapping::Single,
-            Self::TwoLevels => Mapping::Levels(settings.ufs_mapping),
-            Self::DirectoryASite => Mapping::Sites,
-            Self::HashedSites => Mapping::HashedSites,
-        }
-    }
-}
-
-/// The number of operations in flight up to which a scheme opens files. Above it, gets are answered
-/// as absent and puts refused, both as busy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenLimit {
-    /// Only `waiting_reads` limits gets.
-    None,
-    /// [`SchemeSettings::aufs_queue`] (R63).
-    WithinAufsQueue,
-    /// [`SchemeSettings::diskd_q1`] (R64).
-    WithinDiskdQ1,
-}
-
-impl OpenLimit {
-    pub(super) const fn limit(self, settings: &SchemeSettings) -> usize {
-        match self {
-            Self::None => usize::MAX,
-            Self::WithinAufsQueue => settings.aufs_queue,
-            Self::WithinDiskdQ1 => settings.diskd_q1,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UfsPlan {
-    pub placement: FilePlacement,
-    pub open_limit: OpenLimit,
+/// A scheme of this kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UfsPlan {
+    mapping: Mapping,
+    max_operations: fn(&SchemeSettings) -> usize,
 }
 
 impl UfsPlan {
-    const fn placed(placement: FilePlacement) -> Self {
-        Self { placement, open_limit: OpenLimit::None }
+    const fn new(mapping: Mapping) -> Self {
+        Self { mapping, max_operations: |_| usize::MAX }
+    }
+
+    /// The mapping; two levels follow [`SchemeSettings::ufs_mapping`] (R18).
+    pub(super) const fn mapping(self, settings: &SchemeSettings) -> Mapping {
+        match self.mapping {
+            Mapping::Levels(_) => Mapping::Levels(settings.ufs_mapping),
+            mapping => mapping,
+        }
+    }
+
+    /// The number of operations in flight up to which the scheme opens files. Above it, gets are
+    /// answered as absent and puts refused, both as busy.
+    pub(super) fn max_operations(self, settings: &SchemeSettings) -> usize {
+        (self.max_operations)(settings)
     }
 }
 
 /// All files in one directory (R17).
-pub const SINGLE_DIRECTORY: UfsPlan = UfsPlan::placed(FilePlacement::SingleDirectory);
+pub(crate) const SINGLE_DIRECTORY: UfsPlan = UfsPlan::new(Mapping::Single);
 /// Squid's ufs (R58).
-pub const UFS: UfsPlan = UfsPlan::placed(FilePlacement::TwoLevels);
+pub(crate) const UFS: UfsPlan = UfsPlan::new(Mapping::Levels(UfsMapping::Consecutive));
 /// A directory for each origin server (R19).
-pub const MULTIPLE_DIRS: UfsPlan = UfsPlan::placed(FilePlacement::DirectoryASite);
+pub(crate) const MULTIPLE_DIRS: UfsPlan = UfsPlan::new(Mapping::Sites);
 /// Two levels, where files of one origin server share a directory (R37).
-pub const SQUIDL: UfsPlan = UfsPlan::placed(FilePlacement::HashedSites);
+pub(crate) const SQUIDL: UfsPlan = UfsPlan::new(Mapping::HashedSites);
 /// Squid's aufs, on a device of threads (R59, R63).
-pub const AUFS: UfsPlan =
-    UfsPlan { placement: FilePlacement::TwoLevels, open_limit: OpenLimit::WithinAufsQueue };
+pub(crate) const AUFS: UfsPlan = UfsPlan { max_operations: |settings| settings.aufs_queue, ..UFS };
 /// Squid's diskd, on a device in a process of its own (R60, R64).
-pub const DISKD: UfsPlan =
-    UfsPlan { placement: FilePlacement::TwoLevels, open_limit: OpenLimit::WithinDiskdQ1 };
+pub(crate) const DISKD: UfsPlan = UfsPlan { max_operations: |settings| settings.diskd_q1, ..UFS };
 
 #[cfg(test)]
 mod tests {

@@ -93,7 +93,7 @@ pub(crate) struct Ufs {
     settings: SchemeSettings,
     mapping: Mapping,
     /// Operations in flight at which no more files are opened.
-    opens_until: usize,
+    max_operations: usize,
     observer: Observer,
     phase: UfsPhase,
     superblock: Superblock,
@@ -129,8 +129,8 @@ impl Ufs {
     pub(crate) fn new(plan: UfsPlan, settings: &SchemeSettings, observer: Observer) -> Self {
         Self {
             settings: settings.clone(),
-            mapping: plan.placement.mapping(settings),
-            opens_until: plan.open_limit.limit(settings),
+            mapping: plan.mapping(settings),
+            max_operations: plan.max_operations(settings),
             observer,
             phase: UfsPhase::Opening,
             superblock: Superblock::default(),
@@ -274,7 +274,7 @@ impl Scheme for Ufs {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.next_deadline()
+        self.commit_by.into_iter().chain(self.maintain_by).min()
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
@@ -298,7 +298,8 @@ impl Ufs {
         let Some(number) = self.index.find(key) else {
             return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         };
-        if self.gets >= self.settings.store.waiting_reads || self.jobs.len() >= self.opens_until {
+        if self.gets >= self.settings.store.waiting_reads || self.jobs.len() >= self.max_operations
+        {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
         self.gets += 1;

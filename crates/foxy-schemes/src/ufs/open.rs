@@ -52,21 +52,12 @@ enum Awaited {
     Closed,
 }
 
-impl UfsOpenStep {
-    const fn next(self, awaited: Awaited) -> Self {
-        Self { awaited, tries: self.tries }
-    }
-}
-
 impl Ufs {
     pub(super) fn begin_opening(&mut self, tries: u8, out: &mut Outbox) {
         self.index = super::FileIndex::new(&self.settings);
         let step = UfsOpenStep { awaited: Awaited::Opened, tries };
-        self.submit(
-            IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) },
-            UfsJob::Open(step),
-            out,
-        );
+        let op = IoOp::Open { file: LEDGER, path: StorePath::new(LEDGER_NAME) };
+        self.submit(op, UfsJob::Open(step), out);
     }
 
     pub(super) fn opening(&mut self, step: UfsOpenStep, done: IoDone, out: &mut Outbox) {
@@ -76,15 +67,13 @@ impl Ufs {
         match (step.awaited, done.result) {
             (Awaited::Closed, _) => self.begin_opening(step.tries, out),
             (Awaited::Opened, Ok(IoOutput::Opened { size })) => {
-                let buffer = IoBuffer::zeroed(2 * PAGE);
-                self.read_ledger(0, buffer, step.next(Awaited::Superblock { size }), out);
+                self.go(step, Awaited::Superblock { size }, read_ledger(0, 2 * PAGE), out);
             }
             (Awaited::Opened, Err(IoError::WrongKind)) => {
                 self.fail_for_good(OpenStoreError::NotAFile)
             }
             (Awaited::Opened, Err(IoError::NotFound)) => {
-                let path = StorePath::root();
-                self.submit(IoOp::List { path }, UfsJob::Open(step.next(Awaited::Folder)), out);
+                self.go(step, Awaited::Folder, IoOp::List { path: StorePath::root() }, out);
             }
             (Awaited::Superblock { size }, Ok(IoOutput::Moved { count })) => {
                 self.superblock_read(step, size, count, done.buffer, out);
@@ -103,22 +92,14 @@ impl Ufs {
                 self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
             }
             (Awaited::Created, Ok(_)) => {
-                self.submit(
-                    IoOp::Sync { file: LEDGER },
-                    UfsJob::Open(step.next(Awaited::Kept)),
-                    out,
-                );
+                self.go(step, Awaited::Kept, IoOp::Sync { file: LEDGER }, out);
             }
             (Awaited::Kept, Ok(_)) => match self.settings.store.recovery {
                 Recovery::AfterCrash => self.write_superblock(step, out),
                 Recovery::AfterCleanStop => self.begin_anew(step.tries, out),
             },
             (Awaited::Written, Ok(IoOutput::Moved { count })) if count == 2 * PAGE => {
-                self.submit(
-                    IoOp::Sync { file: LEDGER },
-                    UfsJob::Open(step.next(Awaited::Synced)),
-                    out,
-                );
+                self.go(step, Awaited::Synced, IoOp::Sync { file: LEDGER }, out);
             }
             (Awaited::Again { block, length }, Ok(IoOutput::Moved { count }))
                 if count == length =>
@@ -129,17 +110,13 @@ impl Ufs {
                 self.phase = UfsPhase::Scanning;
                 self.begin_scan(out);
             }
-            (_, Err(error)) => self.try_again(step, error, out),
-            (_, Ok(_)) => self.try_again(step, IoError::Device, out),
+            (_, Err(error)) => self.open_again(step.tries, error, out),
+            (_, Ok(_)) => self.open_again(step.tries, IoError::Device, out),
         }
     }
 
-    fn read_ledger(&mut self, offset: u64, buffer: IoBuffer, step: UfsOpenStep, out: &mut Outbox) {
-        self.submit(IoOp::Read { file: LEDGER, offset, buffer }, UfsJob::Open(step), out);
-    }
-
-    fn try_again(&mut self, step: UfsOpenStep, error: IoError, out: &mut Outbox) {
-        self.open_again(step.tries, error, out);
+    fn go(&mut self, step: UfsOpenStep, awaited: Awaited, op: IoOp, out: &mut Outbox) {
+        self.submit(op, UfsJob::Open(UfsOpenStep { awaited, ..step }), out);
     }
 
     /// Opens again from the start, up to the limit of attempts.
@@ -161,7 +138,7 @@ impl Ufs {
     ) {
         let expected = usize::try_from(size).map_or(2 * PAGE, |size| size.min(2 * PAGE));
         let Some(buffer) = buffer.filter(|_| count == expected) else {
-            return self.try_again(step, IoError::Device, out);
+            return self.open_again(step.tries, IoError::Device, out);
         };
         let bytes = &buffer.as_ref()[..count];
         let (first, second) = bytes.split_at(count.min(PAGE));
@@ -189,16 +166,11 @@ impl Ufs {
             let buffer = self.superblock();
             let awaited = Awaited::Again { block: 0, length: buffer.len() };
             let op = IoOp::Write { file: LEDGER, offset: 0, buffer };
-            return self.submit(op, UfsJob::Open(step.next(awaited)), out);
+            return self.go(step, awaited, op, out);
         }
         let length = usize::try_from(size - offset)
             .map_or(MAX_LEDGER_READ, |rest| rest.min(MAX_LEDGER_READ));
-        self.read_ledger(
-            offset,
-            IoBuffer::zeroed(length),
-            step.next(Awaited::Blocks { size, offset }),
-            out,
-        );
+        self.go(step, Awaited::Blocks { size, offset }, read_ledger(offset, length), out);
     }
 
     fn blocks_read(
@@ -211,7 +183,7 @@ impl Ufs {
         out: &mut Outbox,
     ) {
         let Some(buffer) = buffer.filter(|buffer| buffer.len() == count) else {
-            return self.try_again(step, IoError::Device, out);
+            return self.open_again(step.tries, IoError::Device, out);
         };
         self.ledger.load(buffer.as_ref(), &self.secret);
         self.read_blocks(step, size, offset + count as u64, out);
@@ -220,25 +192,17 @@ impl Ufs {
     fn create_ledger(&mut self, step: UfsOpenStep, beginning: Beginning, out: &mut Outbox) {
         self.observer.begins(beginning);
         let path = StorePath::new(LEDGER_NAME);
-        let step = step.next(Awaited::Created);
-        self.submit(IoOp::Create { file: LEDGER, path, size: BLOCKS_AT }, UfsJob::Open(step), out);
+        let op = IoOp::Create { file: LEDGER, path, size: BLOCKS_AT };
+        self.go(step, Awaited::Created, op, out);
     }
 
     /// Writes the next sound block again; after the last, syncs.
     fn write_again(&mut self, step: UfsOpenStep, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
-            return self.submit(
-                IoOp::Sync { file: LEDGER },
-                UfsJob::Open(step.next(Awaited::Synced)),
-                out,
-            );
+            return self.go(step, Awaited::Synced, IoOp::Sync { file: LEDGER }, out);
         };
         let awaited = Awaited::Again { block: block + 1, length: buffer.len() };
-        self.submit(
-            IoOp::Write { file: LEDGER, offset, buffer },
-            UfsJob::Open(step.next(awaited)),
-            out,
-        );
+        self.go(step, awaited, IoOp::Write { file: LEDGER, offset, buffer }, out);
     }
 
     /// Continues with the books of the last process, if it used the same recovery.
@@ -250,8 +214,7 @@ impl Ufs {
             }
             (Recovery::AfterCrash, _) => {
                 let path = StorePath::new(SNAPSHOT_NAME);
-                let step = step.next(Awaited::SnapshotRemoved);
-                self.submit(IoOp::Remove { path }, UfsJob::Open(step), out);
+                self.go(step, Awaited::SnapshotRemoved, IoOp::Remove { path }, out);
             }
             (Recovery::AfterCleanStop, 0) => {
                 self.create_ledger(step, Beginning::Anew(AnewReason::OtherRecovery), out);
@@ -278,7 +241,7 @@ impl Ufs {
         self.ledger = super::Ledger::default();
         self.renew();
         let op = IoOp::Write { file: LEDGER, offset: 0, buffer: self.superblock() };
-        self.submit(op, UfsJob::Open(step.next(Awaited::Written)), out);
+        self.go(step, Awaited::Written, op, out);
     }
 
     /// Both copies of the superblock, which is constant while a ledger exists.
@@ -289,4 +252,8 @@ impl Ufs {
         }
         buffer
     }
+}
+
+fn read_ledger(offset: u64, length: usize) -> IoOp {
+    IoOp::Read { file: LEDGER, offset, buffer: IoBuffer::zeroed(length) }
 }

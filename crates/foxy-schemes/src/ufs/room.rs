@@ -3,7 +3,6 @@
 
 use super::{Ufs, UfsJob, UfsPhase};
 use crate::UfsReclaim;
-use foxy_base::Instant;
 use foxy_device::{IoError, IoOp};
 use foxy_store::contract::Outbox;
 use std::time::Duration;
@@ -58,10 +57,6 @@ impl Ufs {
             self.forget(number, out);
         }
         victim.is_some()
-    }
-
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.commit_by.into_iter().chain(self.maintain_by).min()
     }
 
     pub(super) fn run_timers(&mut self, out: &mut Outbox) {

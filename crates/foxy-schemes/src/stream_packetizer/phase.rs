@@ -1,0 +1,71 @@
+//! The phases of a store and their legal transitions.
+
+use foxy_store::one_file::lifecycle;
+use foxy_store::status::StoreStatus;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    New,
+    /// The file is being opened or created, and its superblocks read.
+    Opening,
+    ReadingJournal,
+    ReadingCheckpoint,
+    /// The journal moves to its other half, and this opening becomes durable.
+    Switching,
+    /// A fresh superblock becomes durable: the store begins empty.
+    Formatting,
+    /// Checkpointed records are served while headers are read.
+    Scanning,
+    Serving,
+    /// The buffers and a last checkpoint are being written.
+    Closing,
+    Closed,
+    Unusable,
+}
+
+use Phase::{
+    Closed, Closing, Formatting, New, Opening, ReadingCheckpoint, ReadingJournal, Scanning,
+    Serving, Switching, Unusable,
+};
+
+impl lifecycle::StorePhase for Phase {
+    const TRANSITIONS: &'static [(Self, &'static [Self])] = &[
+        (New, &[Opening, Closed]),
+        (Opening, &[ReadingJournal, Formatting, Unusable, Closed]),
+        (ReadingJournal, &[ReadingCheckpoint, Formatting, Closed]),
+        (ReadingCheckpoint, &[Switching, Closed]),
+        (Switching, &[Scanning, Serving, Unusable, Closed]),
+        (Formatting, &[Serving, Unusable, Closed]),
+        (Scanning, &[Serving, Closed]),
+        (Serving, &[Closing]),
+        (Closing, &[Closed]),
+        (Closed, &[]),
+        (Unusable, &[Closed]),
+    ];
+
+    const NEW: Self = New;
+    const UNUSABLE: Self = Unusable;
+
+    fn status(self) -> StoreStatus {
+        match self {
+            Scanning => StoreStatus::Rebuilding,
+            Serving | Closing => StoreStatus::Serving,
+            Closed => StoreStatus::Closed,
+            _ => StoreStatus::Opening,
+        }
+    }
+
+    fn is_closing(self) -> bool {
+        matches!(self, Closing | Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_has_its_row_and_can_be_closed() {
+        lifecycle::check_every_phase_reaches(Closed);
+    }
+}
