@@ -246,7 +246,7 @@ fn an_open_loop_begins_nothing_more_when_its_time_is_over() {
 }
 
 #[test]
-fn the_wait_for_an_answer_that_never_comes_is_no_part_of_the_time_that_a_rate_is_over() {
+fn waiting_for_an_answer_that_never_comes_does_not_lengthen_the_time_of_a_rate() {
     let address = scripted(|number| {
         if number == 5 {
             std::thread::sleep(Duration::from_secs(4));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_that_lasts_gives_at_most_one_false_alarm_in_twenty_over_time_and_many_otherwise() {
+    fn over_time_lasting_noise_gives_at_most_one_false_alarm_in_twenty() {
         const RUNS: u64 = 40;
         let alarms = |noise: fn(u64, usize) -> Vec<f64>, over_time: bool, statistic| {
             let interval = if over_time { Interval::over_time } else { plain };

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_of_another_length_is_of_another_body_and_one_of_the_same_length_says_nothing() {
+    fn another_length_means_another_body_and_an_equal_length_proves_nothing() {
         let stored: Lines<'_> = &[("ETag", "\"a\"")];
         let cases: [(&str, HeadSays, HeadSays); 3] =
             [("5", Nothing, Same), ("6", Another, Another), ("five", Another, Another)];

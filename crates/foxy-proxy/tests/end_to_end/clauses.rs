@@ -64,7 +64,7 @@ fn content_is_never_transformed() {
 }
 
 #[test]
-fn max_forwards_is_one_less_for_the_next_hop_where_it_means_something_and_ends_here_at_zero() {
+fn max_forwards_is_decremented_for_trace_and_options_and_zero_ends_here() {
     let origin = TestOrigin::start(|_, _| ok("", b""));
     let proxy = forward_proxy();
     let ask = |method: &str, hops: &str| {
@@ -157,8 +157,7 @@ fn of_two_stored_responses_that_match_the_newer_answers() {
 }
 
 #[test]
-fn what_the_origin_confirms_is_a_200_for_a_client_that_has_something_else_and_a_whole_304_for_one_that_has_it()
- {
+fn a_confirmed_record_is_a_200_for_another_validator_and_a_whole_304_for_its_own() {
     const LINES: &str = "Cache-Control: max-age=0\r\nETag: \"a\"\r\nVary: Accept\r\nContent-Location: /y\r\nExpires: 0\r\n";
     let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
         Some("\"a\"") => format!("HTTP/1.1 304 Not Modified\r\n{LINES}\r\n").into_bytes(),

@@ -33,7 +33,7 @@ fn stored(proxy: &TestProxy, records: usize) {
 }
 
 #[test]
-fn a_huge_object_is_fetched_by_the_slices_that_are_asked_for_and_read_again_with_one_read_more() {
+fn a_huge_object_is_fetched_by_requested_slices_and_reread_with_one_extra_read() {
     for memory in [1 << 20, 0] {
         let (origin, sent) = Sparse::fresh(HUGE).origin();
         let proxy = proxy_with(|settings| settings.memory = memory);

@@ -180,7 +180,7 @@ fn a_head_that_describes_what_is_stored_renews_it_and_another_lets_it_go() {
 }
 
 #[test]
-fn a_head_without_a_validator_changes_nothing_of_what_is_stored_unless_it_is_of_another_body() {
+fn a_head_without_a_validator_leaves_the_stored_response_unless_its_body_differs() {
     let (tag, digest, other) =
         ("ETag: \"a\"\r\n", "Repr-Digest: sha-256=:AA==:\r\n", "Repr-Digest: sha-256=:BB==:\r\n");
     for (stored, seen, kept) in [

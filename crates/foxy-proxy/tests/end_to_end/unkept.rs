@@ -62,7 +62,7 @@ fn a_reload_that_came_whole_and_is_too_large_to_keep_is_the_end_of_what_was_stor
 }
 
 #[test]
-fn a_reload_that_came_whole_and_whose_parts_the_store_refused_is_the_end_of_what_was_stored() {
+fn a_whole_reload_whose_parts_the_store_refuses_ends_the_stored_response() {
     let large = |byte| in_chunks(FRESH, &vec![byte; LARGE]);
     let origin = origin(vec![large(b'1'), large(b'2'), ok(FRESH, b"third")]);
     let proxy = proxy_with(|settings| settings.store_patience = Duration::from_millis(50));
@@ -77,7 +77,7 @@ fn a_reload_that_came_whole_and_whose_parts_the_store_refused_is_the_end_of_what
 }
 
 #[test]
-fn a_stale_response_in_whose_place_a_whole_one_came_that_is_not_kept_answers_no_more() {
+fn a_stale_response_superseded_by_an_unkept_whole_one_answers_no_more() {
     let stale = "Cache-Control: max-age=0, stale-while-revalidate=600\r\nETag: \"1\"\r\n";
     let origin =
         origin(vec![ok(stale, b"old"), in_chunks(FRESH, &vec![b'2'; LARGE]), ok(FRESH, b"third")]);
@@ -133,7 +133,7 @@ fn a_late_fetch_is_not_stored_after_a_reload_that_could_not_be_kept() {
 }
 
 #[test]
-fn what_an_older_fetch_stored_during_a_reload_that_the_store_then_refused_answers_no_more() {
+fn a_record_of_an_older_fetch_answers_no_more_after_a_reload_that_the_store_refused() {
     let ((go_first, first), (go_second, second)) = (channel(), channel());
     let waits = Mutex::new([first, second]);
     let origin = TestOrigin::start(move |_, number| {

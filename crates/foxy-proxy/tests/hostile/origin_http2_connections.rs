@@ -104,8 +104,7 @@ async fn an_origin_that_allows_no_request_is_waited_for_and_then_given_up() {
 }
 
 #[tokio::test]
-async fn an_origin_that_leaves_finishes_what_it_began_and_the_next_request_takes_a_new_connection()
-{
+async fn a_leaving_origin_finishes_its_streams_and_the_next_request_reconnects() {
     local(async {
         let go = Rc::new(Notify::new());
         let gate = Rc::clone(&go);

@@ -38,7 +38,7 @@ async fn let_go(store: &CountingStore) {
 }
 
 #[tokio::test]
-async fn clients_that_do_not_read_hold_a_bounded_part_of_what_is_stored_and_in_time_nothing() {
+async fn clients_that_do_not_read_hold_a_bounded_part_of_the_store_and_in_time_nothing() {
     local(async {
         let head = format!(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: {LENGTH}\r\n\r\n"
@@ -88,7 +88,7 @@ fn get_path(authority: &str, path: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn streams_without_a_window_hold_no_more_than_the_budget_and_get_all_once_they_have_one() {
+async fn streams_without_a_window_stay_within_the_budget_and_get_all_once_they_have_one() {
     const OBJECTS: usize = 10;
     const STREAMS: u32 = 40;
     local(async {

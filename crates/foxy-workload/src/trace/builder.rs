@@ -173,8 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_by_another_method_is_about_what_its_url_was_last_got_as_and_left_out_unless_it_is_wanted()
-     {
+    fn other_methods_take_the_last_object_of_their_url_and_are_left_out_unless_wanted() {
         let post = |time, url| entry(time, "c", url, Answer::Other(Verb::Post, 5));
         assert_eq!(Builder::default().add(post(0, "u")), Err(Skip::NotGet));
         let mut builder = Builder::of_all_methods();

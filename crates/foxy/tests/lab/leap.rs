@@ -131,7 +131,7 @@ fn kept_connections_are_said_to_cost_nothing() {
 }
 
 #[test]
-fn a_proxy_that_lies_is_named_and_misses_the_bar_and_a_full_disk_stops_the_log_alone() {
+fn a_lying_proxy_is_named_and_misses_the_bar_and_a_full_disk_stops_only_the_log() {
     let proxy = format!("liar={}", same_for_all().0);
     let (code, out, err) = leap(&[
         "--proxy",
@@ -259,7 +259,7 @@ fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
 }
 
 #[test]
-fn requests_of_a_trace_by_other_methods_go_to_all_and_the_collector_asks_for_each_once() {
+fn trace_requests_by_other_methods_go_to_all_and_the_collector_forwards_each_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("access.log");
     let line = |method: &str, size: u32| {

@@ -34,7 +34,7 @@ fn value(records: &[Value], subject: &str, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn proxies_are_started_behind_a_collector_and_one_that_is_named_twice_shows_what_is_noise() {
+fn proxies_start_behind_a_collector_and_a_proxy_named_twice_shows_the_noise() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.html");
     let more = ["--like", "ircache", "--requests", "200", "--network-cost", "5ms", "--html"];

@@ -131,7 +131,7 @@ fn a_replay_judges_a_proxy_that_intercepts_beside_the_origin_over_tls() {
 }
 
 #[test]
-fn a_clients_https_goes_through_multiplier_interception_and_collector_to_a_tls_origin() {
+fn https_goes_through_multiplier_interception_and_collector_to_a_tls_origin() {
     for protocol in ["1.1", "2"] {
         end_to_end(protocol);
     }

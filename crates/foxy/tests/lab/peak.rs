@@ -66,7 +66,7 @@ fn the_page_says_when_the_search_began_and_every_warning() {
 }
 
 #[test]
-fn a_proxy_that_is_started_is_held_to_the_cores_it_is_given_or_the_search_says_why_not() {
+fn a_started_proxy_is_held_to_its_cores_or_the_search_says_why_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let [workload, file] = ["mine.toml", "run.jsonl"].map(|name| folder.path().join(name));
     std::fs::write(&workload, PEAK).expect("written");

@@ -64,7 +64,7 @@ fn an_interrupted_run_removes_what_it_made_and_says_so() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_removed_by_the_next_one_and_what_a_running_one_has_is_not() {
+fn a_run_removes_the_folders_of_killed_runs_and_keeps_those_of_running_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut killed, left) = begun(folder.path());
     let next = || end(command(folder.path(), "0.001", "stream").spawn().expect("the binary runs"));

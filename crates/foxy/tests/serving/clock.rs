@@ -29,7 +29,7 @@ fn stored_with_a_clock_ahead(folder: &Path, origin: &Origin, by: u64) {
 }
 
 #[test]
-fn what_is_stored_is_asked_about_again_when_the_clock_went_back_while_foxy_was_stopped() {
+fn records_are_revalidated_when_the_clock_went_back_while_foxy_was_stopped() {
     let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
     stored_with_a_clock_ahead(folder.path(), &origin, DAY);
     let foxy = Foxy::start(folder.path(), &[]);

@@ -34,7 +34,7 @@ fn check(small: &Path, large: &Path, start: impl Fn() -> Foxy) {
 }
 
 #[test]
-fn small_objects_go_to_coss_and_large_ones_to_aufs_and_both_come_back_after_a_clean_stop() {
+fn small_objects_go_to_coss_large_ones_to_aufs_and_both_outlast_a_clean_stop() {
     let folder = tempfile::tempdir().expect("a folder");
     let (small, large) = (folder.path().join("small"), folder.path().join("large"));
     let first = PathBuf::from(format!("{},scheme=coss,max-object=1200", small.display()));

@@ -97,7 +97,7 @@ fn refusing() -> SocketAddr {
 }
 
 #[test]
-fn a_proxy_asks_the_name_servers_that_it_is_told_and_one_that_refuses_stops_no_other() {
+fn a_proxy_asks_its_configured_name_servers_and_one_that_refuses_stops_no_other() {
     let mut named = Named::start(&[]);
     let [origin, names] = [named.line(), named.line()];
     let server = names.rsplit(' ').next().expect("an address");

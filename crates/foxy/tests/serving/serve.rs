@@ -85,7 +85,7 @@ fn sigterm_ends_it_with_zero_and_what_was_stored_stays() {
 }
 
 #[test]
-fn a_store_behind_a_helper_process_comes_back_after_a_clean_stop_and_begins_empty_after_a_kill() {
+fn a_store_behind_a_helper_process_outlasts_a_clean_stop_and_is_empty_after_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
     let flags = ["--scheme", "diskd", "--recovery", "clean-stop"];

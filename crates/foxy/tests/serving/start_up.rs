@@ -81,7 +81,7 @@ fn a_truncated_store_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_strangers_file_that_begins_with_zeros_and_a_short_rest_are_left_alone_by_every_scheme() {
+fn every_scheme_leaves_alone_a_foreign_file_that_begins_with_zeros_and_a_short_rest() {
     for (scheme, name) in [
         ("webcosm", "webcosm.foxy"),
         ("stream-packetizer", "stream-packetizer.foxy"),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn lesson_7_digests_are_taken_piece_by_piece_and_codings_undone_wherever_they_are_cut() {
+    fn lesson_7_digests_are_taken_by_piece_and_codings_undone_wherever_they_are_cut() {
         let plain = digest("identity", TEXT, 7).digest;
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_methods_come_at_their_times_and_what_each_sends_is_its_own_and_always_the_same() {
+    fn other_methods_come_at_their_times_and_each_sends_its_own_fixed_body() {
         let line = |time: u32, method: &str, url: &str, size: u32| {
             format!(
                 "{time}.000 3 10.0.0.1 TCP_MISS/200 {size} {method} {url} - DIRECT/- text/html\n"

@@ -79,7 +79,7 @@ fn a_client_keeps_its_connection_and_gets_the_origins_copy_while_a_liar_is_named
 }
 
 #[test]
-fn every_path_gets_method_version_fields_and_body_without_those_of_the_clients_connection() {
+fn every_path_gets_method_version_fields_and_body_without_connection_fields() {
     let (say, said) = channel();
     let origin = server(move |text| {
         let _nobody_listens = say.send(text.to_owned());
@@ -108,7 +108,7 @@ fn every_path_gets_method_version_fields_and_body_without_those_of_the_clients_c
 }
 
 #[test]
-fn an_origin_that_answers_each_post_anew_accuses_nobody_and_one_known_to_answer_alike_does() {
+fn an_origin_that_answers_each_post_anew_accuses_nobody_and_a_stable_one_does() {
     let post = format!("POST /form HTTP/1.1\r\nContent-Length: 0\r\n{LAST}");
     let count = AtomicU64::new(0);
     let origin =

@@ -139,7 +139,7 @@ fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn connections_of_http2_are_kept_for_the_next_request_and_replaced_when_the_proxy_closes_them() {
+fn http2_connections_are_kept_for_the_next_request_and_replaced_when_closed() {
     // The probe is asked for twice beforehand: 12 streams on each path.
     for (streams, connections, kept) in [(100, 1, 10), (4, 3, 8)] {
         let (address, count) = counting(streams);
@@ -241,7 +241,7 @@ fn a_request_of_http2_is_copied_as_one_of_http1_with_its_body_and_says_so_in_via
 }
 
 #[test]
-fn an_answer_that_breaks_off_resets_the_clients_stream_and_a_refusal_ends_only_its_own() {
+fn a_broken_answer_resets_the_clients_stream_and_a_refusal_ends_only_its_own() {
     let short = server(|_| Some(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".to_vec()));
     let (multiplier, own) = front(short, honest(), Outgoing::default());
     let to = multiplier.address();

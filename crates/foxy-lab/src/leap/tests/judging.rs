@@ -25,7 +25,7 @@ fn said(path: &PathReport) -> Vec<(Verdict, &str)> {
 }
 
 #[test]
-fn a_field_that_changes_by_itself_at_one_url_is_checked_at_others_and_may_be_lost_at_none() {
+fn a_field_that_varies_at_one_url_is_checked_at_others_and_may_be_lost_at_none() {
     let count = AtomicU64::new(0);
     let tag = move |path: &str| match path {
         "/changes" => count.fetch_add(1, Ordering::Relaxed),
@@ -80,7 +80,7 @@ fn a_body_that_another_program_has_too_may_be_what_the_origin_had_before() {
 }
 
 #[test]
-fn a_field_that_the_origin_itself_has_lost_when_it_is_asked_again_is_not_asked_of_proxies() {
+fn a_field_that_the_origin_drops_when_asked_again_is_not_demanded_of_proxies() {
     let count = AtomicU64::new(0);
     let origin = server(move |_| {
         let first = count.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);

@@ -20,8 +20,7 @@ fn with_trailers() -> SocketAddr {
 }
 
 #[test]
-fn trailers_that_are_passed_on_changed_or_dropped_are_no_difference_and_half_of_them_is_incomplete()
-{
+fn whole_changed_or_dropped_trailers_are_no_difference_and_half_are_incomplete() {
     let run = run_of(&[
         ("direct", with_trailers(), Manner::Direct),
         ("passes", with_trailers(), Manner::Reverse),
@@ -52,7 +51,7 @@ fn trailers_that_are_passed_on_changed_or_dropped_are_no_difference_and_half_of_
 }
 
 #[test]
-fn a_client_gets_the_whole_body_of_an_answer_with_trailers_and_its_connection_goes_on() {
+fn a_client_gets_the_whole_body_before_trailers_and_its_connection_goes_on() {
     let run = run_of(&[("direct", with_trailers(), Manner::Direct)]);
     let front = Front {
         authority: Some("o.test".into()),

@@ -92,8 +92,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_the_origin_changes_in_one_answer_is_noise_in_answers_to_that_request_of_the_latest_ones()
-     {
+    fn an_origins_change_in_one_answer_is_noise_in_later_answers_to_that_request() {
         let asked = |path: String| Asked::get("o.test".into(), path, Duration::ZERO);
         let with = |tag: &str| answer(200, b"a", &[("ETag", tag)]);
         let mut noise = Noise::new(2);

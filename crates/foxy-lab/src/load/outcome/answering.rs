@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_silent_that_answers_nothing_in_the_last_half_of_the_run_although_it_is_asked() {
+    fn a_proxy_that_answers_nothing_in_the_last_half_of_the_run_counts_as_silent() {
         let mut seen = Answering::default();
         seen.take(seconds(1), seconds(2), true);
         assert_eq!(seen.silent_since(Some(seconds(10))), None, "not asked any more");

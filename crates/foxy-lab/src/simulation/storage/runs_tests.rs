@@ -174,7 +174,7 @@ fn a_stream_that_no_store_can_hold_is_refused() {
 }
 
 #[test]
-fn what_a_run_left_on_a_real_disk_is_read_again_through_a_device_that_knows_nothing_of_it() {
+fn records_on_a_real_disk_are_read_again_through_a_new_device() {
     let operations = stream();
     let reads = left_on_disk(&operations, 1);
     assert!(reads.len() > 20);

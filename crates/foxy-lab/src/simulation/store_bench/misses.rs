@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_hits_about_as_often_as_its_model_and_writes_less_when_it_holds_newcomers() {
+    fn the_engine_hits_about_as_often_as_its_model_and_writes_less_when_it_defers() {
         let workload = make("dec", true, 1);
         let of = |contender| tally(&workload, 20.0, contender);
         let [model, engine, held] =

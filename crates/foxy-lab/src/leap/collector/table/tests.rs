@@ -84,7 +84,7 @@ fn what_may_be_kept_is_asked_about_when_its_lifetime_is_over() {
 }
 
 #[test]
-fn reloads_and_conditions_are_answered_from_what_the_origin_said_in_the_last_180_seconds() {
+fn reloads_and_conditions_use_origin_answers_of_the_last_180_seconds() {
     let reload = AskedRequest { reload: true, ..PLAIN };
     for (asked, is_asked_about) in [(&reload, true), (&CONDITIONAL, false)] {
         let mut table = standing(HOUR);

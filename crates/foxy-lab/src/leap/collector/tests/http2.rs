@@ -45,7 +45,7 @@ fn http2_by_prior_knowledge_in_tls_and_in_tunnels_is_one_exchange_with_http1() {
 }
 
 #[test]
-fn a_body_comes_with_a_stream_and_an_answer_in_chunks_or_without_a_length_ends_with_it() {
+fn a_stream_carries_a_request_body_and_answers_in_chunks_or_without_a_length() {
     let origin = Origin::new(|request, client| {
         assert!(request.ends_with("\r\n\r\nname=value"), "{request}");
         let chunked = request.starts_with("POST /chunked");

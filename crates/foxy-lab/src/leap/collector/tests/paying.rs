@@ -111,7 +111,7 @@ const SAME: &str = "If-None-Match: \"1\"\r\n";
 const OTHER: &str = "If-None-Match: \"0\"\r\n";
 
 #[test]
-fn a_hit_takes_as_long_as_its_miss_in_each_case_of_conditions_and_in_a_single_packet() {
+fn a_hit_takes_as_long_as_its_miss_with_any_conditions_and_in_a_single_packet() {
     let (origin, collector) = (slow(), collector(2, |_| {}));
     for (name, lines, pieces) in [
         ("no condition", ["", ""], 4),

@@ -19,7 +19,7 @@ fn is_object(got: &Got, id: u64, size: usize) -> bool {
 }
 
 #[test]
-fn tunnels_tls_to_the_place_itself_and_https_urls_are_one_exchange_with_the_origin_over_tls() {
+fn tunnels_tls_to_the_collector_and_https_urls_are_one_exchange_with_the_origin() {
     let ((origin, trusted), (certificates, trust)) = (origin(), authority());
     let collector = collector(3, |options| {
         (options.certificates, options.trust) = (Some(certificates), trusted);
@@ -41,7 +41,7 @@ fn tunnels_tls_to_the_place_itself_and_https_urls_are_one_exchange_with_the_orig
 }
 
 #[test]
-fn a_tunnel_to_the_place_itself_means_the_origin_behind_it_and_carries_many_requests() {
+fn a_tunnel_to_the_collector_means_the_origin_behind_it_and_carries_many_requests() {
     let ((origin, trusted), (certificates, trust)) = (origin(), authority());
     let collector = collector(1, |options| {
         (options.certificates, options.trust) = (Some(certificates), trusted);
