@@ -64,7 +64,8 @@ impl IoBuffer {
         self.length = length;
     }
 
-    /// The same memory with `length` visible bytes; `None` beyond the capacity. The content stays.
+    /// Changes the visible length to `length` bytes, with the same content; `None` beyond the
+    /// capacity.
     #[must_use]
     pub fn resized(mut self, length: usize) -> Option<Self> {
         (length <= self.capacity).then(|| {

@@ -195,7 +195,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Tickets of all that waits, which is given up.
+    /// Abandons the queue and returns the tickets of its requests.
     pub(super) fn take_waiting(&mut self) -> Vec<Ticket> {
         self.forgetting.waiting.clear();
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()
