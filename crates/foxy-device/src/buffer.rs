@@ -64,8 +64,7 @@ impl IoBuffer {
         self.length = length;
     }
 
-    /// Changes the visible length to `length` bytes, with the same content; `None` beyond the
-    /// capacity.
+    /// The same memory with `length` visible bytes; `None` beyond the capacity. The content stays.
     #[must_use]
     pub fn resized(mut self, length: usize) -> Option<Self> {
         (length <= self.capacity).then(|| {

@@ -278,8 +278,8 @@ pub trait Device {
     /// one of these after submitting.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
-    /// The next time at which a modelled device has something to reap. A real device returns `None`
-    /// and calls its waker.
+    /// When a modelled device next has something to reap. A real device returns `None` and calls
+    /// its waker.
     fn next_completion(&self) -> Option<Instant>;
 
     /// Number of operations submitted and not yet reaped.

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Alignment in bytes of offset, length and memory of a direct transfer.
+/// What offset, length and memory of a direct transfer are multiples of, in bytes.
 const PAGE: u64 = ALIGNMENT as u64;
 
 /// The kind of an open file.
@@ -104,7 +104,7 @@ impl OpenFile {
     }
 
     /// Punches a hole. A trim is advice, so a file system without holes is no error. A block device
-    /// is never trimmed: the data behind a store on it may belong to another program.
+    /// is never trimmed: what lies behind a store on it may belong to somebody else.
     pub(crate) fn trim(&self, offset: u64, length: u64) -> Result<IoOutput, IoError> {
         if length > 0 && self.kind == FileKind::File {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

@@ -1,5 +1,5 @@
-//! Sleeping and waking of the thread that owns a device: until an operation finishes, a time
-//! passes, or another thread wakes it.
+//! How the thread that owns a device sleeps until an operation finishes, a time passes, or another
+//! thread wakes it.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
 use crate::reader::Reader;

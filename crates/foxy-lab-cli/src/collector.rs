@@ -3,7 +3,7 @@
 use foxy_base::ByteSize;
 use foxy_cli::temporary;
 use foxy_lab::leap::collector::{CollectorReport, Failure, Refusal, Source, SpoolFile};
-use foxy_lab::wire::tls::NotEntered;
+use foxy_lab::wire::tls::HandshakeFailure;
 use foxy_report::Table;
 use std::fmt::Write as _;
 use std::io;
@@ -54,7 +54,7 @@ pub fn text(report: &CollectorReport) -> String {
         ));
     }
     for reason in
-        NotEntered::ALL.into_iter().filter(|&reason| report.not_entered[reason as usize] > 0)
+        HandshakeFailure::ALL.into_iter().filter(|&reason| report.not_entered[reason as usize] > 0)
     {
         let count = report.not_entered[reason as usize];
         line(format_args!(

@@ -2,7 +2,7 @@
 
 use foxy_base::Instant;
 use foxy_lab::load::fault::{Fault, Phase};
-use foxy_lab::load::origin::{Mood, Origin};
+use foxy_lab::load::origin::{Health, Origin};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -70,15 +70,15 @@ impl<'a> Staged<'a> {
 
     fn make(&self) {
         match self.kind {
-            FaultKind::OriginDown => self.origin.set_mood(Mood::Down),
-            FaultKind::OriginSlow => self.origin.set_mood(Mood::Slow(LATE)),
+            FaultKind::OriginDown => self.origin.set_health(Health::Down),
+            FaultKind::OriginSlow => self.origin.set_health(Health::Slow(LATE)),
             FaultKind::DiskFull => fill(&self.ballast),
         }
     }
 
     fn mend(&self) {
         match self.kind {
-            FaultKind::OriginDown | FaultKind::OriginSlow => self.origin.set_mood(Mood::Well),
+            FaultKind::OriginDown | FaultKind::OriginSlow => self.origin.set_health(Health::Well),
             // The file is missing if the disk was not filled.
             FaultKind::DiskFull => drop(std::fs::remove_file(&self.ballast)),
         }
@@ -115,16 +115,20 @@ mod tests {
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let staged =
             Staged::new(FaultKind::OriginDown, &origin, Path::new("nowhere"), at(0), total);
-        for (seconds, phase, mood) in [
-            (0, Phase::Before, Mood::Well),
-            (99, Phase::Before, Mood::Well),
-            (100, Phase::During, Mood::Down),
-            (199, Phase::During, Mood::Down),
-            (200, Phase::After, Mood::Well),
-            (300, Phase::After, Mood::Well),
+        for (seconds, phase, health) in [
+            (0, Phase::Before, Health::Well),
+            (99, Phase::Before, Health::Well),
+            (100, Phase::During, Health::Down),
+            (199, Phase::During, Health::Down),
+            (200, Phase::After, Health::Well),
+            (300, Phase::After, Health::Well),
         ] {
             staged.tick(at(seconds));
-            assert_eq!((staged.fault().phase(), origin.mood()), (phase, mood), "after {seconds} s");
+            assert_eq!(
+                (staged.fault().phase(), origin.health()),
+                (phase, health),
+                "after {seconds} s"
+            );
         }
     }
 
@@ -135,8 +139,8 @@ mod tests {
         let staged =
             Staged::new(FaultKind::OriginSlow, &origin, Path::new("nowhere"), Instant::ZERO, total);
         staged.tick(Instant::ZERO + Duration::from_secs(1));
-        assert_eq!(origin.mood(), Mood::Slow(LATE));
+        assert_eq!(origin.health(), Health::Slow(LATE));
         drop(staged);
-        assert_eq!(origin.mood(), Mood::Well);
+        assert_eq!(origin.health(), Health::Well);
     }
 }

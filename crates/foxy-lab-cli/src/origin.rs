@@ -4,7 +4,7 @@ use crate::arguments::option;
 use clap::{Arg, ArgMatches, value_parser};
 use foxy_cli::failure::Failure;
 use foxy_cli::units::parse_duration;
-use foxy_lab::load::name_server::{Asked, NameServer, NameServerError, NameServerOptions};
+use foxy_lab::load::name_server::{NameServer, NameServerError, NameServerOptions, QuestionCounts};
 use foxy_lab::{Origin, OriginOptions};
 use foxy_report::{Measure, Record};
 use std::io;
@@ -95,7 +95,7 @@ pub fn start_name_server(
 pub const NAME_SERVER_MEASURES: [&str; 4] =
     ["dns_addresses", "dns_nothing", "dns_refused", "dns_dropped"];
 
-pub fn name_server_records(asked: Asked, subject: &str) -> [Record; 4] {
+pub fn name_server_records(asked: QuestionCounts, subject: &str) -> [Record; 4] {
     let measure = |name, count: u64| {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
         let count = count as f64;
@@ -109,8 +109,8 @@ pub fn name_server_records(asked: Asked, subject: &str) -> [Record; 4] {
     ]
 }
 
-pub fn name_server_text(asked: Asked) -> String {
-    let Asked { addresses, nothing, refused, dropped } = asked;
+pub fn name_server_text(asked: QuestionCounts) -> String {
+    let QuestionCounts { addresses, nothing, refused, dropped } = asked;
     format!(
         "questions for addresses {addresses}, for other things {nothing}, refused {refused}, dropped {dropped}"
     )

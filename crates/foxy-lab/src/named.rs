@@ -45,7 +45,7 @@ mod tests {
     use crate::leap::{Carriage, Class, FrontRefusal, PathFailure, Unjudged, Verdict};
     use crate::load::outcome::ErrorCause;
     use crate::load::wpb::{Cause, Part};
-    use crate::wire::tls::NotEntered;
+    use crate::wire::tls::HandshakeFailure;
     use std::collections::BTreeSet;
 
     #[test]
@@ -58,7 +58,7 @@ mod tests {
             )+ };
         }
         check! {
-            Carriage Cause Class ErrorCause Failure FrontRefusal NotEntered Part PathFailure
+            Carriage Cause Class ErrorCause Failure FrontRefusal HandshakeFailure Part PathFailure
             Refusal Source Unjudged Verdict
         }
     }

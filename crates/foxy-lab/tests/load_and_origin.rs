@@ -79,7 +79,7 @@ fn every_byte_from_the_origin_is_right() {
 }
 
 #[test]
-fn what_a_run_of_new_objects_asked_for_last_is_asked_for_again() {
+fn the_newest_objects_of_a_run_are_requested_again() {
     let origin =
         Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
             .expect("origin");
@@ -170,7 +170,7 @@ fn a_lost_connection_is_named_by_how_it_was_lost() {
 }
 
 #[test]
-fn what_is_not_http_2_as_it_should_be_is_an_error_of_the_protocol() {
+fn invalid_http_2_is_a_protocol_error() {
     // Settings, and then an answer on a stream that cannot be.
     let broken = b"\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02";
     for with in [&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], broken] {
@@ -308,7 +308,7 @@ fn a_signal_is_noticed_while_the_next_recorded_request_is_far_away() {
 }
 
 #[test]
-fn what_an_origin_sent_is_told_apart_by_the_numbers_of_requests() {
+fn an_origin_counts_sent_answers_by_request_number() {
     let origin =
         Origin::start(OriginOptions { listen: (Ipv4Addr::LOCALHOST, 0).into(), threads: 1 })
             .expect("origin");

@@ -1,8 +1,8 @@
 //! Robots against the verifying origin on loopback: what is asked for, embedded, broken off, and
 //! counted.
 
-use foxy_lab::load::live::Seen;
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
+use foxy_lab::load::plan::Seen;
 use foxy_lab::load::plan::{Plan, Step};
 use foxy_lab::load::robots::{self, Robots};
 use foxy_lab::load::run;

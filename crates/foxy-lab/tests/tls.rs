@@ -122,7 +122,7 @@ fn without_a_forward_proxy_tls_begins_at_once() {
 }
 
 #[test]
-fn what_keeps_a_tunnel_from_being_used_is_a_cause_of_its_own() {
+fn each_obstacle_to_a_tunnel_has_its_own_cause() {
     let secure = origin(1);
     let check = |options: LoadOptions, cause: ErrorCause| {
         let report = run(&LoadOptions { clients: 1, ..options }, &mut |_| {}).expect("load runs");

@@ -19,10 +19,10 @@ pub enum UfsMapping {
 /// The time of evictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsReclaim {
-    /// Evicts when a put would pass the high watermark, down to the low one (R50).
+    /// When a put would pass the high watermark, down to the low one (R50).
     #[default]
     AtOnce,
-    /// Evicts every second above the low watermark, more the fuller the store is, as Squid's
+    /// Every second above the low watermark, more the fuller the store is, as Squid's
     /// `UFSSwapDir::maintain` (R70). The size stays a limit: Squid may pass it until the next
     /// second, a put here evicts what it needs.
     EverySecond,

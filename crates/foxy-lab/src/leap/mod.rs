@@ -1,37 +1,37 @@
-//! LEAP's Multiplier (seed 002, §2.2; R105–R113): each request goes to every proxy and, where there
-//! is one, to the origin itself; the answers are timed, digested as they come and judged beside
-//! each other. Requests come from a stream (`multiply`) or from clients (`front`). What stands
-//! behind the proxies is their business: a Collector, or the origin.
+//! LEAP (seed 002): compares proxies by sending each request to all of them. The Multiplier (§2.2;
+//! R105–R113) sends the copies of a stream's or a client's (`front`) request, times and digests the
+//! answers, and judges them beside each other. The `collector` is the proxies' parent.
 
 pub mod collector;
+mod context;
 mod exchange;
 mod front;
 mod multiplier;
 mod report;
 #[cfg(test)]
 mod tests;
-pub mod verdict;
+mod verdict;
 mod wanted;
 
+pub use context::Numbers;
+pub use exchange::Times;
 pub use exchange::body::Decoding;
 pub use exchange::failure::PathFailure;
 pub use exchange::kept::{Carriage, Connections};
 pub use exchange::message::Message;
 pub use exchange::outgoing::Outgoing;
 pub use exchange::requests::{self, Asked};
-pub use exchange::times::Times;
-pub use front::{ClientReport, Front, FrontRefusal, serve};
-pub use multiplier::means::Numbers;
-pub use multiplier::multiply::run;
+pub use front::{Front, FrontRefusal, serve};
 pub use multiplier::passthrough::{Multiplier, PASSTHROUGH, passing_through};
-pub use report::class::Class;
+pub use multiplier::run;
+pub use report::ClientReport;
+pub use report::differences::Class;
 pub use report::differences::{Meaning, NoiseFloor, PairedDifference, noise_floor, noise_floor_of};
 pub use report::line::{self, Line};
 pub use report::records::measurable;
 pub use report::{Example, LeapReport, PathReport};
+pub use verdict::Unjudged;
 pub use verdict::Verdict;
-pub use verdict::fields;
-pub use verdict::unjudged::Unjudged;
 pub use wanted::Wanted;
 
 use collector::Reach;
@@ -117,6 +117,26 @@ pub struct LeapRun {
     pub interrupted: Arc<AtomicBool>,
 }
 
+impl LeapRun {
+    /// Defaults: one request at a time, new HTTP/1 connections, a minute's patience, seed 1.
+    pub fn new(paths: Vec<Path>) -> Self {
+        Self {
+            paths,
+            pace: Pace::Closed(1),
+            stagger: Duration::ZERO,
+            time_limit: Duration::from_secs(60),
+            most_in_flight: 64,
+            numbers: None,
+            outgoing: Outgoing::default(),
+            connections: Connections::New,
+            seed: 1,
+            alike: Vec::new(),
+            wanted: None,
+            interrupted: Arc::default(),
+        }
+    }
+}
+
 /// A whole answer with a digest of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -136,7 +156,7 @@ pub struct Answer {
     pub hit: Option<bool>,
 }
 
-/// How an answer states its end.
+/// The framing of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// In one way.
@@ -147,13 +167,16 @@ pub enum Framing {
 }
 
 impl Answer {
-    /// What a user sees of the answer.
+    /// Status and body: the answer as a user sees it.
     pub const fn fingerprint(&self) -> Fingerprint {
         Fingerprint { status: self.status, digest: self.digest }
     }
 
     /// The fingerprint and the version that the validators name.
     pub fn version(&self) -> Version {
-        Version { print: self.fingerprint(), validators: Some(fields::version(&self.headers)) }
+        Version {
+            print: self.fingerprint(),
+            validators: Some(verdict::fields::version(&self.headers)),
+        }
     }
 }

@@ -1,6 +1,5 @@
-//! What clients have asked for, as one Multiplier and one Collector know it: a proxy that asks for
-//! something else does so on its own account (R131). Bounded: of more URLs than it holds, nobody is
-//! accused.
+//! The URLs that clients asked for. Requests for other URLs are a proxy's prefetches (R131). The
+//! set is bounded; when it is full, no request counts as a prefetch.
 
 use foxy_http::Authority;
 use percent_encoding::percent_decode_str;

@@ -1,14 +1,12 @@
-//! Clients over threads, each with one request at a time, closed or open loop, until a count or a
-//! time. Open-loop latency counts from the *intended* start, so a stalled proxy cannot hide (no
-//! coordinated omission).
+//! Closed-loop and open-loop clients on threads, each with one request at a time. Open-loop latency
+//! counts from the intended start, so a stalled proxy cannot hide (no coordinated omission).
 
-use crate::load::client::{Client, Wire};
+use crate::load::client::{Client, ClientTarget};
 use crate::load::fault::Fault;
 use crate::load::judge::judge;
 use crate::load::options::{LoadOptions, Pace, Stop};
-use crate::load::outcome::Unanswered;
-use crate::load::outcome::{ErrorCause, LoadReport};
-use crate::wire::numbers;
+use crate::load::outcome::{ErrorCause, LoadReport, Unanswered};
+use crate::wire;
 use foxy_base::{Instant, clock};
 use foxy_workload::{Request, RequestStream};
 use std::cell::RefCell;
@@ -26,7 +24,7 @@ const TICK: Duration = Duration::from_millis(50);
 struct Run {
     options: LoadOptions,
     first: u64,
-    wire: Wire,
+    wire: ClientTarget,
     stream: Mutex<(RequestStream, u64)>,
     taken: AtomicU64,
     started: Instant,
@@ -66,7 +64,7 @@ impl Run {
         };
         self.taken.store(number + 1, Ordering::Relaxed);
         let intended = self.begins(number)?;
-        // One that a client waited for begins in any case: nothing but this machine was late.
+        // A request that a client waited for begins anyway: only this machine was late.
         if self.options.pace.is_open() && !waited && self.is_over() {
             return Some(Next::Leave);
         }
@@ -126,10 +124,10 @@ impl Run {
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let started = clock::monotonic();
     let run = Arc::new(Run {
-        wire: Wire::new(options),
+        wire: ClientTarget::new(options),
         stream: Mutex::new((RequestStream::new(&options.workload, options.seed), 0)),
         options: options.clone(),
-        first: numbers::first_of_run(),
+        first: wire::first_of_run(),
         taken: AtomicU64::new(0),
         started,
         due: Semaphore::new(0),
@@ -199,7 +197,7 @@ async fn client(run: Arc<Run>, report: Rc<RefCell<LoadReport>>) {
             report.sending = report.sending.max(Some(sent));
         }
         let ended = clock::monotonic();
-        report.take(&request, &outcome, (ended.since(intended), ended.since(run.started)));
+        report.take(&request, &outcome, ended.since(intended), ended.since(run.started));
         if let Some((began, fault)) = phase.zip(fault) {
             let failed = !matches!(outcome, Ok((_, Ok(_))) | Err(Unanswered::BrokenOff));
             report.around_fault.get_or_insert_default().count(began, fault.phase(), failed);

@@ -1,6 +1,5 @@
-//! What goes wrong on purpose in the middle of a load, as the load sees it: whether that is still
-//! to come, under way or over, and which failed requests it excuses. Who makes it go wrong is not
-//! here: [`crate::load::origin::Mood`] is the origin's part.
+//! The phases of a fault that a run injects, and which failed requests it excuses. The injectors
+//! are elsewhere, such as [`crate::load::origin::Health`].
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -93,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn who_is_answered_during_a_fault_is_a_share_of_those_who_asked_then() {
+    fn the_share_answered_during_a_fault_counts_requests_begun_then() {
         let mut around = AroundFault::default();
         for (began, failed) in [(Before, false), (Turning, false), (During, false), (During, true)]
         {
             around.count(began, During, failed);
         }
         assert_eq!(around, AroundFault { begun: 2, answered: 1, unexcused: 0 });
-        // What outlived it was answered without it, unless it failed.
+        // A request that outlived the fault counts only if it failed.
         for (ended, failed) in [(Turning, false), (After, false), (After, true)] {
             around.count(During, ended, failed);
         }

@@ -1,5 +1,4 @@
-//! Whether an answer is the right one, and whether it was stored before: a pure function of both
-//! sides of an exchange.
+//! Judges an answer: right or wrong, hit or miss. A pure function of request and answer.
 
 use crate::load::outcome::Answered;
 use crate::load::outcome::ErrorCause;
@@ -66,18 +65,10 @@ fn has_just_changed(request: &Request, begun: WallTime) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foxy_workload::polymix::content::{Document, Kind, World};
+    use crate::load::origin::documents::tests::document;
+    use foxy_workload::polymix::content::Document;
 
     const NOW: u64 = 1_795_000_000;
-
-    fn document(cachable: bool) -> Document {
-        let world = World { number: 1, time_scale: 1, delay_scale: 1 };
-        let other = |number| Document { world, container: Kind::Other, number, image: 0 };
-        (0..)
-            .map(other)
-            .find(|document| document.nature().cachable == cachable)
-            .expect("one of them")
-    }
 
     fn asked(document: Document, manner: Manner) -> Request {
         Request { content: Content::Document(document), server: 0, manner, repeat: true }

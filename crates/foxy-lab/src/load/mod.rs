@@ -5,7 +5,6 @@ mod client;
 mod clients;
 pub mod fault;
 mod judge;
-pub mod live;
 pub mod name_server;
 pub mod options;
 pub mod origin;
@@ -13,7 +12,6 @@ pub mod outcome;
 pub mod peak;
 pub mod plan;
 pub mod robots;
-pub mod schedule;
 pub mod wpb;
 
 use foxy_workload::{Model, Objects, Popularity, Workload};

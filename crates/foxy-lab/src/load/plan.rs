@@ -1,7 +1,13 @@
-//! Who says, while robots run, how many of them are active and when the run is over.
+//! Plans of robots: how many are active, and when the run ends, decided from running sums. Includes
+//! the phases of PolyMix-4.
 
-use crate::load::live::Seen;
 use crate::load::options::Stop;
+use crate::load::outcome::{Answered, ErrorCause, LoadReport, Unanswered};
+use foxy_workload::Request;
+use foxy_workload::polymix::PolyMix4;
+use foxy_workload::polymix::phases::{Goal, PolymixPhase};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A plan's state.
@@ -43,5 +49,148 @@ impl Plan for Steady {
             Stop::After(time) => elapsed >= time,
         };
         (!over).then_some(Step { share: 1.0, section: 0 })
+    }
+}
+
+/// The phases of PolyMix-4. A request counts in the phase of its start.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    phases: Vec<PolymixPhase>,
+    fill_bytes: u64,
+    current: usize,
+    since: Duration,
+    filled_before: u64,
+}
+
+impl Schedule {
+    /// The phases of this model.
+    pub fn new(knobs: &PolyMix4) -> Self {
+        let (phases, fill_bytes) = (knobs.phases(), knobs.fill_bytes());
+        Self { phases, fill_bytes, current: 0, since: Duration::ZERO, filled_before: 0 }
+    }
+
+    /// Names of the phases.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.phases.iter().map(|phase| phase.name)
+    }
+}
+
+impl Plan for Schedule {
+    fn sections(&self) -> usize {
+        self.phases.len()
+    }
+
+    fn step(&mut self, elapsed: Duration, seen: &Seen) -> Option<Step> {
+        loop {
+            let phase = self.phases.get(self.current)?;
+            let within = elapsed.saturating_sub(self.since);
+            let over = match phase.goal {
+                Goal::After(time) => within >= time,
+                Goal::Filled => {
+                    seen.frozen && seen.fill_bytes - self.filled_before >= self.fill_bytes
+                }
+            };
+            if !over {
+                return Some(Step { share: phase.share_at(within), section: self.current });
+            }
+            self.current += 1;
+            (self.since, self.filled_before) = (elapsed, seen.fill_bytes);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    begun: AtomicU64,
+    ended: AtomicU64,
+    answered: AtomicU64,
+    response_us: AtomicU64,
+    plain: AtomicU64,
+    hits: AtomicU64,
+    fill_bytes: AtomicU64,
+}
+
+/// Sums of a running load at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Requests begun.
+    pub begun: u64,
+    /// Requests that ended, well or not.
+    pub ended: u64,
+    /// Whole, right answers.
+    pub answered: u64,
+    /// Sum of response times, in microseconds.
+    pub response_us: u64,
+    /// Answers to plain GETs.
+    pub plain: u64,
+    /// Hits among the plain GETs.
+    pub hits: u64,
+    /// Body bytes of cachable misses.
+    pub fill_bytes: u64,
+    /// Whether repeated requests come from a set that no longer grows.
+    pub frozen: bool,
+}
+
+impl Live {
+    pub(crate) fn begin(&self) {
+        self.begun.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn end(
+        &self,
+        request: &Request,
+        outcome: &Result<(Answered, Result<bool, ErrorCause>), Unanswered>,
+        latency: Duration,
+    ) {
+        self.ended.fetch_add(1, Relaxed);
+        if let Ok((answer, Ok(hit))) = outcome {
+            self.answered.fetch_add(1, Relaxed);
+            self.response_us
+                .fetch_add(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX), Relaxed);
+            self.plain.fetch_add(u64::from(LoadReport::is_plain(request)), Relaxed);
+            self.hits.fetch_add(u64::from(*hit && LoadReport::is_plain(request)), Relaxed);
+            self.fill_bytes.fetch_add(LoadReport::fills(request, answer, *hit), Relaxed);
+        }
+    }
+
+    pub(crate) fn seen(&self, frozen: bool) -> Seen {
+        Seen {
+            begun: self.begun.load(Relaxed),
+            ended: self.ended.load(Relaxed),
+            answered: self.answered.load(Relaxed),
+            response_us: self.response_us.load(Relaxed),
+            plain: self.plain.load(Relaxed),
+            hits: self.hits.load(Relaxed),
+            fill_bytes: self.fill_bytes.load(Relaxed),
+            frozen,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_workload::{Model, Workload};
+
+    #[test]
+    fn the_fill_ends_when_enough_is_filled_and_the_working_set_is_frozen() {
+        let Model::PolyMix4(knobs) = Workload::find("polymix-4").expect("known").model else {
+            panic!("another model")
+        };
+        let knobs = PolyMix4 { time_scale: 60, ..knobs };
+        let mut schedule = Schedule::new(&knobs);
+        let second = Duration::from_secs;
+        let mut section = |at, fill_bytes, frozen| {
+            let seen = Seen { fill_bytes, frozen, ..Seen::default() };
+            schedule.step(second(at), &seen).map(|step| step.section)
+        };
+        let enough = knobs.fill_bytes();
+        assert_eq!(section(19, 5, false), Some(0));
+        assert_eq!(section(20, 5, false), Some(1));
+        assert_eq!(section(5000, 5 + enough, false), Some(1));
+        assert_eq!(section(5000, 4 + enough, true), Some(1));
+        assert_eq!(section(5001, 5 + enough, true), Some(2));
+        assert_eq!(section(5021, 5 + enough, true), Some(3));
+        assert_eq!(section(9000, 5 + enough, true), Some(4));
     }
 }

@@ -1,14 +1,13 @@
-//! Robots: many clients that begin requests at random times (a Poisson process), each with a few
-//! connections, and ask for what is embedded in a page when they have the page. A plan says how
-//! many are active, and when the run is over.
+//! Robots: clients that request pages at random times (a Poisson process), then the embedded
+//! objects, over a few connections each. A plan decides how many robots are active.
 
-use crate::load::client::{Client, Wire};
+use crate::load::client::{Client, ClientTarget};
 use crate::load::judge::judge;
-use crate::load::live::Live;
 use crate::load::options::LoadOptions;
 use crate::load::outcome::{ErrorCause, LoadReport};
+use crate::load::plan::Live;
 use crate::load::plan::Plan;
-use crate::wire::numbers;
+use crate::wire;
 use foxy_base::{Instant, Random, clock};
 use foxy_workload::polymix::exchange::{IDLE_LIMIT, Side, connection_uses};
 use foxy_workload::{Content, Request, RequestStream};
@@ -57,7 +56,7 @@ pub fn run(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Vec<LoadReport>> {
     let live = Arc::new(Live::default());
-    let wire = Wire::new(options);
+    let wire = ClientTarget::new(options);
     let started = clock::monotonic();
     let (mut senders, mut handles) = (Vec::new(), Vec::new());
     let threads = options.threads.clamp(1, robots.count.max(1));
@@ -99,7 +98,7 @@ fn begin_all(
 ) -> (u64, Duration) {
     let mut stream = RequestStream::new(&options.workload, options.seed);
     let mut random = Random::new(options.seed ^ 0x726f_626f_7473);
-    let first = numbers::first_of_run();
+    let first = wire::first_of_run();
     let (mut next, mut starts, mut not_sent, mut last) = (started, 0, 0, Duration::ZERO);
     loop {
         let seen = live.seen(stream.is_frozen());
@@ -110,7 +109,7 @@ fn begin_all(
         }
         let rate = robots.starts * step.share;
         let gap = -(1.0 - random.unit()).ln() / rate.max(1e-9);
-        // Arrivals have no memory: a wait that is cut off may be drawn anew.
+        // A Poisson process has no memory, so an interrupted wait may be drawn anew.
         let begins = gap <= TICK.as_secs_f64();
         next = next + if begins { Duration::from_secs_f64(gap) } else { TICK };
         std::thread::sleep(next.since(clock::monotonic()));
@@ -129,13 +128,13 @@ fn begin_all(
         }
         live.begin();
         let arrival = Arrival { request, number, intended: next, section: step.section, robot };
-        // A thread that has gone away panicked, which is found when it is joined.
+        // A closed channel means a panicked thread, which `join` reports.
         let _ = senders[robot % senders.len()].send(arrival);
     }
 }
 
 struct Group {
-    wire: Wire,
+    wire: ClientTarget,
     started: Instant,
     live: Arc<Live>,
     connections: usize,
@@ -155,7 +154,13 @@ struct Robot {
 }
 
 impl Group {
-    fn new(wire: &Wire, live: &Arc<Live>, robots: Robots, threads: usize, sections: usize) -> Self {
+    fn new(
+        wire: &ClientTarget,
+        live: &Arc<Live>,
+        robots: Robots,
+        threads: usize,
+        sections: usize,
+    ) -> Self {
         let own = robots.count.div_ceil(threads);
         Self {
             wire: wire.clone(),
@@ -227,7 +232,7 @@ impl Group {
             None if robot.busy + robot.idle.len() < self.connections => {
                 Client::new(self.wire.clone())
             }
-            // The one that was idle longest gives its connection up.
+            // The longest idle client gives up its connection.
             None if !robot.idle.is_empty() => robot.idle.remove(0).0,
             None => return robot.waiting.push_back(arrival),
         };
@@ -274,7 +279,7 @@ impl Group {
             if !waited {
                 report.generator.late.add(now.since(intended));
             }
-            report.take(&request, &outcome, (latency, ended.since(self.started)));
+            report.take(&request, &outcome, latency, ended.since(self.started));
         }
         self.live.end(&request, &outcome, latency);
         if matches!(outcome, Ok((_, Ok(_)))) {

@@ -1,7 +1,5 @@
-//! Waiting to a tenth of a millisecond or better: the runtime's own timers are rounded up to whole
-//! milliseconds, so that requests which are due one after the other would begin together, and a
-//! replay would be later than its original by that much. One timer of the kernel wakes all who
-//! wait.
+//! A timer of 0.1 ms precision. The runtime's timers round up to whole milliseconds, which would
+//! merge close requests and delay a replay. One kernel timer wakes all waiting tasks.
 
 use foxy_base::{Instant, clock};
 use rustix::time::{

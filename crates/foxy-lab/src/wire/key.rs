@@ -1,6 +1,5 @@
-//! What makes two requests the same to the Collector (R115): method, URL, body, cookies, and what
-//! else an origin answers by. Pure. Fields that an answer's Vary names are compared apart, in
-//! `table`, once there is an answer.
+//! Identity of requests at the Collector (R115): method, URL, body, cookies, and other fields that
+//! change an answer. Pure. `table` compares the fields named by Vary.
 
 use foxy_http::Scheme;
 use foxy_http::{Authority, Headers, RequestHead, TargetForm};
@@ -19,7 +18,7 @@ pub struct Destination {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedRequest {
+pub struct RequestKey {
     /// Digest of method, URL, body and key fields, without conditions.
     pub key: u128,
     /// Digest with the conditions; `None` if there are none.
@@ -76,7 +75,7 @@ impl Destination {
     }
 }
 
-impl AskedRequest {
+impl RequestKey {
     pub fn new(head: &RequestHead, to: &Destination, body: u128) -> Self {
         let mut hash = Xxh3::new();
         let mut add = |part: &[u8]| {
@@ -129,9 +128,9 @@ pub(crate) mod tests {
         }
     }
 
-    fn asked(text: &str) -> AskedRequest {
+    fn asked(text: &str) -> RequestKey {
         let head = head(text);
-        AskedRequest::new(&head, &Destination::of(&head, Scheme::Http).expect("http"), 7)
+        RequestKey::new(&head, &Destination::of(&head, Scheme::Http).expect("http"), 7)
     }
 
     const PLAIN: &str = "GET http://a.test/x HTTP/1.1\nHost: a.test";
@@ -164,7 +163,7 @@ pub(crate) mod tests {
         }
         let plain = head(PLAIN);
         let to = Destination::of(&plain, Scheme::Http).expect("http");
-        assert_ne!(AskedRequest::new(&plain, &to, 8).key, asked(PLAIN).key);
+        assert_ne!(RequestKey::new(&plain, &to, 8).key, asked(PLAIN).key);
     }
 
     #[test]

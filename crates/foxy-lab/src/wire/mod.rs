@@ -2,14 +2,14 @@
 //! and the fields by which the lab knows its requests and objects.
 
 pub(crate) mod alarm;
+pub(crate) mod http2;
 pub(crate) mod key;
-pub(crate) mod loss;
-pub(crate) mod numbers;
-pub(crate) mod one_stream;
 pub(crate) mod out;
 pub(crate) mod patience;
-pub(crate) mod streams;
 pub mod tls;
+
+use foxy_base::clock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The request field with the request's number. The origin repeats the number in its answer, so an
 /// answer with another number came from a cache.
@@ -17,3 +17,28 @@ pub const REQUEST_ID: &str = "X-Foxy-Request";
 
 /// The answer field with which the origin names the object and its version: `KEY.VERSION`.
 pub const OBJECT_ID: &str = "X-Foxy-Object";
+
+/// Bits below the milliseconds: more than the requests that start within one.
+const BITS: u32 = 20;
+
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Number of a run's first request, above those of every earlier run on this machine. A cache may
+/// hold answers of earlier runs, whose numbers must not recur.
+pub(crate) fn first_of_run() -> u64 {
+    let now = clock::wall().0 << BITS;
+    let next = |last: u64| now.max(last + (1 << BITS));
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+    next(last.unwrap_or_else(|last| last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_begin_within_a_millisecond_number_their_requests_differently() {
+        let firsts: Vec<u64> = (0..100).map(|_| first_of_run()).collect();
+        assert!(firsts.windows(2).all(|two| two[1] >= two[0] + (1 << BITS)), "{firsts:?}");
+    }
+}

@@ -1,37 +1,45 @@
-//! Where an answer goes: text on a connection, or frames of a stream; and the answers that are the
-//! lab's own.
+//! The sink of an answer: text on a connection, or frames of a stream. And answers of the lab
+//! itself.
 
-use crate::wire::streams::Frames;
+use crate::wire::http2::Frames;
 use crate::wire::tls::inbound::Inbound;
 use bytes::BytesMut;
 use foxy_http::{ResponseHead, encode};
 use std::io;
 use tokio::io::AsyncWriteExt;
 
-/// Head of an uncachable plain-text answer of the lab.
-pub fn own(status: u16, text: &str) -> ResponseHead {
-    let mut head = ResponseHead::new(status);
-    head.headers.append("Content-Type", "text/plain");
-    head.headers.append("Content-Length", text.len().to_string());
-    head.headers.append("Cache-Control", "no-store");
-    head.headers.append("Connection", "close");
-    head
+/// An uncachable plain-text answer of the lab.
+pub struct OwnAnswer {
+    pub head: ResponseHead,
+    pub text: String,
 }
 
-pub fn as_text((head, text): &(ResponseHead, String)) -> BytesMut {
-    let mut output = BytesMut::new();
-    encode::response_head(head, &mut output);
-    output.extend_from_slice(text.as_bytes());
-    output
+impl OwnAnswer {
+    pub fn new(status: u16, text: String) -> Self {
+        let mut head = ResponseHead::new(status);
+        head.headers.append("Content-Type", "text/plain");
+        head.headers.append("Content-Length", text.len().to_string());
+        head.headers.append("Cache-Control", "no-store");
+        head.headers.append("Connection", "close");
+        Self { head, text }
+    }
+
+    /// The answer in HTTP/1.
+    pub fn to_bytes(&self) -> BytesMut {
+        let mut output = BytesMut::new();
+        encode::response_head(&self.head, &mut output);
+        output.extend_from_slice(self.text.as_bytes());
+        output
+    }
 }
 
 #[derive(Debug)]
-pub enum Out<'a> {
+pub enum AnswerSink<'a> {
     Text(&'a mut Inbound),
     Frames(&'a mut Frames),
 }
 
-impl Out<'_> {
+impl AnswerSink<'_> {
     /// Writes the head: as text to `output`, or as frames. Returns its bytes if sent as frames.
     pub fn head(&mut self, head: &ResponseHead, output: &mut BytesMut) -> io::Result<usize> {
         match self {

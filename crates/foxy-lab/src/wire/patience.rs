@@ -1,20 +1,21 @@
-//! How long a client may take over a request: nothing may come for a while between requests, and a
-//! request that has begun must be whole in time, however often a byte of it comes.
+//! How long a client may take over a request, and how a connection was lost. A request must arrive
+//! whole in time, however often a byte of it comes.
 
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
+use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 #[derive(Debug)]
-pub struct Patience {
+pub struct RequestTimeout {
     idle: Duration,
     whole: Duration,
     begun: Option<Instant>,
 }
 
-impl Patience {
+impl RequestTimeout {
     pub const fn new(idle: Duration, whole: Duration) -> Self {
         Self { idle, whole, begun: None }
     }
@@ -24,7 +25,8 @@ impl Patience {
     pub async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
-        (input, begun): (&mut BytesMut, bool),
+        input: &mut BytesMut,
+        begun: bool,
         room: usize,
     ) -> bool {
         if begun || !input.is_empty() {
@@ -35,6 +37,24 @@ impl Patience {
             .map_or(self.idle, |begun| self.whole.saturating_sub(clock::monotonic().since(begun)));
         input.reserve(room);
         matches!(timeout(left, stream.read_buf(input)).await, Ok(Ok(1..)))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    Unanswered,
+    Within,
+    Reset,
+}
+
+impl Loss {
+    /// `error`: `None` for a plain close. `begun`: part of the answer had come.
+    pub fn of(error: Option<&io::Error>, begun: bool) -> Self {
+        match error.map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::Reset,
+            _ if begun => Self::Within,
+            _ => Self::Unanswered,
+        }
     }
 }
 
@@ -55,11 +75,11 @@ mod tests {
     fn a_request_that_comes_byte_by_byte_must_still_be_whole_in_time() {
         block_on(async {
             let (mut client, mut stream) = tokio::io::duplex(64);
-            let mut patience = Patience::new(Duration::from_secs(60), Duration::ZERO);
+            let mut patience = RequestTimeout::new(Duration::from_secs(60), Duration::ZERO);
             let mut input = BytesMut::new();
             client.write_all(b"G").await.expect("sent");
-            assert!(patience.read(&mut stream, (&mut input, false), 16).await, "the first byte");
-            assert!(!patience.read(&mut stream, (&mut input, false), 16).await, "no more in time");
+            assert!(patience.read(&mut stream, &mut input, false, 16).await, "the first byte");
+            assert!(!patience.read(&mut stream, &mut input, false, 16).await, "no more in time");
         });
     }
 
@@ -68,8 +88,9 @@ mod tests {
         block_on(async {
             let (_client, mut stream) = tokio::io::duplex(64);
             let idle = Duration::from_millis(20);
-            let (mut patience, before) = (Patience::new(idle, Duration::ZERO), clock::monotonic());
-            assert!(!patience.read(&mut stream, (&mut BytesMut::new(), false), 16).await);
+            let (mut patience, before) =
+                (RequestTimeout::new(idle, Duration::ZERO), clock::monotonic());
+            assert!(!patience.read(&mut stream, &mut BytesMut::new(), false, 16).await);
             assert!(clock::monotonic().since(before) >= idle);
         });
     }

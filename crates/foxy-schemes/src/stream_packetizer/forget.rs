@@ -195,7 +195,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Abandons the queue and returns the tickets of its requests.
+    /// Tickets of all that waits, which is given up.
     pub(super) fn take_waiting(&mut self) -> Vec<Ticket> {
         self.forgetting.waiting.clear();
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()

@@ -6,7 +6,7 @@ use super::tables::milliseconds;
 use crate::collector;
 use foxy_lab::leap::collector::CollectorReport;
 use foxy_lab::leap::{FrontRefusal, LeapReport, PairedDifference, noise_floor};
-use foxy_lab::wire::tls::NotEntered;
+use foxy_lab::wire::tls::HandshakeFailure;
 use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
 use foxy_report::{Measure, Page, Record, Setup};
@@ -141,8 +141,9 @@ impl ReplayOutcome<'_> {
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         lines.extend(counts.map(|(count, what)| format!("clients: {count} {what}")));
-        for reason in
-            NotEntered::ALL.into_iter().filter(|&reason| clients.not_entered[reason as usize] > 0)
+        for reason in HandshakeFailure::ALL
+            .into_iter()
+            .filter(|&reason| clients.not_entered[reason as usize] > 0)
         {
             let count = clients.not_entered[reason as usize];
             lines.push(format!(

@@ -1,4 +1,4 @@
-//! Why an origin has no whole answer: named, counted, and said to whoever asked.
+//! Failures of origins, with names, statuses and texts.
 
 use crate::named::named;
 use crate::wire::tls::outbound::Obstacle;

@@ -1,6 +1,5 @@
-//! Who has paid for which name (R117; seed 002, §3.1): each proxy pays each host's resolution once,
-//! and as much as it took the first time. A request that comes while its proxy is paying pays the
-//! rest. Pure: it resolves nothing and takes `now`.
+//! Payment for names (R117; seed 002, §3.1): each proxy waits once for each host, as long as the
+//! first lookup took. A request during that wait waits for the rest. Pure: it takes `now`.
 
 use super::ProxyId;
 use super::failure::Failure;
@@ -83,26 +82,15 @@ mod tests {
         let mut hosts = Hosts::default();
         assert_eq!(hosts.ask("a.test", ProxyId(0), at(0)), HostLookup::Resolve);
         hosts.resolved("a.test", HERE, Duration::from_millis(40), at(40));
-        assert_eq!(
-            hosts.ask("a.test", ProxyId(0), at(40)),
-            HostLookup::Known(HERE, at(40)),
-            "paid by resolving"
-        );
-        assert_eq!(
-            hosts.ask("a.test", ProxyId(1), at(1000)),
-            HostLookup::Known(HERE, at(1040)),
-            "pays all of it"
-        );
-        assert_eq!(
-            hosts.ask("a.test", ProxyId(1), at(1030)),
-            HostLookup::Known(HERE, at(1040)),
-            "pays the rest"
-        );
-        assert_eq!(
-            hosts.ask("a.test", ProxyId(1), at(9000)),
-            HostLookup::Known(HERE, at(1040)),
-            "has paid"
-        );
+        for (proxy, now, paid, why) in [
+            (0, 40, 40, "paid by resolving"),
+            (1, 1000, 1040, "pays all of it"),
+            (1, 1030, 1040, "pays the rest"),
+            (1, 9000, 1040, "has paid"),
+        ] {
+            let found = hosts.ask("a.test", ProxyId(proxy), at(now));
+            assert_eq!(found, HostLookup::Known(HERE, at(paid)), "{why}");
+        }
     }
 
     #[test]

@@ -1,11 +1,9 @@
-//! LEAP's Collector (seed 002, §2.3; R114–R121): the parent of all proxies under comparison. It
-//! asks an origin once for all of them, whatever it is they ask for, and lets each pay what the
-//! first paid: for the name, the connection, the first byte and the transfer. It judges nothing,
-//! reads no arguments and opens no file.
+//! LEAP's Collector (seed 002, §2.3; R114–R121): the parent of all compared proxies. It asks an
+//! origin once for all of them. Each proxy pays what the first paid: for the name, the connection,
+//! the first byte and the transfer. It judges nothing, reads no arguments and opens no file.
 //!
-//! What it decides is in `table`, `hosts`, `lifetime`, `condition`, `marks` and `reach`, which take
-//! `now`; `serve` carries a client's connection, `request` reads from it, `fetch` one exchange with
-//! an origin, and `reply` an answer at its pace.
+//! `table`, `hosts`, `reach` and `answer` decide, and take `now`. `serve` carries a client's
+//! connection, `request` reads from it, `fetch` asks the origin, and `reply` sends at its pace.
 
 mod answer;
 mod failure;
@@ -29,7 +27,7 @@ pub use failure::Failure;
 pub use line::{CollectorLine, Source};
 pub use reach::Reach;
 pub use reasons::Refusal;
-pub use report::{CollectorReport, OfProxy};
+pub use report::{CollectorReport, ProxyReport};
 pub use server::Collector;
 
 use crate::leap::wanted::Wanted;

@@ -1,5 +1,5 @@
-//! Whom the Collector asks: synthetic origins on this machine and in private networks, unless it
-//! was told that it may ask live ones, and those at a limited rate (R132). Pure.
+//! The origins that the Collector may ask: local and private ones, or live ones at a limited rate
+//! (R132). Pure.
 
 use super::failure::Failure;
 use super::hosts::Resolved;

@@ -1,7 +1,7 @@
-//! Why the Collector refuses a request: named, counted, and said to whoever asked.
+//! Refusals of the Collector, with names, statuses and texts.
 
 use crate::named::named;
-use crate::wire::tls::entrance::NoTunnel;
+use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
     /// Why a request is not sent to an origin. Refusals are not stored.
@@ -59,13 +59,13 @@ impl Refusal {
     }
 }
 
-impl From<NoTunnel> for Refusal {
-    fn from(reason: NoTunnel) -> Self {
+impl From<TunnelRefusal> for Refusal {
+    fn from(reason: TunnelRefusal) -> Self {
         match reason {
-            NoTunnel::Within => Self::TunnelWithin,
-            NoTunnel::NoHost => Self::NotHttp,
-            NoTunnel::NoAuthority => Self::NoAuthority,
-            NoTunnel::NotVouched => Self::NotVouched,
+            TunnelRefusal::Within => Self::TunnelWithin,
+            TunnelRefusal::NoHost => Self::NotHttp,
+            TunnelRefusal::NoAuthority => Self::NoAuthority,
+            TunnelRefusal::NotVouched => Self::NotVouched,
         }
     }
 }

@@ -1,15 +1,13 @@
-//! Sends an answer to one proxy: to the initiator as it comes, to followers when the same would
-//! have come to them had they asked the origin themselves, and never before the initiator (R116,
-//! R118).
+//! Sends an answer to one proxy. The initiator gets it as it arrives; a follower gets it with the
+//! timing of an exchange of its own, never before the initiator (R116, R118).
 
-use super::answer::marks::Mark;
-use super::answer::{End, Initiator, SharedAnswer, Start};
+use super::answer::{End, Initiator, Mark, SharedAnswer, Start};
 use super::line::Source;
 use super::request::Request;
 use super::shared::Shared;
 use super::table::condition;
 use crate::wire::REQUEST_ID;
-use crate::wire::out::Out;
+use crate::wire::out::AnswerSink;
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
 use foxy_http::{BodyLength, Headers, Persistence, ResponseHead, Version, encode, framing};
@@ -45,10 +43,11 @@ pub struct SentReply {
 /// Sends the whole answer. `ready` is the time at which the proxy has paid for the name.
 pub async fn send(
     shared: &Shared,
-    client: Out<'_>,
+    client: AnswerSink<'_>,
     request: &Request,
     answer: &Rc<SharedAnswer>,
-    (role, ready): (Role, Instant),
+    role: Role,
+    ready: Instant,
 ) -> SentReply {
     let start = answer.until(|progress| progress.start.clone()).await;
     let unchanged = role != Role::Initiator
@@ -108,7 +107,7 @@ pub async fn send(
 
 struct Sending<'a> {
     shared: &'a Shared,
-    client: Out<'a>,
+    client: AnswerSink<'a>,
     answer: &'a SharedAnswer,
     role: Role,
     /// Due time of the first byte; `None` sends bytes as they come.
@@ -138,7 +137,7 @@ impl Sending<'_> {
                 head.headers.get_str("age").and_then(|age| age.parse().ok()).unwrap_or(0);
             head.headers.set("Age", (age + waited.as_secs()).to_string());
         }
-        // An origin that repeats the number of the request would have repeated this one's.
+        // The verifying origin would have repeated this request's number.
         if let (true, Some(number)) =
             (head.headers.contains(REQUEST_ID), request.head.headers.get(REQUEST_ID))
         {

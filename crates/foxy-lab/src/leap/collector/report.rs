@@ -1,16 +1,16 @@
-//! What a Collector counts, and the run records that it becomes.
+//! Counts of a Collector, and their run records.
 
 use super::failure::Failure;
 use super::line::{CollectorLine, Source};
 use super::reasons::Refusal;
-use crate::wire::tls::NotEntered;
+use crate::wire::tls::HandshakeFailure;
 use foxy_report::{Latencies, Measurable, Measure, Record};
 use std::time::Duration;
 
 /// Counts of one proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OfProxy {
-    /// Its name or address.
+pub struct ProxyReport {
+    /// Name, or address without one.
     pub name: String,
     /// Requests that were not refused.
     pub requests: u64,
@@ -28,7 +28,7 @@ pub struct OfProxy {
 #[derive(Clone, Debug, Default)]
 pub struct CollectorReport {
     /// By proxy.
-    pub proxies: Vec<OfProxy>,
+    pub proxies: Vec<ProxyReport>,
     /// Answers by [`Source`].
     pub sources: [u64; Source::ALL.len()],
     /// Exchanges with origins.
@@ -37,8 +37,8 @@ pub struct CollectorReport {
     pub failures: [u64; Failure::ALL.len()],
     /// Refused requests and connections by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
-    /// Failed handshakes of proxies by [`NotEntered`].
-    pub not_entered: [u64; NotEntered::ALL.len()],
+    /// Failed handshakes of proxies by [`HandshakeFailure`].
+    pub not_entered: [u64; HandshakeFailure::ALL.len()],
     /// Answers that did not reach their end, because the proxy left or the origin failed.
     pub aborted: u64,
     /// Time to connect to the origin.
@@ -101,9 +101,9 @@ impl CollectorReport {
         of.prefetched.get_or_insert_with(|| url.to_owned());
     }
 
-    fn of(&mut self, proxy: usize) -> &mut OfProxy {
+    fn of(&mut self, proxy: usize) -> &mut ProxyReport {
         if self.proxies.len() <= proxy {
-            self.proxies.resize_with(proxy + 1, OfProxy::default);
+            self.proxies.resize_with(proxy + 1, ProxyReport::default);
         }
         &mut self.proxies[proxy]
     }
@@ -137,7 +137,7 @@ impl CollectorReport {
         let own = Measurable::of("collector", &own)
             .choosing("source", Source::ALL.map(|source| source.name().to_ascii_lowercase()))
             .choosing("refusal", Refusal::ALL.map(Refusal::name))
-            .choosing("reason", NotEntered::ALL.map(NotEntered::name))
+            .choosing("reason", HandshakeFailure::ALL.map(HandshakeFailure::name))
             .choosing("failure", Failure::ALL.map(Failure::name))
             .choosing("part", ["connect", "first_byte"])
             .choosing("quantile", ["p50", "p90"]);
@@ -180,7 +180,7 @@ impl CollectorReport {
                 "requests",
             );
         }
-        for reason in NotEntered::ALL {
+        for reason in HandshakeFailure::ALL {
             let count = self.not_entered[reason as usize];
             add(&format!("not_entered_{}", reason.name()), own, count as f64, "connections");
         }

@@ -1,12 +1,11 @@
-//! The requests of a proxy, read whole from its connection, and what each is: whose, and whether it
-//! may be asked.
+//! Reads the requests of a proxy, and decides whether each is allowed.
 
 use super::LARGEST_REQUEST;
 use super::reasons::Refusal;
 use super::shared::Shared;
-use crate::wire::key::{AskedRequest, Destination};
-use crate::wire::patience::Patience;
-use crate::wire::streams::{self, NotWhole};
+use crate::wire::http2::{self, NotWhole};
+use crate::wire::key::{Destination, RequestKey};
+use crate::wire::patience::RequestTimeout;
 use crate::wire::tls::entrance::{self, Within};
 use crate::wire::tls::inbound::Inbound;
 use bytes::{Bytes, BytesMut};
@@ -22,11 +21,10 @@ const READ: usize = 16 << 10;
 
 pub struct Request {
     pub head: RequestHead,
-    pub has_body: bool,
-    pub body: Bytes,
+    pub body: Option<Bytes>,
     pub to: Destination,
     pub url: String,
-    pub asked: AskedRequest,
+    pub asked: RequestKey,
     /// End of the request's arrival; costs count from here.
     pub arrival: Instant,
 }
@@ -56,12 +54,13 @@ pub enum Incoming {
 pub async fn read(
     shared: &Shared,
     client: &mut Inbound,
-    (decoder, input): (&mut RequestDecoder, &mut BytesMut),
+    decoder: &mut RequestDecoder,
+    input: &mut BytesMut,
     within: &Within,
 ) -> io::Result<Option<Result<Incoming, Refused>>> {
     let (mut head, mut body, mut digest) = (None, BytesMut::new(), Xxh3::new());
     let limit = shared.options.time_limit;
-    let mut patience = Patience::new(limit, limit);
+    let mut patience = RequestTimeout::new(limit, limit);
     loop {
         match decoder.next(input) {
             Err(_) => return Ok(Some(Err(Refused::unread(Refusal::NotHttp)))),
@@ -87,14 +86,12 @@ pub async fn read(
                     let to = to.map_err(|reason| Refused::of(&head, reason.into()));
                     return Ok(Some(to.map(Incoming::Connect)));
                 }
-                let body = (length != BodyLength::None, body.freeze(), digest.digest128());
-                return Ok(Some(
-                    accept(shared, head, body, within)
-                        .map(|request| Incoming::Request(Rc::new(request))),
-                ));
+                let body = (length != BodyLength::None).then(|| body.freeze());
+                let request = accept(shared, head, body, digest.digest128(), within);
+                return Ok(Some(request.map(Rc::new).map(Incoming::Request)));
             }
             Ok(None) => {
-                if !patience.read(client, (input, head.is_some()), READ).await {
+                if !patience.read(client, input, head.is_some(), READ).await {
                     return Ok(None);
                 }
             }
@@ -108,24 +105,25 @@ pub async fn of_stream(
     within: &Within,
 ) -> Result<Rc<Request>, Refused> {
     let (head, length) =
-        streams::head_of(&request).map_err(|_| Refused::unread(Refusal::NotHttp))?;
+        http2::request_head(&request).map_err(|_| Refused::unread(Refusal::NotHttp))?;
     if head.method == Method::Connect {
         return Err(Refused::of(&head, Refusal::TunnelWithin));
     }
-    let body =
-        streams::whole(request.into_body(), LARGEST_REQUEST, shared.options.time_limit).await;
+    let body = http2::whole(request.into_body(), LARGEST_REQUEST, shared.options.time_limit).await;
     let body = body.map_err(|reason| match reason {
         NotWhole::TooLarge => Refused::of(&head, Refusal::BodyTooLarge),
         NotWhole::Broken => Refused::of(&head, Refusal::NotHttp),
     })?;
     let digest = xxh3_128(&body);
-    accept(shared, head, (length != BodyLength::None, body, digest), within).map(Rc::new)
+    let body = (length != BodyLength::None).then_some(body);
+    accept(shared, head, body, digest, within).map(Rc::new)
 }
 
 fn accept(
     shared: &Shared,
     head: RequestHead,
-    (has_body, body, digest): (bool, Bytes, u128),
+    body: Option<Bytes>,
+    digest: u128,
     within: &Within,
 ) -> Result<Request, Refused> {
     let refused = |reason| Refused::of(&head, reason);
@@ -148,6 +146,6 @@ fn accept(
     {
         return Err(refused(Refusal::Loop));
     }
-    let (asked, url) = (AskedRequest::new(&head, &to, digest), to.url(&head));
-    Ok(Request { head, has_body, body, to, url, asked, arrival: clock::monotonic() })
+    let (asked, url) = (RequestKey::new(&head, &to, digest), to.url(&head));
+    Ok(Request { head, body, to, url, asked, arrival: clock::monotonic() })
 }

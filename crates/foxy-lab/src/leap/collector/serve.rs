@@ -1,5 +1,4 @@
-//! One connection of a proxy: finds what each of its requests is answered by, has it sent, and logs
-//! it.
+//! One connection of a proxy: finds, sends and logs the answer to each request.
 
 use super::ProxyId;
 use super::answer::SharedAnswer;
@@ -10,14 +9,14 @@ use super::reply::{self, Role, SentReply};
 use super::request::{self, Incoming, Refused, Request, read};
 use super::shared::Shared;
 use super::table::{self, Decision, Slot};
-use crate::wire::out::{self, Out};
-use crate::wire::streams::Frames;
-use crate::wire::tls::entrance::{After, House, OPENED, Within};
+use crate::wire::http2::Frames;
+use crate::wire::out::{AnswerSink, OwnAnswer};
+use crate::wire::tls::entrance::{After, ConnectionService, OPENED, Within};
 use crate::wire::tls::inbound::{self, Inbound};
-use crate::wire::tls::{Certificates, NotEntered};
+use crate::wire::tls::{Certificates, HandshakeFailure};
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
-use foxy_http::{RequestDecoder, ResponseHead};
+use foxy_http::RequestDecoder;
 use h2::RecvStream;
 use std::io;
 use std::net::IpAddr;
@@ -30,12 +29,12 @@ use tokio::time::timeout;
 const TRIES: usize = 4;
 
 #[derive(Clone)]
-pub struct Asking {
+pub struct ProxyConnection {
     pub shared: Rc<Shared>,
     pub proxy: ProxyId,
 }
 
-impl House for Asking {
+impl ConnectionService for ProxyConnection {
     fn certificates(&self) -> Option<&Certificates> {
         self.shared.options.certificates.as_ref()
     }
@@ -48,7 +47,7 @@ impl House for Asking {
         self.shared.refuse(Refusal::NoAuthority);
     }
 
-    fn not_entered(&self, reason: NotEntered) {
+    fn not_entered(&self, reason: HandshakeFailure) {
         self.shared.count(|report| report.not_entered[reason as usize] += 1);
     }
 
@@ -60,7 +59,7 @@ impl House for Asking {
     ) -> io::Result<After> {
         let (shared, proxy, mut decoder) = (&self.shared, self.proxy, RequestDecoder::default());
         loop {
-            let request = match read(shared, client, (&mut decoder, input), within).await? {
+            let request = match read(shared, client, &mut decoder, input, within).await? {
                 None => return Ok(After::Over),
                 Some(Ok(Incoming::Request(request))) => request,
                 Some(Ok(Incoming::Connect(to))) => {
@@ -70,7 +69,7 @@ impl House for Asking {
                 Some(Err(refused)) => return refuse(shared, client, proxy, &refused).await,
             };
             shared.answering.set(shared.answering.get() + 1);
-            let answered = answer(shared, Out::Text(client), &request, proxy).await;
+            let answered = answer(shared, AnswerSink::Text(client), &request, proxy).await;
             shared.answering.set(shared.answering.get() - 1);
             match answered {
                 Err(reason) => {
@@ -81,7 +80,7 @@ impl House for Asking {
                     };
                     return refuse(shared, client, proxy, &refused).await;
                 }
-                // What ends with the connection would look whole if that ended as usual.
+                // After an orderly close, a truncated answer would look whole.
                 Ok(sent) if sent.reset => return inbound::reset(client).map(|()| After::Over),
                 Ok(sent) if sent.broken || !sent.persistent => {
                     return client.shutdown().await.map(|()| After::Over);
@@ -102,14 +101,15 @@ impl House for Asking {
             Err(refused) => refused,
             Ok(request) => {
                 shared.answering.set(shared.answering.get() + 1);
-                let answered = answer(shared, Out::Frames(&mut frames), &request, *proxy).await;
+                let answered =
+                    answer(shared, AnswerSink::Frames(&mut frames), &request, *proxy).await;
                 shared.answering.set(shared.answering.get() - 1);
-                // What breaks off is reset with the stream, which goes with its frames.
+                // Dropping the frames resets the stream of a truncated answer.
                 let Err(reason) = answered else { return };
                 Refused { reason, method: request.head.method.clone(), url: request.url.clone() }
             }
         };
-        let (head, text) = own(refused.reason);
+        let OwnAnswer { head, text } = refusal(refused.reason);
         log_refused(shared, *proxy, &refused, head.headers.wire_length() + text.len());
         let mut output = BytesMut::from(text.as_bytes());
         let sent = async {
@@ -119,14 +119,14 @@ impl House for Asking {
             }
             frames.end()
         };
-        // A proxy that does not take even that loses nothing else.
+        // A proxy that does not read loses only this answer.
         let _ = timeout(shared.options.time_limit, sent).await;
     }
 }
 
 async fn answer(
     shared: &Rc<Shared>,
-    out: Out<'_>,
+    out: AnswerSink<'_>,
     request: &Rc<Request>,
     proxy: ProxyId,
 ) -> Result<SentReply, Refusal> {
@@ -138,7 +138,7 @@ async fn answer(
     let sent = match found {
         Ok(address) => {
             let (answer, role) = find(shared, request, address).await?;
-            let mut sent = reply::send(shared, out, request, &answer.own, (role, ready)).await;
+            let mut sent = reply::send(shared, out, request, &answer.own, role, ready).await;
             if answer.asked_about && sent.source == Source::Origin {
                 sent.source = Source::Replaced;
             }
@@ -148,7 +148,7 @@ async fn answer(
             shared.fail(failure);
             let own = Rc::new(SharedAnswer::new(&shared.spool));
             fetch::failed(&own, failure, Duration::ZERO, None, clock::monotonic()).await;
-            reply::send(shared, out, request, &own, (Role::Initiator, ready)).await
+            reply::send(shared, out, request, &own, Role::Initiator, ready).await
         }
     };
     let origin = sent.start.origin.filter(|_| sent.source.is_fetch());
@@ -230,7 +230,7 @@ async fn refuse(
     proxy: ProxyId,
     refused: &Refused,
 ) -> io::Result<After> {
-    let output = refusal(refused.reason);
+    let output = refusal(refused.reason).to_bytes();
     log_refused(shared, proxy, refused, output.len());
     timeout(shared.options.time_limit, client.write_all(&output)).await??;
     client.shutdown().await.map(|()| After::Over)
@@ -254,11 +254,6 @@ fn log_refused(shared: &Shared, proxy: ProxyId, refused: &Refused, size: usize) 
     shared.log(&line, proxy);
 }
 
-pub fn refusal(reason: Refusal) -> BytesMut {
-    out::as_text(&own(reason))
-}
-
-fn own(reason: Refusal) -> (ResponseHead, String) {
-    let text = reason.text();
-    (out::own(reason.status(), &text), text)
+pub fn refusal(reason: Refusal) -> OwnAnswer {
+    OwnAnswer::new(reason.status(), reason.text())
 }

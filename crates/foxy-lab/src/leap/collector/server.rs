@@ -2,7 +2,7 @@
 
 use super::reach;
 use super::reasons::Refusal;
-use super::serve::{self, Asking};
+use super::serve::{self, ProxyConnection};
 use super::shared::Shared;
 use super::{CollectorOptions, CollectorReport};
 use crate::wire::tls::entrance;
@@ -88,7 +88,7 @@ impl Collector {
     fn end(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so itself; there is nothing to add.
+            // A panicked thread has already reported its panic.
             let _ = thread.join();
         }
     }
@@ -122,7 +122,7 @@ async fn serve_all(
         }
     };
     tokio::select! {
-        // The sender is dropped to stop: either way it is over.
+        // Dropping the sender stops the Collector too.
         _ = stopped => {
             let until = clock::monotonic() + GRACE;
             while shared.answering.get() > 0 && clock::monotonic() < until {
@@ -130,7 +130,7 @@ async fn serve_all(
             }
         }
         () = sweep => {}
-        // Without its timer it would answer too early: it is over then too.
+        // Without its timer the Collector would answer too early, so it stops.
         _ = alarm => {}
     }
 }
@@ -155,9 +155,12 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
                 shared.connections.set(shared.connections.get() + 1);
                 let shared = Rc::clone(&shared);
                 tokio::task::spawn_local(async move {
-                    // A proxy that goes away ends its connection, and nothing else.
-                    let _ = entrance::serve(&Asking { shared: Rc::clone(&shared), proxy }, client)
-                        .await;
+                    // An error here ends this connection alone.
+                    let _ = entrance::serve(
+                        &ProxyConnection { shared: Rc::clone(&shared), proxy },
+                        client,
+                    )
+                    .await;
                     shared.connections.set(shared.connections.get() - 1);
                 });
             }
@@ -168,6 +171,6 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
 
 fn turn_away(shared: &Shared, client: TcpStream, reason: Refusal) {
     shared.refuse(reason);
-    // A client that does not read what it is told loses nothing but that.
-    let _ = client.try_write(&serve::refusal(reason));
+    // A client that does not read loses only this answer.
+    let _ = client.try_write(&serve::refusal(reason).to_bytes());
 }

@@ -1,4 +1,4 @@
-//! What all connections of a Collector share on its one thread.
+//! State that all connections of a Collector share on its thread.
 
 use super::answer::SharedAnswer;
 use super::answer::spool::Spool;

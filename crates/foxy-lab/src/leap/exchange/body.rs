@@ -1,5 +1,4 @@
-//! The digest of a body, taken as it comes in constant memory (R110): a content coding is undone
-//! first where it can be.
+//! The digest of a body, streamed in constant memory (R110) and decoded where possible.
 
 use crate::leap::Answer;
 use crate::leap::verdict::fields::Difference;
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gzip_is_broken_and_what_is_not_undone_is_digested_as_it_came() {
+    fn bad_gzip_is_broken_and_unknown_codings_are_digested_as_received() {
         let plain = digest("", TEXT, 7).digest;
         for (coding, decoding) in [
             (" IDENTITY", Decoding::Undone),

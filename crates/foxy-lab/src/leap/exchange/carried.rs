@@ -1,21 +1,20 @@
-//! A copy that goes out as HTTP/2 (RFC 9113), as the one stream of a connection of its own or of a
-//! kept one.
+//! A copy over HTTP/2 (RFC 9113): one stream at a time on a new or kept connection.
 
 use super::kept::{Carriage, may_keep};
 use super::{Copying, ReadingExchange};
 use crate::leap::PathFailure;
 use crate::wire::REQUEST_ID;
-use crate::wire::one_stream::{self, OneStream};
-use crate::wire::streams::fields_of;
+use crate::wire::http2::fields_of;
+use crate::wire::http2::{self, Http2Connection};
 use foxy_base::clock;
 
 pub async fn exchange(
     reading: &mut ReadingExchange,
     copying: Copying<'_>,
 ) -> Result<(), PathFailure> {
-    let Copying { means, place, path, asked, .. } = copying;
-    let keep = may_keep(&means.run, asked);
-    let mut kept = keep.then(|| means.kept.take_frames(place, (path, asked))).flatten();
+    let Copying { context, asked, .. } = copying;
+    let keep = may_keep(&context.run, asked);
+    let mut kept = keep.then(|| context.kept.take_frames(copying)).flatten();
     loop {
         let mut stream = match kept.take() {
             Some(stream) => {
@@ -24,19 +23,18 @@ pub async fn exchange(
             }
             None => {
                 let channel = reading.connect(copying).await?;
-                reading.within(OneStream::open(channel)).await?.map_err(unanswered)?
+                reading.within(Http2Connection::open(channel)).await?.map_err(unanswered)?
             }
         };
         match converse(reading, &mut stream, copying).await {
-            // It was closed while it waited, or as the request came: nobody's fault, and nothing is
-            // done yet.
+            // The kept connection had closed before the request took effect, so it may be repeated.
             Err(PathFailure::Unanswered)
                 if reading.carriage == Carriage::Kept && reading.first.is_none() =>
             {
                 reading.carriage = Carriage::KeptThenNew;
             }
             Ok(()) if keep => {
-                means.kept.put_frames(place, (path, asked), stream);
+                context.kept.put_frames(copying, stream);
                 return Ok(());
             }
             ended => return ended,
@@ -50,7 +48,7 @@ fn unanswered(error: h2::Error) -> PathFailure {
 
 async fn converse(
     reading: &mut ReadingExchange,
-    stream: &mut OneStream,
+    stream: &mut Http2Connection,
     copying: Copying<'_>,
 ) -> Result<(), PathFailure> {
     let message = &copying.asked.message;
@@ -59,25 +57,25 @@ async fn converse(
     let (parts, mut body) = reading.within(response).await?.map_err(unanswered)?.into_parts();
     reading.first = Some(clock::monotonic());
     let (head, length) =
-        one_stream::head_of(&message.method, &parts).ok_or(PathFailure::NotHttp)?;
+        http2::response_head(&message.method, &parts).ok_or(PathFailure::NotHttp)?;
     reading.begin(head, length).await;
     while let Some(data) = reading.within(body.data()).await? {
         let data = data.map_err(|error| failure(&error, PathFailure::Closed))?;
         let count = data.len();
         reading.add(data).await;
-        // A window that cannot be given back belongs to a stream that has ended.
+        // Fails only for a stream that has ended.
         let _ = body.flow_control().release_capacity(count);
     }
     Ok(())
 }
 
-fn head(Copying { means, asked, number, .. }: Copying<'_>) -> Option<http::Request<()>> {
+fn head(Copying { context, asked, number, .. }: Copying<'_>) -> Option<http::Request<()>> {
     let message = &asked.message;
     let mut request =
         http::Request::builder().method(message.method.as_str()).uri(asked.url()).body(()).ok()?;
     let map = request.headers_mut();
     *map = fields_of(&message.fields);
-    if means.run.numbers.is_some() {
+    if context.run.numbers.is_some() {
         map.insert(http::HeaderName::from_bytes(REQUEST_ID.as_bytes()).ok()?, number.into());
     }
     if let Some(body) = &message.body {

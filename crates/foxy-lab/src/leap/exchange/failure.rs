@@ -1,7 +1,7 @@
-//! Why a path gave no whole answer: the reasons that tables, records and clients name.
+//! Failures of paths, as tables, records and clients name them.
 
 use crate::named::named;
-use crate::wire::loss::Loss;
+use crate::wire::patience::Loss;
 
 named! {
     /// Why a path gave no whole answer.

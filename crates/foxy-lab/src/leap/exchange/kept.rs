@@ -1,9 +1,9 @@
-//! Connections to paths that are kept for the next request (RFC 9112 §9.3), and what copies went
-//! out on.
+//! Kept connections to paths (RFC 9112 §9.3).
 
-use crate::leap::{Asked, LeapRun, Manner, Path, PathFailure};
+use super::Copying;
+use crate::leap::{Asked, LeapRun, Manner, PathFailure};
 use crate::named::named;
-use crate::wire::one_stream::OneStream;
+use crate::wire::http2::Http2Connection;
 use crate::wire::tls::outbound::Channel;
 use bytes::BytesMut;
 use foxy_http::Scheme;
@@ -46,19 +46,20 @@ pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
         && asked.message.method.is_idempotent()
 }
 
-/// What a connection leads to: the path's address, or the server of an authority behind it.
+/// The end of a connection: the path's address, or the server of an authority behind it.
 type Place = Option<(Scheme, Arc<str>)>;
 
-fn place(path: &Path, asked: &Asked) -> Place {
-    let own = asked.scheme == Scheme::Http && path.manner != Manner::Named;
-    (!own).then(|| (asked.scheme, Arc::clone(&asked.authority)))
+fn place(copying: Copying<'_>) -> Place {
+    let Copying { path, asked, .. } = copying;
+    let is_own = asked.scheme == Scheme::Http && path.manner != Manner::Named;
+    (!is_own).then(|| (asked.scheme, Arc::clone(&asked.authority)))
 }
 
 /// Idle connections of one path, the most recently used last.
 #[derive(Debug, Default)]
 struct IdleChannels {
     channels: VecDeque<(Place, Channel)>,
-    frames: VecDeque<(Place, OneStream)>,
+    frames: VecDeque<(Place, Http2Connection)>,
     surplus: u64,
 }
 
@@ -75,8 +76,8 @@ impl Kept {
     }
 
     /// Takes a usable connection. Drops closed connections and those with surplus bytes.
-    pub fn take(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<Channel> {
-        let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
+    pub fn take(&self, copying: Copying<'_>) -> Option<Channel> {
+        let (place, waiting) = (place(copying), &mut self.paths.borrow_mut()[copying.place]);
         loop {
             let found = waiting.channels.iter().rposition(|(its, _)| *its == place)?;
             let (_, mut channel) = waiting.channels.remove(found)?;
@@ -89,27 +90,22 @@ impl Kept {
     }
 
     /// Keeps a connection after its answer. Returns `Surplus` if bytes follow the answer.
-    pub fn put(
-        &self,
-        path: usize,
-        (to, asked): (&Path, &Asked),
-        mut channel: Channel,
-    ) -> Result<(), PathFailure> {
+    pub fn put(&self, copying: Copying<'_>, mut channel: Channel) -> Result<(), PathFailure> {
         match state(&mut channel) {
             State::Surplus => return Err(PathFailure::Surplus),
             State::Closed => return Ok(()),
             State::Silent => {}
         }
-        let waiting = &mut self.paths.borrow_mut()[path];
-        waiting.channels.push_back((place(to, asked), channel));
+        let waiting = &mut self.paths.borrow_mut()[copying.place];
+        waiting.channels.push_back((place(copying), channel));
         if waiting.channels.len() > self.most {
             waiting.channels.pop_front();
         }
         Ok(())
     }
 
-    pub fn take_frames(&self, path: usize, (to, asked): (&Path, &Asked)) -> Option<OneStream> {
-        let (place, waiting) = (place(to, asked), &mut self.paths.borrow_mut()[path]);
+    pub fn take_frames(&self, copying: Copying<'_>) -> Option<Http2Connection> {
+        let (place, waiting) = (place(copying), &mut self.paths.borrow_mut()[copying.place]);
         loop {
             let found = waiting.frames.iter().rposition(|(its, _)| *its == place)?;
             let (_, mut stream) = waiting.frames.remove(found)?;
@@ -119,9 +115,9 @@ impl Kept {
         }
     }
 
-    pub fn put_frames(&self, path: usize, (to, asked): (&Path, &Asked), stream: OneStream) {
-        let frames = &mut self.paths.borrow_mut()[path].frames;
-        frames.push_back((place(to, asked), stream));
+    pub fn put_frames(&self, copying: Copying<'_>, stream: Http2Connection) {
+        let frames = &mut self.paths.borrow_mut()[copying.place].frames;
+        frames.push_back((place(copying), stream));
         if frames.len() > self.most {
             frames.pop_front();
         }
@@ -150,7 +146,7 @@ enum State {
 fn state(channel: &mut Channel) -> State {
     let mut room = [0];
     let mut room = ReadBuf::new(&mut room);
-    // Nobody needs to be woken: whoever reads it next says who.
+    // The next reader registers its own waker.
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(channel).poll_read(&mut context, &mut room) {
         Poll::Pending => State::Silent,
@@ -167,7 +163,7 @@ pub async fn nothing_behind(
 ) -> Result<(), PathFailure> {
     if input.is_empty() {
         input.reserve(1);
-        // Whether the connection is still open, closed or reset is no matter any more.
+        // Closing and reset no longer matter.
         let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
     }
     if input.is_empty() { Ok(()) } else { Err(PathFailure::Surplus) }

@@ -1,4 +1,4 @@
-//! What a request is besides its URL, and the text of one copy of it.
+//! The parts of a request besides its URL, and the text of one copy.
 
 use super::kept::may_keep;
 use super::requests::Asked;

@@ -1,31 +1,28 @@
-//! One copy of a request: timed, on a connection of its own or on a kept one, the body digested as
-//! it comes (R109, R110).
+//! One copy of a request: timed, on a new or kept connection, the body digested as it arrives
+//! (R109, R110).
 
 pub mod body;
 pub mod carried;
 pub mod failure;
-pub mod hit;
 pub mod kept;
 pub mod message;
 pub mod outgoing;
 pub mod relay;
 pub mod requests;
-pub mod times;
 
-use super::multiplier::means::Means;
-use super::{Answer, Asked, Framing, Path, Times};
-use crate::wire::loss::Loss;
+use super::context::RunContext;
+use super::{Answer, Asked, Framing, Path};
+use crate::wire::REQUEST_ID;
+use crate::wire::patience::Loss;
 use crate::wire::tls::outbound::Channel;
 use body::BodyDigest;
 use bytes::{Bytes, BytesMut};
 use failure::PathFailure;
 use foxy_base::{Instant, clock};
-use foxy_http::Scheme;
 use foxy_http::{
-    BodyLength, CloseReason, DecodeError, Limits, Method, NotReusable, ResponseDecoder,
-    ResponseEvent, ResponseHead, may_begin_response,
+    BodyLength, CloseReason, DecodeError, Headers, Limits, Method, NotReusable, ResponseDecoder,
+    ResponseEvent, ResponseHead, Scheme, may_begin_response,
 };
-use hit::hit;
 use kept::{Carriage, may_keep, nothing_behind};
 use relay::{Piece, Tap};
 use std::time::Duration;
@@ -51,7 +48,7 @@ pub struct Copied {
 
 #[derive(Clone, Copy)]
 pub struct Copying<'a> {
-    pub means: &'a Means,
+    pub context: &'a RunContext,
     pub place: usize,
     pub path: &'a Path,
     pub asked: &'a Asked,
@@ -60,15 +57,15 @@ pub struct Copying<'a> {
 
 /// Sends the request on a path. A client receives the answer through `tap` as it arrives.
 pub async fn ask(
-    means: &Means,
+    context: &RunContext,
     place: usize,
     asked: &Asked,
     number: u64,
     tap: Option<Tap>,
 ) -> Copied {
-    let mut reading = ReadingExchange::new(means.run.time_limit, tap);
-    let path = &means.run.paths[place];
-    let outcome = reading.exchange(Copying { means, place, path, asked, number }).await;
+    let mut reading = ReadingExchange::new(context.run.time_limit, tap);
+    let path = &context.run.paths[place];
+    let outcome = reading.exchange(Copying { context, place, path, asked, number }).await;
     let now = reading.last.unwrap_or_else(clock::monotonic);
     let first = reading.first.unwrap_or(now);
     let times = Times {
@@ -85,7 +82,7 @@ pub async fn ask(
     let outcome = outcome.and_then(|()| reading.answer(number).ok_or(PathFailure::NotHttp));
     let mut held = false;
     if let Some(mut tap) = tap {
-        // What comes behind a whole answer is not the client's trouble.
+        // Surplus bytes do not concern the client.
         let end = match &outcome {
             Ok(_) | Err(PathFailure::Surplus | PathFailure::BodyToHead) => Piece::End,
             Err(failure) => Piece::Failed(*failure),
@@ -129,13 +126,13 @@ impl ReadingExchange {
     }
 
     async fn exchange(&mut self, copying: Copying<'_>) -> Result<(), PathFailure> {
-        let Copying { means, place, path, asked, number } = copying;
-        if means.run.outgoing.is_http2(path) {
+        let Copying { context, path, asked, number, .. } = copying;
+        if context.run.outgoing.is_http2(path) {
             return Box::pin(carried::exchange(self, copying)).await;
         }
-        let text = message::text(&means.run, path, asked, number);
-        let keep = may_keep(&means.run, asked);
-        let mut kept = keep.then(|| means.kept.take(place, (path, asked))).flatten();
+        let text = message::text(&context.run, path, asked, number);
+        let keep = may_keep(&context.run, asked);
+        let mut kept = keep.then(|| context.kept.take(copying)).flatten();
         loop {
             let mut channel = match kept.take() {
                 Some(channel) => {
@@ -144,16 +141,16 @@ impl ReadingExchange {
                 }
                 None => self.connect(copying).await?,
             };
-            let ended = self.converse(&mut channel, (asked, keep), &text).await;
+            let ended = self.converse(&mut channel, asked, keep, &text).await;
             match ended {
-                // It was closed while it waited, or as the request came: nobody's fault, and
-                // nothing is done yet.
+                // The kept connection had closed before the request took effect, so it may be
+                // repeated.
                 Err(PathFailure::Unanswered | PathFailure::ConnectionReset)
                     if self.carriage == Carriage::Kept && self.first.is_none() =>
                 {
                     self.carriage = Carriage::KeptThenNew;
                 }
-                Ok(true) => return means.kept.put(place, (path, asked), channel),
+                Ok(true) => return context.kept.put(copying, channel),
                 ended => return ended.map(|_| ()),
             }
         }
@@ -165,7 +162,7 @@ impl ReadingExchange {
 
     pub async fn connect(
         &mut self,
-        Copying { means, path, asked, .. }: Copying<'_>,
+        Copying { context, path, asked, .. }: Copying<'_>,
     ) -> Result<Channel, PathFailure> {
         let address = path.address_for(asked).ok_or(PathFailure::NoConnection)?;
         let connected = self.within(TcpStream::connect(address)).await?;
@@ -174,7 +171,7 @@ impl ReadingExchange {
         let channel = match asked.scheme {
             Scheme::Http => Channel::Left(stream),
             Scheme::Https => {
-                Box::pin(self.within(means.run.outgoing.secure(stream, path, asked))).await??
+                Box::pin(self.within(context.run.outgoing.secure(stream, path, asked))).await??
             }
         };
         self.connected = Some(clock::monotonic());
@@ -185,7 +182,8 @@ impl ReadingExchange {
     async fn converse(
         &mut self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-        (asked, keep): (&Asked, bool),
+        asked: &Asked,
+        keep: bool,
         text: &[u8],
     ) -> Result<bool, PathFailure> {
         let sent = async {
@@ -203,7 +201,7 @@ impl ReadingExchange {
                 if reusable == Err(NotReusable::Closing(CloseReason::AmbiguousLength)) {
                     self.framing = Framing::Ambiguous;
                 }
-                // One that is kept is looked at again before it waits, and before it is used.
+                // A kept connection is checked again before it is stored and before it is used.
                 if keep && reusable.is_ok() {
                     return Ok(true);
                 }
@@ -220,7 +218,7 @@ impl ReadingExchange {
                     .ok_or_else(|| self.lost(&input, Loss::of(None, begun)));
             }
             if read >= room {
-                // One that sends faster than this can be taken would leave nobody else a turn.
+                // A fast sender must not starve other tasks.
                 yield_now().await;
                 room = READ;
             }
@@ -242,7 +240,7 @@ impl ReadingExchange {
     pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, PathFailure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
-        // What is ready at once is never too late for `timeout`.
+        // `timeout` accepts a ready future even after its time.
         if left.is_zero() {
             return Err(PathFailure::Timeout);
         }
@@ -302,5 +300,57 @@ impl ReadingExchange {
             framing,
             hit,
         })
+    }
+}
+
+/// Durations of an exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Time to connect; zero for a kept connection.
+    pub connect: Duration,
+    /// Time to the first byte, connecting included.
+    pub first_byte: Duration,
+    /// Time from the first byte to the last.
+    pub transfer: Duration,
+}
+
+impl Times {
+    /// Time to the last byte or the failure.
+    pub fn whole(&self) -> Duration {
+        self.first_byte + self.transfer
+    }
+}
+
+/// Whether the answer came from a cache. The verifying origin repeats the number of its own
+/// request; without that number, the proxy's fields decide.
+pub fn hit(headers: &Headers, number: u64) -> Option<bool> {
+    if let Some(answered) = headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok()) {
+        return Some(answered != number);
+    }
+    if let Some(status) = headers.get_str("cache-status") {
+        // The last cache is the one nearest to us (RFC 9211 §2).
+        let nearest = status.rsplit(',').next().unwrap_or(status);
+        return Some(nearest.split(';').any(|part| part.trim() == "hit"));
+    }
+    headers.get_str("x-cache").map(|cache| cache.trim().to_ascii_uppercase().starts_with("HIT"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hit_is_known_by_the_origins_number_or_by_what_the_proxy_says() {
+        let check = |name: &str, value: &str, expected| {
+            let headers: Headers = [(name, value.as_bytes())].into_iter().collect();
+            assert_eq!(hit(&headers, 7), expected, "{name}: {value}");
+        };
+        check(REQUEST_ID, "7", Some(false));
+        check(REQUEST_ID, "6", Some(true));
+        check("Cache-Status", "far; hit, near; fwd=uri-miss; stored", Some(false));
+        check("Cache-Status", "near; hit; ttl=5", Some(true));
+        check("X-Cache", "HIT from wume1", Some(true));
+        check("X-Cache", "MISS from wume1", Some(false));
+        check("Age", "5", None);
     }
 }

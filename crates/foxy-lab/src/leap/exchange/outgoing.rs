@@ -1,4 +1,4 @@
-//! How copies go out: whom they trust, over TLS the way to a path, and in which version of HTTP.
+//! TLS and protocol of the copies.
 
 use crate::leap::{Asked, Manner, Path, PathFailure};
 use crate::wire::tls::Trust;

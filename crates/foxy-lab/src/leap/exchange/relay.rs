@@ -1,5 +1,5 @@
-//! The answer that a client gets while it comes on one path: through bounded room, so that neither
-//! a long body nor a client that reads slowly holds memory.
+//! Passes the answer of one path to its client. The room is bounded, so a long body or a slow
+//! client holds little memory.
 
 use crate::leap::PathFailure;
 use bytes::Bytes;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_takes_nothing_is_waited_for_once_and_who_has_gone_not_at_all() {
+    async fn a_stalled_client_is_waited_for_once_and_a_gone_client_never() {
         let patience = Duration::from_millis(20);
         let (mut tap, pieces) = tap(patience);
         for _ in 0..2 * ROOM {

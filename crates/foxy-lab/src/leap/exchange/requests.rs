@@ -1,4 +1,4 @@
-//! What is asked for: the objects of a workload, or the requests of a trace.
+//! The requests of a run: objects of a workload, or requests of a trace.
 
 use super::message::Message;
 use bytes::Bytes;

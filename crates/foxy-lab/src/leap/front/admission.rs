@@ -1,6 +1,6 @@
-//! Which requests are put to the proxies, and as what. Pure but for what the hall knows.
+//! Admission: which requests go to the proxies, and in which form.
 
-use super::{FrontRefusal, Hall};
+use super::{FrontRefusal, FrontState};
 use crate::leap::collector::{self, Reach};
 use crate::leap::multiplier::group;
 use crate::leap::{Asked, Manner, Message, Path, exchange};
@@ -16,29 +16,29 @@ use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub async fn admit(
-    hall: &Hall,
+    state: &FrontState,
     head: &RequestHead,
     client: IpAddr,
     within: &Within,
 ) -> Result<Asked, FrontRefusal> {
-    let asked = read(hall, head, client, within)?;
-    if !direct_leads_to(hall, &asked) && !is_collector(hall).await {
+    let asked = read(state, head, client, within)?;
+    if !direct_leads_to(state, &asked) && !is_collector(state).await {
         return Err(FrontRefusal::NotTheOrigin);
     }
-    // Asking that took its time, and others may have come meanwhile.
-    if hall.in_flight.get() >= hall.means.run.most_in_flight {
+    // The await above may have let other requests in.
+    if state.in_flight.get() >= state.context.run.most_in_flight {
         return Err(FrontRefusal::TooManyRequests);
     }
     Ok(asked)
 }
 
 fn read(
-    hall: &Hall,
+    state: &FrontState,
     head: &RequestHead,
     client: IpAddr,
     within: &Within,
 ) -> Result<Asked, FrontRefusal> {
-    if hall.over.get() {
+    if state.over.get() {
         return Err(FrontRefusal::Over);
     }
     match (head.hops_left(), &head.method) {
@@ -62,33 +62,33 @@ fn read(
     }
     let path = head.origin_form().and_then(|path| String::from_utf8(path.into_owned()).ok());
     let path = path.filter(|path| path.starts_with('/')).ok_or(FrontRefusal::OtherScheme)?;
-    let been_here = |via: &[u8]| via.ends_with(hall.via.as_bytes());
+    let been_here = |via: &[u8]| via.ends_with(state.via.as_bytes());
     if head.headers.tokens("via").any(been_here) {
         return Err(FrontRefusal::Loop);
     }
-    let (scheme, authority) = server(hall, head, named)?;
-    hall.front.reach.allows(&head.method).map_err(|_| FrontRefusal::MethodNotAllowed)?;
-    let message = Arc::new(message(hall, head, client));
+    let (scheme, authority) = server(state, head, named)?;
+    state.front.reach.allows(&head.method).map_err(|_| FrontRefusal::MethodNotAllowed)?;
+    let message = Arc::new(message(state, head, client));
     Ok(Asked { scheme, authority: authority.into(), path, message, at: Duration::ZERO })
 }
 
 fn server(
-    hall: &Hall,
+    state: &FrontState,
     head: &RequestHead,
     named: Option<Destination>,
 ) -> Result<(Scheme, String), FrontRefusal> {
-    let Some(named) = named.filter(|named| !named.is_at(&hall.own)) else {
+    let Some(named) = named.filter(|named| !named.is_at(&state.own)) else {
         let missing =
             if head.authority().is_some() { FrontRefusal::Loop } else { FrontRefusal::NoHost };
-        return hall
+        return state
             .front
             .authority
             .clone()
-            .map(|origin| (hall.front.scheme, origin))
+            .map(|origin| (state.front.scheme, origin))
             .ok_or(missing);
     };
-    let far = hall.front.reach == Reach::Offline
-        && !hall.front.any_host
+    let far = state.front.reach == Reach::Offline
+        && !state.front.any_host
         && !matches!(Reach::Offline.literal(&named.host), Some(Ok(_)));
     if far {
         return Err(FrontRefusal::FarHost);
@@ -97,48 +97,49 @@ fn server(
 }
 
 /// Whether the direct path asks the server that the request names.
-fn direct_leads_to(hall: &Hall, asked: &Asked) -> bool {
-    let paths = &hall.means.run.paths;
+fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
+    let paths = &state.context.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
     let named = Path { manner: Manner::Named, ..direct.clone() }.address_for(asked);
     let place = |address: SocketAddr| (address.ip().to_canonical(), address.port());
     let is_origin = named.is_some_and(|named| place(named) == place(direct.address));
-    is_origin || hall.front.any_host || hall.front.reach != Reach::Offline
+    is_origin || state.front.any_host || state.front.reach != Reach::Offline
 }
 
 /// Whether the direct path leads to a Collector, which forwards to any named server. An `OPTIONS`
 /// with `Max-Forwards: 0` shows that without reaching an origin. Asked once.
-async fn is_collector(hall: &Hall) -> bool {
-    let means = &hall.means;
-    let Some(direct) = group::direct(&means.run.paths) else { return false };
+async fn is_collector(state: &FrontState) -> bool {
+    let context = &state.context;
+    let Some(direct) = group::direct(&context.run.paths) else { return false };
     let ask = || async {
         let fields = [("Max-Forwards", "0".as_bytes())].into_iter().collect();
         let message = Arc::new(Message { method: Method::Options, fields, ..Message::default() });
-        let authority = means.run.paths[direct].address.to_string();
+        let authority = context.run.paths[direct].address.to_string();
         let plain =
-            Asked::get(authority.into(), "/".into(), Duration::ZERO).over(hall.front.scheme);
-        let [number, _] = means.numbers.probes(direct);
-        let copied = exchange::ask(means, direct, &Asked { message, ..plain }, number, None).await;
+            Asked::get(authority.into(), "/".into(), Duration::ZERO).over(state.front.scheme);
+        let [number, _] = context.numbers.probes(direct);
+        let copied =
+            exchange::ask(context, direct, &Asked { message, ..plain }, number, None).await;
         let text = collector::Refusal::OptionsHere.text();
         copied.outcome.map(|answer| answer.digest == xxh3_128(text.as_bytes()))
     };
-    // What cannot be asked now may be later.
-    hall.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
+    // A failed attempt leaves the cell unset, so it is repeated.
+    state.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
 }
 
-fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
+fn message(state: &FrontState, head: &RequestHead, client: IpAddr) -> Message {
     let mut fields = head.headers.clone();
     strip_hop_by_hop(&mut fields);
     for name in ["host", "expect", "content-length"] {
         fields.remove(name);
     }
-    if hall.means.run.numbers.is_some() {
+    if state.context.run.numbers.is_some() {
         fields.remove(REQUEST_ID);
     }
     if let Some(left) = head.hops_left() {
         fields.set("Max-Forwards", left.saturating_sub(1).to_string());
     }
-    fields.append("Via", via(hall, head.version));
+    fields.append("Via", via(state, head.version));
     // Copies have the version of their client (R106), as far as it is one that every proxy speaks.
     let version = if head.version == Version::Http10 { Version::Http10 } else { Version::Http11 };
     let method = head.method.clone();
@@ -146,13 +147,13 @@ fn message(hall: &Hall, head: &RequestHead, client: IpAddr) -> Message {
 }
 
 /// The `Via` value for a message received in this version (RFC 9110 §7.6.3).
-pub fn via(hall: &Hall, version: Version) -> String {
+pub fn via(state: &FrontState, version: Version) -> String {
     let number = match version {
         Version::Http10 => "1.0",
         Version::Http11 => "1.1",
         Version::Http2 => "2",
     };
-    format!("{number} {}", hall.via)
+    format!("{number} {}", state.via)
 }
 
 pub fn with_body(mut asked: Asked, body: Option<Bytes>) -> Asked {

@@ -1,20 +1,20 @@
-//! One client's connection: its requests read whole one after the other, each asked on every path,
-//! and answered.
+//! A client's connection or HTTP/2 stream: reads each request whole, has it asked on every path,
+//! and sends the answer.
 
-use super::admission::{self, admit};
-use super::send::{self, AfterAnswer, AnswerTarget};
-use super::{FrontRefusal, Hall, Held, stream};
+use super::admission::admit;
+use super::send::{AfterAnswer, AnswerTarget};
+use super::{Counted, FrontRefusal, FrontState, admission, send};
 use crate::leap::Asked;
 use crate::leap::exchange::relay::{Piece, tap};
 use crate::leap::multiplier::group;
-use crate::wire::REQUEST_ID;
+use crate::wire::http2::{Frames, NotWhole};
 use crate::wire::key::Destination;
-use crate::wire::out::Out;
-use crate::wire::patience::Patience;
-use crate::wire::streams::Frames;
-use crate::wire::tls::entrance::{self, After, House, OPENED, Within};
-use crate::wire::tls::inbound::{self, Inbound};
-use crate::wire::tls::{Certificates, NotEntered};
+use crate::wire::out::AnswerSink;
+use crate::wire::patience::RequestTimeout;
+use crate::wire::tls::entrance::{After, ConnectionService, OPENED, Within};
+use crate::wire::tls::inbound::Inbound;
+use crate::wire::tls::{Certificates, HandshakeFailure, entrance, inbound};
+use crate::wire::{REQUEST_ID, http2};
 use bytes::{Bytes, BytesMut};
 use foxy_base::clock;
 use foxy_http::{
@@ -33,38 +33,38 @@ const READ: usize = 16 << 10;
 pub const LARGEST_BODY: usize = 1 << 20;
 const IDLE: Duration = Duration::from_secs(60);
 
-pub struct Taken<P> {
+pub struct AdmittedRequest<P> {
     pub asked: Asked,
     pub client: AnswerTarget,
     pub place: P,
 }
 
-enum Came<P> {
-    Request(Taken<P>),
+enum ClientInput<P> {
+    Request(AdmittedRequest<P>),
     Connect(Destination),
 }
 
 #[derive(Clone)]
-pub struct Guest {
-    pub hall: Rc<Hall>,
+pub struct FrontConnection {
+    pub state: Rc<FrontState>,
     pub peer: IpAddr,
 }
 
-impl House for Guest {
+impl ConnectionService for FrontConnection {
     fn certificates(&self) -> Option<&Certificates> {
-        self.hall.front.certificates.as_ref()
+        self.state.front.certificates.as_ref()
     }
 
     fn limit(&self) -> Duration {
-        IDLE.min(self.hall.means.run.time_limit)
+        IDLE.min(self.state.context.run.time_limit)
     }
 
     fn no_authority(&self) {
-        self.hall.refuse(FrontRefusal::NoAuthority);
+        self.state.refuse(FrontRefusal::NoAuthority);
     }
 
-    fn not_entered(&self, reason: NotEntered) {
-        self.hall.count(|counts| counts.not_entered[reason as usize] += 1);
+    fn not_entered(&self, reason: HandshakeFailure) {
+        self.state.count(|counts| counts.not_entered[reason as usize] += 1);
     }
 
     async fn requests(
@@ -77,46 +77,46 @@ impl House for Guest {
     }
 
     async fn stream(&self, request: http::Request<RecvStream>, frames: Frames, within: &Within) {
-        stream::serve(self, request, frames, within).await;
+        serve_stream(self, request, frames, within).await;
     }
 }
 
 async fn requests(
-    Guest { hall, peer }: &Guest,
+    guest: &FrontConnection,
     stream: &mut Inbound,
     input: &mut BytesMut,
     within: &Within,
 ) -> io::Result<After> {
-    let mut decoder = RequestDecoder::default();
-    let place = |hall: &Rc<Hall>| Held::new(hall, |hall| &hall.in_flight);
+    let (state, mut decoder) = (&guest.state, RequestDecoder::default());
+    let place = |state: &Rc<FrontState>| Counted::new(state, |state| &state.in_flight);
     loop {
-        let taken = match read(hall, stream, (*peer, within), (&mut decoder, input), place).await? {
+        let taken = match read(guest, stream, within, &mut decoder, input, place).await? {
             None => return Ok(After::Over),
-            Some(Ok(Came::Request(taken))) => taken,
-            Some(Ok(Came::Connect(to))) => {
+            Some(Ok(ClientInput::Request(taken))) => taken,
+            Some(Ok(ClientInput::Connect(to))) => {
                 stream.write_all(OPENED).await?;
                 return Ok(After::Tunnel(to));
             }
-            Some(Err(reason)) => return refuse(hall, stream, reason).await,
+            Some(Err(reason)) => return refuse(state, stream, reason).await,
         };
-        if let Err(reason) = turn(hall).await {
-            return refuse(hall, stream, reason).await;
+        if let Err(reason) = turn(state).await {
+            return refuse(state, stream, reason).await;
         }
-        let answering = Held::new(hall, |hall| &hall.answering);
-        let (client, pieces) = begin(hall, taken);
-        let next = send::answer(hall, Out::Text(stream), &client, pieces).await;
+        let answering = Counted::new(state, |state| &state.answering);
+        let (client, pieces) = begin(state, taken);
+        let next = send::answer(state, AnswerSink::Text(stream), &client, pieces).await;
         drop(answering);
         match next {
             AfterAnswer::Request => {}
             AfterAnswer::Close => return stream.shutdown().await.map(|()| After::Over),
-            // What ends with the connection would look whole if that ended as usual.
+            // After an orderly close, a truncated answer would look whole.
             AfterAnswer::Reset => return inbound::reset(stream).map(|()| After::Over),
         }
     }
 }
 
-pub async fn turn(hall: &Hall) -> Result<(), FrontRefusal> {
-    let turn = hall.pacer.borrow_mut().turn(hall.front.reach, clock::monotonic());
+pub async fn turn(state: &FrontState) -> Result<(), FrontRefusal> {
+    let turn = state.pacer.borrow_mut().turn(state.front.reach, clock::monotonic());
     match turn {
         Ok(wait) if !wait.is_zero() => sleep(wait).await,
         Ok(_) => {}
@@ -125,15 +125,18 @@ pub async fn turn(hall: &Hall) -> Result<(), FrontRefusal> {
     Ok(())
 }
 
-pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (AnswerTarget, Receiver<Piece>) {
-    let Taken { asked, mut client, place } = taken;
-    let (tap, pieces) = tap(hall.means.run.time_limit);
-    let number = hall.begun.get();
-    hall.begun.set(number + 1);
-    client.asked_as = hall.means.run.numbers.map(|numbers| numbers.copy(number, hall.path));
-    let (means, ends, path) = (Rc::clone(&hall.means), hall.ends.clone(), hall.path);
+pub fn begin<P: 'static>(
+    state: &FrontState,
+    taken: AdmittedRequest<P>,
+) -> (AnswerTarget, Receiver<Piece>) {
+    let AdmittedRequest { asked, mut client, place } = taken;
+    let (tap, pieces) = tap(state.context.run.time_limit);
+    let number = state.begun.get();
+    state.begun.set(number + 1);
+    client.asked_as = state.context.run.numbers.map(|numbers| numbers.copy(number, state.path));
+    let (context, ends, path) = (Rc::clone(&state.context), state.ends.clone(), state.path);
     tokio::task::spawn_local(async move {
-        let group = group::ask(means, (asked, number), Some((path, tap))).await;
+        let group = group::ask(context, asked, number, Some((path, tap))).await;
         // The receiver lives until every group has come.
         let _ = ends.send(group);
         drop(place);
@@ -144,20 +147,21 @@ pub fn begin<P: 'static>(hall: &Hall, taken: Taken<P>) -> (AnswerTarget, Receive
 /// Reads one request; `None` at the end of the connection or after the idle timeout. The request
 /// takes its place in flight with its head, so bodies in memory are bounded.
 async fn read<P>(
-    hall: &Rc<Hall>,
+    FrontConnection { state, peer }: &FrontConnection,
     stream: &mut Inbound,
-    (peer, within): (IpAddr, &Within),
-    (decoder, input): (&mut RequestDecoder, &mut BytesMut),
-    place: impl Fn(&Rc<Hall>) -> P,
-) -> io::Result<Option<Result<Came<P>, FrontRefusal>>> {
-    let (mut begun, mut body): (Option<(Taken<P>, bool)>, _) = (None, BytesMut::new());
-    let mut patience = Patience::new(IDLE, IDLE.min(hall.means.run.time_limit));
+    within: &Within,
+    decoder: &mut RequestDecoder,
+    input: &mut BytesMut,
+    place: impl Fn(&Rc<FrontState>) -> P,
+) -> io::Result<Option<Result<ClientInput<P>, FrontRefusal>>> {
+    let (mut begun, mut body): (Option<(AdmittedRequest<P>, bool)>, _) = (None, BytesMut::new());
+    let mut patience = RequestTimeout::new(IDLE, IDLE.min(state.context.run.time_limit));
     loop {
         match decoder.next(input) {
             Err(_) => return Ok(Some(Err(FrontRefusal::NotHttp))),
             Ok(Some(RequestEvent::Head(head, _))) if head.method == Method::Connect => {
-                let to = entrance::tunnel(hall.front.certificates.as_ref(), &head, within);
-                return Ok(Some(to.map(Came::Connect).map_err(FrontRefusal::from)));
+                let to = entrance::tunnel(state.front.certificates.as_ref(), &head, within);
+                return Ok(Some(to.map(ClientInput::Connect).map_err(FrontRefusal::from)));
             }
             Ok(Some(RequestEvent::Head(_, BodyLength::Length(length))))
                 if length > LARGEST_BODY as u64 =>
@@ -165,7 +169,7 @@ async fn read<P>(
                 return Ok(Some(Err(FrontRefusal::BodyTooLarge)));
             }
             Ok(Some(RequestEvent::Head(head, length))) => {
-                let asked = match admit(hall, &head, peer, within).await {
+                let asked = match admit(state, &head, *peer, within).await {
                     Ok(asked) => asked,
                     Err(reason) => return Ok(Some(Err(reason))),
                 };
@@ -173,7 +177,7 @@ async fn read<P>(
                     stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
                     stream.flush().await?;
                 }
-                let taken = Taken { asked, client: client(&head), place: place(hall) };
+                let taken = AdmittedRequest { asked, client: client(&head), place: place(state) };
                 begun = Some((taken, length != BodyLength::None));
             }
             Ok(Some(RequestEvent::Body(data))) => {
@@ -187,10 +191,10 @@ async fn read<P>(
                 let Some((mut taken, has_body)) = begun.take() else { continue };
                 let body = has_body.then(|| body.freeze());
                 taken.asked = admission::with_body(taken.asked, body);
-                return Ok(Some(Ok(Came::Request(taken))));
+                return Ok(Some(Ok(ClientInput::Request(taken))));
             }
             Ok(None) => {
-                if !patience.read(stream, (input, begun.is_some()), READ).await {
+                if !patience.read(stream, input, begun.is_some(), READ).await {
                     return Ok(None);
                 }
             }
@@ -207,15 +211,69 @@ pub fn client(head: &RequestHead) -> AnswerTarget {
     }
 }
 
-async fn refuse(hall: &Hall, stream: &mut Inbound, reason: FrontRefusal) -> io::Result<After> {
-    hall.refuse(reason);
-    timeout(hall.means.run.time_limit, stream.write_all(&send::refusal(reason))).await??;
+async fn refuse(
+    state: &FrontState,
+    stream: &mut Inbound,
+    reason: FrontRefusal,
+) -> io::Result<After> {
+    state.refuse(reason);
+    timeout(state.context.run.time_limit, stream.write_all(&send::refusal(reason).to_bytes()))
+        .await??;
     stream.shutdown().await?;
     // What the client still sends is read for a moment, so that the end of the connection does not
     // take the answer with it.
     let mut rest = [0; 4096];
     let drain = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
-    // A client that goes on sending loses the answer, not more.
+    // A client that goes on sending may lose the answer.
     let _ = timeout(Duration::from_millis(200), drain).await;
     Ok(After::Over)
+}
+
+async fn serve_stream(
+    guest: &FrontConnection,
+    request: http::Request<RecvStream>,
+    mut frames: Frames,
+    within: &Within,
+) {
+    let state = &guest.state;
+    let place = |state: &Rc<FrontState>| Counted::new(state, |state| &state.in_flight);
+    let asked = match read_stream(guest, request, within, place).await {
+        Ok(taken) => turn(state).await.map(|()| taken),
+        Err(reason) => Err(reason),
+    };
+    match asked {
+        Ok(taken) => {
+            let answering = Counted::new(state, |state| &state.answering);
+            let (client, pieces) = begin(state, taken);
+            // Dropping the frames resets the stream of a truncated answer.
+            let _ = send::answer(state, AnswerSink::Frames(&mut frames), &client, pieces).await;
+            drop(answering);
+        }
+        Err(reason) => {
+            state.refuse(reason);
+            send::refuse(state, AnswerSink::Frames(&mut frames), reason).await;
+        }
+    }
+}
+
+/// Reads the whole request. It takes its place in flight with its head.
+async fn read_stream<P>(
+    FrontConnection { state, peer }: &FrontConnection,
+    request: http::Request<RecvStream>,
+    within: &Within,
+    place: impl Fn(&Rc<FrontState>) -> P,
+) -> Result<AdmittedRequest<P>, FrontRefusal> {
+    let (head, length) = http2::request_head(&request).map_err(|_| FrontRefusal::NotHttp)?;
+    if head.method == Method::Connect {
+        return Err(FrontRefusal::TunnelWithin);
+    }
+    let asked = admit(state, &head, *peer, within).await?;
+    let taken = AdmittedRequest { asked, client: client(&head), place: place(state) };
+    let body = http2::whole(request.into_body(), LARGEST_BODY, state.context.run.time_limit).await;
+    let body = body.map_err(|reason| match reason {
+        NotWhole::TooLarge => FrontRefusal::BodyTooLarge,
+        NotWhole::Broken => FrontRefusal::NotHttp,
+    })?;
+    let body = (length != BodyLength::None).then_some(body);
+    Ok(AdmittedRequest { asked: admission::with_body(taken.asked, body), ..taken })
 }

@@ -1,26 +1,25 @@
-//! The Multiplier towards its clients (R105, R106): accepts connections, has each request asked on
-//! every path, and gives the client the copy of one. `admission` says what is refused, `connection`
-//! carries one client, `send` its answers. It decides no verdict.
+//! The Multiplier's side towards clients (R105, R106): accepts connections, sends each request on
+//! every path, and gives the client one path's answer. `admission` refuses, `connection` reads,
+//! `send` answers.
 
 mod admission;
 mod connection;
-mod reasons;
+pub mod reasons;
 mod send;
-mod stream;
 #[cfg(test)]
 mod tests;
 
+use super::context::RunContext;
 use super::multiplier::group::RequestGroup;
-use super::multiplier::means::Means;
-use super::report::LeapReport;
 use super::report::line::Line;
+use super::report::{ClientReport, LeapReport};
 use super::verdict::judging::Judging;
 use super::{Asked, LeapRun};
 use crate::leap::collector::Reach;
 use crate::leap::collector::reach::{Pacer, is_near};
 use crate::wire::key::Destination;
-use crate::wire::tls::{Certificates, NotEntered, entrance};
-use connection::Guest;
+use crate::wire::tls::{Certificates, entrance};
+use connection::FrontConnection;
 use foxy_base::clock;
 use foxy_http::Scheme;
 pub use reasons::FrontRefusal;
@@ -83,33 +82,11 @@ impl Front {
     }
 }
 
-/// Counts of clients and their requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientReport {
-    /// Accepted connections.
-    pub connections: u64,
-    /// Refused requests and connections by [`FrontRefusal`].
-    pub refused: [u64; FrontRefusal::ALL.len()],
-    /// Failed handshakes of clients by [`NotEntered`].
-    pub not_entered: [u64; NotEntered::ALL.len()],
-    /// Clients that left or stalled before their answer was whole.
-    pub gone: u64,
-    /// Answers truncated because the path's answer was.
-    pub broken: u64,
-}
-
-impl ClientReport {
-    /// Requests and connections refused for this reason.
-    pub const fn refused(&self, reason: FrontRefusal) -> u64 {
-        self.refused[reason as usize]
-    }
-}
-
-struct Hall {
-    means: Rc<Means>,
+struct FrontState {
+    context: Rc<RunContext>,
     front: Front,
     ends: UnboundedSender<RequestGroup>,
-    /// Whose answer the client gets: the origin's, else the first proxy's.
+    /// The path whose answer the client gets: the origin, else the first proxy.
     path: usize,
     own: Destination,
     via: String,
@@ -124,15 +101,15 @@ struct Hall {
     counts: RefCell<ClientReport>,
 }
 
-impl Hall {
+impl FrontState {
     fn new(
-        means: Rc<Means>,
+        context: Rc<RunContext>,
         front: Front,
         address: SocketAddr,
         ends: UnboundedSender<RequestGroup>,
     ) -> Self {
         Self {
-            path: super::multiplier::group::direct(&means.run.paths).unwrap_or(0),
+            path: super::multiplier::group::direct(&context.run.paths).unwrap_or(0),
             own: Destination::at(Scheme::Http, address),
             via: format!("foxy-leap-{}-{}", std::process::id(), address.port()),
             begun: Cell::default(),
@@ -143,7 +120,7 @@ impl Hall {
             is_collector: OnceCell::new(),
             pacer: RefCell::default(),
             counts: RefCell::default(),
-            means,
+            context,
             front,
             ends,
         }
@@ -159,16 +136,16 @@ impl Hall {
 }
 
 /// Counts itself in a counter for as long as it lives.
-struct Held<F: Fn(&Hall) -> &Cell<usize>>(Rc<Hall>, F);
+struct Counted<F: Fn(&FrontState) -> &Cell<usize>>(Rc<FrontState>, F);
 
-impl<F: Fn(&Hall) -> &Cell<usize>> Held<F> {
-    fn new(hall: &Rc<Hall>, of: F) -> Self {
-        of(hall).set(of(hall).get() + 1);
-        Self(Rc::clone(hall), of)
+impl<F: Fn(&FrontState) -> &Cell<usize>> Counted<F> {
+    fn new(state: &Rc<FrontState>, of: F) -> Self {
+        of(state).set(of(state).get() + 1);
+        Self(Rc::clone(state), of)
     }
 }
 
-impl<F: Fn(&Hall) -> &Cell<usize>> Drop for Held<F> {
+impl<F: Fn(&FrontState) -> &Cell<usize>> Drop for Counted<F> {
     fn drop(&mut self) {
         let counted = (self.1)(&self.0);
         counted.set(counted.get() - 1);
@@ -191,12 +168,12 @@ pub fn serve(
     LocalSet::new().block_on(&runtime, async {
         let mut judging = Judging::new(run)?;
         let (ends, mut ended) = unbounded_channel();
-        let hall = Rc::new(Hall::new(Rc::clone(&judging.means), front, address, ends));
-        let listener = tokio::net::TcpListener::from_std(hall.front.listener.try_clone()?)?;
+        let state = Rc::new(FrontState::new(Rc::clone(&judging.context), front, address, ends));
+        let listener = tokio::net::TcpListener::from_std(state.front.listener.try_clone()?)?;
         if let Some(probe) = probe {
             judging.learn(probe).await;
         }
-        let accepting = tokio::task::spawn_local(accept(listener, Rc::clone(&hall)));
+        let accepting = tokio::task::spawn_local(accept(listener, Rc::clone(&state)));
         let (started, used) = (clock::monotonic(), clock::thread_processor_time());
         loop {
             tokio::select! {
@@ -204,21 +181,21 @@ pub fn serve(
                 Some(group) = ended.recv() => judging.take(&group, log),
                 () = tokio::time::sleep(TICK) => {}
             }
-            progress(hall.begun.get());
+            progress(state.begun.get());
             let elapsed = clock::monotonic().since(started);
-            let enough = hall.front.requests.is_some_and(|most| hall.begun.get() >= most);
-            let late = hall.front.time.is_some_and(|most| elapsed >= most);
-            if hall.over.get() || enough || late || run.interrupted.load(Relaxed) {
-                hall.over.set(true);
+            let enough = state.front.requests.is_some_and(|most| state.begun.get() >= most);
+            let late = state.front.time.is_some_and(|most| elapsed >= most);
+            if state.over.get() || enough || late || run.interrupted.load(Relaxed) {
+                state.over.set(true);
                 accepting.abort();
-                if hall.in_flight.get() + hall.answering.get() == 0 && ended.is_empty() {
+                if state.in_flight.get() + state.answering.get() == 0 && ended.is_empty() {
                     judging.report.elapsed = elapsed;
                     judging.report.generator = clock::thread_processor_time().saturating_sub(used);
                     break;
                 }
             }
         }
-        let counts = hall.counts.borrow().clone();
+        let counts = state.counts.borrow().clone();
         let mut report = judging.finish();
         report.refused = counts.refused(FrontRefusal::TooManyRequests)
             + counts.refused(FrontRefusal::TooManyConnections);
@@ -227,7 +204,7 @@ pub fn serve(
     })
 }
 
-async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
+async fn accept(listener: tokio::net::TcpListener, state: Rc<FrontState>) {
     loop {
         let Ok((client, peer)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
@@ -235,24 +212,24 @@ async fn accept(listener: tokio::net::TcpListener, hall: Rc<Hall>) {
         };
         let address = peer.ip().to_canonical();
         if !is_near(address) {
-            turn_away(&hall, &client, FrontRefusal::Stranger);
-        } else if hall.connections.get() >= hall.front.most_connections {
-            turn_away(&hall, &client, FrontRefusal::TooManyConnections);
+            turn_away(&state, &client, FrontRefusal::Stranger);
+        } else if state.connections.get() >= state.front.most_connections {
+            turn_away(&state, &client, FrontRefusal::TooManyConnections);
         } else {
-            hall.count(|counts| counts.connections += 1);
-            let held = Held::new(&hall, |hall| &hall.connections);
-            let hall = Rc::clone(&hall);
+            state.count(|counts| counts.connections += 1);
+            let held = Counted::new(&state, |state| &state.connections);
+            let state = Rc::clone(&state);
             tokio::task::spawn_local(async move {
-                // A client that goes away ends its connection, and nothing else.
-                let _ = entrance::serve(&Guest { hall, peer: address }, client).await;
+                // An error here ends this connection alone.
+                let _ = entrance::serve(&FrontConnection { state, peer: address }, client).await;
                 drop(held);
             });
         }
     }
 }
 
-fn turn_away(hall: &Hall, client: &TcpStream, reason: FrontRefusal) {
-    hall.refuse(reason);
-    // A client that does not read what it is told loses nothing but that.
-    let _ = client.try_write(&send::refusal(reason));
+fn turn_away(state: &FrontState, client: &TcpStream, reason: FrontRefusal) {
+    state.refuse(reason);
+    // A client that does not read loses only this answer.
+    let _ = client.try_write(&send::refusal(reason).to_bytes());
 }

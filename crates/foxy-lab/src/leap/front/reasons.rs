@@ -1,7 +1,7 @@
-//! Why a client's request goes to no proxy: named, counted, and said to whoever asked.
+//! Refusals of client requests, with names, statuses and texts.
 
 use crate::named::named;
-use crate::wire::tls::entrance::NoTunnel;
+use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
     /// Why a client's request is refused.
@@ -57,13 +57,13 @@ impl FrontRefusal {
     }
 }
 
-impl From<NoTunnel> for FrontRefusal {
-    fn from(reason: NoTunnel) -> Self {
+impl From<TunnelRefusal> for FrontRefusal {
+    fn from(reason: TunnelRefusal) -> Self {
         match reason {
-            NoTunnel::Within => Self::TunnelWithin,
-            NoTunnel::NoHost => Self::NoHost,
-            NoTunnel::NoAuthority => Self::NoAuthority,
-            NoTunnel::NotVouched => Self::NotVouched,
+            TunnelRefusal::Within => Self::TunnelWithin,
+            TunnelRefusal::NoHost => Self::NoHost,
+            TunnelRefusal::NoAuthority => Self::NoAuthority,
+            TunnelRefusal::NotVouched => Self::NotVouched,
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Sends one answer to its client as it comes on its path, and what is said in place of one.
+//! Sends one answer to its client as it arrives on its path, or an error.
 
-use super::{FrontRefusal, Hall, admission};
+use super::{FrontRefusal, FrontState, admission};
 use crate::leap::PathFailure;
 use crate::leap::exchange::relay::Piece;
 use crate::wire::REQUEST_ID;
-use crate::wire::out::{self, Out};
+use crate::wire::out::{AnswerSink, OwnAnswer};
 use bytes::{Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, ResponseHead, Version, encode, framing, strip_hop_by_hop};
 use std::io;
@@ -33,12 +33,12 @@ pub enum AfterAnswer {
 }
 
 pub async fn answer(
-    hall: &Hall,
-    out: Out<'_>,
+    state: &FrontState,
+    out: AnswerSink<'_>,
     client: &AnswerTarget,
     mut pieces: Receiver<Piece>,
 ) -> AfterAnswer {
-    let mut out = SendingAnswer { out, hall };
+    let mut out = SendingAnswer { out, state };
     let (head, length) = match pieces.recv().await {
         Some(Piece::Head(head, length)) => (head, length),
         Some(Piece::Failed(failure)) => return fail(out, failure).await,
@@ -49,9 +49,9 @@ pub async fn answer(
         text && (length == BodyLength::UntilClose || (length == BodyLength::Chunked && old));
     let chunked = text && length == BodyLength::Chunked && !old;
     let persistent =
-        client.persistent && !unframed && length != BodyLength::Tunnel && !hall.over.get();
+        client.persistent && !unframed && length != BodyLength::Tunnel && !state.over.get();
     let mut output = BytesMut::new();
-    if out.head(&dressed(hall, client, head, (chunked, persistent)), &mut output).is_err() {
+    if out.head(&dressed(state, client, head, chunked, persistent), &mut output).is_err() {
         return AfterAnswer::Close;
     }
     loop {
@@ -70,7 +70,7 @@ pub async fn answer(
             Some(Piece::Body(data)) => output.extend_from_slice(&data),
             Some(Piece::End) => break,
             Some(Piece::Head(..) | Piece::Failed(_)) | None => {
-                hall.count(|counts| counts.broken += 1);
+                state.count(|counts| counts.broken += 1);
                 // Bytes that cannot be sent any more are lost either way.
                 let _ = out.send(&mut output).await;
                 return if unframed { AfterAnswer::Reset } else { AfterAnswer::Close };
@@ -90,14 +90,14 @@ pub async fn answer(
 }
 
 struct SendingAnswer<'a> {
-    out: Out<'a>,
-    hall: &'a Hall,
+    out: AnswerSink<'a>,
+    state: &'a FrontState,
 }
 
 impl SendingAnswer<'_> {
     fn head(&mut self, head: &ResponseHead, output: &mut BytesMut) -> io::Result<()> {
         let begun = self.out.head(head, output);
-        begun.map(drop).inspect_err(|_| self.hall.count(|counts| counts.gone += 1))
+        begun.map(drop).inspect_err(|_| self.state.count(|counts| counts.gone += 1))
     }
 
     async fn finish(&mut self, output: &mut BytesMut) -> io::Result<()> {
@@ -105,10 +105,10 @@ impl SendingAnswer<'_> {
         self.out.end()
     }
 
-    async fn whole(&mut self, head: &ResponseHead, text: &str) -> io::Result<()> {
+    async fn whole(&mut self, answer: &OwnAnswer) -> io::Result<()> {
         let mut output = BytesMut::new();
-        self.head(head, &mut output)?;
-        output.extend_from_slice(text.as_bytes());
+        self.head(&answer.head, &mut output)?;
+        output.extend_from_slice(answer.text.as_bytes());
         self.finish(&mut output).await
     }
 
@@ -116,10 +116,10 @@ impl SendingAnswer<'_> {
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         while !output.is_empty() {
             if !matches!(
-                timeout(self.hall.means.run.time_limit, self.out.send(output)).await,
+                timeout(self.state.context.run.time_limit, self.out.send(output)).await,
                 Ok(Ok(()))
             ) {
-                self.hall.count(|counts| counts.gone += 1);
+                self.state.count(|counts| counts.gone += 1);
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
         }
@@ -128,10 +128,11 @@ impl SendingAnswer<'_> {
 }
 
 fn dressed(
-    hall: &Hall,
+    state: &FrontState,
     client: &AnswerTarget,
     mut head: ResponseHead,
-    (chunked, persistent): (bool, bool),
+    chunked: bool,
+    persistent: bool,
 ) -> ResponseHead {
     strip_hop_by_hop(&mut head.headers);
     if chunked {
@@ -147,7 +148,7 @@ fn dressed(
             None => _ = head.headers.remove(REQUEST_ID),
         }
     }
-    head.headers.append("Via", admission::via(hall, head.version));
+    head.headers.append("Via", admission::via(state, head.version));
     match (persistent, client.version) {
         (false, _) => head.headers.append("Connection", "close"),
         (true, Version::Http10) => head.headers.append("Connection", "keep-alive"),
@@ -170,26 +171,20 @@ async fn fail(mut sending: SendingAnswer<'_>, failure: PathFailure) -> AfterAnsw
             (502, "http_protocol_error")
         }
     };
-    let name = &sending.hall.means.run.paths[sending.hall.path].name;
+    let name = &sending.state.context.run.paths[sending.state.path].name;
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
-    let mut head = out::own(status, &text);
-    head.headers.append("Proxy-Status", format!("foxy-leap; error={known}"));
-    // A client that does not take even that is counted there.
-    let _ = sending.whole(&head, &text).await;
+    let mut answer = OwnAnswer::new(status, text);
+    answer.head.headers.append("Proxy-Status", format!("foxy-leap; error={known}"));
+    // `whole` counts a client that does not take even that.
+    let _ = sending.whole(&answer).await;
     AfterAnswer::Close
 }
 
-pub async fn refuse(hall: &Hall, out: Out<'_>, reason: FrontRefusal) {
-    let (head, text) = refused(reason);
-    // A client that does not take even that is counted there.
-    let _ = SendingAnswer { out, hall }.whole(&head, &text).await;
+pub async fn refuse(state: &FrontState, out: AnswerSink<'_>, reason: FrontRefusal) {
+    // `whole` counts a client that does not take even that.
+    let _ = SendingAnswer { out, state }.whole(&refusal(reason)).await;
 }
 
-pub fn refusal(reason: FrontRefusal) -> BytesMut {
-    out::as_text(&refused(reason))
-}
-
-fn refused(reason: FrontRefusal) -> (ResponseHead, String) {
-    let text = format!("foxy leap: {}\n", reason.description());
-    (out::own(reason.status(), &text), text)
+pub fn refusal(reason: FrontRefusal) -> OwnAnswer {
+    OwnAnswer::new(reason.status(), format!("foxy leap: {}\n", reason.description()))
 }

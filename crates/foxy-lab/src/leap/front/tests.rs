@@ -73,7 +73,7 @@ fn a_client_keeps_its_connection_and_gets_the_origins_copy_while_a_liar_is_named
     assert_eq!((report.requests, report.paths[0].count(Verdict::Ok)), (2, 2));
     assert_eq!(report.paths[1].count(Verdict::BodyMismatch), 2);
     assert_eq!(report.clients.map(|clients| (clients.connections, clients.gone)), Some((1, 0)));
-    // In which order the two are judged is left open.
+    // The order of the two judgements is open.
     let of_the_second = lines.iter().filter(|line| line.url == "http://o.test/b").count();
     assert_eq!((lines.len(), of_the_second), (4, 2));
 }
@@ -178,7 +178,7 @@ fn an_answer_that_breaks_off_breaks_off_for_the_client() {
 }
 
 #[test]
-fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
+fn inadmissible_client_requests_are_refused_by_name_and_counted() {
     let live = Reach::Live { any_method: false, rate: 1000.0 };
     let check = |front: Front, most: usize, text: &str, reason: FrontRefusal| {
         let running = start(LeapRun { most_in_flight: most, ..two(honest(), honest()) }, front);
@@ -231,7 +231,7 @@ fn what_is_not_to_be_asked_is_refused_by_name_and_counted() {
     let chunk = format!("{long:x}\r\n{}", "x".repeat(long));
     let chunked = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{LAST}{chunk}");
     check(front(), 8, &chunked, FrontRefusal::BodyTooLarge);
-    // What says so beforehand is not waited for.
+    // A declared length is refused at once.
     let said =
         format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
     check(front(), 8, &said, FrontRefusal::BodyTooLarge);

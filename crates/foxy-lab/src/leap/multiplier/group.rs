@@ -1,7 +1,7 @@
-//! One request on all its paths: the copies sent after each other in turning order (R108), and the
-//! origin asked again where needed.
+//! One request on all paths: the copies in rotating order (R108), and the second request to the
+//! origin.
 
-use super::means::Means;
+use crate::leap::context::RunContext;
 use crate::leap::exchange::relay::Tap;
 use crate::leap::exchange::{self, Copied};
 use crate::leap::verdict::reference::is_doubtful;
@@ -20,24 +20,25 @@ pub struct RequestGroup {
 }
 
 pub async fn ask(
-    means: Rc<Means>,
-    (asked, number): (Asked, u64),
+    context: Rc<RunContext>,
+    asked: Asked,
+    number: u64,
     mut client: Option<(usize, Tap)>,
 ) -> RequestGroup {
     let (at, begun) = (clock::wall(), clock::monotonic());
-    let (run, numbers, count) = (&means.run, means.numbers, means.run.paths.len());
+    let (run, numbers, count) = (&context.run, context.numbers, context.run.paths.len());
     if let Some(wanted) = &run.wanted {
         wanted.note(&asked.authority, &asked.path);
     }
     let asked = Rc::new(asked);
     let tasks: Vec<_> = (0..count)
         .map(|path| {
-            let (means, asked) = (Rc::clone(&means), Rc::clone(&asked));
+            let (context, asked) = (Rc::clone(&context), Rc::clone(&asked));
             let place = place(number, path, count);
             let tap = client.take_if(|(its, _)| *its == path).map(|(_, tap)| tap);
             tokio::task::spawn_local(async move {
-                means.pause(begun + means.run.stagger * place).await;
-                exchange::ask(&means, path, &asked, means.numbers.copy(number, path), tap).await
+                context.pause(begun + context.run.stagger * place).await;
+                exchange::ask(&context, path, &asked, context.numbers.copy(number, path), tap).await
             })
         })
         .collect();
@@ -45,14 +46,14 @@ pub async fn ask(
     for task in tasks {
         copies.push(task.await.expect("a copy does not panic"));
     }
-    // What may change something at the origin is never asked a second time.
+    // An unsafe method is never repeated at the origin.
     let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
     let direct =
-        direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &means.noise.borrow()));
+        direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &context.noise.borrow()));
     let again = match direct {
         Some(direct) => {
             let number = numbers.second_asking(number);
-            Some(exchange::ask(&means, direct, &asked, number, None).await)
+            Some(exchange::ask(&context, direct, &asked, number, None).await)
         }
         None => None,
     };
@@ -76,7 +77,7 @@ pub fn direct(paths: &[Path]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leap::multiplier::means::Numbers;
+    use crate::leap::Numbers;
     use crate::leap::tests::{honest, run_of};
     use crate::leap::{Asked, LeapRun};
     use std::sync::Arc;

@@ -1,10 +1,9 @@
-//! A proxy that stores nothing and passes each request on, on a connection of its own: what the
-//! paper compares bandwidth with (R122, R127). It is the Multiplier with one path, as there; and
-//! the way to run a Multiplier beside what measures it.
+//! A proxy that stores nothing and forwards each request on a new connection: the paper's baseline
+//! for bandwidth (R122, R127). It is a Multiplier with one path.
 
 use crate::leap::front::{Front, serve};
 use crate::leap::report::LeapReport;
-use crate::leap::{Connections, LeapRun, Manner, Outgoing, Pace, Path};
+use crate::leap::{LeapRun, Manner, Outgoing, Path};
 use crate::wire::tls::Certificates;
 use std::io;
 use std::net::SocketAddr;
@@ -26,19 +25,12 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
         Some(address) => (Manner::Reverse, address),
         None => (Manner::Named, SocketAddr::from(([0; 4], 0))),
     };
+    let path = Path { name: PASSTHROUGH.into(), address, manner };
     LeapRun {
-        paths: vec![Path { name: PASSTHROUGH.into(), address, manner }],
-        pace: Pace::Closed(1),
-        stagger: Duration::ZERO,
         time_limit: TIME_LIMIT,
         most_in_flight: 1024,
-        numbers: None,
-        outgoing: Outgoing::default(),
-        connections: Connections::New,
-        seed: 1,
-        alike: Vec::new(),
-        wanted: None,
         interrupted,
+        ..LeapRun::new(vec![path])
     }
 }
 
@@ -100,7 +92,7 @@ impl Drop for Multiplier {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so itself; there is nothing to add.
+            // A panicked thread has already reported its panic.
             let _ = thread.join();
         }
     }

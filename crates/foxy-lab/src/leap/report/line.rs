@@ -1,4 +1,4 @@
-//! One line of the Multiplier's log, as the paper shows it (002, Fig 3; R113): read and written.
+//! One line of the Multiplier's log as in the paper (002, Fig 3; R113): written and parsed.
 
 use crate::leap::Verdict;
 use foxy_base::WallTime;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn malformed_lines_are_refused() {
         for broken in ["", "Wed Apr 28 20:29:16 2004:(id=1:2):LEAPRESULT: x: 0:1"] {
             assert_eq!(Line::parse(broken), None, "{broken}");
         }

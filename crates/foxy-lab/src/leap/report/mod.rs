@@ -1,6 +1,5 @@
-//! What a replay counts for each path, and what the paths differ by.
+//! Counts of a LEAP run, by path.
 
-pub mod class;
 pub mod differences;
 pub mod line;
 pub mod records;
@@ -8,11 +7,12 @@ pub mod records;
 use super::exchange::Copied;
 use super::exchange::failure::PathFailure;
 use super::exchange::kept::{Carriage, Connections};
-use super::front::ClientReport;
+use super::front::reasons::FrontRefusal;
 use super::multiplier::group::{RequestGroup, direct};
-use super::verdict::unjudged::Unjudged;
+use super::verdict::Unjudged;
 use super::verdict::{Finding, Verdict};
-use super::{Asked, LeapRun, Path};
+use super::{LeapRun, Path};
+use crate::wire::tls::HandshakeFailure;
 use foxy_report::Latencies;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl Sample {
 /// Counts of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathReport {
-    /// Its name.
+    /// The path's name.
     pub name: String,
     /// Whole answers.
     pub answers: u64,
@@ -133,6 +133,28 @@ impl PathReport {
     /// Failed exchanges.
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
+    }
+}
+
+/// Counts of clients and their requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientReport {
+    /// Accepted connections.
+    pub connections: u64,
+    /// Refused requests and connections by [`FrontRefusal`].
+    pub refused: [u64; FrontRefusal::ALL.len()],
+    /// Failed handshakes of clients by [`HandshakeFailure`].
+    pub not_entered: [u64; HandshakeFailure::ALL.len()],
+    /// Clients that left or stalled before their answer was whole.
+    pub gone: u64,
+    /// Answers truncated because the path's answer was.
+    pub broken: u64,
+}
+
+impl ClientReport {
+    /// Requests and connections refused for this reason.
+    pub const fn refused(&self, reason: FrontRefusal) -> u64 {
+        self.refused[reason as usize]
     }
 }
 
@@ -221,13 +243,13 @@ impl LeapReport {
     pub(super) fn take(
         &mut self,
         path: usize,
-        asked: &Asked,
-        (copy, timed): (&Copied, bool),
-        finding: Result<&Finding, Unjudged>,
+        group: &RequestGroup,
+        is_timed: bool,
+        finding: &Result<Finding, Unjudged>,
     ) {
-        let report = &mut self.paths[path];
+        let (report, copy) = (&mut self.paths[path], &group.copies[path]);
         report.carriages[copy.carriage as usize] += 1;
-        if timed {
+        if is_timed {
             report.time(copy);
         }
         match &copy.outcome {
@@ -247,7 +269,7 @@ impl LeapReport {
             Ok(finding) => finding,
             Err(reason) => {
                 report.unjudged += 1;
-                report.unjudged_by_reason[reason as usize] += 1;
+                report.unjudged_by_reason[*reason as usize] += 1;
                 return;
             }
         };
@@ -257,7 +279,7 @@ impl LeapReport {
             report.examples.push(Example {
                 verdict: *verdict,
                 why: detail.to_string(),
-                url: asked.url(),
+                url: group.asked.url(),
             });
         }
     }

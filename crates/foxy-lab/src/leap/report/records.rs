@@ -1,14 +1,14 @@
-//! The run records that a replay becomes.
+//! Run records of a LEAP run.
 
-use super::class::Class;
+use super::differences::Class;
 use super::differences::{PairedDifference, noise_floor_of};
 use super::{LeapReport, PathReport};
 use crate::leap::exchange::failure::PathFailure;
 use crate::leap::exchange::kept::{Carriage, Connections};
 use crate::leap::front::FrontRefusal;
+use crate::leap::verdict::Unjudged;
 use crate::leap::verdict::Verdict;
-use crate::leap::verdict::unjudged::Unjudged;
-use crate::wire::tls::NotEntered;
+use crate::wire::tls::HandshakeFailure;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
 
 /// Kept connections with bytes that nobody had asked for.
@@ -75,7 +75,7 @@ impl LeapReport {
             let counts = counts.map(|(name, count)| (name.to_owned(), count));
             let refused = FrontRefusal::ALL
                 .map(|reason| (format!("refused_{}", reason.name()), clients.refused(reason)));
-            let entered = NotEntered::ALL.map(|reason| {
+            let entered = HandshakeFailure::ALL.map(|reason| {
                 (format!("not_entered_{}", reason.name()), clients.not_entered[reason as usize])
             });
             for (name, count) in counts.into_iter().chain(refused).chain(entered) {
@@ -118,7 +118,7 @@ pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Ve
         leap.and(&counts)
             .and(&["refused_{refusal}", "not_entered_{reason}"])
             .choosing("refusal", FrontRefusal::ALL.map(FrontRefusal::name))
-            .choosing("reason", NotEntered::ALL.map(NotEntered::name))
+            .choosing("reason", HandshakeFailure::ALL.map(HandshakeFailure::name))
     } else {
         leap
     });

@@ -1,4 +1,4 @@
-//! What proxies are accused of beside an origin that changes, and what they are not.
+//! Accusations beside a changing origin: justified and excused.
 
 use super::{run_of, server, whole};
 use crate::leap::*;

@@ -151,7 +151,7 @@ fn one_that_is_closed_without_a_byte_is_tried_once_more_on_a_new_one_and_only_th
 }
 
 #[test]
-fn what_must_not_be_sent_twice_and_what_is_of_http_1_0_has_a_connection_of_its_own() {
+fn unrepeatable_and_http_1_0_requests_get_new_connections() {
     let post = Message { method: Method::Post, body: Some("x".into()), ..Message::default() };
     let old = Message { version: foxy_http::Version::Http10, ..Message::default() };
     for message in [post, old] {

@@ -1,4 +1,4 @@
-//! How exchanges end that do not end well, and what they are called.
+//! Exchanges that fail, and the names of the failures.
 
 use super::{honest, run_of, server, whole};
 use crate::leap::*;
@@ -48,7 +48,7 @@ fn a_reset_is_no_close() {
 }
 
 #[test]
-fn what_is_not_http_is_said() {
+fn answers_that_are_not_http_are_reported_as_such() {
     for (says, why) in [
         (&b"what?\r\n\r\n"[..], "not_http: the status line is not `HTTP/1.1 status reason`"),
         (

@@ -1,4 +1,4 @@
-//! The replay against servers in this process: honest ones, and ones that lie each in its own way.
+//! The replay against servers of this process: honest servers, and servers that lie.
 
 mod http2;
 mod judging;
@@ -77,20 +77,8 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
         address,
         manner,
     };
-    LeapRun {
-        paths: paths.iter().map(path).collect(),
-        pace: Pace::Closed(1),
-        stagger: Duration::ZERO,
-        time_limit: Duration::from_secs(2),
-        most_in_flight: 64,
-        numbers: None,
-        outgoing: Outgoing::default(),
-        connections: Connections::New,
-        seed: 1,
-        alike: Vec::new(),
-        wanted: None,
-        interrupted: Arc::default(),
-    }
+    let paths = paths.iter().map(path).collect();
+    LeapRun { time_limit: Duration::from_secs(2), ..LeapRun::new(paths) }
 }
 
 /// Replays the paths, in order.

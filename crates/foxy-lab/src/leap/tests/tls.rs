@@ -4,7 +4,7 @@ use super::run_of;
 use crate::leap::multiplier::passthrough::TIME_LIMIT;
 use crate::leap::*;
 use crate::wire::tls::by_hand::{authority, origin, secure, trusting};
-use crate::wire::tls::{NotEntered, Throwaway, Trust};
+use crate::wire::tls::{EphemeralAuthority, HandshakeFailure, Trust};
 use crate::{Origin, OriginOptions};
 use foxy_http::Scheme;
 use foxy_workload::{BodyCheck, BodyStream};
@@ -85,9 +85,9 @@ fn handshakes(config: &Arc<ServerConfig>) -> SocketAddr {
 fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
     let (origin, trusted) = origin();
     let to = here(origin.address().port());
-    let elsewhere = Throwaway::of(&["elsewhere.test"]).expect("made");
+    let elsewhere = EphemeralAuthority::of(&["elsewhere.test"]).expect("made");
     let trust = both(&trusted, trusting(&[elsewhere.authority()]));
-    let unknown = Throwaway::of(&["127.0.0.1"]).expect("made");
+    let unknown = EphemeralAuthority::of(&["127.0.0.1"]).expect("made");
     let refuses = super::server(|_| Some(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n".to_vec()));
     let plain = Origin::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
     let hangs = TcpListener::bind(HERE).expect("bound");
@@ -129,7 +129,7 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
 /// may be anybody's.
 #[test]
 fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
-    let made = Throwaway::of(&["127.0.0.1"]).expect("made");
+    let made = EphemeralAuthority::of(&["127.0.0.1"]).expect("made");
     let answers = |says_so: bool| {
         let listener = TcpListener::bind(HERE).expect("bound");
         let (address, config) = (listener.local_addr().expect("an address"), made.server());
@@ -248,7 +248,7 @@ fn tunnels_that_cannot_be_and_tls_that_does_not_come_about_are_counted_by_name()
     assert_eq!(silent.read_to_end(&mut Vec::new()).ok(), Some(0), "it is closed in time");
     let clients = multiplier.stop().expect("served").clients.expect("clients");
     assert!(reasons.iter().all(|&reason| clients.refused(reason) == 1), "{clients:?}");
-    for reason in [NotEntered::Distrusted, NotEntered::Timeout] {
+    for reason in [HandshakeFailure::Distrusted, HandshakeFailure::Timeout] {
         assert_eq!(clients.not_entered[reason as usize], 1, "{clients:?}");
     }
 }

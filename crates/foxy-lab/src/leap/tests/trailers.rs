@@ -1,5 +1,4 @@
-//! Chunked answers with trailers, which are dropped everywhere: no part of the body, no difference,
-//! and no trouble for what comes behind.
+//! Chunked answers with trailers, which every path drops without a difference.
 
 use super::{run_of, server, whole};
 use crate::leap::*;

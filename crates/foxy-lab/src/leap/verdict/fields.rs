@@ -1,5 +1,4 @@
-//! How two answers' header fields differ where it matters: which fields may differ, which steer
-//! caches and clients, and which are learned to be noise.
+//! Differences of header fields that matter: fields that may differ, steering fields, and noise.
 
 use crate::leap::exchange::body::codings;
 use foxy_http::Headers;
@@ -66,7 +65,7 @@ pub const MAY_CHANGE: &[&str] = &["expires"];
 
 /// The giver of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum ReferenceSource {
     /// The origin: its changes are noise, and it knows which tags are strong.
     Origin,
     /// A proxy: it must not change steering fields, and may have weakened a tag.
@@ -141,7 +140,8 @@ fn is_weak(headers: &Headers, name: &str) -> bool {
 /// The first difference that matters, in name order. `ignored` names fields whose value may differ;
 /// their loss or addition still counts. Does not allocate for equal fields.
 pub fn difference(
-    (reference, whose): (&Headers, Whose),
+    reference: &Headers,
+    source: ReferenceSource,
     answer: &Headers,
     ignored: &dyn Fn(&str) -> bool,
 ) -> Option<Difference> {
@@ -156,7 +156,7 @@ pub fn difference(
         let stronger = name.eq_ignore_ascii_case("etag")
             && is_weak(reference, name)
             && !is_weak(answer, name)
-            && whose == Whose::Origin
+            && source == ReferenceSource::Origin
             && codings(reference).eq(codings(answer));
         let same = value(reference, name) == value(answer, name) && !stronger;
         if same || is_one_of(name, MAY_CHANGE.iter().copied()) {
@@ -202,12 +202,12 @@ pub fn version(headers: &Headers) -> u64 {
 pub fn noise<'a>(
     first: &'a Headers,
     second: &'a Headers,
-    whose: Whose,
+    source: ReferenceSource,
 ) -> impl Iterator<Item = String> + 'a {
     names(first).into_iter().filter(move |name| {
         second.contains(name)
             && !may_differ(name)
-            && (whose == Whose::Origin || !steers(name))
+            && (source == ReferenceSource::Origin || !steers(name))
             && value(first, name) != value(second, name)
     })
 }
@@ -221,9 +221,10 @@ mod tests {
     }
 
     fn check(reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>) {
-        let found = difference((&headers(reference), Whose::Origin), &headers(answer), &|name| {
-            name == "x-id"
-        });
+        let found =
+            difference(&headers(reference), ReferenceSource::Origin, &headers(answer), &|name| {
+                name == "x-id"
+            });
         assert_eq!(
             found.map(|found| found.to_string()).as_deref(),
             expected,
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_changed_or_steers_is_a_difference_and_nothing_else() {
+    fn lost_changed_and_added_steering_fields_are_the_only_differences() {
         check(
             &[("Vary", "Accept")],
             &[("vary", "Accept"), ("Age", "5"), ("X-Served-By", "7")],
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_steers_clients_and_caches_far_beyond_this_answer_too() {
+    fn added_fields_with_effects_beyond_the_answer_are_steering() {
         let far = [
             "refresh",
             "clear-site-data",
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn among_proxies_nobody_knows_whose_tag_was_weak_at_first() {
         let [weak, strong] = ["W/\"a\"", "\"a\""].map(|tag| headers(&[("ETag", tag)]));
-        assert_eq!(difference((&weak, Whose::Proxy), &strong, &|_| false), None);
+        assert_eq!(difference(&weak, ReferenceSource::Proxy, &strong, &|_| false), None);
     }
 
     #[test]
@@ -279,7 +280,7 @@ mod tests {
         let check =
             |reference: &[(&str, &str)], answer: &[(&str, &str)], expected: Option<&str>| {
                 let (reference, answer) = of_304(&headers(reference), &headers(answer));
-                let found = difference((&reference, Whose::Origin), &answer, &|_| false);
+                let found = difference(&reference, ReferenceSource::Origin, &answer, &|_| false);
                 assert_eq!(
                     found.map(|found| found.to_string()).as_deref(),
                     expected,
@@ -310,8 +311,8 @@ mod tests {
             ("X-Same", "1"),
         ]);
         let second = headers(&[("X-Id", "2"), ("ETag", "2"), ("Date", "2"), ("X-Same", "1")]);
-        let learned = |whose| noise(&first, &second, whose).collect::<Vec<_>>();
-        assert_eq!(learned(Whose::Proxy), ["x-id"]);
-        assert_eq!(learned(Whose::Origin), ["etag", "x-id"]);
+        let learned = |source| noise(&first, &second, source).collect::<Vec<_>>();
+        assert_eq!(learned(ReferenceSource::Proxy), ["x-id"]);
+        assert_eq!(learned(ReferenceSource::Origin), ["etag", "x-id"]);
     }
 }

@@ -1,23 +1,21 @@
-//! What is known while requests are judged: the counts, what references were before, and which
-//! fields are noise.
+//! Judges the answers to a request beside each other, and keeps what later judgements need: the
+//! counts, earlier references and the noise. Excuses what may be the origin's doing.
 
-use super::detail::Detail;
-use super::excuse::excuse;
 use super::fields::VALIDATORS;
-use super::past::Past;
-use super::reference::{Right, reference};
-use super::{Reference, Verdict, Version, judge};
+use super::noise::Noise;
+use super::reference::{Past, Reference, reference};
+use super::{Detail, Finding, Unjudged, Verdict, Version, judge};
+use crate::leap::context::RunContext;
 use crate::leap::exchange;
-use crate::leap::multiplier::group::{self, RequestGroup};
-use crate::leap::multiplier::means::Means;
+use crate::leap::multiplier::group::{RequestGroup, direct};
 use crate::leap::report::LeapReport;
 use crate::leap::report::line::{Line, Result as Said};
-use crate::leap::{Asked, LeapRun};
+use crate::leap::{Asked, LeapRun, PathFailure};
 use std::io;
 use std::rc::Rc;
 
 pub struct Judging {
-    pub means: Rc<Means>,
+    pub context: Rc<RunContext>,
     pub report: LeapReport,
     past: Past,
     /// For the log; asking anew is a system call.
@@ -27,19 +25,18 @@ pub struct Judging {
 impl Judging {
     /// Must run inside the runtime of the run.
     pub fn new(run: &LeapRun) -> io::Result<Self> {
-        let means = Rc::new(Means::new(run)?);
-        let driver = Rc::clone(&means);
-        // It ends with the runtime, unless the kernel takes a timer back that it gave, which it
-        // does not.
+        let context = Rc::new(RunContext::new(run)?);
+        let driver = Rc::clone(&context);
+        // Ends with the runtime: the kernel does not take a timer back.
         tokio::task::spawn_local(async move { driver.alarm.run().await });
         let process = u64::from(std::process::id());
-        Ok(Self { report: LeapReport::new(run), past: Past::default(), process, means })
+        Ok(Self { report: LeapReport::new(run), past: Past::default(), process, context })
     }
 
     pub fn finish(self) -> LeapReport {
         let mut report = self.report;
-        report.noise = self.means.noise.borrow().by_path();
-        for (path, surplus) in report.paths.iter_mut().zip(self.means.kept.surplus()) {
+        report.noise = self.context.noise.borrow().by_path();
+        for (path, surplus) in report.paths.iter_mut().zip(self.context.kept.surplus()) {
             path.late_surplus = surplus;
         }
         report
@@ -47,105 +44,153 @@ impl Judging {
 
     /// Learns noise: asks every path twice, all at once.
     pub async fn learn(&mut self, probe: &Asked) {
-        if let Some(wanted) = &self.means.run.wanted {
+        if let Some(wanted) = &self.context.run.wanted {
             wanted.note(&probe.authority, &probe.path);
         }
         let start = |path: usize| {
-            let (means, probe) = (Rc::clone(&self.means), probe.clone());
-            let [first, second] = means.numbers.probes(path);
+            let (context, probe) = (Rc::clone(&self.context), probe.clone());
+            let [first, second] = context.numbers.probes(path);
             tokio::task::spawn_local(async move {
-                let first = exchange::ask(&means, path, &probe, first, None).await;
+                let first = exchange::ask(&context, path, &probe, first, None).await;
                 let first = first.outcome.ok()?;
-                let second = exchange::ask(&means, path, &probe, second, None).await;
+                let second = exchange::ask(&context, path, &probe, second, None).await;
                 Some((first, second.outcome.ok()?))
             })
         };
-        let tasks: Vec<_> = (0..self.means.run.paths.len()).map(start).collect();
+        let tasks: Vec<_> = (0..self.context.run.paths.len()).map(start).collect();
         for (path, task) in tasks.into_iter().enumerate() {
             if let Ok(Some((first, second))) = task.await {
-                let manner = self.means.run.paths[path].manner;
-                self.means.noise.borrow_mut().learn(path, manner, &first, &second);
+                let manner = self.context.run.paths[path].manner;
+                self.context.noise.borrow_mut().learn(path, manner, &first, &second);
             }
         }
     }
 
+    /// Judges, counts and logs the answers to a request that has ended on all paths.
     pub fn take(&mut self, group: &RequestGroup, log: &mut dyn FnMut(&Line)) {
-        let paths = &self.means.run.paths;
-        if let (Some(direct), Some(again)) = (group::direct(paths), &group.again)
+        let run = &self.context.run;
+        if let (Some(direct), Some(again)) = (direct(&run.paths), &group.again)
             && let (Ok(first), Ok(second)) = (&group.copies[direct].outcome, &again.outcome)
         {
-            self.means.noise.borrow_mut().learn_of(&group.asked, first, second);
+            self.context.noise.borrow_mut().learn_of(&group.asked, first, second);
         }
-        let noise = self.means.noise.borrow();
-        let (key, message) = (group.asked.key(), &group.asked.message);
-        let chosen = reference(&self.means.run, group, &noise);
-        let right = chosen.map(|right| {
-            let Right { answer, whose, fields, .. } = right;
-            (
-                right,
-                Reference {
-                    asked: message,
-                    answer,
-                    whose,
-                    fields,
-                    earlier: self.past.earlier(&key),
-                },
-            )
-        });
-        let timed = self.report.begin(group);
-        for (path, copy) in group.copies.iter().enumerate() {
-            let ignored = |name: &str| {
-                right
-                    .as_ref()
-                    .is_ok_and(|(right, _)| noise.covers((path, right.path), &group.asked, name))
-            };
-            let reference =
-                right.as_ref().map(|(_, reference)| reference).map_err(|&reason| reason);
-            let mut finding = judge(&copy.outcome, reference, &ignored);
-            if let (Ok(finding), Ok(answer)) = (&mut finding, &copy.outcome)
-                && finding.verdict == Verdict::BodyMismatch
-                && let Some(owner) = self.past.owner(answer.digest, &key)
-            {
-                finding.detail = Detail::BodyOf(owner.to_owned());
-            }
-            if let (Ok(finding), Some(error)) = (&mut finding, copy.broken) {
-                finding.detail = Detail::NotHttp(error);
-            }
-            let (run, by) =
-                (&self.means.run, right.as_ref().ok().map(|(right, reference)| (right, reference)));
-            let finding = finding.and_then(|found| {
-                excuse((run, group, path), &found, by, &ignored).map_or(Ok(found), Err)
-            });
-            self.report.take(
-                path,
-                &group.asked,
-                (copy, timed),
-                finding.as_ref().map_err(|&reason| reason),
-            );
-            let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
-            let expected = right.as_ref().map_or(0, |(right, _)| right.answer.status);
-            let is_reference = right.as_ref().is_ok_and(|(right, _)| right.path == path);
-            let result = match &finding {
-                Ok(finding) if !is_reference => Said::Judged(expected, own, finding.verdict),
-                _ => Said::Reference,
-            };
-            log(&self.line(group, path, result));
+        let noise = self.context.noise.borrow();
+        let key = group.asked.key();
+        let reference = reference(run, group, &noise, self.past.earlier(&key));
+        let case = Case { run, group, noise: &noise, reference };
+        let are_timed = self.report.begin(group);
+        for path in 0..group.copies.len() {
+            let finding = case.finding(path, &self.past, &key);
+            self.report.take(path, group, are_timed, &finding);
+            log(&case.line(path, &finding, self.process));
         }
-        if let Ok((right, _)) = right {
-            let changes = |name: &&str| noise.covers((right.path, right.path), &group.asked, name);
-            let version = right.answer.version();
-            let validators = version.validators.filter(|_| !VALIDATORS.iter().any(changes));
-            self.past.remember(&key, Version { validators, ..version });
+        if let Some(version) = case.version() {
+            self.past.remember(&key, version);
         }
     }
+}
 
-    fn line(&self, group: &RequestGroup, path: usize, result: Said) -> Line {
+/// A request with its answers and the reference that they are judged by.
+struct Case<'a> {
+    run: &'a LeapRun,
+    group: &'a RequestGroup,
+    noise: &'a Noise,
+    reference: Result<Reference<'a>, Unjudged>,
+}
+
+impl Case<'_> {
+    fn is_noise(&self, path: usize, name: &str) -> bool {
+        let covers =
+            |right: &Reference<'_>| self.noise.covers(path, right.path, &self.group.asked, name);
+        self.reference.as_ref().is_ok_and(covers)
+    }
+
+    fn finding(&self, path: usize, past: &Past, key: &str) -> Result<Finding, Unjudged> {
+        let copy = &self.group.copies[path];
+        let reference = self.reference.as_ref().map_err(|&reason| reason);
+        let mut finding = judge(&copy.outcome, reference, &|name| self.is_noise(path, name))?;
+        if let Ok(answer) = &copy.outcome
+            && finding.verdict == Verdict::BodyMismatch
+            && let Some(owner) = past.owner(answer.digest, key)
+        {
+            finding.detail = Detail::BodyOf(owner.to_owned());
+        }
+        if let Some(error) = copy.broken {
+            finding.detail = Detail::NotHttp(error);
+        }
+        self.excuse(path, &finding).map_or(Ok(finding), Err)
+    }
+
+    /// The reason why a finding is not the path's fault, if there is one.
+    fn excuse(&self, path: usize, finding: &Finding) -> Option<Unjudged> {
+        let outcome = &self.group.copies[path].outcome;
+        let answer = match outcome {
+            Ok(answer) => answer,
+            Err(failure) => {
+                return self.has_origin_failed(path, *failure).then_some(Unjudged::OriginFailed);
+            }
+        };
+        let right = self.reference.as_ref().ok().filter(|_| finding.verdict != Verdict::Ok)?;
+        if !right.steady && !self.group.asked.message.method.is_safe() {
+            return Some(Unjudged::NotRepeated);
+        }
+        if let Some(Ok(again)) = self.group.again.as_ref().map(|again| &again.outcome) {
+            let second = Reference { answer: again, ..*right };
+            let found = judge(outcome, Ok(&second), &|name| self.is_noise(path, name));
+            if found.is_ok_and(|found| found.verdict == Verdict::Ok) {
+                return Some(Unjudged::OriginVaries);
+            }
+        }
+        let is_unknown = matches!(finding.detail, Detail::Body(..) | Detail::Status(..));
+        let may_be_given = answer.length > 0 && answer.status < 500;
+        (is_unknown && !right.steady && may_be_given && self.is_seen_elsewhere(path))
+            .then_some(Unjudged::SeenElsewhere)
+    }
+
+    fn has_origin_failed(&self, path: usize, failure: PathFailure) -> bool {
+        let direct = direct(&self.run.paths).filter(|&direct| direct != path);
+        let origin = direct.and_then(|direct| self.group.copies[direct].outcome.as_ref().err());
+        origin.is_some_and(|&origin| failure.may_follow(origin))
+    }
+
+    /// Whether another program at another address gave the same answer: then both have it from the
+    /// origin. Paths set up alike do not count, as they err alike.
+    fn is_seen_elsewhere(&self, path: usize) -> bool {
+        let (run, copies) = (self.run, &self.group.copies);
+        let print = |path: usize| copies[path].outcome.as_ref().ok().map(|a| a.fingerprint());
+        (0..copies.len()).any(|other| {
+            run.paths[other].address != run.paths[path].address
+                && !run.alike.contains(&(path, other))
+                && !run.alike.contains(&(other, path))
+                && print(other) == print(path)
+        })
+    }
+
+    /// The reference's version; without validators if they are noise.
+    fn version(&self) -> Option<Version> {
+        let right = self.reference.as_ref().ok()?;
+        let are_noise = VALIDATORS.iter().any(|name| self.is_noise(right.path, name));
+        let version = right.answer.version();
+        Some(Version { validators: version.validators.filter(|_| !are_noise), ..version })
+    }
+
+    fn line(&self, path: usize, finding: &Result<Finding, Unjudged>, process: u64) -> Line {
+        let group = self.group;
         let (copy, message) = (&group.copies[path], &group.asked.message);
+        let result = match (&self.reference, finding) {
+            (Ok(right), Ok(_)) if right.path == path => Said::Reference,
+            (right, Ok(finding)) => {
+                let expected = right.as_ref().map_or(0, |right| right.answer.status);
+                let own = copy.outcome.as_ref().map_or(0, |answer| answer.status);
+                Said::Judged(expected, own, finding.verdict)
+            }
+            (_, Err(_)) => Said::Reference,
+        };
         Line {
             at: group.at,
-            process: self.process,
+            process,
             number: group.number,
-            path: self.means.run.paths[path].name.clone(),
+            path: self.run.paths[path].name.clone(),
             first_byte: copy.times.first_byte,
             transfer: copy.times.transfer,
             size: copy.bytes,

@@ -1,6 +1,6 @@
-//! What a cache may answer otherwise than its origin, because of a condition, a range or
-//! `only-if-cached` of the request: an origin may ignore them all (RFC 9110 §13.1 and §14.2, RFC
-//! 9111 §5.2.1.7). Pure.
+//! Answers that a cache may give instead of its origin, because of a condition, a range or
+//! `only-if-cached`. An origin may ignore all of them (RFC 9110 §13.1, §14.2; RFC 9111 §5.2.1.7).
+//! Pure.
 
 use crate::leap::exchange::body;
 use crate::leap::{Answer, Message};
@@ -18,7 +18,7 @@ pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
         (206, 200) => !ranges(asked).is_empty() && is_part_of(right, answer),
         (416, 200) => asked.method == Method::Get && asked.fields.contains("range"),
         (200, 416) => is_unsatisfiable(asked, right),
-        // How several parts are put together is everyone's own.
+        // The layout of multipart bodies is implementation-defined.
         (206, 206) => ranges(asked).len() > 1,
         _ => false,
     }

@@ -1,22 +1,19 @@
-//! What a proxy's answer is worth beside the reference answer to the same request (R112). Pure: no
-//! socket, no clock.
+//! The verdict on a proxy's answer beside the reference (R112). Pure: no socket, no clock.
 
-pub(crate) mod detail;
-pub(crate) mod excuse;
 pub mod fields;
 pub(crate) mod judging;
 pub(crate) mod leeway;
 pub(crate) mod noise;
-pub(crate) mod past;
 pub(crate) mod reference;
-pub mod unjudged;
 
-use super::exchange::body::{self, Decoding};
-use super::{Answer, Framing, Message, PathFailure};
+use super::exchange::body;
+use super::exchange::body::Decoding;
+use super::{Answer, Framing, PathFailure};
 use crate::named::named;
-use detail::Detail;
-use fields::Whose;
-use unjudged::Unjudged;
+use fields::Difference;
+use foxy_http::DecodeError;
+use reference::Reference;
+use std::fmt;
 
 named! {
     /// The verdict on an answer. Names follow the paper's log (002, Fig 3), with three additions.
@@ -61,21 +58,6 @@ pub struct Version {
     pub print: Fingerprint,
     /// Digest of the validators; `None` if they are noise.
     pub validators: Option<u64>,
-}
-
-/// What an answer is judged by.
-#[derive(Debug)]
-pub struct Reference<'a> {
-    /// The request.
-    pub asked: &'a Message,
-    /// The reference answer.
-    pub answer: &'a Answer,
-    /// The giver of the reference.
-    pub whose: Whose,
-    /// Whether the reference's fields count too.
-    pub fields: bool,
-    /// Earlier references for the URL, the newest last.
-    pub earlier: &'a [Version],
 }
 
 /// A verdict with its reason.
@@ -137,7 +119,7 @@ pub fn judge(
     let (expected, own) = reduced
         .as_ref()
         .map_or((&right.headers, &answer.headers), |(expected, own)| (expected, own));
-    match fields::difference((expected, reference.whose), own, ignored).filter(|_| reference.fields)
+    match fields::difference(expected, reference.source, own, ignored).filter(|_| reference.fields)
     {
         Some(_)
             if fields::versions_differ(&right.headers, &answer.headers, ignored)
@@ -161,19 +143,85 @@ fn is_older(answer: &Answer, right: &Answer) -> bool {
     matches!((changed(answer), changed(right)), (Some(own), Some(other)) if own < other)
 }
 
+named! {
+    /// Why an answer has no verdict.
+    pub enum Unjudged {
+        /// The origin gave no whole answer, or no majority of addresses agrees.
+        NoReference = "no_reference",
+        /// Both the path and the origin failed.
+        OriginFailed = "origin_failed",
+        /// The origin answered differently when asked again.
+        OriginVaries = "origin_varies",
+        /// Another proxy has the same answer, which the origin may have given earlier.
+        SeenElsewhere = "seen_elsewhere",
+        /// An unsafe method: each copy was a separate request.
+        NotRepeated = "not_repeated",
+        /// A cache may answer differently: condition, range or `only-if-cached`.
+        MayDiffer = "may_differ",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Detail {
+    None,
+    Failed(PathFailure),
+    NotHttp(DecodeError),
+    /// Status of the reference, then of the answer.
+    Status(u16, u16),
+    Field(Difference),
+    /// Body length of the reference, then of the answer.
+    Body(u64, u64),
+    /// The body belongs to this other URL.
+    BodyOf(String),
+    BrokenCoding,
+    AmbiguousFraming,
+    /// Equals an earlier answer of the reference.
+    SeenBefore,
+    OlderThanReference,
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Failed(failure) => f.write_str(failure.name()),
+            Self::NotHttp(error) => {
+                write!(f, "{}: {}", PathFailure::NotHttp.name(), error.description())
+            }
+            Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
+            Self::Field(difference) => difference.fmt(f),
+            Self::Body(expected, found) if expected == found => {
+                write!(f, "other bytes, {found} as they should be")
+            }
+            Self::Body(expected, found) => write!(f, "{found} bytes instead of {expected}"),
+            Self::BodyOf(url) => write!(f, "the body of {url}"),
+            Self::BrokenCoding => f.write_str("the content coding is broken"),
+            Self::AmbiguousFraming => f.write_str("Content-Length beside Transfer-Encoding"),
+            Self::SeenBefore => f.write_str("what the reference answered before"),
+            Self::OlderThanReference => f.write_str("Last-Modified is older than the reference's"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::fields::ReferenceSource;
     use super::*;
+    use crate::leap::Message;
     use crate::leap::tests::answer;
 
+    fn reference<'a>(
+        asked: &'a Message,
+        answer: &'a Answer,
+        earlier: &'a [Version],
+    ) -> Reference<'a> {
+        let (source, fields) = (ReferenceSource::Origin, true);
+        Reference { asked, path: 0, answer, source, fields, steady: false, earlier }
+    }
+
     fn check(own: &Answer, right: &Answer, earlier: &[Version], expected: Verdict) {
-        let reference = Reference {
-            asked: &Message::default(),
-            answer: right,
-            whose: Whose::Origin,
-            fields: true,
-            earlier,
-        };
+        let asked = Message::default();
+        let reference = reference(&asked, right, earlier);
         let finding = judge(&Ok(own.clone()), Ok(&reference), &|_| false).expect("judged");
         assert_eq!(finding.verdict, expected, "{}", finding.detail);
     }
@@ -199,13 +247,8 @@ mod tests {
         let lost = answer(200, b"same", &[("ETag", "\"2\"")]);
         check(&lost, &new, &[lost.version()], Verdict::HeaderMismatch);
         let earlier = &[old.version()];
-        let reference = Reference {
-            asked: &Message::default(),
-            answer: &new,
-            whose: Whose::Origin,
-            fields: true,
-            earlier,
-        };
+        let asked = Message::default();
+        let reference = reference(&asked, &new, earlier);
         let judged = judge(&Ok(old), Ok(&reference), &|name| name == "etag");
         assert_eq!(
             judged.map(|finding| finding.verdict),
@@ -254,16 +297,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_may_answer_by_itself_is_not_judged() {
+    fn an_answer_that_a_cache_may_give_by_itself_is_not_judged() {
         let fields = [("Cache-Control", "only-if-cached".as_bytes())].into_iter().collect();
         let asked = &Message { fields, ..Message::default() };
-        let reference = Reference {
-            asked,
-            answer: &answer(200, b"", &[]),
-            whose: Whose::Origin,
-            fields: true,
-            earlier: &[],
-        };
+        let right = answer(200, b"", &[]);
+        let reference = reference(asked, &right, &[]);
         let judged = judge(&Ok(answer(504, b"none", &[])), Ok(&reference), &|_| false);
         assert_eq!(judged, Err(Unjudged::MayDiffer));
     }

@@ -1,6 +1,6 @@
-//! Which fields change by themselves, so that another value of them means nothing.
+//! Noise: fields that change by themselves, so that another value means nothing.
 
-use super::fields::{self, Whose};
+use super::fields::{self, ReferenceSource};
 use crate::leap::{Answer, Asked, Manner};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use xxhash_rust::xxh3::xxh3_128;
@@ -9,9 +9,9 @@ const REQUESTS: usize = 4096;
 
 #[derive(Debug)]
 pub struct Noise {
-    /// By path, from the probe: fields that a server varies in all answers.
+    /// Fields by path, from the probe: those that a server varies in all answers.
     by_path: Vec<BTreeSet<String>>,
-    /// By digest of the request's key: fields that the origin varied when asked again.
+    /// Fields by the digest of the request's key: those that the origin varied when asked again.
     by_request: HashMap<u128, BTreeSet<String>>,
     /// Keys of `by_request`, oldest first.
     order: VecDeque<u128>,
@@ -28,13 +28,14 @@ impl Noise {
 
     /// Learns from two answers of one path to the probe, if their bodies are equal.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
-        let whose = if manner == Manner::Direct { Whose::Origin } else { Whose::Proxy };
-        self.by_path[path].extend(noise(first, second, whose));
+        let source =
+            if manner == Manner::Direct { ReferenceSource::Origin } else { ReferenceSource::Proxy };
+        self.by_path[path].extend(noise(first, second, source));
     }
 
     /// Learns from two origin answers to one request, if their bodies are equal.
     pub fn learn_of(&mut self, asked: &Asked, first: &Answer, second: &Answer) {
-        let found = noise(first, second, Whose::Origin);
+        let found = noise(first, second, ReferenceSource::Origin);
         if found.is_empty() {
             return;
         }
@@ -51,7 +52,7 @@ impl Noise {
     }
 
     /// Whether a field may differ between two paths in answers to this request.
-    pub fn covers(&self, (one, other): (usize, usize), asked: &Asked, name: &str) -> bool {
+    pub fn covers(&self, one: usize, other: usize, asked: &Asked, name: &str) -> bool {
         let of_request =
             || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));
         self.by_path[one].contains(name)
@@ -65,9 +66,10 @@ impl Noise {
         (other, second): (usize, &Answer),
         asked: &Asked,
     ) -> bool {
-        let ignored = |name: &str| self.covers((one, other), asked, name);
-        fields::difference((&first.headers, Whose::Proxy), &second.headers, &ignored).is_none()
-            && fields::difference((&second.headers, Whose::Proxy), &first.headers, &ignored)
+        let ignored = |name: &str| self.covers(one, other, asked, name);
+        fields::difference(&first.headers, ReferenceSource::Proxy, &second.headers, &ignored)
+            .is_none()
+            && fields::difference(&second.headers, ReferenceSource::Proxy, &first.headers, &ignored)
                 .is_none()
     }
 
@@ -80,9 +82,9 @@ fn digest(asked: &Asked) -> u128 {
     xxh3_128(asked.key().as_bytes())
 }
 
-fn noise(first: &Answer, second: &Answer, whose: Whose) -> BTreeSet<String> {
+fn noise(first: &Answer, second: &Answer, source: ReferenceSource) -> BTreeSet<String> {
     let alike = first.fingerprint() == second.fingerprint();
-    fields::noise(&first.headers, &second.headers, whose).filter(|_| alike).collect()
+    fields::noise(&first.headers, &second.headers, source).filter(|_| alike).collect()
 }
 
 #[cfg(test)]
@@ -97,7 +99,7 @@ mod tests {
         let with = |tag: &str| answer(200, b"a", &[("ETag", tag)]);
         let mut noise = Noise::new(2);
         noise.learn_of(&asked("/a".into()), &with("1"), &with("2"));
-        let covers = |noise: &Noise, path: &str| noise.covers((0, 1), &asked(path.into()), "etag");
+        let covers = |noise: &Noise, path: &str| noise.covers(0, 1, &asked(path.into()), "etag");
         assert!(covers(&noise, "/a") && !covers(&noise, "/b"));
         for number in 0..REQUESTS {
             noise.learn_of(&asked(format!("/{number}")), &with("1"), &with("2"));

@@ -1,23 +1,30 @@
-//! Which answer to a request is the reference, and how far it holds.
+//! The reference: the answer by which the others are judged, and what it was before. The past shows
+//! stale answers and swapped bodies.
 
-use super::fields::{self, Whose};
+use super::fields::ReferenceSource;
 use super::noise::Noise;
-use super::unjudged::Unjudged;
+use super::{Unjudged, Version, fields};
 use crate::leap::collector::VIA;
 use crate::leap::exchange::Copied;
 use crate::leap::multiplier::group::{RequestGroup, direct};
-use crate::leap::{Answer, Asked, LeapRun, Manner, Path};
+use crate::leap::{Answer, Asked, LeapRun, Manner, Message, Path};
 use crate::wire::REQUEST_ID;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
+/// The answer that counts as right.
 #[derive(Clone, Copy, Debug)]
-pub struct Right<'a> {
+pub struct Reference<'a> {
+    pub asked: &'a Message,
+    /// The path that gave the answer.
     pub path: usize,
     pub answer: &'a Answer,
-    pub whose: Whose,
+    pub source: ReferenceSource,
+    /// Whether the fields count too.
     pub fields: bool,
     /// Whether every copy of the request must get the same answer, whenever it is sent.
     pub steady: bool,
+    /// Earlier references for the URL, the newest last.
+    pub earlier: &'a [Version],
 }
 
 /// Whether an answer differs from the origin's own, so that the origin must be asked again.
@@ -27,8 +34,9 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
         Err(_) => false,
         Ok(answer) if answer.fingerprint() != right.fingerprint() => true,
         Ok(answer) => {
-            let ignored = |name: &str| noise.covers((path, direct), asked, name);
-            fields::difference((&right.headers, Whose::Origin), &answer.headers, &ignored).is_some()
+            let ignored = |name: &str| noise.covers(path, direct, asked, name);
+            fields::difference(&right.headers, ReferenceSource::Origin, &answer.headers, &ignored)
+                .is_some()
         }
     })
 }
@@ -39,7 +47,8 @@ pub fn reference<'a>(
     run: &LeapRun,
     group: &'a RequestGroup,
     noise: &Noise,
-) -> Result<Right<'a>, Unjudged> {
+    earlier: &'a [Version],
+) -> Result<Reference<'a>, Unjudged> {
     let (path, answer, fields) = match direct(&run.paths) {
         Some(path) => {
             let answer = group.copies[path].outcome.as_ref().map_err(|_| Unjudged::NoReference)?;
@@ -56,8 +65,13 @@ pub fn reference<'a>(
         }
         None => majority(&run.paths, group, noise).ok_or(Unjudged::NoReference)?,
     };
-    let whose = if run.paths[path].manner == Manner::Direct { Whose::Origin } else { Whose::Proxy };
-    Ok(Right { path, answer, whose, fields, steady: is_steady(run, answer) })
+    let source = if run.paths[path].manner == Manner::Direct {
+        ReferenceSource::Origin
+    } else {
+        ReferenceSource::Proxy
+    };
+    let (asked, steady) = (&*group.asked.message, is_steady(run, answer));
+    Ok(Reference { asked, path, answer, source, fields, steady, earlier })
 }
 
 /// Whether all copies have one answer. True behind a Collector, ours or one named in `Via`, and for
@@ -92,4 +106,70 @@ fn majority<'a>(
     let agreed = (0..side.len()).find(|&one| most(count(one), side.len()));
     let (path, answer) = agreed.map_or(first, |one| side[one]);
     Some((path, answer, agreed.is_some()))
+}
+
+const URLS: usize = 1 << 16;
+const ANSWERS: usize = 4;
+
+/// Earlier references; the oldest URL is forgotten first.
+#[derive(Debug, Default)]
+pub struct Past {
+    by_url: HashMap<String, Vec<Version>>,
+    url_of: HashMap<u128, String>,
+    order: VecDeque<String>,
+}
+
+impl Past {
+    pub fn earlier(&self, key: &str) -> &[Version] {
+        self.by_url.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Another URL whose reference had this body.
+    pub fn owner(&self, digest: u128, key: &str) -> Option<&str> {
+        self.url_of.get(&digest).map(String::as_str).filter(|owner| *owner != key)
+    }
+
+    pub fn remember(&mut self, key: &str, found: Version) {
+        if !self.by_url.contains_key(key) {
+            if self.order.len() == URLS
+                && let Some(oldest) = self.order.pop_front()
+            {
+                for forgotten in self.by_url.remove(&oldest).into_iter().flatten() {
+                    self.url_of.remove(&forgotten.print.digest);
+                }
+            }
+            self.order.push_back(key.to_owned());
+        }
+        let answers = self.by_url.entry(key.to_owned()).or_default();
+        if answers.last() != Some(&found) {
+            if answers.len() == ANSWERS {
+                answers.remove(0);
+            }
+            answers.push(found);
+            self.url_of.insert(found.print.digest, key.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leap::verdict::Fingerprint;
+
+    #[test]
+    fn the_latest_answers_of_the_latest_urls_are_remembered() {
+        let mut past = Past::default();
+        let print =
+            |digest| Version { print: Fingerprint { status: 200, digest }, validators: None };
+        for digest in 0..6 {
+            past.remember("a", print(digest));
+        }
+        assert_eq!(past.earlier("a"), [2, 3, 4, 5].map(print));
+        assert_eq!((past.owner(5, "b"), past.owner(5, "a")), (Some("a"), None));
+        for number in 0..URLS as u128 {
+            past.remember(&format!("u{number}"), print(100 + number));
+        }
+        assert_eq!((past.earlier("a"), past.owner(5, "b")), (&[][..], None));
+        assert_eq!(past.earlier("u0"), [print(100)]);
+    }
 }

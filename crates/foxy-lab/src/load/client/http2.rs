@@ -1,11 +1,8 @@
-//! The same client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one connection, one
-//! stream at a time.
+//! The client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one stream at a time.
 
-use super::reading::Reading;
-use super::wire::{POSTED, Wire, fields, method};
-use super::{Broken, Unanswered};
-use crate::load::outcome::Answered;
-use crate::load::outcome::ErrorCause;
+use super::wire::{ClientTarget, POSTED, fields, method};
+use super::{Broken, Reading, Unanswered};
+use crate::load::outcome::{Answered, ErrorCause};
 use crate::wire::REQUEST_ID;
 use crate::wire::tls::outbound::Channel;
 use bytes::Bytes;
@@ -23,7 +20,7 @@ pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
     let (sender, connection) =
         builder.handshake::<_, Bytes>(stream).await.map_err(|_| ErrorCause::Protocol)?;
     tokio::task::spawn_local(async move {
-        // How a connection ends shows in what comes of its streams.
+        // The streams report how the connection ended.
         let _ = connection.await;
     });
     Ok(sender)
@@ -31,8 +28,10 @@ pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
 
 pub async fn ask(
     sender: &mut SendRequest<Bytes>,
-    wire: &Wire,
-    (request, number, now): (&Request, u64, WallTime),
+    wire: &ClientTarget,
+    request: &Request,
+    number: u64,
+    now: WallTime,
     reading: &mut Reading,
 ) -> Result<Answered, Broken> {
     let posts = request.manner == Manner::Post;
@@ -58,7 +57,7 @@ pub async fn ask(
         let broken = |error| Unanswered::Failed(cause(&error, true));
         let data = data.map_err(|error| Broken { cause: broken(error), head: reading.head() })?;
         reading.take(&data).map_err(|cause| Broken { cause, head: reading.head() })?;
-        // A window that cannot be given back belongs to a stream that has ended.
+        // Fails only for a stream that has ended.
         let _ = body.flow_control().release_capacity(data.len());
     }
     Ok(reading.finish().ok_or(ErrorCause::Protocol)?)

@@ -1,33 +1,29 @@
-//! One client of a load run: one connection at a time, one request at a time, every byte of every
-//! answer checked.
+//! One client of a load: one connection and one request at a time, every byte of an answer checked.
 
-mod channel;
 mod http2;
-mod reading;
 mod wire;
 
 use crate::load::options::Protocol;
-use crate::load::outcome::Answered;
-use crate::load::outcome::ErrorCause;
-use crate::load::outcome::Unanswered;
-use crate::wire::loss::Loss;
-use crate::wire::tls::outbound::Channel;
+use crate::load::outcome::{Answered, ErrorCause, Unanswered};
+use crate::wire::patience::Loss;
+use crate::wire::tls::outbound::{self, Channel, Obstacle};
+use crate::wire::{OBJECT_ID, REQUEST_ID};
 use bytes::{Bytes, BytesMut};
 use foxy_base::WallTime;
 use foxy_http::{Limits, NotReusable, ResponseDecoder, ResponseEvent};
 use foxy_workload::polymix::exchange::{Side, breaks_off};
-use foxy_workload::{Content, Request};
+use foxy_workload::{BodyCheck, BodyStream, Content, Request};
 use h2::client::SendRequest;
-use reading::Reading;
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
-pub use wire::Wire;
+pub use wire::ClientTarget;
 
 const READ: usize = 64 << 10;
 
 pub struct Client {
-    wire: Wire,
+    wire: ClientTarget,
     connection: Option<Connection>,
     server: u32,
     uses: u32,
@@ -57,7 +53,7 @@ impl From<ErrorCause> for Broken {
 }
 
 impl Client {
-    pub const fn new(wire: Wire) -> Self {
+    pub const fn new(wire: ClientTarget) -> Self {
         Self { wire, connection: None, server: 0, uses: u32::MAX, text: String::new() }
     }
 
@@ -137,7 +133,7 @@ impl Client {
     }
 
     async fn connect(&self, request: &Request) -> Result<Connection, ErrorCause> {
-        let stream = channel::open(&self.wire, request).await?;
+        let stream = open(&self.wire, request).await?;
         if self.wire.protocol == Protocol::Http2 {
             return http2::begin(stream).await.map(Connection::Http2);
         }
@@ -161,7 +157,7 @@ impl Client {
         let mut reading = Reading::new(request, breaks_off);
         match self.connection.as_mut().ok_or(ErrorCause::Connect)? {
             Connection::Http2(sender) => {
-                http2::ask(sender, &self.wire, (request, number, now), &mut reading).await
+                http2::ask(sender, &self.wire, request, number, now, &mut reading).await
             }
             Connection::Http1(connection) => {
                 let answer = connection.ask(&self.text, request, &mut reading).await?;
@@ -228,4 +224,76 @@ fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
     let Content::Document(document) = request.content else { return false };
     let answered = head.and_then(|head| head.reply_to).unwrap_or(number);
     breaks_off(Side::Server, answered, document.nature().size).is_some()
+}
+
+pub struct Reading {
+    content: Content,
+    answer: Option<Answered>,
+    check: Option<BodyCheck>,
+    breaks_off: Option<u64>,
+}
+
+impl Reading {
+    /// `breaks_off`: body bytes after which the client aborts.
+    pub const fn new(request: &Request, breaks_off: Option<u64>) -> Self {
+        Self { content: request.content, answer: None, check: None, breaks_off }
+    }
+
+    pub const fn head(&self) -> Option<Answered> {
+        self.answer
+    }
+
+    pub fn begin<'a>(&mut self, status: u16, field: impl Fn(&str) -> Option<&'a str>) {
+        let reply_to = field(REQUEST_ID).and_then(|id| id.parse().ok());
+        let object = field(OBJECT_ID).and_then(|text| text.split_once('.'));
+        let object =
+            object.and_then(|(key, version)| Some((key.parse().ok()?, version.parse().ok()?)));
+        let body = match self.content {
+            Content::Object(object, _) => Some(BodyStream::new(object.id, object.version)),
+            Content::Document(document) => object.map(|(_, version)| document.body(version)),
+        };
+        self.check = body.filter(|_| status == 200).map(|body| BodyCheck::new(body, 0));
+        self.answer = Some(Answered { status, reply_to, object, ..Answered::default() });
+    }
+
+    pub fn take(&mut self, data: &[u8]) -> Result<(), Unanswered> {
+        if let Some(answer) = &mut self.answer {
+            answer.length += data.len() as u64;
+            if let Some(check) = &mut self.check {
+                check.take(data);
+            }
+            if self.breaks_off.is_some_and(|at| answer.length > at) {
+                return Err(Unanswered::BrokenOff);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn finish(&mut self) -> Option<Answered> {
+        let wrong_bytes = self.check.take().map_or(0, |check| check.wrong_bytes());
+        self.answer.map(|answer| Answered { wrong_bytes, ..answer })
+    }
+}
+
+pub async fn open(wire: &ClientTarget, request: &Request) -> Result<Channel, ErrorCause> {
+    let mut stream =
+        TcpStream::connect(wire.target).await.map_err(|error| ErrorCause::of_connect(&error))?;
+    stream.set_nodelay(true).map_err(|_| ErrorCause::Connect)?;
+    let Some(config) = &wire.tls else { return Ok(Channel::Left(stream)) };
+    let authority = wire.authority(request);
+    if wire.tunnels() {
+        outbound::tunnel(&mut stream, authority).await?;
+    }
+    Ok(outbound::secure(stream, authority, config).await?)
+}
+
+impl From<Obstacle> for ErrorCause {
+    fn from(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::NoTunnel => Self::Tunnel,
+            Obstacle::NotHttp => Self::Protocol,
+            Obstacle::Certificate => Self::Certificate,
+            Obstacle::Handshake => Self::Handshake,
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Whom the clients of a run ask, in which protocol, and the text of their requests.
+//! The target and protocol of a run's clients, and the text of their requests.
 
 use crate::load::options::{LoadOptions, Mode, Protocol};
 use crate::wire::REQUEST_ID;
@@ -16,7 +16,7 @@ pub const POSTED: &str = "name=value";
 pub const POSTED_TYPE: &str = "application/x-www-form-urlencoded";
 
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct ClientTarget {
     pub target: SocketAddr,
     pub protocol: Protocol,
     pub time_limit: Duration,
@@ -32,7 +32,7 @@ enum By {
     Object,
 }
 
-impl Wire {
+impl ClientTarget {
     /// Server n is at the first server's port plus n. A reverse proxy has one name for all servers.
     pub fn new(options: &LoadOptions) -> Self {
         let (forward, first) = match &options.mode {
@@ -153,7 +153,8 @@ mod tests {
     fn names(mode: Mode, workload: &str, hosts: Option<u32>) -> Vec<String> {
         let workload = Workload::find(workload).expect("one of ours");
         let target = "127.0.0.1:1".parse().expect("an address");
-        let wire = Wire::new(&LoadOptions { hosts, ..LoadOptions::new(target, mode, workload) });
+        let wire =
+            ClientTarget::new(&LoadOptions { hosts, ..LoadOptions::new(target, mode, workload) });
         let request = |(number, server)| Request {
             content: Content::Object(Object { id: number, size: 1, version: 1 }, Duration::ZERO),
             server,

@@ -1,5 +1,5 @@
-//! From a packet to its answer (RFC 1035): the address of every name in the zone, nothing else
-//! about them (RFC 2308), and a refusal of all others.
+//! DNS answers (RFC 1035): the address of every name in the zone, negative answers (RFC 2308), and
+//! refusals of other zones.
 
 use super::NameServerOptions;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};

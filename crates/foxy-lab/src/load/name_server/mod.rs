@@ -1,6 +1,5 @@
-//! A name server for the names of synthetic origins: every name of one zone has the same address,
-//! and asking costs time. It answers over UDP only, knows no other zone, asks nobody, and is not
-//! for a network that others reach. What a packet is answered stands in `answer`.
+//! A name server for synthetic origins: all names of one zone have the same address, and a lookup
+//! costs time. UDP only, without recursion; not for public networks.
 
 mod answer;
 #[cfg(test)]
@@ -37,7 +36,7 @@ pub struct NameServerOptions {
 
 /// Counts of questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct QuestionCounts {
     /// Questions for an address in the zone.
     pub addresses: u64,
     /// Other questions about names of the zone.
@@ -71,7 +70,7 @@ pub struct NameServer {
 pub enum NameServerError {
     /// The zone name is invalid.
     Zone(ZoneUnusable),
-    /// It cannot bind or run.
+    /// Binding or starting failed.
     Start(io::Error),
 }
 
@@ -107,9 +106,9 @@ impl NameServer {
     }
 
     /// Counts so far.
-    pub fn asked(&self) -> Asked {
+    pub fn asked(&self) -> QuestionCounts {
         let Counts { addresses, nothing, refused, dropped, .. } = &*self.counts;
-        Asked {
+        QuestionCounts {
             addresses: addresses.load(Relaxed),
             nothing: nothing.load(Relaxed),
             refused: refused.load(Relaxed),
@@ -121,7 +120,7 @@ impl NameServer {
 impl Drop for NameServer {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A thread that panicked has said so itself; there is nothing to add while dropping.
+        // A panicked thread has already reported its panic.
         let _said = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -130,8 +129,7 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<Counts>) {
     let Ok(socket) = tokio::net::UdpSocket::from_std(socket).map(Rc::new) else { return };
     let mut packet = vec![0; LONGEST];
     loop {
-        // What a client sends back of an answer that it did not wait for shows as an error of the
-        // socket, and passes.
+        // An ICMP error for an earlier answer shows here, and passes.
         let Ok((length, from)) = socket.recv_from(&mut packet).await else { continue };
         let full = counts.waiting.load(Relaxed) >= MOST_WAITING;
         let Some(reply) = zone.reply(&packet[..length]).filter(|_| !full) else {
@@ -143,7 +141,7 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<Counts>) {
         counts.waiting.fetch_add(1, Relaxed);
         tokio::task::spawn_local(async move {
             tokio::time::sleep(reply.after).await;
-            // Who has gone meanwhile, asks no more.
+            // The client may have left.
             let _gone = socket.send_to(&reply.packet, from).await;
             counts.waiting.fetch_sub(1, Relaxed);
         });

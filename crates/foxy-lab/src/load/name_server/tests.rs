@@ -1,7 +1,7 @@
-//! What the name server answers, packet by packet, and once over a socket.
+//! The name server's answers, packet by packet and over a socket.
 
 use super::answer::{Kind, Zone};
-use super::{Asked, NameServer, NameServerOptions};
+use super::{NameServer, NameServerOptions, QuestionCounts};
 use foxy_base::random::Random;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{Name, RData, RecordType};
@@ -70,7 +70,7 @@ fn a_name_costs_the_same_however_it_is_written_and_names_differ() {
 }
 
 #[test]
-fn what_a_name_does_not_have_is_nothing_that_may_be_kept() {
+fn missing_record_types_get_a_cachable_negative_answer() {
     for kind in [RecordType::AAAA, RecordType::MX, RecordType::HTTPS] {
         let (found, _, answer) = answered(&question("h1.origin.test.", kind));
         assert_eq!((found, answer.metadata.response_code), (Kind::Nothing, ResponseCode::NoError));
@@ -107,7 +107,7 @@ fn names_of_others_and_what_is_no_plain_question_are_refused_at_once() {
 }
 
 #[test]
-fn who_asks_with_edns_is_answered_with_edns() {
+fn a_question_with_edns_gets_an_answer_with_edns() {
     let mut asked = question("h1.origin.test.", RecordType::A);
     assert!(answered(&asked).2.edns.is_none());
     asked.set_edns(Edns::new());
@@ -182,5 +182,5 @@ fn questions_are_answered_over_a_socket_and_counted_and_the_rest_is_dropped() {
         let answer = Message::from_vec(&packet[..length]).expect("a message");
         assert_eq!(answer.metadata.message_type, MessageType::Response);
     }
-    assert_eq!(server.asked(), Asked { addresses: 1, nothing: 1, refused: 1, dropped: 1 });
+    assert_eq!(server.asked(), QuestionCounts { addresses: 1, nothing: 1, refused: 1, dropped: 1 });
 }

@@ -1,5 +1,4 @@
-//! What the verifying origin answers: a pure function of the request and the time. Sockets are in
-//! `origin`.
+//! The verifying origin's answers: a pure function of the request and the time.
 
 use crate::load::origin::documents;
 use crate::wire::{OBJECT_ID, REQUEST_ID};
@@ -40,7 +39,7 @@ pub struct BodyPart {
     pub stream: BodyStream,
     /// First byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 

@@ -1,8 +1,6 @@
-//! A connection at the verifying origin: requests in, answers out. What is answered is decided in
-//! `answer`.
+//! One connection at the verifying origin: requests in, answers out.
 
-use super::OriginState;
-use super::mood::Mood;
+use super::{Health, OriginState};
 use crate::load::origin::answer::{self, BodyPart, Reply};
 use bytes::BytesMut;
 use foxy_base::clock;
@@ -51,10 +49,10 @@ pub(super) async fn serve(
                 let Some((mut reply, goes_on)) = pending.take() else { continue };
                 reply.to_what_came(sent.digest());
                 sent.reset();
-                match shared.mood.get() {
-                    Mood::Well => {}
-                    Mood::Down => return Ok(()),
-                    Mood::Slow(delay) => tokio::time::sleep(delay).await,
+                match shared.health.get() {
+                    Health::Well => {}
+                    Health::Down => return Ok(()),
+                    Health::Slow(delay) => tokio::time::sleep(delay).await,
                 }
                 shared.requests.fetch_add(1, Ordering::Relaxed);
                 if !send(&mut stream, &reply, &mut output, shared).await? || !goes_on {
@@ -143,7 +141,7 @@ async fn send(
             output.extend_from_slice(b"0\r\n\r\n");
         }
     }
-    // Before the last piece is sent: whoever has all of an answer finds it counted.
+    // Counts before the last piece, so that a client with a whole answer finds it counted.
     shared.count(reply, sent);
     stream.write_all(output).await?;
     stream.flush().await?;

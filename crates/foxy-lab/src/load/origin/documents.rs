@@ -1,5 +1,4 @@
-//! What the origin answers about a document of PolyMix-4: a pure function of its name, the request
-//! and the time.
+//! The origin's answers for documents of PolyMix-4: a pure function of document, request and time.
 
 use crate::load::origin::answer::{BodyPart, Reply, http_date};
 use crate::wire::{OBJECT_ID, REQUEST_ID};
@@ -53,12 +52,12 @@ pub fn answer(request: &RequestHead, document: Document, now: WallTime) -> Reply
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::load::origin::answer::tests::{NOW, ask};
     use foxy_workload::polymix::content::{Kind, World};
 
-    fn document(cachable: bool) -> Document {
+    pub fn document(cachable: bool) -> Document {
         let world = World { number: 1, time_scale: 1, delay_scale: 1 };
         let other = |number| Document { world, container: Kind::Other, number, image: 0 };
         (0..)
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_kept_says_so() {
+    fn uncachable_documents_say_so() {
         let control = |reply: Reply| reply.head.headers.get_str("cache-control").map(str::to_owned);
         let private = Some("private, no-cache".to_owned());
         assert_eq!(control(request("GET", document(false), "")), private);

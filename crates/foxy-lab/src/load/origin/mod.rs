@@ -1,25 +1,20 @@
-//! The verifying origin on the wire: one thread and runtime each, keep-alive, constant memory a
-//! connection. What happens on a connection stands in `connection`.
+//! The verifying origin: sockets, threads, health and counts. `answer` decides the answers.
 
 pub mod answer;
 mod connection;
-mod documents;
-mod mood;
-mod ports;
-mod tally;
+pub(super) mod documents;
 
-use crate::wire::tls::Throwaway;
+use crate::wire::REQUEST_ID;
+use crate::wire::tls::EphemeralAuthority;
+use answer::Reply;
 use connection::serve;
-pub use mood::Mood;
-use mood::SharedMood;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-pub use tally::Sent;
-use tally::SentTally;
+use std::{fmt, io};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
@@ -42,7 +37,7 @@ struct OriginState {
     body_bytes: AtomicU64,
     connections: AtomicU64,
     not_accepted: AtomicU64,
-    mood: SharedMood,
+    health: SharedHealth,
     tally: OnceLock<SentTally>,
     stopping: AtomicBool,
     stop: Notify,
@@ -70,11 +65,15 @@ impl Origin {
 
     /// Like [`Origin::start_servers`], behind TLS with a new certificate.
     pub fn start_tls(options: OriginOptions, servers: u32) -> io::Result<Self> {
-        Self::start_all(options, servers, Some(Throwaway::make(options.listen.ip())?))
+        Self::start_all(options, servers, Some(EphemeralAuthority::make(options.listen.ip())?))
     }
 
-    fn start_all(options: OriginOptions, servers: u32, tls: Option<Throwaway>) -> io::Result<Self> {
-        let listeners = ports::bind(options.listen, servers)?;
+    fn start_all(
+        options: OriginOptions,
+        servers: u32,
+        tls: Option<EphemeralAuthority>,
+    ) -> io::Result<Self> {
+        let listeners = bind(options.listen, servers)?;
         let servers = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
         let acceptor = tls.as_ref().map(|tls| TlsAcceptor::from(tls.server()));
         let shared = Arc::new(OriginState::default());
@@ -107,13 +106,13 @@ impl Origin {
     }
 
     /// Sets the origin's health.
-    pub fn set_mood(&self, mood: Mood) {
-        self.shared.mood.set(mood);
+    pub fn set_health(&self, health: Health) {
+        self.shared.health.set(health);
     }
 
     /// The origin's health.
-    pub fn mood(&self) -> Mood {
-        self.shared.mood.get()
+    pub fn health(&self) -> Health {
+        self.shared.health.get()
     }
 
     /// Starts counting sent bytes in `places` buckets. `place` maps a request number to a bucket.
@@ -123,7 +122,7 @@ impl Origin {
         places: usize,
         place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static,
     ) {
-        // Whoever comes second reads what the first one's places hold.
+        // A second caller reads the first caller's buckets.
         let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
@@ -156,7 +155,7 @@ impl Drop for Origin {
                 self.shared.stop.notify_waiters();
                 std::thread::yield_now();
             }
-            // A thread that panicked has said so itself; there is nothing to add while dropping.
+            // A panicked thread has already reported its panic.
             let _ = thread.join();
         }
     }
@@ -180,11 +179,11 @@ async fn accept(listener: TcpListener, shared: Arc<OriginState>, tls: Option<Tls
         tokio::select! {
             () = shared.stop.notified() => {}
             accepted = listener.accept() => match accepted {
-                Ok(_) if shared.mood.get() == Mood::Down => {}
+                Ok(_) if shared.health.get() == Health::Down => {}
                 Ok((stream, _)) => {
                     let (shared, tls) = (Arc::clone(&shared), tls.clone());
                     tokio::task::spawn_local(async move {
-                        // A client that goes away ends its connection, and nothing else.
+                        // An error here ends this connection alone.
                         let _ = greet(stream, tls, &shared).await;
                     });
                 }
@@ -205,6 +204,126 @@ async fn greet(
     stream.set_nodelay(true)?;
     let Some(tls) = tls else { return serve(stream, shared).await };
     let stream = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await??;
-    // Boxed, so that connections without TLS have no room for it.
+    // Boxed, so that connections without TLS do not pay for its size.
     Box::pin(serve(stream, shared)).await
+}
+
+/// The health of an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Healthy.
+    Well,
+    /// Closes connections, at once or after a request.
+    Down,
+    /// Delays each answer.
+    Slow(Duration),
+}
+
+const DOWN: u64 = u64::MAX;
+
+/// Nanoseconds of delay, or [`DOWN`].
+#[derive(Debug, Default)]
+struct SharedHealth(AtomicU64);
+
+impl SharedHealth {
+    fn set(&self, health: Health) {
+        let value = match health {
+            Health::Well => 0,
+            Health::Down => DOWN,
+            Health::Slow(delay) => u64::try_from(delay.as_nanos()).unwrap_or(DOWN - 1),
+        };
+        self.0.store(value, Relaxed);
+    }
+
+    fn get(&self) -> Health {
+        match self.0.load(Relaxed) {
+            0 => Health::Well,
+            DOWN => Health::Down,
+            nanoseconds => Health::Slow(Duration::from_nanos(nanoseconds)),
+        }
+    }
+}
+
+/// Below the ephemeral ports.
+const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
+
+/// Binds `servers` consecutive ports. Port 0 searches for a free range.
+fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
+    let bind_from = |first: u16| -> io::Result<Vec<TcpListener>> {
+        let bind = |number: u32| {
+            let port = u16::try_from(u32::from(first) + number)
+                .map_err(|_| io::ErrorKind::AddrNotAvailable)?;
+            let listener = TcpListener::bind(SocketAddr::new(listen.ip(), port))?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        (0..servers.max(1)).map(bind).collect()
+    };
+    if servers <= 1 || listen.port() != 0 {
+        return bind_from(listen.port());
+    }
+    let mut first = FIRST_PORTS.start;
+    loop {
+        match bind_from(first) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                let next = u16::try_from(u32::from(first) + servers).unwrap_or(u16::MAX);
+                if !FIRST_PORTS.contains(&next) {
+                    return Err(error);
+                }
+                first = next;
+            }
+            bound => return bound,
+        }
+    }
+}
+
+/// Maps a request number to a bucket.
+type Place = Box<dyn Fn(Option<u64>) -> Option<usize> + Send + Sync>;
+
+struct SentTally {
+    place: Place,
+    counts: Vec<[AtomicU64; 2]>,
+}
+
+/// Sent answers of a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Answers.
+    pub answers: u64,
+    /// Body bytes.
+    pub bytes: u64,
+}
+
+impl SentTally {
+    fn new(places: usize, place: Place) -> Self {
+        Self { place, counts: (0..places).map(|_| Default::default()).collect() }
+    }
+
+    fn sent(&self) -> Vec<Sent> {
+        let sent = |[answers, bytes]: &[AtomicU64; 2]| Sent {
+            answers: answers.load(Relaxed),
+            bytes: bytes.load(Relaxed),
+        };
+        self.counts.iter().map(sent).collect()
+    }
+}
+
+impl fmt::Debug for SentTally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SentTally").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+impl OriginState {
+    fn count(&self, reply: &Reply, bytes: u64) {
+        self.body_bytes.fetch_add(bytes, Relaxed);
+        let Some(tally) = self.tally.get() else { return };
+        let number = reply.head.headers.get_str(REQUEST_ID).and_then(|number| number.parse().ok());
+        if let Some([answers, sum]) =
+            (tally.place)(number).and_then(|place| tally.counts.get(place))
+        {
+            answers.fetch_add(1, Relaxed);
+            sum.fetch_add(bytes, Relaxed);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! When a proxy answered and when it did not: whether it fell silent in the middle of a run.
+//! Times of answers and failures: whether a proxy fell silent in the middle of a run.
 
 use super::{ErrorCause, LoadReport};
 use crate::load::options::Stop;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_is_no_cause_of_what_was() {
+    fn unsent_requests_do_not_hide_the_cause_of_sent_ones() {
         let mut report = LoadReport::default();
         assert_eq!(report.main_cause_of_sent(), None);
         (0..2).for_each(|_| report.fail(ErrorCause::NotSent));

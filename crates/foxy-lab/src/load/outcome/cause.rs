@@ -1,7 +1,7 @@
-//! What a request can fail of.
+//! Causes of failed requests.
 
 use crate::named::named;
-use crate::wire::loss::Loss;
+use crate::wire::patience::Loss;
 use rustix::io::Errno;
 use std::io;
 

@@ -1,5 +1,4 @@
-//! What a load run saw: counts, causes of errors, latencies. The records they become are in
-//! `outcome/records.rs`.
+//! Counts of a load run: answers, hits, causes of errors, latencies. `records` makes run records.
 
 mod answering;
 mod cause;
@@ -100,7 +99,8 @@ impl LoadReport {
         &mut self,
         request: &Request,
         outcome: &Result<(Answered, Result<bool, ErrorCause>), Unanswered>,
-        (latency, ended): (Duration, Duration),
+        latency: Duration,
+        ended: Duration,
     ) {
         let right = matches!(outcome, Ok((_, Ok(_))) | Err(Unanswered::BrokenOff));
         self.answering.take(ended.saturating_sub(latency), ended, right);
@@ -287,7 +287,7 @@ mod tests {
         let unnumbered = |status| {
             let mut report = LoadReport::default();
             let answer = Answered { status, ..Answered::default() };
-            report.take(&request, &Ok((answer, Ok(false))), Default::default());
+            report.take(&request, &Ok((answer, Ok(false))), Duration::ZERO, Duration::ZERO);
             report.unnumbered
         };
         assert_eq!((unnumbered(304), unnumbered(200)), (0, 1));

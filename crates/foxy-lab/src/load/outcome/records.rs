@@ -1,4 +1,4 @@
-//! The run records that a load run becomes.
+//! Run records of a load.
 
 use super::{ErrorCause, LoadReport, Tally, share};
 use crate::load::fault::AroundFault;

@@ -1,5 +1,4 @@
-//! The control law of the peak finder (R75): a pure function from windows of response times to the
-//! load of the next window.
+//! The control law of the peak finder (R75): from mean response times to the next load. Pure.
 
 use std::time::Duration;
 

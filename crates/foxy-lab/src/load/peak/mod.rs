@@ -1,10 +1,9 @@
-//! The peak finder (seed 000, Appendix D; R75-R80): the load at which a proxy's response time stays
-//! within a window, while its cache is filled twice. Pure: what was seen goes in window by window.
-//! `robots` puts the load on the wire.
+//! The peak finder (seed 000, Appendix D; R75-R80): the load at which the response time stays
+//! within a window, while the cache is filled twice. Pure; `robots` sends the load.
 
 pub mod law;
 
-use crate::load::live::Seen;
+use crate::load::plan::Seen;
 use crate::load::plan::{Plan, Step};
 use foxy_report::statistics::mean;
 use law::Law;
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn who_answers_nothing_in_three_windows_ends_the_search_and_who_pauses_does_not() {
+    fn three_silent_windows_end_the_search_and_a_pause_does_not() {
         let mut plan =
             PeakPlan { finder: Finder::new(search()), limit: Duration::MAX, watch: &mut |_| true };
         let mut seen = Seen::default();

@@ -1,5 +1,4 @@
-//! One request of the benchmark: a connection of its own, HTTP/1.0, every byte of the answer
-//! checked as it comes.
+//! One request of the benchmark: HTTP/1.0 on a new connection, every byte of the answer checked.
 
 use super::{Cause, Route, WpbRun};
 use crate::wire::REQUEST_ID;

@@ -1,20 +1,15 @@
-//! The Wisconsin Proxy Benchmark 1.0 on the wire (seed 003; R91, R98, R99, R103): clients that ask
-//! one after the other without thinking, each request on a connection of its own, in a control
-//! without a cache and in two phases that begin together. What they ask for stands in
-//! `foxy_workload::wpb`.
+//! The Wisconsin Proxy Benchmark 1.0 on the wire (seed 003; R91, R98, R99, R103). Clients send one
+//! request after another, each on a new connection, in a control without cache and in two phases.
+//! `foxy_workload::wpb` chooses the requests.
 
-mod cause;
 mod exchange;
-mod records;
 mod report;
 #[cfg(test)]
 mod tests;
 
-pub use cause::Cause;
-pub use records::measurable;
-pub use report::{Part, PartReport, PointReport};
+pub use report::{Cause, Part, PartReport, PointReport, measurable};
 
-use crate::wire::numbers;
+use crate::wire;
 use foxy_base::clock;
 use foxy_workload::wpb::{Phase, Wpb, WpbClient};
 use std::cell::RefCell;
@@ -84,11 +79,11 @@ pub fn run(
 ) -> io::Result<PointReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let begun = Rc::new(AtomicU64::new(0));
-    let first = numbers::first_of_run();
+    let first = wire::first_of_run();
     let mut clients: Vec<WpbClient> =
         (0..run.clients).map(|n| WpbClient::new(&run.knobs, n)).collect();
     let mut part = |part: Part, clients: Vec<WpbClient>| {
-        let everyone = together(run, part, clients, (first, Rc::clone(&begun)), progress);
+        let everyone = together(run, part, clients, first, Rc::clone(&begun), progress);
         let counted = LocalSet::new().block_on(&runtime, everyone);
         ended(part);
         counted
@@ -113,7 +108,7 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     let run = WpbRun { latency: Duration::ZERO, slow: None, ..run.clone() };
     let request = WpbClient::new(&run.knobs, u32::MAX).next_request();
     let Some(request) = request else { return Ok(Ok(())) };
-    Ok(runtime.block_on(exchange::ask(&run, &request, numbers::first_of_run(), false)).map(|_| ()))
+    Ok(runtime.block_on(exchange::ask(&run, &request, wire::first_of_run(), false)).map(|_| ()))
 }
 
 /// Runs all clients through one part and returns them. Requests are numbered from `first`.
@@ -121,7 +116,8 @@ async fn together(
     run: &WpbRun,
     part: Part,
     clients: Vec<WpbClient>,
-    (first, begun): (u64, Rc<AtomicU64>),
+    first: u64,
+    begun: Rc<AtomicU64>,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<(PartReport, Vec<WpbClient>)> {
     let (started, used) = (clock::monotonic(), clock::thread_processor_time());
@@ -129,7 +125,7 @@ async fn together(
     let run = Rc::new(run.clone());
     let begin = |client| {
         let (run, report, begun) = (Rc::clone(&run), Rc::clone(&report), Rc::clone(&begun));
-        tokio::task::spawn_local(through(run, part, client, (first, begun), report))
+        tokio::task::spawn_local(through(run, part, client, first, begun, report))
     };
     let tasks: Vec<_> = clients.into_iter().map(begin).collect();
     while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
@@ -150,7 +146,8 @@ async fn through(
     run: Rc<WpbRun>,
     part: Part,
     mut client: WpbClient,
-    (first, begun): (u64, Rc<AtomicU64>),
+    first: u64,
+    begun: Rc<AtomicU64>,
     report: Rc<RefCell<PartReport>>,
 ) -> WpbClient {
     let phase = if part == Part::Second { Phase::Second } else { Phase::First };

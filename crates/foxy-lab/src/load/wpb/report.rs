@@ -1,10 +1,10 @@
-//! What a point of the benchmark counted, by its parts.
+//! What a point of the benchmark counts: its parts, causes of failure, and records.
 
-use super::Cause;
 use super::exchange::WpbAnswered;
 use crate::named::named;
-use foxy_report::Latencies;
+use foxy_report::{Latencies, Measurable, Measure, Record};
 use foxy_workload::wpb::WpbRequest;
+use std::io;
 use std::time::Duration;
 
 named! {
@@ -159,4 +159,118 @@ impl PointReport {
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }
+}
+
+named! {
+    /// Why a request failed.
+    pub enum Cause {
+        /// The connection was refused, or reset before the first byte.
+        Refused = "refused",
+        /// No connection for another reason, such as a lack of ports.
+        NoConnection = "no_connection",
+        /// Not whole within the time limit.
+        Timeout = "timeout",
+        /// The connection closed before the first byte.
+        Unanswered = "unanswered",
+        /// The connection ended within the answer.
+        Incomplete = "incomplete",
+        /// The bytes are not HTTP.
+        Protocol = "protocol",
+        /// Another status than 200.
+        Status = "status",
+        /// A complete answer of the wrong length.
+        Length = "length",
+        /// Wrong bytes.
+        BodyMismatch = "body_mismatch",
+        /// The answer is not from a server of the benchmark.
+        ForeignReply = "foreign_reply",
+        /// A cached answer in the control, whose answers must not be stored.
+        HitOnNoStore = "hit_on_no_store",
+    }
+}
+
+impl Cause {
+    pub(super) fn of_connect(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Self::Refused,
+            io::ErrorKind::TimedOut => Self::Timeout,
+            _ => Self::NoConnection,
+        }
+    }
+
+    /// Cause of a lost connection: `error`, or a plain close. `begun` tells whether part of the
+    /// answer had come.
+    pub(super) fn of_end(error: Option<&io::Error>, begun: bool) -> Self {
+        match error {
+            _ if begun => Self::Incomplete,
+            Some(_) => Self::Refused,
+            None => Self::Unanswered,
+        }
+    }
+}
+
+impl PointReport {
+    /// Measures of both phases under the workload `wpb-CLIENTS`, and of each part under
+    /// `wpb-CLIENTS-PART`.
+    pub fn records(&self, subject: &str) -> Vec<Record> {
+        let point = format!("wpb-{}", self.clients);
+        let measure = |workload: &str, name: &str, value, unit: &str| {
+            let workload = Some(workload.to_owned());
+            Measure { workload, ..Measure::once(name, subject, value, unit) }
+        };
+        let shares = [
+            ("hit_ratio", self.hit_ratio()),
+            ("byte_hit_ratio", self.byte_hit_ratio()),
+            ("offered_hit_ratio", self.offered()),
+        ];
+        let shares = shares
+            .into_iter()
+            .filter_map(|(name, value)| Some(measure(&point, name, value?, "share")));
+        let mut measures: Vec<Measure> = shares.collect();
+        measures.push(measure(&point, "fetched_bytes", number(self.fetched()), "B"));
+        if let Some(mean) = self.mean() {
+            measures.push(measure(&point, "latency_mean_us", mean * 1000.0, "us"));
+        }
+        for part in Part::ALL {
+            let (workload, report) = (format!("{point}-{}", part.name()), self.part(part));
+            let mut add = |name: &str, value: f64, unit: &str| {
+                measures.push(measure(&workload, name, value, unit));
+            };
+            add("requests", number(report.answers + report.failed()), "requests");
+            add("errors", number(report.failed()), "requests");
+            for (cause, count) in report.causes() {
+                add(&format!("errors_{}", cause.name()), number(count), "requests");
+            }
+            add("generator_busy", report.busy(), "share");
+            add("elapsed_s", report.elapsed.as_secs_f64(), "s");
+            if let Some(mean) = report.mean() {
+                add("latency_mean_us", mean * 1000.0, "us");
+                for (quantile, name) in [(0.5, "latency_p50_us"), (0.99, "latency_p99_us")] {
+                    add(name, number(report.latencies.at(quantile)), "us");
+                }
+            }
+        }
+        measures.into_iter().map(Record::Measure).collect()
+    }
+}
+
+/// Names of all measures of a point.
+pub fn measurable(subject: &str, clients: u32) -> Vec<Measurable> {
+    let whole =
+        ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];
+    let of_part =
+        ["requests", "errors", "errors_{cause}", "generator_busy", "elapsed_s", "latency_{of}_us"];
+    let point = format!("wpb-{clients}");
+    let parts = Part::ALL.map(|part| {
+        Measurable::of(subject, &of_part)
+            .choosing("cause", Cause::ALL.map(Cause::name))
+            .choosing("of", ["mean", "p50", "p99"])
+            .under(&format!("{point}-{}", part.name()))
+    });
+    std::iter::once(Measurable::of(subject, &whole).under(&point)).chain(parts).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+const fn number(count: u64) -> f64 {
+    count as f64
 }

@@ -154,7 +154,7 @@ fn answer_changed(mut client: TcpStream, server: SocketAddr, change: fn(&mut Vec
 }
 
 #[test]
-fn what_may_not_be_stored_and_comes_from_a_cache_is_an_error_of_the_control() {
+fn a_cached_answer_in_the_control_is_an_error() {
     let origin = origin();
     let server = origin.address();
     let address = proxy(move |mut client| {

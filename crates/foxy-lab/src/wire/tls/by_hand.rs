@@ -1,7 +1,7 @@
-//! TLS as tests speak it: authorities, origins, and a client on a socket.
+//! TLS helpers of tests: authorities, origins, and a client on a socket.
 
 use super::outbound::{self, Channel};
-use super::{Certificates, Throwaway, Trust};
+use super::{Certificates, EphemeralAuthority, Trust};
 use crate::{Origin, OriginOptions};
 use bytes::Bytes;
 use rustls::pki_types::ServerName;
@@ -18,7 +18,7 @@ const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
 
 /// An authority for those who end TLS: its certificates, and who trusts it.
 pub fn authority() -> (Certificates, Trust) {
-    let made = Throwaway::of(&HOSTS).expect("made");
+    let made = EphemeralAuthority::of(&HOSTS).expect("made");
     let server = made.server();
     let certificates =
         Certificates::new(move |host, _| HOSTS.contains(&host).then(|| Arc::clone(&server)));

@@ -1,10 +1,9 @@
-//! How a connection of one who asks begins: with a request, with TLS, or with a tunnel in which
-//! there is TLS. What is asked on it is for whoever serves it: the Collector, or the Multiplier
-//! towards its clients.
+//! The start of a client's connection: a request, TLS, or a tunnel with TLS inside. The Collector
+//! and the Multiplier serve what follows.
 
-use super::inbound::{self, Certificates, Inbound, Meant, NotEntered, Opening, Rewound};
+use super::inbound::{self, Certificates, HandshakeFailure, Inbound, Opening, Rewound, TlsTarget};
+use crate::wire::http2::{self, Frames};
 use crate::wire::key::Destination;
-use crate::wire::streams::{self, Frames};
 use bytes::BytesMut;
 use foxy_http::RequestHead;
 use foxy_http::Scheme;
@@ -42,7 +41,7 @@ pub enum After {
 pub const OPENED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoTunnel {
+pub enum TunnelRefusal {
     Within,
     NoHost,
     NoAuthority,
@@ -53,17 +52,17 @@ pub fn tunnel(
     certificates: Option<&Certificates>,
     head: &RequestHead,
     within: &Within,
-) -> Result<Destination, NoTunnel> {
+) -> Result<Destination, TunnelRefusal> {
     if *within != Within::Nothing {
-        return Err(NoTunnel::Within);
+        return Err(TunnelRefusal::Within);
     }
-    let to = Destination::of(head, Scheme::Https).ok_or(NoTunnel::NoHost)?;
-    let certificates = certificates.ok_or(NoTunnel::NoAuthority)?;
-    certificates.of(&to.host).map(|_| to).ok_or(NoTunnel::NotVouched)
+    let to = Destination::of(head, Scheme::Https).ok_or(TunnelRefusal::NoHost)?;
+    let certificates = certificates.ok_or(TunnelRefusal::NoAuthority)?;
+    certificates.of(&to.host).map(|_| to).ok_or(TunnelRefusal::NotVouched)
 }
 
 /// The server side of connections: the Collector, or the Multiplier towards clients.
-pub trait House: Clone + 'static {
+pub trait ConnectionService: Clone + 'static {
     fn certificates(&self) -> Option<&Certificates>;
 
     /// Time limit of the first bytes and of a handshake.
@@ -71,7 +70,7 @@ pub trait House: Clone + 'static {
 
     fn no_authority(&self);
 
-    fn not_entered(&self, reason: NotEntered);
+    fn not_entered(&self, reason: HandshakeFailure);
 
     /// Serves requests until the connection ends or becomes a tunnel. `input` holds bytes already
     /// read; after CONNECT the rest stays there.
@@ -85,45 +84,46 @@ pub trait House: Clone + 'static {
     async fn stream(&self, request: http::Request<RecvStream>, frames: Frames, within: &Within);
 }
 
-pub async fn serve(house: &impl House, mut client: TcpStream) -> io::Result<()> {
+pub async fn serve(service: &impl ConnectionService, mut client: TcpStream) -> io::Result<()> {
     client.set_nodelay(true)?;
     let mut input = BytesMut::new();
-    match inbound::opening(&mut client, &mut input, house.limit()).await {
+    match inbound::opening(&mut client, &mut input, service.limit()).await {
         None => Ok(()),
-        Some(Opening::Tls) => Box::pin(enter(house, (client, input), Within::Tls)).await,
+        Some(Opening::Tls) => Box::pin(enter(service, client, input, Within::Tls)).await,
         Some(Opening::Http2) => {
             let stream = Rewound::new(input, client);
-            Box::pin(streams::serve(house, stream, &Within::Nothing)).await
+            Box::pin(http2::serve(service, stream, &Within::Nothing)).await
         }
         Some(Opening::Text) => {
             let mut stream = Inbound::Left(client);
-            let after = house.requests(&mut stream, &mut input, &Within::Nothing).await?;
+            let after = service.requests(&mut stream, &mut input, &Within::Nothing).await?;
             let (After::Tunnel(to), Inbound::Left(client)) = (after, stream) else { return Ok(()) };
-            Box::pin(enter(house, (client, input), Within::Tunnel(to))).await
+            Box::pin(enter(service, client, input, Within::Tunnel(to))).await
         }
     }
 }
 
 async fn enter(
-    house: &impl House,
-    client: (TcpStream, BytesMut),
+    service: &impl ConnectionService,
+    client: TcpStream,
+    input: BytesMut,
     within: Within,
 ) -> io::Result<()> {
-    let Some(certificates) = house.certificates() else {
-        house.no_authority();
+    let Some(certificates) = service.certificates() else {
+        service.no_authority();
         return Ok(());
     };
-    let meant = match &within {
-        Within::Tunnel(to) => Meant::Tunnel(&to.host),
-        Within::Nothing | Within::Tls => Meant::Here(client.0.local_addr()?.ip()),
+    let target = match &within {
+        Within::Tunnel(to) => TlsTarget::Tunnel(&to.host),
+        Within::Nothing | Within::Tls => TlsTarget::Here(client.local_addr()?.ip()),
     };
-    match inbound::enter(client, certificates, meant, house.limit()).await {
-        Ok(stream) if inbound::is_http2(&stream) => streams::serve(house, stream, &within).await,
+    match inbound::enter(client, input, certificates, target, service.limit()).await {
+        Ok(stream) if inbound::is_http2(&stream) => http2::serve(service, stream, &within).await,
         Ok(mut stream) => {
-            house.requests(&mut stream, &mut BytesMut::new(), &within).await.map(drop)
+            service.requests(&mut stream, &mut BytesMut::new(), &within).await.map(drop)
         }
         Err(reason) => {
-            house.not_entered(reason);
+            service.not_entered(reason);
             Ok(())
         }
     }

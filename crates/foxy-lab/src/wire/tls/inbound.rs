@@ -142,7 +142,7 @@ pub fn is_http2(inbound: &Inbound) -> bool {
 
 named! {
     /// Why a handshake with a client failed.
-    pub enum NotEntered {
+    pub enum HandshakeFailure {
         NotTls = "not_tls":
             "what came in a tunnel is not TLS; only that can be ended here and read",
         WrongName = "wrong_name": "the hello in a tunnel names another host than its CONNECT",
@@ -158,57 +158,59 @@ named! {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Meant<'a> {
+pub enum TlsTarget<'a> {
     Tunnel(&'a str),
     /// The host in the hello, or this address if it names none.
     Here(IpAddr),
 }
 
 pub async fn enter(
-    (stream, read): (TcpStream, BytesMut),
+    stream: TcpStream,
+    read: BytesMut,
     certificates: &Certificates,
-    meant: Meant<'_>,
+    target: TlsTarget<'_>,
     limit: Duration,
-) -> Result<Inbound, NotEntered> {
-    let handshake = handshake(Rewound::new(read, stream), certificates, meant);
-    timeout(limit, handshake).await.unwrap_or(Err(NotEntered::Timeout))
+) -> Result<Inbound, HandshakeFailure> {
+    let handshake = handshake(Rewound::new(read, stream), certificates, target);
+    timeout(limit, handshake).await.unwrap_or(Err(HandshakeFailure::Timeout))
 }
 
 async fn handshake(
     stream: Rewound<TcpStream>,
     certificates: &Certificates,
-    meant: Meant<'_>,
-) -> Result<Inbound, NotEntered> {
+    target: TlsTarget<'_>,
+) -> Result<Inbound, HandshakeFailure> {
     let start = LazyConfigAcceptor::new(Acceptor::default(), stream)
         .await
         .map_err(|error| reason(&error))?;
     let named = start.client_hello().server_name().map(str::to_ascii_lowercase);
-    let host = match (meant, named) {
+    let host = match (target, named) {
         // The name in a hello has no dot at its end (RFC 6066 §3).
-        (Meant::Tunnel(host), Some(name)) if host.trim_end_matches('.') != name => {
-            return Err(NotEntered::WrongName);
+        (TlsTarget::Tunnel(host), Some(name)) if host.trim_end_matches('.') != name => {
+            return Err(HandshakeFailure::WrongName);
         }
-        (Meant::Tunnel(host), _) => host.to_owned(),
-        (Meant::Here(_), Some(name)) => name,
-        (Meant::Here(address), None) => address.to_string(),
+        (TlsTarget::Tunnel(host), _) => host.to_owned(),
+        (TlsTarget::Here(_), Some(name)) => name,
+        (TlsTarget::Here(address), None) => address.to_string(),
     };
-    let mut config = Arc::unwrap_or_clone(certificates.of(&host).ok_or(NotEntered::NotVouched)?);
+    let mut config =
+        Arc::unwrap_or_clone(certificates.of(&host).ok_or(HandshakeFailure::NotVouched)?);
     config.alpn_protocols = [super::HTTP2, super::HTTP1].map(<[u8]>::to_vec).to_vec();
     let stream = start.into_stream(Arc::new(config)).await.map_err(|error| reason(&error))?;
     Ok(Inbound::Right(Box::new(stream)))
 }
 
-fn reason(error: &io::Error) -> NotEntered {
+fn reason(error: &io::Error) -> HandshakeFailure {
     use AlertDescription as Alert;
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidMessage(_)) => NotEntered::NotTls,
+        Some(rustls::Error::InvalidMessage(_)) => HandshakeFailure::NotTls,
         Some(rustls::Error::AlertReceived(
             Alert::UnknownCA
             | Alert::BadCertificate
             | Alert::CertificateUnknown
             | Alert::CertificateExpired
             | Alert::UnsupportedCertificate,
-        )) => NotEntered::Distrusted,
-        _ => NotEntered::Broken,
+        )) => HandshakeFailure::Distrusted,
+        _ => HandshakeFailure::Broken,
     }
 }

@@ -1,6 +1,6 @@
-//! TLS of the lab: an authority that lives no longer than the process, the certificate it signs for
-//! an origin, and whom clients trust. It reads no files. `outbound` is the way to a server,
-//! `inbound` the handshake with who asks, and `entrance` how their connections begin.
+//! TLS of the lab: an authority that lives as long as the process, its certificates for origins,
+//! and trust. Reads no files. `outbound` connects to servers, `inbound` does handshakes with
+//! clients, `entrance` starts their connections.
 
 #[cfg(test)]
 pub(crate) mod by_hand;
@@ -8,7 +8,7 @@ pub(crate) mod entrance;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
 
-pub use inbound::{Certificates, NotEntered};
+pub use inbound::{Certificates, HandshakeFailure};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -27,12 +27,12 @@ const NAME: &str = "foxy lab, one run";
 
 /// An origin's certificate and the authority that signed it. The authority's key is not kept.
 #[derive(Clone, Debug)]
-pub struct Throwaway {
+pub struct EphemeralAuthority {
     authority: String,
     server: Arc<ServerConfig>,
 }
 
-impl Throwaway {
+impl EphemeralAuthority {
     /// For `localhost`, the loopback addresses, and `address`.
     pub fn make(address: IpAddr) -> io::Result<Self> {
         Self::of(&["localhost", "127.0.0.1", "::1", &address.to_string()])
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_authority_in_pem_is_trusted_and_what_is_none_is_refused() {
-        let made = Throwaway::make(IpAddr::from([192, 0, 2, 1])).expect("made");
+        let made = EphemeralAuthority::make(IpAddr::from([192, 0, 2, 1])).expect("made");
         let mut trust = Trust::default();
         assert_eq!(trust.add_pem(made.authority().as_bytes()), Ok(()));
         assert_eq!(trust.roots.len(), 1);

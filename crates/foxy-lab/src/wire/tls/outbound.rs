@@ -1,5 +1,4 @@
-//! The way to a server: a connection, or TLS on it, straight or through a tunnel that a proxy opens
-//! (RFC 9110 §9.3.6); and what may stand in that way.
+//! Connections to servers: plain or TLS, direct or through a proxy's tunnel (RFC 9110 §9.3.6).
 
 use bytes::BytesMut;
 use foxy_http::{Limits, Method, ResponseDecoder, ResponseEvent};
@@ -43,7 +42,7 @@ pub async fn tunnel(stream: &mut TcpStream, authority: &str) -> Result<(), Obsta
             }
         }
     }
-    // Behind the tunnel nobody speaks before the client does.
+    // The server must not speak before the client.
     if input.is_empty() { Ok(()) } else { Err(Obstacle::NotHttp) }
 }
 
@@ -57,7 +56,7 @@ pub async fn secure(
     let connector = TlsConnector::from(Arc::clone(config));
     let stream = connector.connect(name, stream).await.map_err(|error| obstacle(&error))?;
     let chosen = stream.get_ref().1.alpn_protocol();
-    // Who chooses nothing speaks HTTP/1.1.
+    // A server without ALPN speaks HTTP/1.1.
     let offered = config.alpn_protocols.first().map(Vec::as_slice);
     if chosen.unwrap_or(super::HTTP1) != offered.unwrap_or_default() {
         return Err(Obstacle::Handshake);

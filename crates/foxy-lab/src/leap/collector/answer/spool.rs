@@ -1,5 +1,4 @@
-//! Where bodies are held: in memory up to a limit, then in a file that is handed in, in blocks of
-//! one size. It opens nothing and knows no HTTP.
+//! Storage of bodies in blocks: in memory up to a limit, then in a given file. Knows no HTTP.
 
 use crate::leap::collector::SpoolFile;
 use crate::leap::collector::failure::Failure;

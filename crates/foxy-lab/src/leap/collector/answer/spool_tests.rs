@@ -1,4 +1,4 @@
-//! Bodies in memory and in a file: as they were, bounded, and on a disk that takes no more.
+//! Bodies in memory and in a file: intact, bounded, and on a full disk.
 
 use super::spool::{BLOCK, BlockFile, Body, Spool};
 use crate::leap::collector::failure::Failure;

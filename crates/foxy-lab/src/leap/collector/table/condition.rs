@@ -1,5 +1,5 @@
-//! Whether a conditional request is answered by an answer at hand with 304, and what that 304 says
-//! (RFC 9110 §13). Pure.
+//! Conditional requests (RFC 9110 §13): whether a stored answer becomes a 304, and its fields.
+//! Pure.
 
 use foxy_http::{Headers, Method, ResponseHead};
 use std::time::SystemTime;

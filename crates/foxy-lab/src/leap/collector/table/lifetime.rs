@@ -1,5 +1,5 @@
-//! How long the Collector answers from what it has (R114): as long as the origin allows, and three
-//! minutes at least, so that what nobody may keep is still one answer for all proxies. Pure.
+//! Lifetime of stored answers (R114): as the origin allows, but at least three minutes, so that
+//! even uncachable answers are the same for all proxies. Pure.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_kept_is_kept_as_long_as_the_origin_says_and_three_minutes_at_least() {
+    fn a_cachable_answer_lives_as_the_origin_says_and_at_least_three_minutes() {
         let tag = ("ETag", "\"1\"");
         check(GET, 200, &[("Cache-Control", "max-age=3600"), tag], 3600, true);
         check(
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_kept_is_kept_three_minutes_and_forgotten() {
+    fn an_uncachable_answer_lives_three_minutes_and_is_forgotten() {
         let tag = ("ETag", "\"1\"");
         let long = ("Cache-Control", "max-age=3600");
         for refused in

@@ -11,7 +11,7 @@ pub mod lifetime;
 #[cfg(test)]
 mod tests;
 
-use crate::wire::key::AskedRequest;
+use crate::wire::key::RequestKey;
 use foxy_base::Instant;
 use foxy_http::Headers;
 use lifetime::Lifetime;
@@ -72,7 +72,7 @@ impl<T: Clone> Table<T> {
     /// Decides about a request. `make` creates the answer of a new slot.
     pub fn find(
         &mut self,
-        asked: &AskedRequest,
+        asked: &RequestKey,
         fields: &Headers,
         now: Instant,
         make: impl FnOnce() -> T,
@@ -144,7 +144,7 @@ impl<T: Clone> Table<T> {
     pub fn head(
         &mut self,
         slot: Slot,
-        asked: &AskedRequest,
+        asked: &RequestKey,
         request: &Headers,
         answer: &Headers,
         whole: bool,

@@ -2,13 +2,13 @@
 
 use super::lifetime::{AT_LEAST, Lifetime};
 use super::{Decision, Slot, Table};
-use crate::wire::key::AskedRequest;
+use crate::wire::key::RequestKey;
 use foxy_base::Instant;
 use foxy_http::Headers;
 use std::time::Duration;
 
-const PLAIN: AskedRequest = AskedRequest { key: 1, conditional: None, reload: false };
-const CONDITIONAL: AskedRequest = AskedRequest { key: 1, conditional: Some(2), reload: false };
+const PLAIN: RequestKey = RequestKey { key: 1, conditional: None, reload: false };
+const CONDITIONAL: RequestKey = RequestKey { key: 1, conditional: Some(2), reload: false };
 const UNCACHABLE: Lifetime = Lifetime { fresh: AT_LEAST, validated: false };
 const HOUR: Lifetime = Lifetime { fresh: Duration::from_secs(3600), validated: true };
 
@@ -22,7 +22,7 @@ fn fields(fields: &[(&str, &str)]) -> Headers {
 
 fn find(
     table: &mut Table<&'static str>,
-    asked: &AskedRequest,
+    asked: &RequestKey,
     now: Instant,
     new: &'static str,
 ) -> Decision<&'static str> {
@@ -60,7 +60,7 @@ fn requests_of_all_proxies_are_one_fetch_whether_it_is_under_way_or_over() {
 }
 
 #[test]
-fn what_nobody_may_keep_is_forgotten_after_180_seconds() {
+fn an_uncachable_answer_is_forgotten_after_180_seconds() {
     let mut table = standing(UNCACHABLE);
     assert_eq!(find(&mut table, &PLAIN, at(179), "b"), Decision::Answer("a"));
     table.forget(at(180));
@@ -69,7 +69,7 @@ fn what_nobody_may_keep_is_forgotten_after_180_seconds() {
 }
 
 #[test]
-fn what_may_be_kept_is_asked_about_when_its_lifetime_is_over() {
+fn a_cachable_answer_is_validated_after_its_lifetime() {
     let mut table = standing(HOUR);
     assert_eq!(find(&mut table, &PLAIN, at(3599), "b"), Decision::Answer("a"));
     let Decision::Validate(slot, "b", "a") = find(&mut table, &PLAIN, at(3600), "b") else {
@@ -85,7 +85,7 @@ fn what_may_be_kept_is_asked_about_when_its_lifetime_is_over() {
 
 #[test]
 fn reloads_and_conditions_use_origin_answers_of_the_last_180_seconds() {
-    let reload = AskedRequest { reload: true, ..PLAIN };
+    let reload = RequestKey { reload: true, ..PLAIN };
     for (asked, is_asked_about) in [(&reload, true), (&CONDITIONAL, false)] {
         let mut table = standing(HOUR);
         assert_eq!(find(&mut table, asked, at(179), "b"), Decision::Answer("a"));
@@ -110,7 +110,7 @@ fn lesson_3_a_short_answer_is_for_its_own_condition_and_a_whole_one_for_everybod
     assert_eq!(find(&mut table, &CONDITIONAL, at(1), "b"), Decision::Answer("304"));
     let whole = fetch(find(&mut table, &PLAIN, at(1), "200"));
     table.remove(whole);
-    let other = AskedRequest { conditional: Some(3), ..CONDITIONAL };
+    let other = RequestKey { conditional: Some(3), ..CONDITIONAL };
     let whole = fetch(find(&mut table, &other, at(1), "200"));
     table.head(whole, &other, &Headers::new(), &Headers::new(), true);
     assert_eq!(find(&mut table, &PLAIN, at(1), "b"), Decision::Answer("200"));
@@ -141,7 +141,7 @@ fn answers_that_depend_on_fields_are_for_requests_that_have_them_alike() {
 #[test]
 fn memory_is_bounded_and_what_was_unused_longest_goes() {
     let mut table = Table::new(25);
-    let asked = |key| AskedRequest { key, ..PLAIN };
+    let asked = |key| RequestKey { key, ..PLAIN };
     for key in [1, 2] {
         let slot = fetch(find(&mut table, &asked(key), at(0), "x"));
         table.stands(slot, HOUR, 10, at(0));

@@ -1,4 +1,4 @@
-//! Origins that are asked in HTTP/2, by prior knowledge and within TLS.
+//! Origins that speak HTTP/2, by prior knowledge and within TLS.
 
 use super::*;
 use crate::leap::{Multiplier, Outgoing};

@@ -1,5 +1,4 @@
-//! Collectors in this process between origins and proxies that a test makes: what they share, what
-//! it costs, and trouble.
+//! Collectors between origins and proxies of this process: sharing, costs, trouble.
 
 mod http2;
 mod http2_origins;

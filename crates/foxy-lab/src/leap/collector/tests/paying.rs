@@ -127,7 +127,7 @@ fn a_hit_takes_as_long_as_its_miss_with_any_conditions_and_in_a_single_packet() 
 }
 
 #[test]
-fn who_comes_while_the_answer_is_under_way_takes_as_long_as_the_first() {
+fn a_request_during_the_fetch_takes_as_long_as_the_first() {
     let (origin, collector) = (slow(), collector(2, |_| {}));
     for wait in [0, 4] {
         held("concurrent", || {
@@ -159,7 +159,7 @@ fn confirming() -> Origin {
 /// What is held is asked about when its lifetime is over; that cannot be waited for here, so a
 /// reload asks.
 #[test]
-fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
+fn a_confirmed_answer_costs_the_new_first_byte_and_the_old_transfer() {
     let origin = confirming();
     let spool = Rc::new(spool::Spool::new(1 << 20, None));
     let runtime =
@@ -173,23 +173,16 @@ fn what_the_origin_confirms_costs_the_new_first_byte_and_the_old_transfer() {
         tokio::task::spawn_local(async move { alarmed.alarm.run().await });
         let head = key::tests::head(&format!("GET {} HTTP/1.1\nHost: x", origin.url("/")));
         let to = key::Destination::of(&head, crate::Scheme::Http).expect("http");
-        let (asked, url) = (key::AskedRequest::new(&head, &to, 0), to.url(&head));
-        let request = request::Request {
-            head,
-            has_body: false,
-            body: bytes::Bytes::new(),
-            to,
-            url,
-            asked,
-            arrival: clock::monotonic(),
-        };
+        let (asked, url) = (key::RequestKey::new(&head, &to, 0), to.url(&head));
+        let request =
+            request::Request { head, body: None, to, url, asked, arrival: clock::monotonic() };
         let request = Rc::new(request);
         let (mut older, mut kept) = (None, Vec::new());
         for _ in 0..2 {
             let answer = Rc::new(answer::SharedAnswer::new(&spool));
             let make = || Rc::clone(&answer);
             let unlike =
-                key::AskedRequest { key: older.is_some().into(), conditional: None, reload: true };
+                key::RequestKey { key: older.is_some().into(), conditional: None, reload: true };
             let decision = shared.table.borrow_mut().find(
                 &unlike,
                 &request.head.headers,

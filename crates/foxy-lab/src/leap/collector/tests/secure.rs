@@ -1,9 +1,8 @@
-//! TLS on both sides: tunnels and TLS that end here, exchanges over TLS with origins, what they
-//! cost, and what keeps them from coming about.
+//! TLS on both sides: tunnels and TLS from proxies, TLS to origins, their costs and failures.
 
 use super::*;
 use crate::wire::tls::by_hand::{authority, origin, secure};
-use crate::wire::tls::{NotEntered, Trust};
+use crate::wire::tls::{HandshakeFailure, Trust};
 use crate::{Origin as Verifying, OriginOptions};
 use foxy_workload::{BodyCheck, BodyStream};
 
@@ -167,5 +166,5 @@ fn a_proxy_whose_tls_does_not_come_about_costs_its_own_connection_and_is_counted
     while collector.report().not_entered.iter().sum::<u64>() < 6 {
         std::thread::yield_now();
     }
-    assert_eq!(collector.report().not_entered, [1; NotEntered::ALL.len()]);
+    assert_eq!(collector.report().not_entered, [1; HandshakeFailure::ALL.len()]);
 }

@@ -186,7 +186,7 @@ fn an_answer_that_depends_on_a_field_is_not_given_to_requests_that_have_another(
 }
 
 #[test]
-fn what_each_gets_looks_as_if_it_had_asked_itself() {
+fn every_proxy_gets_an_answer_as_if_from_the_origin() {
     let origin = Origin::new(|request, client| {
         let number = request
             .split("X-Foxy-Request: ")

@@ -5,7 +5,7 @@ use super::*;
 const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n";
 
 #[test]
-fn who_asks_first_at_once_and_later_gets_the_whole_body_and_nobody_the_trailers() {
+fn initiator_joiner_and_later_proxy_get_the_whole_body_without_trailers() {
     let origin = Origin::new(|_, client| {
         give(client, format!("{HEAD}6\r\nfirst \r\n").as_bytes());
         std::thread::sleep(Duration::from_millis(20));

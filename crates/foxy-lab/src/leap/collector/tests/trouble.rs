@@ -136,7 +136,7 @@ fn a_live_collector_sends_get_only_unless_told_otherwise() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_with_its_reason_and_counted() {
+fn inadmissible_requests_are_refused_with_a_reason_and_counted() {
     let collector = collector(1, |_| {});
     let to = collector.addresses()[0];
     let via = get(to, "http://127.0.0.1:1/", "").field("Via").expect("said");

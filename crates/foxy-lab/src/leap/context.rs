@@ -1,10 +1,10 @@
-//! The means by which a group of copies is sent.
+//! State that all requests of a run share: options, numbers, noise, timer and kept connections.
 
-use crate::leap::LeapRun;
-use crate::leap::exchange::kept::Kept;
-use crate::leap::verdict::noise::Noise;
+use super::LeapRun;
+use super::exchange::kept::Kept;
+use super::verdict::noise::Noise;
+use crate::wire;
 use crate::wire::alarm::Alarm;
-use crate::wire::numbers;
 use foxy_base::{Instant, clock};
 use std::cell::RefCell;
 use std::io;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
-pub struct Means {
+pub struct RunContext {
     pub run: LeapRun,
     pub numbers: Numbers,
     pub noise: RefCell<Noise>,
@@ -23,7 +23,7 @@ pub struct Means {
     pub kept: Kept,
 }
 
-impl Means {
+impl RunContext {
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let paths = run.paths.len();
         Ok(Self {
@@ -58,7 +58,7 @@ pub struct Numbers {
 impl Numbers {
     /// Numbers for `paths` paths, from now on.
     pub fn new(paths: usize) -> Self {
-        Self { first: numbers::first_of_run(), paths: paths as u64 }
+        Self { first: wire::first_of_run(), paths: paths as u64 }
     }
 
     /// The two numbers of the probes on a path.

@@ -1,24 +1,20 @@
-//! One exchange with an origin, on a connection of its own (R120), asked once whatever comes of it
-//! (R121). It writes an answer; who reads that is not its business, and it goes on when nobody
-//! does. What is asked over HTTP/2 stands in `http2`.
-
-mod http2;
+//! One exchange with an origin, on a new connection (R120), never repeated (R121). It writes an
+//! answer and goes on even if nobody reads.
 
 use super::answer::{End, SharedAnswer, Start};
 use super::failure::Failure;
 use super::request::Request;
 use super::shared::Shared;
-use super::table::{self, Slot};
-use super::table::{condition, lifetime};
-use crate::wire::key;
+use super::table::{self, Slot, condition, lifetime};
+use crate::wire::http2::{Http2Connection, fields_of};
 use crate::wire::key::Destination;
 use crate::wire::tls::outbound::{self, Channel};
+use crate::wire::{http2, key};
 use bytes::{Bytes, BytesMut};
 use foxy_base::{Instant, clock};
-use foxy_http::Scheme;
 use foxy_http::{
-    BodyLength, Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead, encode, framing,
-    strip_hop_by_hop,
+    BodyLength, Headers, Limits, ResponseDecoder, ResponseEvent, ResponseHead, Scheme, encode,
+    framing, strip_hop_by_hop,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -102,7 +98,7 @@ impl Exchange<'_> {
                     ResponseEvent::Interim(_) | ResponseEvent::Trailers(_) => {}
                 }
             }
-            // An origin that sends faster than this can be taken would leave nobody else a turn.
+            // A fast origin must not starve other tasks.
             yield_now().await;
             input.reserve(READ);
             let read = timeout(self.shared.options.time_limit, stream.read_buf(&mut input)).await;
@@ -164,7 +160,7 @@ impl Exchange<'_> {
         let mut output = BytesMut::new();
         let target = request.head.origin_form().unwrap_or_default();
         encode::request_head(&request.head.method, &target, &headers, &mut output);
-        output.extend_from_slice(&request.body);
+        output.extend_from_slice(request.body.as_deref().unwrap_or_default());
         let sent = async {
             stream.write_all(&output).await?;
             stream.flush().await
@@ -183,8 +179,8 @@ impl Exchange<'_> {
             key::make_unconditional(&mut headers);
             condition::ask_about(&older.head, &mut headers);
         }
-        if request.has_body {
-            framing::set_body_length(&mut headers, BodyLength::Length(request.body.len() as u64));
+        if let Some(body) = &request.body {
+            framing::set_body_length(&mut headers, BodyLength::Length(body.len() as u64));
         }
         if let Some(left) = request.head.hops_left() {
             headers.set("Max-Forwards", left.saturating_sub(1).to_string());
@@ -278,4 +274,50 @@ pub async fn failed(
     // A line of text fits into the tail of any body.
     let _fits = answer.add(text, Duration::ZERO, &|| false).await;
     answer.change(|progress| progress.end = Some(End { at: Duration::ZERO, failure: None }));
+}
+
+impl Exchange<'_> {
+    pub(super) async fn run_http2(&mut self, channel: Channel) -> Result<(), Failure> {
+        let (shared, asked) = (self.shared, &self.errand.request);
+        let (limit, body) = (shared.options.time_limit, asked.body.clone());
+        let request = self.request().ok_or(Failure::NotHttp)?;
+        let answered = async {
+            let mut stream = Http2Connection::open(channel).await?;
+            let response = stream.ask(request, body)?.await?;
+            Ok((stream, response))
+        };
+        let answered = timeout(limit, answered).await.map_err(|_| Failure::AnswerTimeout)?;
+        let (_stream, response) = answered.map_err(|error| failure(&error, Failure::Unanswered))?;
+        shared.alarm.until(clock::monotonic() + shared.options.round_trip).await;
+        let (first, (parts, mut body)) = (clock::monotonic(), response.into_parts());
+        let (head, length) =
+            http2::response_head(&asked.head.method, &parts).ok_or(Failure::NotHttp)?;
+        if self.begin(head, length, first) {
+            return Ok(());
+        }
+        while let Some(data) = timeout(limit, body.data()).await.map_err(|_| Failure::Hung)? {
+            let data = data.map_err(|error| failure(&error, Failure::ClosedEarly))?;
+            let count = data.len();
+            self.add(data, Some(first)).await?;
+            // Fails only for a stream that has ended.
+            let _ = body.flow_control().release_capacity(count);
+        }
+        self.end(Some(first)).await
+    }
+
+    fn request(&self) -> Option<http::Request<()>> {
+        let asked = &self.errand.request;
+        let method = asked.head.method.as_str();
+        let mut request = http::Request::builder().method(method).uri(&*asked.url).body(()).ok()?;
+        let mut fields = self.fields();
+        for name in ["host", "transfer-encoding"] {
+            fields.remove(name);
+        }
+        *request.headers_mut() = fields_of(&fields);
+        Some(request)
+    }
+}
+
+fn failure(error: &h2::Error, ended: Failure) -> Failure {
+    if error.is_io() || error.is_remote() { ended } else { Failure::NotHttp }
 }

@@ -1,39 +1,46 @@
-//! HTTP/2 with those who ask (RFC 9113): a connection, its streams, what is asked on each, and its
-//! answer as frames. Who answers is a [`House`]. Frames, HPACK and flow control are the library's.
+//! HTTP/2 (RFC 9113) towards clients and servers. Frames, HPACK and flow control are the library's.
+//! A [`ConnectionService`] answers the streams of a client; a connection to a server carries one stream at a
+//! time.
 
-use crate::wire::tls::entrance::{House, Within};
+use crate::wire::tls::entrance::{ConnectionService, Within};
+use crate::wire::tls::outbound::Channel;
 use bytes::{Bytes, BytesMut};
 use foxy_http::http2::{Content, PseudoFields};
-use foxy_http::{BodyLength, DecodeError, Headers, Limits, RequestHead, ResponseHead, http2};
-use h2::server::{Builder, SendResponse};
-use h2::{Reason, RecvStream, SendStream};
+use foxy_http::{
+    BodyLength, DecodeError, Headers, Limits, Method, RequestHead, ResponseHead, framing, http2,
+};
+use h2::client::{ResponseFuture, SendRequest};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream, client, server};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 const STREAMS: u32 = 100;
-const WINDOW: u32 = 256 << 10;
+const REQUEST_WINDOW: u32 = 256 << 10;
 const SEND_BUFFER: usize = 64 << 10;
 const IDLE: Duration = Duration::from_secs(60);
 
 pub async fn serve(
-    house: &impl House,
+    service: &impl ConnectionService,
     stream: impl AsyncRead + AsyncWrite + Unpin,
     within: &Within,
 ) -> io::Result<()> {
-    let mut builder = Builder::new();
+    let mut builder = server::Builder::new();
     builder
         .max_concurrent_streams(STREAMS)
-        .initial_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
+        .initial_window_size(REQUEST_WINDOW)
+        .initial_connection_window_size(REQUEST_WINDOW)
         .max_send_buffer_size(SEND_BUFFER)
         .max_header_list_size(u32::try_from(Limits::default().head).unwrap_or(u32::MAX));
-    let handshake = timeout(house.limit(), builder.handshake::<_, Bytes>(stream)).await?;
+    let handshake = timeout(service.limit(), builder.handshake::<_, Bytes>(stream)).await?;
     let mut frames = handshake.map_err(io::Error::other)?;
     let (open, within) = (Rc::new(Cell::new(0_u32)), Rc::new(within.clone()));
     loop {
@@ -42,16 +49,17 @@ pub async fn serve(
             Ok(Some(Err(error))) => return Err(io::Error::other(error)),
             Ok(Some(Ok((request, respond)))) => {
                 open.set(open.get() + 1);
-                let (house, open, within) = (house.clone(), Rc::clone(&open), Rc::clone(&within));
+                let (service, open, within) =
+                    (service.clone(), Rc::clone(&open), Rc::clone(&within));
                 tokio::task::spawn_local(async move {
-                    house.stream(request, Frames::new(respond), &within).await;
+                    service.stream(request, Frames::new(respond), &within).await;
                     open.set(open.get() - 1);
                 });
             }
             Err(_) if open.get() == 0 => {
                 frames.graceful_shutdown();
-                // The client has until then to say that it knows.
-                return timeout(house.limit(), poll_fn(|context| frames.poll_closed(context)))
+                // The client gets this time to acknowledge.
+                return timeout(service.limit(), poll_fn(|context| frames.poll_closed(context)))
                     .await?
                     .map_err(io::Error::other);
             }
@@ -60,7 +68,7 @@ pub async fn serve(
     }
 }
 
-pub fn head_of(
+pub fn request_head(
     request: &http::Request<RecvStream>,
 ) -> Result<(RequestHead, BodyLength), DecodeError> {
     let uri = request.uri();
@@ -107,7 +115,7 @@ pub async fn whole(
         match timeout(limit, stream.data()).await {
             Ok(None) => return Ok(body.freeze()),
             Ok(Some(Ok(data))) => {
-                // A window that cannot be given back belongs to a stream that has ended.
+                // Fails only for a stream that has ended.
                 let _ = stream.flow_control().release_capacity(data.len());
                 if body.len() + data.len() > most {
                     return Err(NotWhole::TooLarge);
@@ -175,4 +183,71 @@ impl Drop for Frames {
             }
         }
     }
+}
+
+const RESPONSE_WINDOW: u32 = 1 << 20;
+
+#[derive(Debug)]
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[derive(Debug)]
+pub struct Http2Connection {
+    sender: SendRequest<Bytes>,
+    driver: Driver,
+}
+
+impl Http2Connection {
+    pub async fn open(stream: Channel) -> Result<Self, h2::Error> {
+        let mut builder = client::Builder::new();
+        builder
+            .initial_window_size(RESPONSE_WINDOW)
+            .initial_connection_window_size(RESPONSE_WINDOW)
+            .enable_push(false);
+        let (mut sender, connection) = builder.handshake::<_, Bytes>(stream).await?;
+        // The stream reports how the connection ended.
+        let driver = Driver(tokio::task::spawn_local(async move { drop(connection.await) }));
+        poll_fn(|context| sender.poll_ready(context)).await?;
+        Ok(Self { sender, driver })
+    }
+
+    /// Whether the connection can take another request now.
+    pub fn is_ready(&mut self) -> bool {
+        // The next request registers its own waker.
+        let mut context = Context::from_waker(Waker::noop());
+        !self.driver.0.is_finished()
+            && matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
+    }
+
+    pub fn ask(
+        &mut self,
+        request: http::Request<()>,
+        body: Option<Bytes>,
+    ) -> Result<ResponseFuture, h2::Error> {
+        let (response, mut stream) = self.sender.send_request(request, body.is_none())?;
+        if let Some(body) = body {
+            stream.send_data(body, true)?;
+        }
+        Ok(response)
+    }
+}
+
+/// Applies the rules of HTTP/1 heads; `None` if the head breaks them.
+pub fn response_head(
+    method: &Method,
+    parts: &http::response::Parts,
+) -> Option<(ResponseHead, BodyLength)> {
+    let mut head = ResponseHead::new(parts.status.as_u16());
+    for (name, value) in fields(&parts.headers) {
+        head.headers.try_append(name, value).ok()?;
+    }
+    let (length, _) = framing::response(method, &mut head).ok()?;
+    // Without a length the stream delimits the body, as chunks do.
+    let length = if length == BodyLength::UntilClose { BodyLength::Chunked } else { length };
+    Some((head, length))
 }
