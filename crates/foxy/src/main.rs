@@ -1,6 +1,5 @@
-//! The foxy program: takes the command line, runs one command, and turns its end into an exit code.
-//! Exit codes: 0 done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run
-//! itself failed.
+//! The foxy program: parses the command line, runs a command, and maps its result to an exit code: 0
+//! done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run failed.
 
 mod commands;
 mod secret_file;
@@ -12,8 +11,8 @@ use foxy_cli::{authority_folder, failure, progress, signals, temporary, terminal
 use std::process::ExitCode;
 use terminal::Level;
 
-/// Bodies are allocated by workers and freed by the store's thread, where the C library's allocator
-/// makes threads wait for each other (docs/decisions/allocator.md).
+/// Workers allocate bodies and the store's thread frees them; the C library's allocator makes these
+/// threads wait for each other (docs/decisions/allocator.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

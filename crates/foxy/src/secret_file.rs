@@ -19,12 +19,10 @@ const STICKY: u32 = 0o1000;
 #[derive(Debug)]
 pub enum SecretError {
     Unreadable(io::Error),
-    /// Every user may read it.
     Public {
         mode: u32,
         path: PathBuf,
     },
-    /// Users other than its owner may change it.
     Changeable {
         mode: u32,
         path: PathBuf,

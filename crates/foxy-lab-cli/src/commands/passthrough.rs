@@ -14,10 +14,14 @@ use foxy_lab::leap::{
 };
 use std::net::{SocketAddr, TcpListener};
 
-const LONG: &str = "Serve as a proxy that stores nothing: each request goes on as it came, on a connection of its own, to --origin \
-(an origin, or a parent such as foxy collector), or without it to the loopback or private address that the request names. What a cache \
-fetches is compared with what it would have fetched without one (LEAP's pass-through proxy), and what it takes with what any proxy takes. \
-HTTP/1.0, 1.1 and 2; with --ca-dir tunnels and TLS too, which end here and go on over TLS to whom --ca or the system vouches for. Only this machine and private networks may connect. Runs until it is stopped, and says then what it passed on.";
+const LONG: &str = "\
+Serve as a proxy without a cache. Each request goes on unchanged on a new connection to --origin \
+(an origin, or a parent such as foxy collector). Without --origin it goes to the loopback or \
+private address that it names. This is LEAP's pass-through proxy, the baseline for the bytes \
+that a cache saves and for the time that any proxy adds. It speaks HTTP/1.0, 1.1 and 2. With \
+--ca-dir it also takes tunnels and TLS, ends them, and sends requests on over TLS to servers \
+that --ca or the system vouches for. Only this machine and private networks may connect. It runs \
+until it is stopped, and then prints its counts.";
 
 pub fn command() -> Command {
     let place = || value_parser!(SocketAddr);

@@ -12,18 +12,27 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const LONG: &str = "The parent of all proxies that are compared (LEAP's Collector, Davison and Wu): it asks an origin once for all of \
-them, POST, private answers, cookies and errors included, and lets each pay what the first paid: the name once, the connection, the \
-first byte, and the transfer as it came. What nobody may keep it keeps for 180 seconds. It opens a connection for each exchange, asks \
-no origin twice because of an error, and never serves one proxy before the one that came first.\n\n\
-Proxies of one machine are told apart by where they connect to: give each a --listen of its own, and make it the only way out of \
-the proxy. It may speak HTTP/1 or HTTP/2. Only this machine and private networks may connect.\n\n\
-HTTPS: with --ca-dir a place also takes CONNECT and TLS, and ends both with certificates of that authority, which the proxies must trust \
-(foxy: --origin-ca). https URLs are asked for over TLS, from an origin that --ca or the system vouches for; the handshake is part of the \
-connection that a hit pays for.\n\n\
-OFFLINE unless told otherwise: it asks loopback and private addresses and localhost only, and looks up no name; with --origin every \
-host is that synthetic origin. --live asks the servers that requests name, through the network: GET only unless --any-method is \
-given, and 10 exchanges a second unless --live-rate says otherwise. Runs until it is stopped, and says then what it counted.";
+const LONG: &str = "\
+The parent of compared proxies (the Collector of LEAP, Davison and Wu). It asks an origin once \
+for all proxies, including POST, private answers, cookies and errors. Every proxy waits as long \
+as the first proxy waited: for one name lookup, the connection, the first byte, and the \
+transfer. Answers that may not be stored are kept for 180 seconds. The Collector opens a \
+connection per exchange, does not repeat an exchange after an error, and never serves a later \
+proxy before the first.
+
+The address that a proxy connects to identifies it. Give each proxy its own --listen, and make \
+it the proxy's only way out. Proxies may speak HTTP/1 or HTTP/2. Only this machine and private \
+networks may connect.
+
+HTTPS: with --ca-dir an address also takes CONNECT and TLS, and ends both with certificates of \
+that authority, which the proxies must trust (foxy: --origin-ca). https URLs are requested over \
+TLS, from an origin that --ca or the system vouches for. The TLS handshake counts as a part of \
+the connection.
+
+OFFLINE by default: requests go to loopback and private addresses and localhost only, without \
+name lookups. With --origin every host is that synthetic origin. --live sends requests to the \
+servers that they name, over the network: GET only without --any-method, and 10 exchanges per \
+second without --live-rate. The Collector runs until it is stopped, and then prints its counts.";
 
 const LIVE_RATE: f64 = 10.0;
 

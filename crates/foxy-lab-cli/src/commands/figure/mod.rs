@@ -28,13 +28,22 @@ const FULL_SEEDS: u64 = 3;
 /// Bytes of memory of a run at the paper's scale: the modelled disk keeps its content.
 const RUN_MEMORY: f64 = 6.5e9;
 
-const LONG: &str = "Reproduces the seeds' tables and figures: the same storage schemes that serve clients are driven with \
-a synthetic trace fitted to the paper's on a calibrated model of its disk, in virtual time; and, at a twentieth of the \
-scale, on real file systems: 000-d1 and 001-fig2-disk mount their own in loop devices, which needs root. Every row says what was \
-quoted, what came out here, their ratio and what that comes to: reproduced (all seeds within the tolerance), shape only \
-(order or direction as quoted), differs, different today (measured), no quote, unequal work, or not possible here.\n\n\
-The modelled disk keeps what is written to it: at full scale a run takes up to 6.5 GB of memory, and as many run at once as \
-there are cores and memory for.\n\nall is all but those that put load on servers, which takes minutes whatever the scale; name these beside it.\n\nFigures:";
+const LONG: &str = "\
+Reproduces the tables and figures of the seeds. The storage schemes that serve clients run with \
+a synthetic trace, fitted to the paper's, on a calibrated model of the paper's disk in virtual \
+time. Measured figures run at a twentieth of the scale on real file systems; 000-d1 and \
+001-fig2-disk mount their own in loop devices, which needs root. Every row gives the quoted \
+value, our value, their ratio and a verdict: reproduced (all seeds within the tolerance), shape \
+only (order or direction as quoted), differs, different today (measured), no quote, unequal \
+work, or not possible here.
+
+The modelled disk keeps its content: at full scale a run takes up to 6.5 GB of memory. Runs go \
+on in parallel as far as cores and memory allow.
+
+`all` leaves out the figures that put load on servers, which take minutes at any scale; name \
+them in addition.
+
+Figures:";
 
 pub fn command() -> Command {
     let list = Wanted::every().map(|figure| {

@@ -14,28 +14,46 @@ use foxy_workload::trace::synthetic::MODELS;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-const LONG: &str = "Sends each request of a workload or a trace to every proxy, and to the origin itself, and judges the answers beside \
-each other: LEAP's Multiplier (Davison and Wu) as a replay. The order turns from request to request, the copies are sent a little \
-after each other, each on a connection of its own unless --connections says otherwise. Verdicts: OK, STATUS_CODE_MISMATCH, HEADER_MISMATCH, BODY_MISMATCH, INCOMPLETE, \
-TIMEOUT, STALE, by the origin's own answer; with --origin, by what more than half of the proxies agree about.\n\n\
-Without --origin and --direct an origin is started here; a trace's URLs are then objects of the recorded sizes at it, so that nothing \
-goes to the network. A proxy must let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). --live asks for what the \
-trace names instead: GETs only, 10 a second unless told otherwise. Give one address under two names to see what is noise.\n\n\
---listen takes the requests of clients, who get the direct path's answer (without one the first proxy's) as it comes, until a signal, \
---requests or --for ends it. Offline they may ask for loopback and private addresses and localhost only; --live lets them name any \
-server, GETs only, 10 a second unless told otherwise, and --direct is then a live Collector.\n\n\
---collector starts a Collector (see foxy collector) between proxies and origin: one exchange with the origin for all, each pays for it. Every \
-proxy must have its parent there: the first at the port after the given one, the second at the next.\n\n\
---start starts the proxies too, as foxy compare does, each with the Collector as its parent, and one that stores nothing beside them; a proxy \
-that is named twice is started twice, and what the two differ by is noise. What is not installed or does not come up is said, and left out.\n\n\
-HTTPS: with --tls the origin is an https one, one that is started here too. Answers can be judged, and cached, where the proxy ends TLS, by \
-interception or as a reverse proxy; --ca names whom copies trust. With --ca-dir clients may open tunnels and speak TLS, which ends here by \
-certificates of that authority; copies trust it too, and a Collector and a pass-through proxy that are started here show it. With --start each proxy \
-ends TLS itself and speaks it with the Collector, by an authority of this run unless --ca-dir names one (for 127.0.0.0/8 and localhost); one that ends \
-no TLS, or with --protocol 2 speaks no HTTP/2, is said, and left out.\n\n\
-Clients may speak HTTP/1 or HTTP/2; --protocol 2 asks the proxies in HTTP/2.\n\n\
---check measures LEAP itself, and starts all it needs: overhead (what it adds, added_median_ms), fairness (identical proxies and false alarms, \
-identical_proxies_max_difference_ms, false_alarm_share) or replay (hits at the Collector beside their misses, hit_minus_miss_median_ms).";
+const LONG: &str = "\
+Sends each request of a workload or a trace to every proxy and to the origin itself, and \
+compares the answers. This is the Multiplier of LEAP (Davison and Wu) as a replay. The order of \
+the paths rotates. The copies of a request are sent at short intervals, each on a new connection \
+unless --connections says otherwise. The verdicts are OK, STATUS_CODE_MISMATCH, HEADER_MISMATCH, \
+BODY_MISMATCH, INCOMPLETE, TIMEOUT and STALE. The origin's own answer decides, or with --origin \
+the answer of more than half of the proxies.
+
+Without --origin and --direct an origin is started here. The URLs of a trace are then objects of \
+the recorded sizes at this origin, so nothing goes to the network. A proxy must let clients \
+reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). With --live, requests go to the servers \
+in the trace: GET only, 10 per second by default. An address with two names gives the noise \
+floor.
+
+--listen takes requests from clients. Clients get the answer of the direct path, or else of the \
+first proxy, as it arrives. A signal, --requests or --for ends the run. Offline, clients may \
+only request loopback and private addresses and localhost. With --live they may name any server, \
+GET only, 10 per second by default, and --direct is then a live Collector.
+
+--collector starts a Collector (see foxy collector) between proxies and origin: one exchange \
+with the origin serves all proxies, and each waits as long. The first proxy must use the port \
+after the given one as its parent, the second proxy the next port.
+
+--start also starts the proxies, as foxy compare does, with the Collector as their parent, and a \
+proxy without a cache. A proxy named twice is started twice, and the difference is noise. A \
+proxy that is not installed or does not come up is reported and left out.
+
+HTTPS: --tls makes the origin an https origin. Answers can be judged and cached where the proxy \
+ends TLS, by interception or as a reverse proxy. --ca names the authorities that the copies \
+trust. With --ca-dir clients may open tunnels and speak TLS, which ends here with certificates \
+of that authority. The copies trust it too, and a Collector and a pass-through proxy started \
+here use it. With --start each proxy ends TLS itself and speaks TLS to the Collector. The \
+authority is then made for this run, unless --ca-dir names one (for 127.0.0.0/8 and localhost). \
+A proxy that cannot end TLS, or cannot speak HTTP/2 with --protocol 2, is reported and left out.
+
+Clients may speak HTTP/1 or HTTP/2. --protocol 2 sends HTTP/2 to the proxies.
+
+--check measures LEAP itself, and starts everything that it needs: overhead (added_median_ms), \
+fairness of identical proxies (identical_proxies_max_difference_ms, false_alarm_share), or \
+replay, which compares Collector hits with their misses (hit_minus_miss_median_ms).";
 
 pub const REQUESTS: u64 = 1000;
 pub const LIVE_RATE: f64 = 10.0;

@@ -35,15 +35,16 @@ pub fn command() -> Command {
 }
 
 const ABOUT: &str = "\
-Without --scheme: sends a trace through a cache of every --policy and --cache-size, and prints object and byte hit \
-ratios. A repeat is a hit even if its size has changed; sizes in percent are of the unique bytes, each URL as large as it \
-was last.
+Without --scheme: sends a trace through a cache of every --policy and --cache-size, and prints \
+object and byte hit ratios. A repeated request is a hit even if the size has changed. Sizes in \
+percent refer to the unique bytes, with the last size of each URL.
 
-With --scheme: sends it through a memory cache (LRU) and a disk cache (--policy). What the disk cache reads, writes and \
-deletes is then carried out by the production code of each scheme, one operation at a time, on an empty store: in memory \
-(counts only), on a model of the paper's disk in virtual time, or in a folder of a real disk. Model, store and limits are \
-those of `foxy figure`; only the mapping of ufs is another (--ufs-mapping). A store that loses or refuses more than a \
-twentieth of its work has failed: its row says why and has no rate.
+With --scheme: sends the trace through a memory cache (LRU) and a disk cache (--policy). The \
+production code of each scheme then carries out the reads, writes and deletes of the disk cache, \
+one operation at a time, on an empty store: in memory (counts only), on a model of the paper's \
+disk in virtual time, or in a folder of a real disk. Model, store and limits are the same as in \
+`foxy figure`, except for the mapping of ufs (--ufs-mapping). A store that loses or refuses more \
+than a twentieth of its work has failed; its row gives the reason and no rate.
 
   foxy sim --trace access.log
   foxy sim --workload table1 --scale 0.1 --scheme ufs,stream,lazy-reads-loc --device mechanical --seed 1,2,3

@@ -32,11 +32,13 @@ const WHOLE: Scale = Scale { size: 4 << 30, reads: 334, rest: Duration::from_sec
 const QUICK: Scale = Scale { size: 256 << 20, reads: 21, rest: Duration::from_millis(100) };
 
 const ABOUT: &str = "\
-A new file of 4 GiB and a store of that size in the same folder are written one and a half times, in turns, an eighth of the size \
-each: what the store takes is held against what the disk takes before it and after it, since a disk that others share may change its own rate \
-threefold within minutes. Then both are read in turns, while nothing else happens and while they are written to as fast as that goes. \
-All of it goes past the page cache, through the device that the proxy would use, four pieces of 256 KiB at once; records are of 64 KiB, \
-and so are reads, one every two milliseconds. Tails need a quiet machine; the disk's own are in the table beside the store's.";
+Writes a new file of 4 GiB and a store of that size in the same folder one and a half times, in \
+alternating turns of an eighth of the size. The rate of the store is compared with the rates of \
+the disk before and after it, because a shared disk may change its rate threefold within \
+minutes. Then both are read in alternating turns, first without other work, and then during \
+writes at full rate. All IO bypasses the page cache and uses the device of the proxy, with four \
+pieces of 256 KiB at once. Records and reads have 64 KiB; a read starts every two milliseconds. \
+Tail latencies need a quiet machine; the table also shows those of the disk.";
 
 pub fn command() -> Command {
     Command::new("disk")

@@ -13,11 +13,13 @@ use foxy_report::{Measure, Record, Table};
 use foxy_store::StoreStatus;
 
 const ABOUT: &str = "\
-Runs the default engine in one thread. Memory and processor time come from a fill of a device that keeps nothing; bytes \
-written from a store in memory that is turned over three times; reads from gets of every small record; the longest step, for \
-which others wait, from a store in memory that is turned over twice and read, and the same once more; the time of a start \
-from stores in a folder, filled and then left as a killed process leaves them, in the page cache: one full of records, and one of a \
-tebibyte of which most is holes. Tails of reads under writes need a quiet machine and are not measured here.";
+Runs the default engine in one thread. Memory and CPU time come from a fill of a device that \
+keeps nothing. Bytes written come from a store in memory that is overwritten three times, and \
+reads from gets of every small record. The longest step, which delays all other work, comes from \
+a store in memory that is overwritten twice and read, and then again. Start times come from \
+stores in a folder, filled and left as a killed process leaves them, in the page cache: a store \
+full of records, and a store of a tebibyte that consists mostly of holes. Tail latencies of \
+reads under writes need a quiet machine and are not measured here.";
 
 const ALIKE: [usize; 6] = [500, 1000, 1850, 2200, 3000, 3600];
 

@@ -20,14 +20,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const MISSES: f64 = 0.9;
 
 const ABOUT: &str = "\
-Sends synthetic workloads, and a log if one is given, through models of stores with disks of 1, 5, 10 and 20 % of the bytes \
-that would hold everything, and prints misses and byte misses as multiples of LRU's. All stores have the same bytes of disk: \
-the policies' and the oracles' objects take granules of 512 bytes and their index no disk; those of segments are charged for \
-heads, page loss, footers, checkpoints and segments kept free. webcosm-staged holds heavy newcomers in memory, a fiftieth of \
-the disk that is taken off it, and writes them when they are asked for again. The model has no IO and no time.
+Sends synthetic workloads, and a log if given, through models of stores with disks of 1, 5, 10 \
+and 20 % of the bytes of all objects. Prints misses and byte misses as multiples of LRU's. All \
+stores have the same disk bytes. Objects of policies and oracles take granules of 512 bytes, and \
+their index takes no disk. Stores with segments are charged for heads, page loss, footers, \
+checkpoints and free segments. webcosm-staged keeps large new objects in memory, a fiftieth of \
+the disk that is taken off it, and writes them when they are requested again. The model has no \
+IO and no time.
 
-With --engine the default engine itself runs beside its model, with and without such memory, on a device in memory: all that it \
-writes is counted, and as much memory is needed as the largest disk has bytes, twice.";
+With --engine the default engine itself runs beside its model, with and without such memory, on \
+a device in memory. All its writes are counted. It needs twice the bytes of the largest disk as \
+memory.";
 
 pub fn command() -> Command {
     Command::new("misses")

@@ -17,15 +17,19 @@ pub const CACHE: ByteSize = ByteSize(64 << 20);
 /// Time limit of an answer beyond the servers' latency.
 const SLACK: Duration = Duration::from_secs(60);
 
-const LONG: &str = "Runs the Wisconsin Proxy Benchmark 1.0 on a proxy: so many clients, each asking one after the other \
-without thinking, every request on a connection of its own (HTTP/1.0), one server for four clients, each of which waits 3 s before it \
-answers. In phase 1 every file is new; in phase 2 half of the requests are for files that the client asked for not long ago, so \
-that at most about a quarter of all can be hits. Each point begins with a control without a cache: what phase 1 asks for, at URLs \
-whose answers say no-store, so that the proxy neither writes nor finds anything (Cache-Control: no-cache in the requests would \
-still have it write every answer). Every byte is checked.\n\n\
-At full scale a point takes half an hour. --latency compresses that: everything a proxy does then looks as many times slower beside \
-its servers, and tables, pages and records say the scale. A proxy must let the clients reach 127.0.0.1 (foxy: \
---allow-destination 127.0.0.0/8).";
+const LONG: &str = "\
+Runs the Wisconsin Proxy Benchmark 1.0 on a proxy. Each client sends its requests one after the \
+other without think time, each on a new connection (HTTP/1.0). There is a server for four \
+clients, and servers wait 3 s before they answer. In phase 1 every file is new. In phase 2 half \
+of the requests are for files that the client requested recently, so at most about a quarter of \
+all requests can be hits. Each point begins with a control without a cache: the requests of \
+phase 1, at URLs whose answers say no-store, so that the proxy neither writes nor finds \
+anything. (Cache-Control: no-cache in requests would still have it write every answer.) Every \
+byte is checked.
+
+At full scale a point takes half an hour. --latency compresses this: the proxy then looks slower \
+by the same factor beside its servers, and tables, pages and records give the scale. A proxy \
+must let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8).";
 
 pub fn command() -> Command {
     Command::new("wpb")
