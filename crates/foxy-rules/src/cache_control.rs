@@ -1,14 +1,12 @@
-//! Cache-Control (RFC 9111 §5.2) of requests and responses, and Pragma (§5.4). Unknown directives
-//! are ignored; what cannot be understood is read in the direction that caches less.
+//! Cache-Control (RFC 9111 §5.2), Pragma (§5.4) and CDN-Cache-Control (RFC 9213). Unknown
+//! directives are ignored; unreadable ones count in the direction that caches less.
 
 use crate::fields::{Fields, is_token, members};
-use crate::policy::Role;
-use crate::targeted;
+use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
-/// Delta-seconds above this are this (RFC 9111 §1.2.2).
+/// The largest delta-seconds: larger numbers count as this one (RFC 9111 §1.2.2).
 pub const LONGEST: u64 = 1 << 31;
 
-/// A directive and its argument, if any.
 struct Directive<'a> {
     name: &'a [u8],
     argument: Option<Vec<u8>>,
@@ -19,15 +17,15 @@ impl Directive<'_> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// Its argument as delta-seconds, quoted or not; an invalid or missing one is 0, which is stale
-    /// (§4.2.1).
+    /// The argument as delta-seconds, quoted or not; 0, hence stale (§4.2.1), if invalid or
+    /// missing.
     fn seconds(&self) -> u64 {
         self.argument.as_deref().and_then(parse_seconds).unwrap_or(0)
     }
 }
 
-/// Delta-seconds (§1.2.2): digits only; what overflows is [`LONGEST`].
-pub fn parse_seconds(text: &[u8]) -> Option<u64> {
+/// Delta-seconds (§1.2.2): digits only, at most [`LONGEST`].
+pub(crate) fn parse_seconds(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -38,8 +36,8 @@ pub fn parse_seconds(text: &[u8]) -> Option<u64> {
     Some(number.min(LONGEST))
 }
 
-/// Whether a member is a directive: a token, perhaps with a token or a whole quoted string after
-/// `=` (§5.2). White space beside `=` is let pass.
+/// Whether a member is a token, optionally followed by `=` and a token or quoted string (§5.2).
+/// White space beside `=` is accepted.
 fn is_directive(member: &[u8]) -> bool {
     match member.iter().position(|&byte| byte == b'=') {
         None => is_token(member),
@@ -50,7 +48,7 @@ fn is_directive(member: &[u8]) -> bool {
     }
 }
 
-/// Whether a text is one quoted string, and ends where its quotes do (RFC 9110 §5.6.4).
+/// Whether the whole text is one quoted string (RFC 9110 §5.6.4).
 fn is_quoted(text: &[u8]) -> bool {
     let Some(inner) = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")) else {
         return false;
@@ -87,49 +85,59 @@ fn unquote(text: &[u8]) -> Vec<u8> {
     inner.iter().filter(keep).copied().collect()
 }
 
-/// Keeps the smaller of two lifetimes: of duplicates, the one that caches less counts (§4.2.1).
-fn least(seen: &mut Option<u64>, seconds: u64) {
+/// Of duplicate directives, the smaller lifetime counts (§4.2.1).
+fn keep_least(seen: &mut Option<u64>, seconds: u64) {
     *seen = Some(seen.map_or(seconds, |earlier| earlier.min(seconds)));
 }
 
-/// What a request's Cache-Control asks (§5.2.1).
+/// Whose intermediary the cache is (RFC 9110 §3.7): only a gateway reads `CDN-Cache-Control`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Serves clients, in front of any origin.
+    #[default]
+    Proxy,
+    /// Serves an origin, in front of any client (RFC 9213 §3).
+    Gateway,
+}
+
+/// The Cache-Control of a request (§5.2.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestControl {
-    /// Nothing older than this, in seconds.
+    /// Largest acceptable age in seconds.
     pub max_age: Option<u64>,
-    /// Stale by at most this many seconds is fine; `u64::MAX` for any staleness.
+    /// Acceptable staleness in seconds; `u64::MAX` for any.
     pub max_stale: Option<u64>,
-    /// Must stay fresh for that many seconds.
+    /// Required remaining freshness in seconds.
     pub min_fresh: Option<u64>,
-    /// Not without validation. Also set by `Pragma: no-cache` where there is no Cache-Control.
+    /// Requires validation. `Pragma: no-cache` sets it where there is no Cache-Control.
     pub no_cache: bool,
-    /// Not to be stored.
+    /// The response must not be stored.
     pub no_store: bool,
-    /// From the cache or not at all.
+    /// The origin must not be asked.
     pub only_if_cached: bool,
-    /// Stale by at most this many seconds is fine when the origin fails (RFC 5861 §4).
+    /// Acceptable staleness in seconds when the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
 }
 
 impl RequestControl {
-    /// Reads a request's fields.
+    /// Reads the fields of a request.
     pub fn of(request: &(impl Fields + ?Sized)) -> Self {
         let mut control = Self::default();
         for directive in directives(request.values("cache-control")) {
             match directive {
-                d if d.is("max-age") => least(&mut control.max_age, d.seconds()),
+                d if d.is("max-age") => keep_least(&mut control.max_age, d.seconds()),
                 d if d.is("min-fresh") => {
                     let seconds = d.argument.as_deref().and_then(parse_seconds).unwrap_or(LONGEST);
                     control.min_fresh = control.min_fresh.max(Some(seconds));
                 }
                 d if d.is("max-stale") => {
                     let seconds = if d.argument.is_none() { u64::MAX } else { d.seconds() };
-                    least(&mut control.max_stale, seconds);
+                    keep_least(&mut control.max_stale, seconds);
                 }
                 d if d.is("no-cache") => control.no_cache = true,
                 d if d.is("no-store") => control.no_store = true,
                 d if d.is("only-if-cached") => control.only_if_cached = true,
-                d if d.is("stale-if-error") => least(&mut control.stale_if_error, d.seconds()),
+                d if d.is("stale-if-error") => keep_least(&mut control.stale_if_error, d.seconds()),
                 _ => {}
             }
         }
@@ -141,44 +149,42 @@ impl RequestControl {
     }
 }
 
-/// What a response's Cache-Control says (§5.2.2). Qualified forms of `no-cache` and `private` (with
-/// field names) are read as the unqualified ones, as §5.2.2.4 and §5.2.2.7 allow.
+/// The Cache-Control of a response (§5.2.2). Qualified forms of `no-cache` and `private` (with
+/// field names) count as unqualified ones, as §5.2.2.4 and §5.2.2.7 allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseControl {
-    /// Fresh for that many seconds.
+    /// Freshness lifetime in seconds.
     pub max_age: Option<u64>,
-    /// The same, for shared caches.
+    /// Freshness lifetime in shared caches, in seconds.
     pub s_maxage: Option<u64>,
-    /// Not to be reused without validation.
+    /// Reuse requires validation.
     pub no_cache: bool,
-    /// Not to be stored.
+    /// The response must not be stored.
     pub no_store: bool,
-    /// Not for shared caches.
+    /// Shared caches must not store the response.
     pub private: bool,
-    /// May be stored even where the default says no.
+    /// The response may be stored even where the default forbids it.
     pub public: bool,
-    /// Never to be served stale.
+    /// The response must not be served stale.
     pub must_revalidate: bool,
-    /// Never to be served stale by a shared cache.
+    /// Shared caches must not serve the response stale.
     pub proxy_revalidate: bool,
-    /// To be stored only by caches that know its status code (overrides `no-store` for them).
+    /// Only caches that know the status code may store; overrides `no-store` for them.
     pub must_understand: bool,
-    /// Does not change while fresh (RFC 8246).
+    /// The response does not change while fresh (RFC 8246).
     pub immutable: bool,
-    /// May be served stale for that many seconds while it is validated (RFC 5861 §3).
+    /// Permitted staleness in seconds during validation (RFC 5861 §3).
     pub stale_while_revalidate: Option<u64>,
-    /// May be served stale for that many seconds when the origin fails (RFC 5861 §4).
+    /// Permitted staleness in seconds when the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
-    /// A part of the field is no directive. What was meant is unknown: it may have been `no-store`
-    /// or `private`.
+    /// Part of the field is not a directive, and may have meant `no-store` or `private`.
     pub unreadable: bool,
-    /// All this was said by a targeted field, so that neither Cache-Control nor Expires counts (RFC
-    /// 9213 §2.2).
+    /// A targeted field replaced Cache-Control and Expires (RFC 9213 §2.2).
     pub targeted: bool,
 }
 
 impl ResponseControl {
-    /// Reads a response's Cache-Control.
+    /// Reads the Cache-Control of a response.
     pub fn of(response: &(impl Fields + ?Sized)) -> Self {
         let mut control = Self::default();
         for directive in directives(response.values("cache-control")) {
@@ -192,16 +198,15 @@ impl ResponseControl {
     /// Reads what governs a response for a cache in that role: the targeted field if there is one
     /// that counts, else Cache-Control.
     pub fn for_role(response: &(impl Fields + ?Sized), role: Role) -> Self {
-        let targeted = (role == Role::Gateway).then(|| targeted::read(response)).flatten();
+        let targeted = (role == Role::Gateway).then(|| targeted(response)).flatten();
         targeted.unwrap_or_else(|| Self::of(response))
     }
 
-    /// Takes one directive; unknown names change nothing.
-    pub(crate) fn apply(&mut self, name: &[u8], seconds: impl FnOnce() -> u64) {
+    fn apply(&mut self, name: &[u8], seconds: impl FnOnce() -> u64) {
         let is = |known: &str| known.as_bytes().eq_ignore_ascii_case(name);
         match () {
-            () if is("max-age") => least(&mut self.max_age, seconds()),
-            () if is("s-maxage") => least(&mut self.s_maxage, seconds()),
+            () if is("max-age") => keep_least(&mut self.max_age, seconds()),
+            () if is("s-maxage") => keep_least(&mut self.s_maxage, seconds()),
             () if is("no-cache") => self.no_cache = true,
             () if is("no-store") => self.no_store = true,
             () if is("private") => self.private = true,
@@ -211,17 +216,47 @@ impl ResponseControl {
             () if is("must-understand") => self.must_understand = true,
             () if is("immutable") => self.immutable = true,
             () if is("stale-while-revalidate") => {
-                least(&mut self.stale_while_revalidate, seconds())
+                keep_least(&mut self.stale_while_revalidate, seconds())
             }
-            () if is("stale-if-error") => least(&mut self.stale_if_error, seconds()),
+            () if is("stale-if-error") => keep_least(&mut self.stale_if_error, seconds()),
             () => {}
         }
     }
 
-    /// Whether a shared cache must never serve it stale (§4.2.4, §5.2.2.2, §5.2.2.8, §5.2.2.10).
+    /// Whether shared caches must not serve it stale (§4.2.4, §5.2.2.2, §5.2.2.8, §5.2.2.10).
     pub const fn forbids_stale(&self) -> bool {
         self.must_revalidate || self.proxy_revalidate || self.no_cache || self.s_maxage.is_some()
     }
+}
+
+const TARGETED_FIELD: &str = "cdn-cache-control";
+
+/// Reads `CDN-Cache-Control` as a Dictionary Structured Field (RFC 9651 §3.2). An absent, empty or
+/// malformed field has no effect (RFC 9213 §2.2).
+fn targeted(response: &(impl Fields + ?Sized)) -> Option<ResponseControl> {
+    if !response.has(TARGETED_FIELD) {
+        return None;
+    }
+    let text = response.values(TARGETED_FIELD).collect::<Vec<_>>().join(&b", "[..]);
+    let members =
+        Parser::new(&text).parse::<Dictionary>().ok().filter(|members| !members.is_empty())?;
+    let mut control = ResponseControl { targeted: true, ..ResponseControl::default() };
+    for (name, value) in &members {
+        if let ListEntry::Item(item) = value
+            && item.bare_item == BareItem::Boolean(false)
+        {
+            continue;
+        }
+        control.apply(name.as_str().as_bytes(), || integer_seconds(value));
+    }
+    Some(control)
+}
+
+/// An Integer as delta-seconds; 0, hence stale, for other types.
+fn integer_seconds(value: &ListEntry) -> u64 {
+    let ListEntry::Item(item) = value else { return 0 };
+    let BareItem::Integer(number) = item.bare_item else { return 0 };
+    u64::try_from(i64::from(number)).unwrap_or(0).min(LONGEST)
 }
 
 #[cfg(test)]

@@ -118,3 +118,54 @@ fn pragma_counts_only_without_cache_control() {
         !RequestControl::of(&[("Pragma", "no-cache"), ("Cache-Control", "max-age=1")][..]).no_cache
     );
 }
+
+fn targeted_control(value: &str) -> Option<ResponseControl> {
+    targeted(&[("CDN-Cache-Control", value)][..])
+}
+
+#[test]
+fn directives_are_read_as_a_dictionary() {
+    let cases = [
+        ("max-age=60", Some(60)),
+        ("foobar, max-age=60;x=y", Some(60)),
+        ("max-age=60, max-age=90", Some(90)),
+        ("max-age=99999999999", Some(LONGEST)),
+        ("max-age=-1", Some(0)),
+        ("max-age=1.5", Some(0)),
+        ("max-age=\"60\"", Some(0)),
+        ("max-age=(60)", Some(0)),
+        ("max-age", Some(0)),
+        ("x", None),
+    ];
+    for (value, expected) in cases {
+        assert_eq!(
+            targeted_control(value).map(|control| control.max_age),
+            Some(expected),
+            "{value}"
+        );
+    }
+    let flags =
+        targeted_control("no-store, private=?0, no-cache=\"set-cookie\"").expect("a dictionary");
+    assert!(flags.no_store && !flags.private && flags.no_cache);
+}
+
+#[test]
+fn what_is_no_dictionary_counts_for_nothing() {
+    for value in
+        ["", " ", "max-age=60, &&&&&", "MaX-aGe=60", "max-age =60", "max-age= 60", "max-age=60,"]
+    {
+        assert_eq!(targeted_control(value), None, "{value:?}");
+    }
+    assert_eq!(targeted(&[("Cache-Control", "max-age=1")][..]), None);
+}
+
+#[test]
+fn several_lines_are_one_dictionary() {
+    let lines = [("CDN-Cache-Control", "max-age=60"), ("cdn-cache-control", "must-revalidate")];
+    let control = targeted(&lines[..]).expect("a dictionary");
+    assert!(control.max_age == Some(60) && control.must_revalidate);
+    assert_eq!(
+        targeted(&[("CDN-Cache-Control", "max-age=60"), ("CDN-Cache-Control", "&")][..]),
+        None
+    );
+}

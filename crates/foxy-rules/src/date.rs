@@ -1,21 +1,19 @@
-//! HTTP dates in their three formats (RFC 9110 §5.6.7). Names are read in any case, and a weekday
-//! that does not belong to the date is forgiven: what must agree is the date. Anything else that is
-//! not of the grammar is no date.
+//! HTTP dates in three formats (RFC 9110 §5.6.7). Names match in any case and a wrong weekday is
+//! accepted; any other deviation from the grammar is refused.
 
 use foxy_base::{CivilTime, WallTime};
 
-/// Fifty years, in seconds.
-const FIFTY_YEARS: u64 = 50 * 31_556_952;
+const FIFTY_YEARS_SECONDS: u64 = 50 * 31_556_952;
 
 const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Bytes of a date in the preferred format.
+/// Length of the preferred format in bytes.
 pub const LENGTH: usize = 29;
 
-/// A time in the preferred format, up to the end of the year 9999.
+/// Writes a time up to the end of the year 9999 in the preferred format.
 pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     let CivilTime { year, month, day, hour, minute, second } = CivilTime::of(time);
     let weekday = DAYS[(time.seconds() / 86_400 % 7 + 3) as usize % 7];
@@ -30,7 +28,7 @@ pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     text
 }
 
-/// Reads a date that is written as [`preferred`] writes it, to the letter.
+/// Reads a date exactly as [`preferred`] writes it.
 pub fn exact(text: &[u8]) -> Option<WallTime> {
     let text: &[u8; LENGTH] = text.try_into().ok()?;
     let pair = |at: usize| {
@@ -41,7 +39,8 @@ pub fn exact(text: &[u8]) -> Option<WallTime> {
     (preferred(time) == *text).then_some(time)
 }
 
-/// Reads an HTTP date. `None` when it is none, or lies before 1970.
+/// Reads an HTTP date. `None` for an invalid date or a year before 1970. `now` decides the century
+/// of a two-digit year.
 pub fn parse(text: &[u8], now: WallTime) -> Option<WallTime> {
     if let Some(time) = exact(text) {
         return Some(time);
@@ -80,8 +79,7 @@ fn asctime(text: &str) -> Option<WallTime> {
     seconds(digits(year, 4)?, month_number(month)?, number, time_of_day(time)?)
 }
 
-/// `Sunday, 06-Nov-94 08:49:37 GMT`. A year more than 50 years in the future means the last
-/// century's.
+/// `Sunday, 06-Nov-94 08:49:37 GMT`. A date over 50 years ahead belongs to the last century.
 fn rfc850(day: &str, rest: &str, now: WallTime) -> Option<WallTime> {
     let (date, time) = rest.split_once(' ')?;
     let (time, zone) = time.split_once(' ')?;
@@ -94,7 +92,7 @@ fn rfc850(day: &str, rest: &str, now: WallTime) -> Option<WallTime> {
     let (number, month, year) = (digits(number, 2)?, month_number(month)?, digits(year, 2)?);
     let time = time_of_day(time)?;
     let this_century = seconds(2000 + year, month, number, time)?;
-    if this_century.seconds() <= now.seconds().saturating_add(FIFTY_YEARS) {
+    if this_century.seconds() <= now.seconds().saturating_add(FIFTY_YEARS_SECONDS) {
         Some(this_century)
     } else {
         seconds(1900 + year, month, number, time)
@@ -111,20 +109,18 @@ fn month_number(name: &str) -> Option<u64> {
     u64::try_from(at + 1).ok()
 }
 
-/// A number of exactly `length` digits.
 fn digits(text: &str, length: usize) -> Option<u64> {
     (text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| text.parse().ok())?
 }
 
-/// Hour, minute and second.
 fn time_of_day(text: &str) -> Option<[u64; 3]> {
     let mut parts = text.split(':');
     let time = [digits(parts.next()?, 2)?, digits(parts.next()?, 2)?, digits(parts.next()?, 2)?];
     parts.next().is_none().then_some(time)
 }
 
-/// The time of a civil date and a time of day in UTC. A leap second is the second before it.
+/// A leap second reads as the second before it.
 fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) -> Option<WallTime> {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
@@ -136,7 +132,7 @@ fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) ->
     if year < 1970 || !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Days since 1970 in a calendar whose years begin in March, so that the leap day is the last.
+    // Years begin in March, so that the leap day is the last day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days =
         365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;

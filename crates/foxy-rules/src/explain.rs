@@ -1,88 +1,35 @@
-//! What each rule of reuse says of a stored response, in the order in which they are asked, for
-//! people. The rules themselves are in `reuse` and `freshness`; a test compares.
-
-mod lifetime_source;
-
-pub use lifetime_source::LifetimeSource;
+//! Explains the decision on reuse of a stored response step by step, for people. A test compares
+//! the steps with the rules in `reuse` and `freshness`.
 
 use crate::cache_control::RequestControl;
 use crate::fields::Fields;
 use crate::freshness::{Lifetime, lifetime};
 use crate::package::is_named_by_digest;
-use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse_after, may_reuse_under};
+use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse, may_reuse_after};
 use foxy_base::WallTime;
 use std::fmt;
 
-/// What one rule says. Times are seconds.
+/// The result of one rule. Times are in seconds. `is_met` tells whether the response satisfies a
+/// limit.
+#[expect(missing_docs, reason = "`Display` says what each step means")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// How long the response is fresh.
-    Lifetime {
-        /// Who says so.
-        source: LifetimeSource,
-        /// Whether that is in a field for caches like this one only (RFC 9213).
-        targeted: bool,
-        /// For how long.
-        seconds: u64,
-    },
-    /// How old it is.
-    Age {
-        /// How old it was when it came.
-        initial: u64,
-        /// In all.
-        seconds: u64,
-    },
-    /// It says `no-cache`: it must be validated.
+    Lifetime { source: LifetimeSource, targeted: bool, seconds: u64 },
+    Age { initial: u64, seconds: u64 },
     ResponseNoCache,
-    /// The request says `no-cache`: it must be validated.
     RequestNoCache,
-    /// The request's `max-age`.
-    RequestMaxAge {
-        /// The oldest it takes.
-        limit: u64,
-        /// Whether the response will do.
-        met: bool,
-    },
-    /// It is fresh.
-    Fresh {
-        /// For that much longer.
-        left: u64,
-    },
-    /// The request's `min-fresh`.
-    MinFresh {
-        /// How much longer it must be fresh.
-        wanted: u64,
-        /// Whether it is.
-        met: bool,
-    },
-    /// It is stale.
-    Expired {
-        /// For so long.
-        by: u64,
-    },
-    /// It says `must-revalidate`, `proxy-revalidate`, `s-maxage` or the like: it is never served
-    /// stale.
+    RequestMaxAge { limit: u64, is_met: bool },
+    Fresh { left: u64 },
+    MinFresh { wanted: u64, is_met: bool },
+    Expired { by: u64 },
     NeverStale,
-    /// A permit to answer stale.
-    Permit {
-        /// Which.
-        permit: Permit,
-        /// For how long; none for however long.
-        limit: Option<u64>,
-        /// Whether it suffices.
-        met: bool,
-    },
-    /// What may be done when the origin gives no answer.
-    IfUnreachable {
-        /// What allows the stored response to answer, if anything does.
-        permit: Option<Permit>,
-    },
-    /// What follows.
+    Permit { permit: Permit, limit: Option<u64>, is_met: bool },
+    IfUnreachable { permit: Option<Permit> },
     Therefore(Reuse),
 }
 
 impl Step {
-    /// Where the rule is written.
+    /// The RFC section of the rule.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Lifetime {
@@ -107,7 +54,7 @@ impl Step {
         }
     }
 
-    /// A stable name.
+    /// The stable name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lifetime { .. } => "lifetime",
@@ -129,7 +76,8 @@ impl Step {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let met = |met: bool| if met { "which it meets" } else { "which it does not meet" };
+        let verdict =
+            |is_met: bool| if is_met { "which it meets" } else { "which it does not meet" };
         match *self {
             Self::Lifetime { source: LifetimeSource::Nothing, .. } => {
                 f.write_str("nothing says how long it is fresh, so it never is")
@@ -147,17 +95,17 @@ impl fmt::Display for Step {
             Self::RequestNoCache => {
                 f.write_str("the request says no-cache: not without validation")
             }
-            Self::RequestMaxAge { limit, met: is } => {
-                write!(f, "the request takes what is at most {limit} s old, {}", met(is))
+            Self::RequestMaxAge { limit, is_met } => {
+                write!(f, "the request takes what is at most {limit} s old, {}", verdict(is_met))
             }
             Self::Fresh { left } => write!(f, "it is fresh for {left} s more"),
-            Self::MinFresh { wanted, met: is } => {
-                write!(f, "the request wants it fresh for {wanted} s more, {}", met(is))
+            Self::MinFresh { wanted, is_met } => {
+                write!(f, "the request wants it fresh for {wanted} s more, {}", verdict(is_met))
             }
             Self::Expired { by } => write!(f, "it has been stale for {by} s"),
             Self::NeverStale => f.write_str("the response forbids that it is served stale"),
-            Self::Permit { permit, limit: Some(limit), met: is } => {
-                write!(f, "{} allows staleness of {limit} s, {}", permit.name(), met(is))
+            Self::Permit { permit, limit: Some(limit), is_met } => {
+                write!(f, "{} allows staleness of {limit} s, {}", permit.name(), verdict(is_met))
             }
             Self::Permit { permit, .. } => write!(f, "{} allows any staleness", permit.name()),
             Self::IfUnreachable { permit: Some(permit) } => {
@@ -177,18 +125,18 @@ impl fmt::Display for Step {
     }
 }
 
-/// What is known of a stored response besides what reuse asks for.
+/// The head of a stored response.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a, R: Fields + ?Sized> {
-    /// Its status.
+    /// Status code.
     pub status: u16,
-    /// Its fields.
+    /// Header fields.
     pub fields: &'a R,
-    /// The cache key it is stored under.
+    /// Cache key.
     pub target: &'a [u8],
 }
 
-/// What each rule says of the reuse of a stored response, ending with what follows.
+/// The steps to the decision on reuse, in order, with the decision at the end.
 pub fn explain_reuse(
     request: &RequestControl,
     response: Response<'_, impl Fields + ?Sized>,
@@ -201,7 +149,7 @@ pub fn explain_reuse(
         Step::Age { initial: stored.times.initial_age, seconds: age },
     ];
     reuse_steps(request, stored, age, &mut steps);
-    let therefore = may_reuse_under(request, stored, now);
+    let therefore = may_reuse(request, stored, now);
     steps.push(Step::Therefore(therefore));
     if let Reuse::Revalidate(_) = therefore {
         let permit =
@@ -230,7 +178,7 @@ fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_
     Step::Lifetime { source, targeted: control.targeted, seconds: stored.lifetime }
 }
 
-/// The rules of `may_reuse_under`, each until one settles it.
+/// The rules of `may_reuse`, up to the first that decides.
 fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &mut Vec<Step>) {
     if stored.control.no_cache {
         return steps.push(Step::ResponseNoCache);
@@ -241,17 +189,18 @@ fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &m
     let never = stored.control.forbids_stale();
     let allowance = if never { None } else { request.max_stale };
     if let Some(limit) = request.max_age {
-        let met = age <= limit || allowance.is_some_and(|more| age - limit <= more);
-        steps.push(Step::RequestMaxAge { limit, met });
-        if !met {
+        let is_met = age <= limit || allowance.is_some_and(|more| age - limit <= more);
+        steps.push(Step::RequestMaxAge { limit, is_met });
+        if !is_met {
             return;
         }
     }
     if age < stored.lifetime {
         let left = stored.lifetime - age;
         steps.push(Step::Fresh { left });
-        steps
-            .extend(request.min_fresh.map(|wanted| Step::MinFresh { wanted, met: left >= wanted }));
+        steps.extend(
+            request.min_fresh.map(|wanted| Step::MinFresh { wanted, is_met: left >= wanted }),
+        );
         return;
     }
     let by = age - stored.lifetime;
@@ -260,7 +209,7 @@ fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &m
         return steps.push(Step::NeverStale);
     }
     if let Some(wanted) = request.min_fresh {
-        return steps.push(Step::MinFresh { wanted, met: false });
+        return steps.push(Step::MinFresh { wanted, is_met: false });
     }
     let permits = [
         (Permit::MaxStale, request.max_stale),
@@ -268,10 +217,47 @@ fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &m
     ];
     for (permit, limit) in permits {
         let Some(limit) = limit else { continue };
-        let met = by <= limit;
-        steps.push(Step::Permit { permit, limit: (limit != u64::MAX).then_some(limit), met });
-        if met {
+        let is_met = by <= limit;
+        steps.push(Step::Permit { permit, limit: (limit != u64::MAX).then_some(limit), is_met });
+        if is_met {
             return;
+        }
+    }
+}
+
+/// The source of a freshness lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LifetimeSource {
+    /// `s-maxage`.
+    SharedMaxAge,
+    /// `max-age`.
+    MaxAge,
+    /// Expires.
+    Expires,
+    /// A share of the time since Last-Modified.
+    Heuristic,
+    /// The URL names a package file, or contains a digest of the content.
+    Package,
+    /// The operator's lifetime for negative responses.
+    Operator,
+    /// No source: never fresh.
+    Nothing,
+    /// A purge ended the lifetime.
+    Purge,
+}
+
+impl LifetimeSource {
+    /// The stable name in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SharedMaxAge => "s-maxage",
+            Self::MaxAge => "max-age",
+            Self::Expires => "expires",
+            Self::Heuristic => "last-modified",
+            Self::Package => "package-file",
+            Self::Operator => "negative-lifetime",
+            Self::Nothing => "nothing",
+            Self::Purge => "purge",
         }
     }
 }

@@ -99,9 +99,11 @@ fn follows(steps: &[Step]) -> Option<Reuse> {
     Some(match (*last?, by, fresh) {
         (Step::ResponseNoCache, ..) => Reuse::Revalidate(Why::ResponseNoCache),
         (Step::RequestNoCache, ..) => Reuse::Revalidate(Why::RequestNoCache),
-        (Step::RequestMaxAge { met: false, .. }, ..) => Reuse::Revalidate(Why::RequestMaxAge),
-        (Step::MinFresh { met: false, .. }, _, Some(_)) => Reuse::Revalidate(Why::RequestMinFresh),
-        (Step::Permit { permit, met: true, .. }, Some(by), _) => Reuse::Stale { by, permit },
+        (Step::RequestMaxAge { is_met: false, .. }, ..) => Reuse::Revalidate(Why::RequestMaxAge),
+        (Step::MinFresh { is_met: false, .. }, _, Some(_)) => {
+            Reuse::Revalidate(Why::RequestMinFresh)
+        }
+        (Step::Permit { permit, is_met: true, .. }, Some(by), _) => Reuse::Stale { by, permit },
         (_, Some(_), _) => Reuse::Revalidate(Why::Stale),
         (_, None, Some(left)) => Reuse::Fresh { left },
         _ => return None,

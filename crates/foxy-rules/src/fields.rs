@@ -1,18 +1,18 @@
-//! How the rules see a message's header fields: by name, every line of it, in order.
+//! The header fields of a message, as the rules read them, and comma-separated lists.
 
 /// A list of header fields. Names compare without regard to case (RFC 9110 §5.1).
 pub trait Fields {
-    /// The values of all lines named `name`, in the order they came.
+    /// The values of all lines named `name`, in order.
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]>;
 
-    /// The value of the only line named `name`; `None` when there is none or more than one.
+    /// The value of the line named `name`; `None` for zero or several lines.
     fn single<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
         let mut values = self.values(name);
         let first = values.next()?;
         values.next().is_none().then_some(first)
     }
 
-    /// Whether there is a line named `name`.
+    /// Whether a line is named `name`.
     fn has<'a>(&'a self, name: &'a str) -> bool {
         self.values(name).next().is_some()
     }
@@ -25,8 +25,8 @@ impl Fields for [(&str, &str)] {
     }
 }
 
-/// The members of a comma-separated list over all its lines (RFC 9110 §5.6.1), white space trimmed,
-/// empty members left out. Commas inside quoted strings do not separate.
+/// The non-empty members of a comma-separated list over all lines (RFC 9110 §5.6.1), trimmed.
+/// Commas inside quoted strings do not separate.
 pub fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines
         .flat_map(|line| Members { rest: line })

@@ -1,32 +1,50 @@
-//! Freshness lifetime and age (RFC 9111 §4.2). All values in whole seconds.
+//! Freshness lifetime and age (RFC 9111 §4.2), in whole seconds.
 
-use crate::cache_control::{LONGEST, ResponseControl, parse_seconds};
+use crate::cache_control::{LONGEST, ResponseControl, Role, parse_seconds};
 use crate::date;
 use crate::fields::Fields;
 use crate::package::{is_named_by_digest, is_package};
-use crate::policy::is_negative;
 use foxy_base::WallTime;
 
-/// The longest heuristic lifetime: one day.
-const HEURISTIC_LIMIT: u64 = 86_400;
+const MAX_HEURISTIC_SECONDS: u64 = 86_400;
 
-/// How long a response is fresh, and who says so.
+/// The choices that the RFCs leave to the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// Decides whether the cache reads `CDN-Cache-Control`.
+    pub role: Role,
+    /// Lifetime in seconds of a negative response without a lifetime of its own (RFC 9111 §4.2.2
+    /// leaves it to the cache); 0 grants none.
+    pub negative_lifetime: u64,
+}
+
+impl From<Role> for Policy {
+    fn from(role: Role) -> Self {
+        Self { role, negative_lifetime: 0 }
+    }
+}
+
+/// Heuristically cacheable statuses without content to offer (RFC 9110 §15.1).
+const fn is_negative(status: u16) -> bool {
+    matches!(status, 404 | 405 | 410 | 414 | 501)
+}
+
+/// A freshness lifetime in seconds, by source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// `s-maxage`, `max-age` or Expires said so.
+    /// From `s-maxage`, `max-age` or Expires.
     Explicit(u64),
-    /// A tenth of the time since Last-Modified, at most a day; a day for a package file of which
-    /// nothing is said, and for what is named by its digest (§4.2.2).
+    /// A tenth of the time since Last-Modified, at most a day (§4.2.2). A day for a package file
+    /// without explicit freshness, and for a URL that contains the digest of its content.
     Heuristic(u64),
-    /// What the operator grants an answer that says there is nothing, of which nothing else is said
-    /// (§4.2.2).
+    /// The operator's lifetime for negative responses (§4.2.2).
     Negative(u64),
-    /// Nothing says anything: never fresh.
+    /// No source: never fresh.
     None,
 }
 
 impl Lifetime {
-    /// Seconds.
+    /// The lifetime in seconds.
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Explicit(seconds) | Self::Heuristic(seconds) | Self::Negative(seconds) => seconds,
@@ -36,14 +54,13 @@ impl Lifetime {
 }
 
 /// Statuses that may be given a heuristic lifetime (RFC 9110 §15.1).
-pub const fn heuristically_cacheable(status: u16) -> bool {
+pub(crate) const fn is_heuristically_cacheable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
 /// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires −
-/// Date, heuristic. `control` is what governs the response; where that is a targeted field, Expires
-/// says nothing (RFC 9213 §2.2). A negative response of which nothing is said gets `negative`
-/// seconds.
+/// Date, heuristic. A targeted `control` overrides Expires (RFC 9213 §2.2). `negative` is the
+/// operator's lifetime for negative responses, in seconds; `target` is the cache key.
 pub fn lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -57,7 +74,7 @@ pub fn lifetime(
     }
     let dated = date_of(response, received);
     if response.has("expires") && !control.targeted {
-        // Of several Expires lines none is trusted, and an invalid date is one in the past (§5.3).
+        // Several Expires lines, or an invalid date, count as a date in the past (§5.3).
         let expires = response.single("expires").and_then(|text| date::parse(text, received));
         let seconds =
             expires.map_or(0, |expires| expires.seconds().saturating_sub(dated.seconds()));
@@ -65,42 +82,42 @@ pub fn lifetime(
     }
     let modified = response.single("last-modified").and_then(|text| date::parse(text, received));
     match modified {
-        _ if status == 200 && is_named_by_digest(target) => Lifetime::Heuristic(HEURISTIC_LIMIT),
-        Some(modified) if heuristically_cacheable(status) || control.public => {
-            let unchanged = dated.seconds().saturating_sub(modified.seconds());
-            Lifetime::Heuristic((unchanged / 10).min(HEURISTIC_LIMIT))
+        _ if status == 200 && is_named_by_digest(target) => {
+            Lifetime::Heuristic(MAX_HEURISTIC_SECONDS)
         }
-        None if status == 200 && is_package(target) => Lifetime::Heuristic(HEURISTIC_LIMIT),
+        Some(modified) if is_heuristically_cacheable(status) || control.public => {
+            let unchanged = dated.seconds().saturating_sub(modified.seconds());
+            Lifetime::Heuristic((unchanged / 10).min(MAX_HEURISTIC_SECONDS))
+        }
+        None if status == 200 && is_package(target) => Lifetime::Heuristic(MAX_HEURISTIC_SECONDS),
         None if is_negative(status) && negative > 0 => Lifetime::Negative(negative),
         _ => Lifetime::None,
     }
 }
 
-/// The Date of a response, or when it was received if it has none that can be read (RFC 9110
-/// §6.6.1).
-pub fn date_of(response: &(impl Fields + ?Sized), received: WallTime) -> WallTime {
+/// The Date of a response, or `received` if Date is missing or invalid (RFC 9110 §6.6.1).
+pub(crate) fn date_of(response: &(impl Fields + ?Sized), received: WallTime) -> WallTime {
     response.single("date").and_then(|text| date::parse(text, received)).unwrap_or(received)
 }
 
-/// The Age a response arrived with: the first member of its first line, 0 when it cannot be read
-/// (§5.1).
+/// The first member of the first Age line; 0 if invalid (§5.1).
 fn age_value(response: &(impl Fields + ?Sized)) -> u64 {
     let first = response.values("age").next();
     let member = first.and_then(|line| line.split(|&byte| byte == b',').next());
     member.and_then(parse_seconds).unwrap_or(0)
 }
 
-/// When a stored response was asked for and received, and how old it was then.
+/// The time base for the age of a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredTimes {
     /// When the response was received.
     pub received: WallTime,
-    /// Its corrected initial age at that time (§4.2.3), in seconds.
+    /// Corrected initial age at `received` in seconds (§4.2.3).
     pub initial_age: u64,
 }
 
 impl StoredTimes {
-    /// The times of a response that was asked for at `requested` and whose head came at `received`.
+    /// `requested` is when the request was sent, `received` when the response head came.
     pub fn new(response: &(impl Fields + ?Sized), requested: WallTime, received: WallTime) -> Self {
         let apparent = received.seconds().saturating_sub(date_of(response, received).seconds());
         let delay = received.since(requested).as_secs();
@@ -108,16 +125,15 @@ impl StoredTimes {
         Self { received, initial_age: apparent.max(corrected).min(LONGEST) }
     }
 
-    /// Its age now, in seconds, for the question whether it may answer. One that was received later
-    /// than now was stored before a clock was set back: how old it is is not known, so it is as old
-    /// as can be.
-    pub const fn known_age(self, now: WallTime) -> u64 {
-        /// What two readings of one clock may differ by.
-        const SLACK: u64 = 1000;
-        if self.received.0 > now.0.saturating_add(SLACK) { LONGEST } else { self.age(now) }
+    /// The age for decisions on reuse, in seconds. [`LONGEST`] if the response was received after
+    /// `now`: the clock was set back, so the age is unknown.
+    pub(crate) const fn known_age(self, now: WallTime) -> u64 {
+        /// Two threads may read the clock up to this far apart.
+        const SLACK_MILLIS: u64 = 1000;
+        if self.received.0 > now.0.saturating_add(SLACK_MILLIS) { LONGEST } else { self.age(now) }
     }
 
-    /// Its age now, in seconds.
+    /// The age at `now` in seconds.
     pub const fn age(self, now: WallTime) -> u64 {
         let resident = now.since(self.received).as_secs();
         let age = self.initial_age.saturating_add(resident);
@@ -128,7 +144,7 @@ impl StoredTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Role;
+    use crate::cache_control::Role;
 
     const RECEIVED: WallTime = WallTime::from_seconds(784_111_777 + 100);
     const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";

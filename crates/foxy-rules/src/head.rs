@@ -1,27 +1,24 @@
-//! What a 200 to a HEAD says of the response that is stored for GET (RFC 9111 §4.3.5).
+//! Compares a 200 to a HEAD with the stored response to GET (RFC 9111 §4.3.5).
 
 use crate::fields::{Fields, members};
 
-/// What it says.
+/// The relation of a 200 to a HEAD and a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadSays {
-    /// A GET would be answered with what is stored.
+    /// Both describe one representation.
     Same,
-    /// It would not.
+    /// The stored response is outdated.
     Another,
-    /// Nothing that would tell.
+    /// The answer has no validator to compare.
     Nothing,
 }
 
-/// Fields with digests of the whole representation, also in an answer without a body: one member an
-/// algorithm (RFC 9530 §3; RFC 3230). `Content-Digest` is not among them: of a HEAD's answer it may
-/// be that of no bytes.
+/// Fields with digests of the whole representation, one member per algorithm (RFC 9530 §3; RFC
+/// 3230). `Content-Digest` is excluded: in the answer to a HEAD it may be the digest of no bytes.
 const DIGESTS: [&str; 2] = ["repr-digest", "digest"];
 
-/// What a 200 to a HEAD says of the stored response of that length. It is the same when the answer
-/// has a validator, and each one, the length and each digest are the stored ones. §4.3.5 asks for
-/// the validators that the answer has to match; where it has none it is read as saying nothing, as
-/// another body may have the same length.
+/// `Same` if the answer has a validator, and each validator, the length and each digest match.
+/// Without a validator a match says nothing: another body may have the same length.
 pub fn head_says(
     answer: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
@@ -43,7 +40,7 @@ pub fn head_says(
     if validators().next().is_some() { HeadSays::Same } else { HeadSays::Nothing }
 }
 
-/// Whether both have a digest by the same algorithm, and not the same one.
+/// Whether the two have different digests by one algorithm.
 fn contradict(
     name: &'static str,
     answer: &(impl Fields + ?Sized),
@@ -56,7 +53,7 @@ fn contradict(
     digests(name, answer).any(differs)
 }
 
-/// Algorithms and digests. The first `=` parts them; others belong to the digest.
+/// Pairs of algorithm and digest, split at the first `=`.
 fn digests<'a>(
     name: &'static str,
     fields: &'a (impl Fields + ?Sized),

@@ -2,20 +2,19 @@
 
 use crate::fields::Fields;
 
-/// Whether a method is safe (RFC 9110 §9.2.1). An unknown one is not.
+/// Whether a method is safe (RFC 9110 §9.2.1). Unknown methods are unsafe.
 pub fn is_safe(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
 
-/// Whether a response to `method` with `status` makes what is stored under the target URI invalid:
-/// a non-error answer to a method that is not safe.
+/// Whether an answer invalidates the stored responses of the target URI: a non-error status to an
+/// unsafe method.
 pub fn invalidates(method: &str, status: u16) -> bool {
     !is_safe(method) && (200..400).contains(&status)
 }
 
-/// The further URIs it invalidates: those in Location and Content-Location, if their scheme and
-/// authority are the target's (others could be used to empty foreign caches). `base` is the cache
-/// key of the target; results are cache keys.
+/// The cache keys of Location and Content-Location that an answer invalidates too. URIs of another
+/// origin are left out: they could empty foreign caches. `base` is the cache key of the target.
 pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<String> {
     let fields = ["location", "content-location"];
     let texts = fields
@@ -25,15 +24,13 @@ pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<St
     texts.filter_map(|text| resolve(base, text.trim())).collect()
 }
 
-/// Whether Content-Location names the target itself (RFC 9110 §8.7). `base` is the cache key of the
-/// target.
-pub fn content_location_is_target(response: &(impl Fields + ?Sized), base: &str) -> bool {
+/// Whether Content-Location names the target (RFC 9110 §8.7), whose cache key is `base`.
+pub(crate) fn content_location_is_target(response: &(impl Fields + ?Sized), base: &str) -> bool {
     let text = response.single("content-location").and_then(|text| std::str::from_utf8(text).ok());
     text.and_then(|text| resolve(base, text.trim())).is_some_and(|found| found == base)
 }
 
-/// Resolves a reference against a key of the form `scheme://authority/path`; `None` when it leads
-/// to another origin.
+/// Resolves a reference against the key `scheme://authority/path`; `None` for another origin.
 fn resolve(base: &str, reference: &str) -> Option<String> {
     let reference = reference.split('#').next()?;
     let origin_end = base.find("://").map(|at| at + 3)?;
@@ -64,8 +61,7 @@ fn resolve(base: &str, reference: &str) -> Option<String> {
     Some(format!("{origin}{}", without_dots(&format!("{folder}{reference}"))))
 }
 
-/// Whether what stands before `://` is a scheme (RFC 3986 §3.1), and not a path whose query holds
-/// another URI.
+/// Whether the text is a scheme (RFC 3986 §3.1), rather than a path whose query holds another URI.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))

@@ -1,8 +1,116 @@
-//! The cache key (RFC 9111 §2): scheme and authority are always in it, path and query as they came,
-//! byte for byte.
+//! The cache key (RFC 9111 §2), and the secondary key that Vary makes of request fields (RFC 9110
+//! §12.5.5, RFC 9111 §4.1).
 
-/// The key of a target: `scheme://authority/path?query`, scheme and host in lower case, the
-/// scheme's own port left out. No two targets that an origin could tell apart share a key.
+use crate::fields::{Fields, is_token, members};
+
+/// A response with more names in Vary is not stored.
+const MAX_VARY_NAMES: usize = 16;
+
+/// Why a response has no secondary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VaryError {
+    /// `*` or an invalid name: the response matches no other request.
+    Star,
+    /// More than 16 names.
+    TooLong,
+}
+
+/// The names of a Vary field in lower case, sorted, without duplicates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vary {
+    names: Vec<String>,
+}
+
+impl Vary {
+    /// Reads all Vary lines of a response.
+    pub fn of(response: &(impl Fields + ?Sized)) -> Result<Self, VaryError> {
+        let mut names: Vec<String> = Vec::new();
+        for member in members(response.values("vary")) {
+            if member == b"*" || !is_token(member) {
+                return Err(VaryError::Star);
+            }
+            names.push(String::from_utf8_lossy(member).to_ascii_lowercase());
+        }
+        let vary = Self::from_names(names);
+        if vary.names.len() > MAX_VARY_NAMES { Err(VaryError::TooLong) } else { Ok(vary) }
+    }
+
+    /// Takes the names that [`Vary::names`] gave.
+    pub fn from_names(names: impl IntoIterator<Item = String>) -> Self {
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort();
+        names.dedup();
+        Self { names }
+    }
+
+    /// Whether one response serves all requests.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The secondary key of a request: equal for two requests exactly when their selecting fields
+    /// match (§4.1). Line breaks never matter; white space and case matter outside of the known
+    /// lists. A missing field matches only a missing field.
+    pub fn key(&self, request: &(impl Fields + ?Sized)) -> Vec<u8> {
+        let mut key = Vec::new();
+        for name in &self.names {
+            key.extend_from_slice(name.as_bytes());
+            if request.has(name) {
+                let value = if LISTS.contains(&name.as_str()) {
+                    members(request.values(name))
+                        .map(|member| normalised(member, name != "accept"))
+                        .collect::<Vec<_>>()
+                        .join(&b',')
+                } else {
+                    request
+                        .values(name)
+                        .map(<[u8]>::trim_ascii)
+                        .collect::<Vec<_>>()
+                        .join(&b", "[..])
+                };
+                // The length prevents that a value imitates the fields after it.
+                key.extend_from_slice(format!("={}:", value.len()).as_bytes());
+                key.extend_from_slice(&value);
+            }
+            key.push(b'\n');
+        }
+        key
+    }
+}
+
+/// Lists whose empty members and white space beside `,`, `;` and `=` mean nothing (RFC 9110 §12.5).
+/// Case means nothing either, except in the parameters of Accept.
+const LISTS: [&str; 4] = ["accept", "accept-charset", "accept-encoding", "accept-language"];
+
+/// Removes white space beside `;` and `=`, and folds case if `fold`. Quoted strings stay, as does
+/// other white space, which the grammar does not allow.
+fn normalised(member: &[u8], fold: bool) -> Vec<u8> {
+    let mut text: Vec<u8> = Vec::with_capacity(member.len());
+    let (mut quoted, mut escaped) = (false, false);
+    for &byte in member {
+        if !quoted && matches!(byte, b' ' | b'\t') {
+            if !matches!(text.last(), None | Some(b' ' | b';' | b'=')) {
+                text.push(b' ');
+            }
+            continue;
+        }
+        if !quoted && matches!(byte, b';' | b'=') && text.last() == Some(&b' ') {
+            text.pop();
+        }
+        text.push(if fold && !quoted { byte.to_ascii_lowercase() } else { byte });
+        quoted ^= byte == b'"' && !escaped;
+        escaped = quoted && byte == b'\\' && !escaped;
+    }
+    text
+}
+
+/// The key `scheme://authority/path?query`: scheme and host in lower case, without the default
+/// port, path and query byte for byte. Targets that an origin can tell apart have different keys.
 pub fn cache_key(scheme: &str, authority: &[u8], path_and_query: &[u8]) -> Vec<u8> {
     let scheme = scheme.to_ascii_lowercase();
     let authority = authority.to_ascii_lowercase();
@@ -24,20 +132,70 @@ pub fn cache_key(scheme: &str, authority: &[u8], path_and_query: &[u8]) -> Vec<u
 mod tests {
     use super::*;
 
-    fn key(scheme: &str, authority: &str, path: &str) -> String {
+    fn vary(value: &str) -> Vary {
+        Vary::of(&[("Vary", value)][..]).expect("a list of names")
+    }
+
+    fn same(names: &str, one: &[(&str, &str)], other: &[(&str, &str)]) -> bool {
+        vary(names).key(one) == vary(names).key(other)
+    }
+
+    #[test]
+    fn names_are_sorted_once_each_and_stars_refused_anywhere() {
+        assert_eq!(vary("Foo, ,bar, FOO").names(), ["bar", "foo"]);
+        assert_eq!(Vary::of(&[("Vary", "a"), ("Vary", "b, *")][..]), Err(VaryError::Star));
+        for malformed in ["x-a x-b", "a;q=1", "\"a\"", "a, (b)"] {
+            assert_eq!(Vary::of(&[("Vary", malformed)][..]), Err(VaryError::Star), "{malformed}");
+        }
+        let long: Vec<String> = (0..=MAX_VARY_NAMES).map(|number| format!("n{number}")).collect();
+        assert_eq!(Vary::of(&[("Vary", long.join(",").as_str())][..]), Err(VaryError::TooLong));
+    }
+
+    #[test]
+    fn requests_match_when_their_lists_do() {
+        assert!(same("foo", &[("Foo", "1"), ("Foo", "2")], &[("foo", " 1, 2 ")]));
+        assert!(same("accept", &[("Accept", "a;q = 1")], &[("Accept", "a; q=1")]));
+        assert!(same(
+            "accept-encoding",
+            &[("Accept-Encoding", "gzip,, BR")],
+            &[("Accept-Encoding", "gzip , br")]
+        ));
+        assert!(same("foo", &[("Bar", "1")], &[("Bar", "2")]));
+        assert!(!same("foo", &[("Foo", "1")], &[("Foo", "2")]));
+        assert!(!same("foo", &[("Foo", "1,2")], &[("Foo", "2,1")]));
+        assert!(!same("foo", &[("Foo", "")], &[]));
+    }
+
+    #[test]
+    fn where_the_grammar_is_unknown_every_character_counts() {
+        assert!(!same("foo", &[("Foo", "1, 2")], &[("foo", "1,2")]));
+        assert!(!same("accept", &[("Accept", "a;b=C")], &[("Accept", "a;b=c")]));
+        assert!(!same("accept", &[("Accept", "a/ b")], &[("Accept", "a/b")]));
+        assert!(!same("cookie", &[("Cookie", "a=B")], &[("Cookie", "a=b")]));
+        assert!(!same("accept", &[("Accept", "a;b=\"X  Y\"")], &[("Accept", "a;b=\"x y\"")]));
+        assert!(!same("accept", &[("Accept", "a;b=\"\\\" C\"")], &[("Accept", "a;b=\"\\\"c\"")]));
+    }
+
+    #[test]
+    fn a_value_cannot_pass_for_another_field() {
+        assert!(!same("a, b", &[("a", "1\nb=1:2")], &[("a", "1"), ("b", "2")]));
+        assert!(!same("a, b", &[("a", "1"), ("a", "b=1:2")], &[("a", "1"), ("b", "2")]));
+    }
+
+    fn text_key(scheme: &str, authority: &str, path: &str) -> String {
         String::from_utf8(cache_key(scheme, authority.as_bytes(), path.as_bytes()))
             .expect("ASCII in, ASCII out")
     }
 
     #[test]
     fn case_and_default_ports_do_not_matter_and_everything_else_does() {
-        assert_eq!(key("HTTP", "A.Test:80", "/x"), "http://a.test/x");
-        assert_eq!(key("http", "a.test", ""), "http://a.test/");
-        assert_eq!(key("http", "a.test", "?q"), "http://a.test/?q");
-        assert_eq!(key("https", "a.test:443", "/X?Y"), "https://a.test/X?Y");
-        assert_eq!(key("http", "a.test:443", "/"), "http://a.test:443/");
-        assert_eq!(key("http", "[::1]:80", "/"), "http://[::1]/");
-        assert_ne!(key("http", "a.test", "/x"), key("https", "a.test", "/x"));
-        assert_ne!(key("http", "a.test", "/%61"), key("http", "a.test", "/a"));
+        assert_eq!(text_key("HTTP", "A.Test:80", "/x"), "http://a.test/x");
+        assert_eq!(text_key("http", "a.test", ""), "http://a.test/");
+        assert_eq!(text_key("http", "a.test", "?q"), "http://a.test/?q");
+        assert_eq!(text_key("https", "a.test:443", "/X?Y"), "https://a.test/X?Y");
+        assert_eq!(text_key("http", "a.test:443", "/"), "http://a.test:443/");
+        assert_eq!(text_key("http", "[::1]:80", "/"), "http://[::1]/");
+        assert_ne!(text_key("http", "a.test", "/x"), text_key("https", "a.test", "/x"));
+        assert_ne!(text_key("http", "a.test", "/%61"), text_key("http", "a.test", "/a"));
     }
 }

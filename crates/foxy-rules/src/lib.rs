@@ -1,7 +1,7 @@
-//! HTTP caching rules (RFC 9111 and kin) as pure functions: no IO, no clock, no knowledge of how
-//! bytes travel. Every "no" is a named reason. Read in the order of the RFC: `storable` (§3),
-//! `vary` and `reuse` (§4), `freshness` (§4.2), `validate` (§4.3), `head` (§4.3.5), `invalidate`
-//! (§4.4), `cache_control` (§5.2), `targeted` (RFC 9213).
+//! HTTP caching rules (RFC 9111 and related RFCs) as pure functions, without IO and clocks. Every
+//! refusal has a named reason. Read in the order of the RFC: `storable` (§3), `key` (§2, §4.1),
+//! `reuse` (§4), `freshness` (§4.2), `validate` (§4.3), `head` (§4.3.5), `invalidate` (§4.4),
+//! `cache_control` (§5.2, RFC 9213).
 
 pub mod cache_control;
 pub mod date;
@@ -10,34 +10,24 @@ pub mod fields;
 pub mod freshness;
 pub mod head;
 pub mod invalidate;
-pub mod key;
+mod key;
 pub mod multipart;
-pub mod not_stored;
 mod package;
 pub mod partial;
-pub mod policy;
 pub mod range;
 pub mod reuse;
-pub mod slice;
 pub mod storable;
-mod targeted;
-pub mod upstream_range;
 pub mod validate;
-pub mod vary;
 
-pub use cache_control::{RequestControl, ResponseControl};
+pub use cache_control::{RequestControl, ResponseControl, Role};
 pub use fields::Fields;
-pub use freshness::{Lifetime, StoredTimes};
+pub use freshness::{Lifetime, Policy, StoredTimes};
 pub use head::{HeadSays, head_says};
 pub use invalidate::invalidates;
-pub use key::cache_key;
+pub use key::{Vary, VaryError, cache_key};
 pub use multipart::Multipart;
-pub use not_stored::NotStoredReason;
 pub use partial::Part;
-pub use policy::{Policy, Role};
-pub use range::{RangeAnswer, RangeSpec, Span, requested_range};
+pub use range::{RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range, upstream_range};
 pub use reuse::{Failure, Permit, Reuse, RevalidateReason, may_reuse};
-pub use storable::{Storability, storability};
-pub use upstream_range::{UpstreamRange, upstream_range};
+pub use storable::{NotStoredReason, Storability, storability};
 pub use validate::{Conditional, Validators, evaluate, merges_into_stored};
-pub use vary::{Vary, VaryError};

@@ -1,9 +1,9 @@
-//! How several ranges of a body are laid out as one (`multipart/byteranges`, RFC 9110 §14.6): the
-//! bytes between them, and how long all is. The bytes of the body itself are not here.
+//! The layout of `multipart/byteranges` (RFC 9110 §14.6): the bytes around the ranges and the total
+//! length, without the bytes of the ranges themselves.
 
 use crate::range::Span;
 
-/// A body of several ranges.
+/// The layout of a body of several ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multipart {
     boundary: String,
@@ -12,9 +12,8 @@ pub struct Multipart {
 }
 
 impl Multipart {
-    /// The layout for ranges of a whole of `complete` bytes and its media type. `None` where that
-    /// would be no shorter than the whole, which is then the better answer. The boundary is 128
-    /// random bits, so that no part has it by chance.
+    /// Lays out ranges of a whole of `complete` bytes. `None` if the result is no shorter than the
+    /// whole. `random` makes the boundary: with 128 bits, no part contains it by chance.
     pub fn new(
         spans: &[Span],
         complete: u64,
@@ -41,22 +40,22 @@ impl Multipart {
         (layout.length < complete).then_some(layout)
     }
 
-    /// The value of the answer's Content-Type.
+    /// The Content-Type of the answer.
     pub fn content_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// What comes before each range, and the range.
+    /// Each range with the bytes before it.
     pub fn parts(&self) -> impl Iterator<Item = (&[u8], Span)> {
         self.parts.iter().map(|(head, span)| (&head[..], *span))
     }
 
-    /// What comes after the last range.
+    /// The bytes after the last range.
     pub fn end(&self) -> Vec<u8> {
         format!("\r\n--{}--\r\n", self.boundary).into_bytes()
     }
 
-    /// Bytes of it all.
+    /// Total bytes.
     pub const fn length(&self) -> u64 {
         self.length
     }

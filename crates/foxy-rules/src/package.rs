@@ -1,8 +1,6 @@
-//! Names of files that never change under their name: the files of package archives, and files
-//! named by a digest of their content. A heuristic lifetime may look at them (RFC 9111 §4.2.2). A
-//! name with a query says nothing.
+//! URLs whose content never changes: files of package archives, and files named by the digest of
+//! their content. They have a heuristic lifetime (RFC 9111 §4.2.2). URLs with a query do not count.
 
-/// How the names of package files end.
 const ENDINGS: [&[u8]; 22] = [
     b".deb",
     b".udeb",
@@ -28,8 +26,7 @@ const ENDINGS: [&[u8]; 22] = [
     b".msi",
 ];
 
-/// Digests by the names that archives of apt and registries of containers give them, and their
-/// length in digits.
+/// Digest names of apt archives and container registries, with the number of hexadecimal digits.
 const DIGESTS: [(&[u8], usize); 4] =
     [(b"md5sum", 32), (b"sha1", 40), (b"sha256", 64), (b"sha512", 128)];
 
@@ -39,17 +36,15 @@ fn path(target: &[u8]) -> Option<&[u8]> {
     (!path.contains(&b'?')).then_some(path)
 }
 
-/// Whether a URL names a file of a package or release archive. Their publishers give a changed file
-/// a new name, so where nothing at all is said of freshness, such a file is taken to be good for
-/// the longest heuristic lifetime.
+/// Whether a URL names a file of a package or release archive. Publishers give a changed file a new
+/// name, so the file gets the longest heuristic lifetime.
 pub(crate) fn is_package(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
     ends() || is_crate(path)
 }
 
-/// Whether a path ends in `/crates/NAME/VERSION/download`, as registries of cargo name their files
-/// unless they say otherwise.
+/// Whether a path ends in `/crates/NAME/VERSION/download`, the default of cargo registries.
 fn is_crate(path: &[u8]) -> bool {
     let mut parts = path.rsplit(|&byte| byte == b'/');
     let is_version = |part: &[u8]| {
@@ -62,9 +57,9 @@ fn is_crate(path: &[u8]) -> bool {
         && parts.next() == Some(b"crates")
 }
 
-/// Whether a URL names its content by a digest: `…/by-hash/SHA256/HEX` of apt, `…/blobs/sha256:HEX`
-/// and `…/manifests/sha256:HEX` of container registries, `…/repodata/HEX-NAME` of rpm archives.
-/// Other content would have another name, so that the time since Last-Modified says nothing.
+/// Whether a URL contains the digest of its content: `…/by-hash/SHA256/HEX` of apt,
+/// `…/blobs/sha256:HEX` and `…/manifests/sha256:HEX` of container registries, `…/repodata/HEX-NAME`
+/// of rpm archives. The time since Last-Modified then says nothing.
 pub(crate) fn is_named_by_digest(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let mut parts = path.rsplit(|&byte| byte == b'/');

@@ -1,24 +1,23 @@
-//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes of which whole a 206 holds, and
-//! when two of them are parts of the same. Whether a part may be stored is decided as for its
-//! whole.
+//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes a 206 holds, which parts may be
+//! combined, and how to judge the answer to a request for an aligned slice.
 
 use crate::fields::Fields;
-use crate::slice::strong_validator;
+use crate::range::{Span, strong_date};
 
 /// A part of a whole of known length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// First byte.
     pub first: u64,
-    /// Last byte; not before the first, and within the whole.
+    /// Last byte, inclusive.
     pub last: u64,
     /// Length of the whole in bytes.
     pub complete: u64,
 }
 
 impl Part {
-    /// What a 206's Content-Range says. `None` when it has none that can be read, several, or does
-    /// not know how long the whole is; so for `multipart/byteranges`.
+    /// Reads the Content-Range of a 206. `None` for an invalid field, several fields, an unknown
+    /// complete length, and `multipart/byteranges`.
     pub fn of(response: &(impl Fields + ?Sized)) -> Option<Self> {
         let text = std::str::from_utf8(response.single("content-range")?).ok()?.trim();
         let (unit, rest) = text.split_once(' ')?;
@@ -33,22 +32,22 @@ impl Part {
         (unit.eq_ignore_ascii_case("bytes") && sound).then_some(part)
     }
 
-    /// Its length in bytes.
+    /// Length in bytes.
     pub const fn length(self) -> u64 {
         self.last - self.first + 1
     }
 
-    /// Whether it holds the bytes from `first` to `last`.
+    /// Whether the part holds the bytes `first..=last`.
     pub const fn holds(self, first: u64, last: u64) -> bool {
         self.first <= first && first <= last && last <= self.last
     }
 
-    /// Whether it is all of the whole.
+    /// Whether the part is the whole.
     pub const fn is_whole(self) -> bool {
         self.length() == self.complete
     }
 
-    /// The two together, if they overlap or adjoin and are of wholes of one length.
+    /// The union of two overlapping or adjacent parts of wholes of one length.
     pub fn joined(self, other: Self) -> Option<Self> {
         let touch = self.first <= other.last.saturating_add(1)
             && other.first <= self.last.saturating_add(1);
@@ -60,13 +59,83 @@ impl Part {
     }
 }
 
-/// Whether two responses are of the same representation, so that their parts may be combined: both
-/// have the same strong validator (RFC 9111 §3.4), a tag or, where there is no tag, a date.
+/// Whether two responses have the same strong validator, so that their parts may be combined (RFC
+/// 9111 §3.4).
 pub fn are_of_one(one: &(impl Fields + ?Sized), other: &(impl Fields + ?Sized)) -> bool {
-    match (strong_validator(one), strong_validator(other)) {
-        (Some(validator), Some(others)) => validator == others,
-        _ => false,
+    strong_validator(one).is_some_and(|validator| strong_validator(other) == Some(validator))
+}
+
+/// The aligned slice of `size` bytes that contains byte `at`.
+pub const fn slice_of(at: u64, size: u64) -> Span {
+    let first = at / size * size;
+    Span { first, last: first.saturating_add(size - 1) }
+}
+
+/// The strong entity tag of a response, or without any tag a Last-Modified that is a strong
+/// validator (RFC 9110 §13.1.5).
+pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
+    match response.single("etag") {
+        Some(tag) => {
+            (tag.starts_with(b"\"") && tag.ends_with(b"\"") && tag.len() > 1).then_some(tag)
+        }
+        None if response.has("etag") => None,
+        None => strong_date(response),
     }
+}
+
+/// The judgement on an answer to a request for one slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SliceAnswer {
+    /// The slice, shorter at the end of the object.
+    Slice(Part),
+    /// The slice of another representation than the known slices.
+    Changed,
+    /// The object ends before the slice.
+    Unsatisfiable,
+    /// Another status: the whole, a redirect, an error.
+    Other,
+    /// A 206 with other content than requested.
+    Unusable(UnusableSlice),
+}
+
+/// Why a 206 cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnusableSlice {
+    /// [`Part::of`] cannot read the Content-Range.
+    NoContentRange,
+    /// Other bytes than requested.
+    OtherRange,
+    /// Another length than its Content-Range says.
+    OtherLength,
+}
+
+/// Judges the answer to a request for `asked`. `length` is the Content-Length, if present. `known`
+/// holds the fields and the complete length of the known slices.
+pub fn slice_answer<K: Fields + ?Sized>(
+    asked: Span,
+    status: u16,
+    response: &(impl Fields + ?Sized),
+    length: Option<u64>,
+    known: Option<(&K, u64)>,
+) -> SliceAnswer {
+    match (status, known) {
+        (206, _) => {}
+        (416, None) => return SliceAnswer::Unsatisfiable,
+        (416, Some(_)) => return SliceAnswer::Changed,
+        _ => return SliceAnswer::Other,
+    }
+    let Some(part) = Part::of(response) else {
+        return SliceAnswer::Unusable(UnusableSlice::NoContentRange);
+    };
+    if part.first != asked.first || part.last != asked.last.min(part.complete - 1) {
+        return SliceAnswer::Unusable(UnusableSlice::OtherRange);
+    }
+    if length.is_some_and(|length| length != part.length()) {
+        return SliceAnswer::Unusable(UnusableSlice::OtherLength);
+    }
+    let same = known
+        .is_none_or(|(fields, complete)| complete == part.complete && are_of_one(response, fields));
+    if same { SliceAnswer::Slice(part) } else { SliceAnswer::Changed }
 }
 
 #[cfg(test)]
@@ -143,5 +212,76 @@ mod tests {
         assert!(!are_of_one(&younger[..1], &older[..1]));
         let tagged = [&[("ETag", "\"a\"")][..], &older].concat();
         assert!(!are_of_one(&younger[..], &tagged[..]), "a tag is not compared with a date");
+    }
+
+    use SliceAnswer::{Changed, Other, Slice, Unsatisfiable, Unusable};
+
+    type Lines<'a> = &'a [(&'a str, &'a str)];
+    const KNOWN: Lines<'static> = &[("ETag", "\"a\"")];
+    const ASKED: Span = Span { first: 100, last: 199 };
+
+    fn judge(status: u16, lines: Lines<'_>, length: Option<u64>) -> SliceAnswer {
+        slice_answer(ASKED, status, lines, length, Some((KNOWN, 1000)))
+    }
+
+    fn judge_first(status: u16, lines: Lines<'_>) -> SliceAnswer {
+        slice_answer(ASKED, status, lines, None, None::<(&[(&str, &str)], u64)>)
+    }
+
+    #[test]
+    fn slices_are_aligned() {
+        assert_eq!(slice_of(0, 100), Span { first: 0, last: 99 });
+        assert_eq!(slice_of(199, 100), ASKED);
+        assert_eq!(slice_of(u64::MAX, 1 << 20).last, u64::MAX);
+    }
+
+    #[test]
+    fn only_the_slice_of_the_same_is_believed() {
+        let range = |text: &'static str| [("Content-Range", text), ("ETag", "\"a\"")];
+        let good = Part { first: 100, last: 199, complete: 1000 };
+        assert_eq!(judge(206, &range("bytes 100-199/1000"), Some(100)), Slice(good));
+        assert_eq!(judge(206, &range("bytes 100-199/1000"), None), Slice(good));
+        let cases: [(&str, Option<u64>, SliceAnswer); 6] = [
+            ("bytes 100-199/1000", Some(99), Unusable(UnusableSlice::OtherLength)),
+            ("bytes 100-198/1000", None, Unusable(UnusableSlice::OtherRange)),
+            ("bytes 0-99/1000", None, Unusable(UnusableSlice::OtherRange)),
+            ("bytes 100-299/1000", None, Unusable(UnusableSlice::OtherRange)),
+            ("bytes 100-199/*", None, Unusable(UnusableSlice::NoContentRange)),
+            ("bytes 100-199/2000", None, Changed),
+        ];
+        for (text, length, expected) in cases {
+            assert_eq!(judge(206, &range(text), length), expected, "{text}");
+        }
+        assert_eq!(judge(206, KNOWN, None), Unusable(UnusableSlice::NoContentRange));
+        let other = [("Content-Range", "bytes 100-199/1000"), ("ETag", "\"b\"")];
+        assert_eq!(judge(206, &other, None), Changed);
+        assert_eq!((judge(416, &[], None), judge_first(416, &[])), (Changed, Unsatisfiable));
+        assert_eq!((judge(200, KNOWN, None), judge(404, &[], None)), (Other, Other));
+    }
+
+    #[test]
+    fn the_first_slice_says_how_long_the_object_is() {
+        let short = Part { first: 100, last: 149, complete: 150 };
+        assert_eq!(judge_first(206, &[("Content-Range", "bytes 100-149/150")]), Slice(short));
+    }
+
+    #[test]
+    fn a_validator_for_if_range_is_strong() {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        let later = "Sun, 06 Nov 1994 08:49:38 GMT";
+        let cases: [(Lines<'_>, Option<&str>); 6] = [
+            (&[("ETag", "\"a\"")], Some("\"a\"")),
+            (&[("ETag", "W/\"a\""), ("Last-Modified", date), ("Date", later)], None),
+            (
+                &[("ETag", "\"a\""), ("ETag", "\"b\""), ("Last-Modified", date), ("Date", later)],
+                None,
+            ),
+            (&[("Last-Modified", date), ("Date", later)], Some(date)),
+            (&[("Last-Modified", date), ("Date", date)], None),
+            (&[], None),
+        ];
+        for (lines, expected) in cases {
+            assert_eq!(strong_validator(lines), expected.map(str::as_bytes), "{lines:?}");
+        }
     }
 }

@@ -1,64 +1,62 @@
-//! Range requests (RFC 9110 §14) against a complete stored response. A set of ranges is merged
-//! first, so that no byte is sent twice, and one of too many ranges is ignored, as §14.2 allows:
-//! overlapping-range abuse has no lever here. How several ranges are laid out is in `multipart`;
-//! what of a set goes to an origin in `upstream_range`.
+//! Range requests (RFC 9110 §14) against a complete stored response, and the Range that goes to an
+//! origin. Ranges are merged, so that no byte is sent twice, and a set of too many ranges is
+//! ignored (§14.2): overlapping ranges cannot be abused. `multipart` lays out several ranges.
 
 use crate::date;
 use crate::fields::Fields;
 use crate::validate::strongly_equal;
 use foxy_base::WallTime;
 
-/// Ranges a set may have, as it was sent. With more it is ignored.
-pub const RANGES: usize = 16;
+/// A set with more ranges is ignored.
+const MAX_RANGES: usize = 16;
 
-/// Ranges with fewer bytes between them are merged: less than another part's head takes
-/// (§15.3.7.2).
-const GAP: u64 = 80;
+/// Ranges this close are merged: the head of another part takes more bytes (§15.3.7.2).
+const MAX_MERGED_GAP_BYTES: u64 = 80;
 
-/// The year 2100: dates with two-digit years read as this century's, so that none looks older than
-/// it is.
-const FAR: WallTime = WallTime::from_seconds(4_102_444_800);
+/// With this as the present, dates with two-digit years belong to this century, so that no date
+/// looks older than it is.
+const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 
 /// The bytes `first..=last` of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
     pub first: u64,
-    /// Last byte; not before the first.
+    /// Last byte, inclusive; not before the first.
     pub last: u64,
 }
 
 impl Span {
-    /// How many bytes they are.
+    /// Length in bytes.
     pub const fn length(self) -> u64 {
         (self.last - self.first).saturating_add(1)
     }
 }
 
-/// What a Range asks of a body of known length.
+/// The answer to a Range on a body of known length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeAnswer {
-    /// No range, or one to be ignored: 200 with everything.
+    /// No range, or an ignored range: 200 with the whole body.
     Whole,
-    /// 206 with these bytes.
+    /// 206 with one range.
     Part(Span),
-    /// 206 with each of these, in this order; at least two, none touching another.
+    /// 206 with at least two separate ranges, in this order.
     Several(Vec<Span>),
     /// 416.
     Unsatisfiable,
 }
 
-/// One member of a set of ranges, before the body's length is known.
+/// A member of a set of ranges, for a body of unknown length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeSpec {
-    /// From a byte to another; `u64::MAX` for the end of the body.
+    /// A range; the last byte is `u64::MAX` for the end of the body.
     Span(Span),
-    /// The last so many bytes.
+    /// The number of bytes at the end.
     Suffix(u64),
 }
 
 impl RangeSpec {
-    /// The bytes it means of a body of `length` bytes, if any.
+    /// The range within a body of `length` bytes, unless it is empty.
     pub fn within(self, length: u64) -> Option<Span> {
         let (first, last) = match self {
             Self::Span(Span { first, last }) => (first, last.min(length.checked_sub(1)?)),
@@ -87,8 +85,7 @@ pub fn requested_range(
     }
 }
 
-/// If-Range (§13.1.5): a strong match of the tag, or the very text of a Last-Modified that is a
-/// strong validator.
+/// If-Range (§13.1.5): a strong match of the tag, or the exact text of a strong Last-Modified.
 fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     let Some(condition) = request.single("if-range") else { return false };
     if condition.starts_with(b"\"") || condition.starts_with(b"W/") {
@@ -97,17 +94,16 @@ fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Siz
     strong_date(stored) == Some(condition)
 }
 
-/// A Last-Modified that is a strong validator: at least a second before the response's Date
-/// (§8.8.2.2).
-pub fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
-    let seconds = |text: &[u8]| date::parse(text, FAR).map(WallTime::seconds);
+/// A Last-Modified that is a strong validator: at least a second before Date (§8.8.2.2).
+pub(crate) fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
+    let seconds = |text: &[u8]| date::parse(text, YEAR_2100).map(WallTime::seconds);
     let changed = response.single("last-modified")?;
     let sent = response.single("date").and_then(seconds)?;
     seconds(changed).is_some_and(|changed| changed < sent).then_some(changed)
 }
 
-/// The members of a set of byte ranges. `None` for another unit, for what is not of the grammar,
-/// and for more than [`RANGES`].
+/// The members of a set of byte ranges. `None` for another unit, a syntax error, or more than 16
+/// ranges.
 pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let text = std::str::from_utf8(range).ok()?.trim();
     let (unit, set) = text.split_once('=')?;
@@ -117,7 +113,7 @@ pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let members = set.split(',').map(|member| member.trim_matches([' ', '\t']));
     let mut specs = Vec::new();
     for member in members.filter(|member| !member.is_empty()) {
-        if specs.len() == RANGES {
+        if specs.len() == MAX_RANGES {
             return None;
         }
         specs.push(range_spec(member)?);
@@ -139,15 +135,17 @@ fn range_spec(text: &str) -> Option<RangeSpec> {
     (first <= last).then_some(RangeSpec::Span(Span { first, last }))
 }
 
-/// Merges what overlaps, adjoins or lies close together. What is left keeps the order in which it
-/// was first named (§15.3.7.2).
-pub fn merged(spans: Vec<Span>) -> Vec<Span> {
+/// Merges overlapping, adjacent and close ranges. The results keep the order of their first mention
+/// (§15.3.7.2).
+fn merged(spans: Vec<Span>) -> Vec<Span> {
     let mut ascending: Vec<(usize, Span)> = spans.into_iter().enumerate().collect();
     ascending.sort_by_key(|(_, span)| span.first);
     let mut apart: Vec<(usize, Span)> = Vec::new();
     for (named, span) in ascending {
         match apart.last_mut() {
-            Some((first_named, last)) if span.first <= last.last.saturating_add(1 + GAP) => {
+            Some((first_named, last))
+                if span.first <= last.last.saturating_add(1 + MAX_MERGED_GAP_BYTES) =>
+            {
                 last.last = last.last.max(span.last);
                 *first_named = named.min(*first_named);
             }
@@ -156,6 +154,60 @@ pub fn merged(spans: Vec<Span>) -> Vec<Span> {
     }
     apart.sort_by_key(|(named, _)| *named);
     apart.into_iter().map(|(_, span)| span).collect()
+}
+
+/// The Range to send to an origin. A set that an origin could answer with more bytes than the
+/// object has, or with thousands of parts, is not forwarded (RFC 9110 §17.15; the OBR attack of Li
+/// et al., "CDN Backfired", DSN 2020).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpstreamRange {
+    /// No Range.
+    Whole,
+    /// One range.
+    One(RangeSpec),
+    /// The value of a Range of several separate ranges.
+    Several(String),
+    /// Another unit than bytes: forward the field of the client.
+    Unknown,
+}
+
+/// Merges the Range of a client, and asks for the whole where ranges might overlap.
+pub fn upstream_range(range: &[u8]) -> UpstreamRange {
+    let bytes =
+        range.trim_ascii().get(..6).is_some_and(|unit| unit.eq_ignore_ascii_case(b"bytes="));
+    if !bytes {
+        return UpstreamRange::Unknown;
+    }
+    let Some(set) = range_set(range) else { return UpstreamRange::Whole };
+    let (mut spans, mut suffix) = (Vec::new(), None);
+    for spec in &set {
+        match *spec {
+            RangeSpec::Span(span) => spans.push(span),
+            RangeSpec::Suffix(count) => suffix = suffix.max(Some(count)),
+        }
+    }
+    match (&merged(spans)[..], suffix) {
+        ([], Some(count)) => UpstreamRange::One(RangeSpec::Suffix(count)),
+        ([span], None) => UpstreamRange::One(RangeSpec::Span(*span)),
+        // Without the length of the object, a suffix may overlap the other ranges.
+        ([], None) | (_, Some(_)) => UpstreamRange::Whole,
+        (spans, None) => {
+            let texts: Vec<_> = spans.iter().map(|span| range_text(*span)).collect();
+            UpstreamRange::Several(format!("bytes={}", texts.join(",")))
+        }
+    }
+}
+
+/// The value of a Range of one range.
+pub fn range_value(spec: RangeSpec) -> String {
+    match spec {
+        RangeSpec::Span(span) => format!("bytes={}", range_text(span)),
+        RangeSpec::Suffix(count) => format!("bytes=-{count}"),
+    }
+}
+
+fn range_text(Span { first, last }: Span) -> String {
+    if last == u64::MAX { format!("{first}-") } else { format!("{first}-{last}") }
 }
 
 #[cfg(test)]
@@ -262,6 +314,42 @@ mod tests {
         let request: Lines<'_> = &[("Range", "bytes=0-0"), ("If-Range", date)];
         for stored in [&[("Last-Modified", date), ("Date", date)][..], &[("Last-Modified", date)]] {
             assert_eq!(requested_range(request, stored, 100), Whole, "{stored:?}");
+        }
+    }
+
+    #[test]
+    fn no_byte_is_asked_for_twice() {
+        let span = |first, last| UpstreamRange::One(RangeSpec::Span(Span { first, last }));
+        let cases = [
+            ("bytes=0-9", span(0, 9)),
+            ("bytes=5-", span(5, u64::MAX)),
+            ("bytes=-5", UpstreamRange::One(RangeSpec::Suffix(5))),
+            ("bytes=-5,-7", UpstreamRange::One(RangeSpec::Suffix(7))),
+            ("bytes=0-,0-,0-", span(0, u64::MAX)),
+            ("bytes=0-9,5-20,21-", span(0, u64::MAX)),
+            ("bytes=1000-,0-9", UpstreamRange::Several("bytes=1000-,0-9".into())),
+            ("bytes=0-9, 1000-1001,5-20", UpstreamRange::Several("bytes=0-20,1000-1001".into())),
+            ("bytes=0-0,-1", UpstreamRange::Whole),
+            ("bytes=9-5", UpstreamRange::Whole),
+            ("bytes=", UpstreamRange::Whole),
+            ("pages=1-2", UpstreamRange::Unknown),
+        ];
+        for (range, expected) in cases {
+            assert_eq!(upstream_range(range.as_bytes()), expected, "{range}");
+        }
+        assert_eq!(
+            upstream_range(format!("bytes=0-{}", ",0-".repeat(5000)).as_bytes()),
+            UpstreamRange::Whole
+        );
+    }
+
+    #[test]
+    fn one_range_is_written_as_it_is_read() {
+        for text in ["bytes=0-9", "bytes=5-", "bytes=-5"] {
+            let UpstreamRange::One(spec) = upstream_range(text.as_bytes()) else {
+                panic!("{text}")
+            };
+            assert_eq!(range_value(spec), text);
         }
     }
 }

@@ -1,47 +1,43 @@
-//! Whether a stored response may answer a request now (RFC 9111 §4), given that its key and variant
-//! match.
+//! Whether a stored response with matching key and variant may answer a request (RFC 9111 §4).
 
 use crate::cache_control::{RequestControl, ResponseControl};
-use crate::fields::Fields;
 use crate::freshness::StoredTimes;
 use foxy_base::WallTime;
 
-/// The answer.
+/// The decision on a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// It is fresh, for that many seconds more.
+    /// The response is fresh.
     Fresh {
         /// Seconds of freshness left.
         left: u64,
     },
-    /// It is stale by that many seconds, and something allows that.
+    /// The response is stale, and may answer.
     Stale {
-        /// Seconds past its freshness.
+        /// Seconds past the freshness lifetime.
         by: u64,
-        /// What allows it.
+        /// The reason why it may answer.
         permit: Permit,
     },
-    /// It must be validated first.
+    /// The response must be validated first.
     Revalidate(RevalidateReason),
 }
 
-/// What allows a stale response to answer. Nothing does where the response forbids it (§4.2.4).
+/// Why a stale response may answer. It never may where it forbids that itself (§4.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
     /// The request's `max-stale` (§5.2.1.2).
     MaxStale,
-    /// The response's `stale-while-revalidate` (RFC 5861 §3). Whoever serves it must see to its
-    /// validation.
+    /// The response's `stale-while-revalidate` (RFC 5861 §3). The caller must start a validation.
     WhileRevalidate,
-    /// The response's or the request's `stale-if-error` (RFC 5861 §4), after an error of the
-    /// origin.
+    /// `stale-if-error` of response or request (RFC 5861 §4), after an error of the origin.
     IfError,
     /// The origin cannot be reached (§4.2.4: "disconnected").
     Disconnected,
 }
 
 impl Permit {
-    /// A stable name for `Cache-Status` details and logs.
+    /// The stable name in `Cache-Status` details and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MaxStale => "max-stale",
@@ -55,22 +51,20 @@ impl Permit {
 /// How an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It gave no response.
+    /// No response.
     Unreachable,
-    /// It answered with that status.
+    /// A response with this status.
     Status(u16),
 }
 
 impl Failure {
-    /// Whether it is an error in the sense of RFC 5861 §4: no response, or status 500, 502, 503 or
-    /// 504.
+    /// Whether RFC 5861 §4 calls it an error.
     pub const fn is_error(self) -> bool {
         matches!(self, Self::Unreachable | Self::Status(500 | 502..=504))
     }
 }
 
-/// How long past its freshness a response may answer while its origin cannot be reached and nobody
-/// said how long: one week, in seconds.
+/// Permitted staleness in seconds while the origin is unreachable and `stale-if-error` is absent.
 pub const DISCONNECTED_LIMIT: u64 = 604_800;
 
 /// Why a stored response must be validated before it answers.
@@ -80,22 +74,21 @@ pub enum RevalidateReason {
     ResponseNoCache,
     /// The request says `no-cache` (or `Pragma: no-cache`).
     RequestNoCache,
-    /// Older than the request's `max-age`.
+    /// The age exceeds the request's `max-age`.
     RequestMaxAge,
-    /// Not fresh for as long as the request's `min-fresh`.
+    /// The remaining freshness is below the request's `min-fresh`.
     RequestMinFresh,
-    /// Past its freshness lifetime.
+    /// The age exceeds the freshness lifetime.
     Stale,
 }
 
 impl RevalidateReason {
-    /// Whether the request asked for it (`fwd=request` in RFC 9211) rather than the response's
-    /// staleness (`fwd=stale`).
+    /// Whether the request demands it (`fwd=request` in RFC 9211), not staleness (`fwd=stale`).
     pub const fn is_the_requests(self) -> bool {
         matches!(self, Self::RequestNoCache | Self::RequestMaxAge | Self::RequestMinFresh)
     }
 
-    /// A stable name.
+    /// The stable name in logs and details.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ResponseNoCache => "response-no-cache",
@@ -107,24 +100,19 @@ impl RevalidateReason {
     }
 }
 
-/// What is known of a stored response.
+/// The facts of a stored response that decide on reuse.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored<'a> {
-    /// What its Cache-Control says.
+    /// Cache-Control of the response.
     pub control: &'a ResponseControl,
-    /// Its freshness lifetime in seconds.
+    /// Freshness lifetime in seconds.
     pub lifetime: u64,
-    /// When it was received and how old it was then.
+    /// The time base for the age.
     pub times: StoredTimes,
 }
 
-/// Decides.
-pub fn may_reuse(request: &(impl Fields + ?Sized), stored: Stored<'_>, now: WallTime) -> Reuse {
-    may_reuse_under(&RequestControl::of(request), stored, now)
-}
-
-/// Decides for a request whose Cache-Control has been read.
-pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTime) -> Reuse {
+/// Decides in the order of §4.
+pub fn may_reuse(request: &RequestControl, stored: Stored<'_>, now: WallTime) -> Reuse {
     let age = stored.times.known_age(now);
     // "the stored response does not contain the no-cache directive, unless it is successfully
     // validated"
@@ -165,9 +153,9 @@ pub fn may_reuse_under(request: &RequestControl, stored: Stored<'_>, now: WallTi
     Reuse::Revalidate(RevalidateReason::Stale)
 }
 
-/// Decides after the origin failed to validate or replace a stored response. `Some` with the
-/// seconds it is stale by when it may answer all the same; what the request asked for beyond
-/// freshness (`no-cache`, `max-age`, `min-fresh`) still counts.
+/// Decides after the origin failed to validate or replace a stored response. `Some` holds the
+/// staleness in seconds, if the response may answer all the same. The request's `no-cache`,
+/// `max-age` and `min-fresh` still count.
 pub fn may_reuse_after(
     failure: Failure,
     request: &RequestControl,
@@ -177,7 +165,7 @@ pub fn may_reuse_after(
     if !failure.is_error() || stored.control.forbids_stale() {
         return None;
     }
-    match may_reuse_under(request, stored, now) {
+    match may_reuse(request, stored, now) {
         Reuse::Stale { by, permit } => return Some((by, permit)),
         Reuse::Revalidate(RevalidateReason::Stale) if request.min_fresh.is_none() => {}
         Reuse::Fresh { .. } | Reuse::Revalidate(_) => return None,
@@ -203,7 +191,8 @@ mod tests {
         let control = ResponseControl::of(&[("Cache-Control", response)][..]);
         let times = StoredTimes { received: WallTime::from_seconds(1000), initial_age: 0 };
         let stored = Stored { control: &control, lifetime: 100, times };
-        may_reuse(&[("Cache-Control", request)][..], stored, WallTime::from_seconds(1000 + age))
+        let request = RequestControl::of(&[("Cache-Control", request)][..]);
+        may_reuse(&request, stored, WallTime::from_seconds(1000 + age))
     }
 
     #[test]
@@ -224,7 +213,7 @@ mod tests {
                 stored,
                 WallTime(now),
             );
-            (may_reuse_under(&RequestControl::default(), stored, WallTime(now)), after)
+            (may_reuse(&RequestControl::default(), stored, WallTime(now)), after)
         };
         assert_eq!(at(100_000), (Fresh { left: 100 }, None));
         assert_eq!(at(99_500), (Fresh { left: 100 }, None), "another thread read the clock");

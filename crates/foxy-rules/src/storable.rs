@@ -2,53 +2,48 @@
 
 use crate::cache_control::{RequestControl, ResponseControl};
 use crate::fields::Fields;
-use crate::freshness::{self, Lifetime};
+use crate::freshness::{self, Lifetime, Policy};
 use crate::invalidate::content_location_is_target;
-use crate::not_stored::NotStoredReason;
-use crate::policy::Policy;
-use crate::vary::Vary;
+use crate::key::{Vary, VaryError};
 use foxy_base::WallTime;
 
-/// The answer.
+/// The decision on a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storability {
-    /// It may be stored.
+    /// The response may be stored.
     Store,
-    /// It may not, or it would be of no use.
+    /// The response may not be stored, or would be of no use.
     DoNotStore(NotStoredReason),
 }
 
-/// What §3 needs to know of an exchange.
+/// The facts of an exchange that decide on storing.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
-    /// The request's method.
+    /// Request method.
     pub method: &'a str,
-    /// The target's cache key, which a heuristic may look at.
+    /// Cache key of the target.
     pub target: &'a [u8],
-    /// The request's fields.
+    /// Request fields.
     pub request: &'a Q,
-    /// The response's status.
+    /// Response status.
     pub status: u16,
-    /// The response's fields.
+    /// Response fields.
     pub response: &'a R,
-    /// When the response's head was received.
+    /// When the response head was received.
     pub received: WallTime,
-    /// What the operator decides.
+    /// Choices of the operator.
     pub policy: Policy,
 }
 
-/// Statuses whose caching requirements we know (§5.2.2.3): the final ones of RFC 9110 but 206 and
-/// 304.
-const fn understood(status: u16) -> bool {
+/// Statuses with known caching requirements (§5.2.2.3): final ones of RFC 9110 except 206 and 304.
+const fn is_understood(status: u16) -> bool {
     matches!(status, 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
 }
 
-/// Decides, in the order of §3. It sees heads only: a body that ends before its length is the
-/// caller's to drop (§3.3).
+/// Decides in the order of §3, by the heads alone: the caller drops truncated bodies (§3.3).
 ///
-/// Cookies: §7.3 leaves it to the origin to mark what is one user's. A response with Set-Cookie is
-/// stored when it says how long it may be reused or is `public`; without a word of that it is not,
-/// although §4.2.2 would allow a guess.
+/// §7.3 leaves it to the origin to mark private responses. A response with Set-Cookie is stored
+/// only with an explicit lifetime or `public`, although §4.2.2 would allow a heuristic.
 pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(
     exchange: Exchange<'_, Q, R>,
 ) -> Storability {
@@ -65,7 +60,7 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     let control = ResponseControl::for_role(response, policy.role);
     // "the request method is understood by the cache"
     let posted = method == "POST";
-    if method != "GET" && !(posted && is_what_get_gives(status, response, target)) {
+    if method != "GET" && !(posted && equals_get(status, response, target)) {
         return Some(NotStoredReason::Method);
     }
     // "the response status code is final"
@@ -78,10 +73,10 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     if status == 206 {
         return Some(NotStoredReason::Partial);
     }
-    if control.must_understand && !understood(status) {
+    if control.must_understand && !is_understood(status) {
         return Some(NotStoredReason::NotUnderstood);
     }
-    // What cannot be read is read in the direction that caches less.
+    // An unreadable field counts in the direction that caches less.
     if control.unreadable {
         return Some(NotStoredReason::Unreadable);
     }
@@ -104,35 +99,34 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     if request.has("authorization") && !shareable {
         return Some(NotStoredReason::Authorization);
     }
-    // §4.1: it could never match another request
+    // §4.1: the response could never match another request
     match Vary::of(response) {
-        Err(crate::vary::VaryError::Star) => return Some(NotStoredReason::VaryStar),
-        Err(crate::vary::VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
+        Err(VaryError::Star) => return Some(NotStoredReason::VaryStar),
+        Err(VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
         Ok(_) => {}
     }
     let lifetime =
         freshness::lifetime(status, response, &control, policy.negative_lifetime, received, target);
-    let said = control.public || matches!(lifetime, Lifetime::Explicit(_));
-    if response.has("set-cookie") && !said {
+    let is_meant_to_be_shared = control.public || matches!(lifetime, Lifetime::Explicit(_));
+    if response.has("set-cookie") && !is_meant_to_be_shared {
         return Some(NotStoredReason::SetCookie);
     }
     if posted && !matches!(lifetime, Lifetime::Explicit(_)) {
         return Some(NotStoredReason::NoFreshness);
     }
-    worth_storing(status, response, lifetime, &control)
+    freshness_refusal(status, response, lifetime, &control)
 }
 
-/// Whether a response to POST is what a GET of the target would give (RFC 9110 §9.3.3), which its
-/// Content-Location says.
-fn is_what_get_gives(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> bool {
+/// Whether a response to POST equals the response to a GET of the target, as Content-Location says
+/// (RFC 9110 §9.3.3).
+fn equals_get(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> bool {
     let target = std::str::from_utf8(target).ok();
     status == 200 && target.is_some_and(|target| content_location_is_target(response, target))
 }
 
 /// "the response contains at least one of …": public, Expires, max-age, s-maxage, or a status with
-/// a heuristic. Beyond the RFC's "may", what has neither a lifetime nor a validator is left out, as
-/// it could never answer anything.
-fn worth_storing(
+/// a heuristic. A response without lifetime and validator is refused too: it could never answer.
+fn freshness_refusal(
     status: u16,
     response: &(impl Fields + ?Sized),
     lifetime: Lifetime,
@@ -143,10 +137,101 @@ fn worth_storing(
         Lifetime::Explicit(0) | Lifetime::Heuristic(0) => validator,
         Lifetime::Explicit(_) | Lifetime::Heuristic(_) | Lifetime::Negative(_) => true,
         Lifetime::None => {
-            validator && (freshness::heuristically_cacheable(status) || control.public)
+            validator && (freshness::is_heuristically_cacheable(status) || control.public)
         }
     };
     (!useful).then_some(NotStoredReason::NoFreshness)
+}
+
+/// Why a response is not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotStoredReason {
+    /// Neither GET, nor a POST whose response equals the response to a GET.
+    Method,
+    /// Partial content (206). Whether the part may be stored is decided as for the whole.
+    Partial,
+    /// The status is not final, or is 304.
+    Status,
+    /// `must-understand` with an unknown status.
+    NotUnderstood,
+    /// Invalid Cache-Control: it may have meant `no-store`.
+    Unreadable,
+    /// The response says `no-store`.
+    ResponseNoStore,
+    /// The request says `no-store`.
+    RequestNoStore,
+    /// The response says `private`.
+    Private,
+    /// The request carried Authorization and the response does not allow sharing (§3.5).
+    Authorization,
+    /// `Vary: *`: the response matches no other request.
+    VaryStar,
+    /// Vary names too many fields.
+    VaryTooLong,
+    /// The response sets a cookie, and nothing permits sharing.
+    SetCookie,
+    /// Neither lifetime nor validator: the response could never be reused.
+    NoFreshness,
+}
+
+impl NotStoredReason {
+    /// The stable name in `Cache-Status` details, logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::Partial => "partial",
+            Self::Status => "status",
+            Self::NotUnderstood => "not-understood",
+            Self::Unreadable => "unreadable-cache-control",
+            Self::ResponseNoStore => "response-no-store",
+            Self::RequestNoStore => "request-no-store",
+            Self::Private => "private",
+            Self::Authorization => "authorization",
+            Self::VaryStar => "vary-star",
+            Self::VaryTooLong => "vary-too-long",
+            Self::SetCookie => "set-cookie",
+            Self::NoFreshness => "no-freshness",
+        }
+    }
+
+    /// The RFC section of the rule.
+    pub const fn section(self) -> &'static str {
+        match self {
+            Self::Method | Self::Status | Self::NoFreshness => "RFC 9111 §3",
+            Self::Partial => "RFC 9111 §3.3",
+            Self::NotUnderstood => "RFC 9111 §5.2.2.3",
+            Self::Unreadable => "RFC 9111 §5.2",
+            Self::ResponseNoStore => "RFC 9111 §5.2.2.5",
+            Self::RequestNoStore => "RFC 9111 §5.2.1.5",
+            Self::Private => "RFC 9111 §5.2.2.7",
+            Self::Authorization => "RFC 9111 §3.5",
+            Self::VaryStar | Self::VaryTooLong => "RFC 9111 §4.1",
+            Self::SetCookie => "RFC 9111 §7.3",
+        }
+    }
+
+    /// A sentence about the response.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Method => "its request's method is not one whose answers are stored",
+            Self::Partial => "it is partial content",
+            Self::Status => "its status says nothing that a later request could be answered with",
+            Self::NotUnderstood => "it says must-understand, and its status is not one foxy knows",
+            Self::Unreadable => "its Cache-Control cannot be read, and may have meant no-store",
+            Self::ResponseNoStore => "it says no-store",
+            Self::RequestNoStore => "its request said no-store",
+            Self::Private => "it says private",
+            Self::Authorization => {
+                "its request carried Authorization, and it says neither public, must-revalidate nor s-maxage"
+            }
+            Self::VaryStar => "it says Vary: *, so no other request can have it",
+            Self::VaryTooLong => "its Vary names more fields than are compared",
+            Self::SetCookie => "it sets a cookie, and nothing in it says that others may have it",
+            Self::NoFreshness => {
+                "nothing says how long it is fresh, and there is nothing to validate it by"
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,17 @@
-//! Validation (RFC 9111 §4.3, RFC 9110 §13): conditional requests of clients against a stored
-//! response, the validators a cache sends upstream, and what a 304 changes in the stored head
-//! (§3.2).
+//! Validation (RFC 9111 §4.3, RFC 9110 §13): conditional requests against a stored response, the
+//! validators that go upstream, and the stored fields that a 304 replaces (§3.2).
 
 use crate::date;
 use crate::fields::{Fields, members};
 use crate::freshness::date_of;
 use foxy_base::WallTime;
 
-/// What a client's conditions say of a stored response.
+/// The result of the conditions of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditional {
-    /// No condition, or one that does not hold back the response: send it whole.
+    /// Send the whole response.
     Full,
-    /// The client has it: send 304.
+    /// The client has the response: send 304.
     NotModified,
 }
 
@@ -36,8 +35,7 @@ pub fn evaluate(
     if holds { Conditional::Full } else { Conditional::NotModified }
 }
 
-/// Whether a request carries conditions that only the origin can decide (RFC 9110 §13.1.1,
-/// §13.1.4): it is forwarded.
+/// Whether only the origin can decide the conditions of a request (RFC 9110 §13.1.1, §13.1.4).
 pub fn must_reach_origin(request: &(impl Fields + ?Sized)) -> bool {
     request.has("if-match") || request.has("if-unmodified-since")
 }
@@ -47,9 +45,8 @@ fn none_match(request: &(impl Fields + ?Sized), stored: Option<&[u8]>) -> bool {
         .any(|tag| tag == b"*" || stored.is_some_and(|stored| weakly_equal(tag, stored)))
 }
 
-/// The entity tags of a list over all its lines (RFC 9110 §8.8.3), and `*`. A backslash is a
-/// character like any other in them, unlike in quoted strings. What is no tag is given as it
-/// stands, and equals none.
+/// The entity tags of a list over all lines (RFC 9110 §8.8.3), and `*`. Unlike in quoted strings, a
+/// backslash is an ordinary character. Invalid tags are passed on, and equal no tag.
 fn tags<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines.flat_map(|line| {
         let mut rest = line;
@@ -73,19 +70,18 @@ fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
-/// Weak comparison (RFC 9110 §8.8.3.2). What is no entity tag equals nothing.
-pub fn weakly_equal(one: &[u8], other: &[u8]) -> bool {
+/// Weak comparison (RFC 9110 §8.8.3.2). Invalid tags equal nothing.
+fn weakly_equal(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (opaque(one), opaque(other));
     one.len() >= 2 && one.first() == Some(&b'"') && one.last() == Some(&b'"') && one == other
 }
 
 /// Strong comparison: equal and neither weak.
-pub fn strongly_equal(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn strongly_equal(one: &[u8], other: &[u8]) -> bool {
     !one.starts_with(b"W/") && !other.starts_with(b"W/") && weakly_equal(one, other)
 }
 
-/// True when the stored response was changed after the date the client gives. An invalid date is
-/// ignored (§13.1.3). Without Last-Modified, Date stands in for it (RFC 9111 §4.3.2).
+/// Ignores an invalid date (§13.1.3). Without Last-Modified, Date counts (RFC 9111 §4.3.2).
 fn modified_since(
     request: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
@@ -100,7 +96,7 @@ fn modified_since(
     modified.unwrap_or_else(|| date_of(stored, received)) > since
 }
 
-/// What a cache sends to validate a stored response (§4.3.1).
+/// The validators that a cache sends upstream (§4.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators<'a> {
     /// For If-None-Match.
@@ -115,15 +111,15 @@ impl<'a> Validators<'a> {
         Self { etag: stored.single("etag"), last_modified: stored.single("last-modified") }
     }
 
-    /// Whether there is none, so that it can only be fetched anew.
+    /// Whether the response cannot be validated.
     pub const fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
 }
 
-/// Whether a 304's validators name the stored response (§4.3.4). A strong tag must be equal
-/// strongly, a weak one weakly, and without tags the dates must be the same text. A 304 without
-/// validators is about the only one we asked about; one with several of a kind is about nothing.
+/// Whether a 304 confirms the stored response (§4.3.4). A strong tag must match strongly, a weak
+/// tag weakly; without tags the dates must be the same text. A 304 without validators matches; a
+/// 304 with several of one kind does not.
 pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     match (answer.single("etag"), stored.single("etag")) {
         (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => {
@@ -132,16 +128,15 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
         (Some(answer), Some(stored)) => weakly_equal(answer, stored),
         (Some(_), None) => false,
         (None, _) if answer.has("etag") || answer.values("last-modified").count() > 1 => false,
-        (None, _) => match (answer.single("last-modified"), stored.single("last-modified")) {
-            (Some(answer), Some(stored)) => answer == stored,
-            _ => true,
-        },
+        (None, _) => {
+            let dates = answer.single("last-modified").zip(stored.single("last-modified"));
+            dates.is_none_or(|(answer, stored)| answer == stored)
+        }
     }
 }
 
-/// Whether a field of a 304 (or of an updating HEAD) replaces the stored one of that name (§3.2):
-/// all but those about the connection, the framing and the stored bytes themselves, which a new
-/// coding or range would not describe, and Vary, which the stored response's key depends on.
+/// Whether a field of a 304 (or of an updating HEAD) replaces the stored field (§3.2). Fields about
+/// the connection, the framing and the stored bytes stay, and so does Vary, which made the key.
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
         "connection",

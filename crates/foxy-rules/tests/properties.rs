@@ -4,7 +4,7 @@ use foxy_base::WallTime;
 use foxy_rules::freshness::{StoredTimes, lifetime};
 use foxy_rules::invalidate::also_invalidated;
 use foxy_rules::reuse::{
-    DISCONNECTED_LIMIT, Failure, Permit, Reuse, Stored, may_reuse_after, may_reuse_under,
+    DISCONNECTED_LIMIT, Failure, Permit, Reuse, Stored, may_reuse, may_reuse_after,
 };
 use foxy_rules::storable::{Exchange, Storability, storability};
 use foxy_rules::validate::{evaluate, is_about};
@@ -79,7 +79,7 @@ proptest! {
         let stale = |by: u64, permit: Permit| {
             by + limit == age && named(by, permit) && !control.forbids_stale() && !asked.no_cache
         };
-        match may_reuse_under(&asked, stored, now) {
+        match may_reuse(&asked, stored, now) {
             Reuse::Fresh { left } => prop_assert!(left > 0 && age + left == limit && !control.no_cache),
             Reuse::Stale { by, permit } => prop_assert!(stale(by, permit), "{:?}", permit),
             Reuse::Revalidate(_) => {}
@@ -178,7 +178,7 @@ proptest! {
             bytes
         };
         let value = match upstream_range(range_value(&set).as_bytes()) {
-            UpstreamRange::One(spec) => foxy_rules::upstream_range::range_value(spec),
+            UpstreamRange::One(spec) => foxy_rules::range::range_value(spec),
             UpstreamRange::Several(value) => value,
             UpstreamRange::Whole => return Ok(()),
             UpstreamRange::Unknown => { prop_assert!(false); return Ok(()); }

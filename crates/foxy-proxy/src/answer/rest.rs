@@ -16,7 +16,7 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::Span;
-use foxy_rules::slice::strong_validator;
+use foxy_rules::partial::strong_validator;
 use tokio::time::timeout;
 
 pub(crate) async fn catch_up(

@@ -10,7 +10,7 @@ use crate::flight::{Flight, Keeping};
 use crate::upstream::{BodyEvent, UpstreamError, UpstreamExchange};
 use crate::worker::Worker;
 use foxy_http::{DecodeError, Headers, ResponseHead};
-use foxy_rules::slice::{SliceAnswer, slice_answer, strong_validator};
+use foxy_rules::partial::{SliceAnswer, slice_answer, strong_validator};
 use foxy_rules::{Span, StoredTimes};
 use std::future::pending;
 use std::sync::Arc;

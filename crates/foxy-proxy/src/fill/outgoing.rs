@@ -9,8 +9,8 @@ use foxy_http::{
     Headers, Method, RequestHead, ResponseHead, accepts_trailers, expects_continue,
     strip_hop_by_hop, upgrade_protocol,
 };
-use foxy_rules::slice::strong_validator;
-use foxy_rules::upstream_range::range_value;
+use foxy_rules::partial::strong_validator;
+use foxy_rules::range::range_value;
 use foxy_rules::{RangeSpec, Span, UpstreamRange, Validators, upstream_range};
 
 /// The client's request as it is forwarded.

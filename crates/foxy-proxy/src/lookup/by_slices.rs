@@ -12,7 +12,7 @@ use crate::request::{Aborted, Answered, CacheStatus, Hit, SendFailure};
 use crate::slices::flight::{FetchResult, SliceFetch, fetch};
 use crate::slices::send::{SentSlices, Start, keep_under, send};
 use foxy_base::clock;
-use foxy_rules::slice::slice_of;
+use foxy_rules::partial::slice_of;
 use foxy_rules::{Part, Permit, RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range};
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ use foxy_http::{
     Authority, BodyLength, Method, RequestHead, TargetForm, names_other_fields_away,
     upgrade_protocol,
 };
-use foxy_rules::reuse::may_reuse_under;
+use foxy_rules::reuse::may_reuse;
 use foxy_rules::validate::must_reach_origin;
 use foxy_rules::{Permit, RequestControl, Reuse, Validators, cache_key};
 
@@ -172,7 +172,7 @@ pub(crate) fn decide_about(control: &RequestControl, found: &Found, now: WallTim
 }
 
 pub(crate) fn decide(control: &RequestControl, stored: &Stored, now: WallTime) -> Next {
-    match may_reuse_under(control, stored.facts(), now) {
+    match may_reuse(control, stored.facts(), now) {
         Reuse::Fresh { left } => Next::Serve { ttl: signed(left), permit: None },
         Reuse::Stale { by, permit } => Next::Serve { ttl: -signed(by), permit: Some(permit) },
         Reuse::Revalidate(_) if control.only_if_cached => Next::GatewayTimeout,

@@ -9,8 +9,7 @@ use crate::request::CacheStatus;
 use crate::slices::fill::{self, SliceRequest};
 use foxy_base::clock;
 use foxy_rules::Span;
-use foxy_rules::partial::are_of_one;
-use foxy_rules::slice::strong_validator;
+use foxy_rules::partial::{are_of_one, strong_validator};
 use std::rc::Rc;
 use std::sync::Arc;
 

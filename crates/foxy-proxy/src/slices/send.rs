@@ -16,7 +16,7 @@ use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::Headers;
 use foxy_rules::Span;
-use foxy_rules::slice::{slice_of, strong_validator};
+use foxy_rules::partial::{slice_of, strong_validator};
 use std::sync::Arc;
 use tokio::time::timeout;
 

@@ -10,7 +10,7 @@ pub use message::{Lines, Request, Response};
 
 use foxy_base::WallTime;
 use foxy_rules::invalidate::also_invalidated;
-use foxy_rules::reuse::{may_reuse_after, may_reuse_under};
+use foxy_rules::reuse::{may_reuse, may_reuse_after};
 use foxy_rules::storable::Exchange;
 use foxy_rules::validate::{is_about, must_reach_origin};
 use foxy_rules::{
@@ -82,7 +82,7 @@ impl Miniature {
         }
         let control = RequestControl::of(&request.fields);
         let found = self.find(request).cloned();
-        match found.as_ref().map(|entry| (entry, may_reuse_under(&control, entry.facts(), now))) {
+        match found.as_ref().map(|entry| (entry, may_reuse(&control, entry.facts(), now))) {
             Some((entry, Reuse::Fresh { .. })) => return entry.answer(request, now, Source::Fresh),
             Some((entry, Reuse::Stale { permit, .. })) => {
                 if permit == Permit::WhileRevalidate {
@@ -116,7 +116,7 @@ impl Miniature {
             return None;
         }
         let entry = self.parts.get(&request.key())?;
-        match may_reuse_under(control, entry.facts(), now) {
+        match may_reuse(control, entry.facts(), now) {
             Reuse::Fresh { .. } => entry.answer_within(request, now, Source::Fresh),
             Reuse::Stale { permit: Permit::WhileRevalidate, .. } | Reuse::Revalidate(_) => None,
             Reuse::Stale { permit, .. } => entry.answer_within(request, now, Source::Stale(permit)),
