@@ -50,7 +50,7 @@ pub fn is_test(source: &str) -> bool {
 
 /// A source text without the tests at its end.
 pub fn production(text: &str) -> &str {
-    text.find("#[cfg(test)]\nmod tests").map_or(text, |end| &text[..end])
+    text.find("#[cfg(test)]\nmod tests {").map_or(text, |end| &text[..end])
 }
 
 /// The type that a line declares.
