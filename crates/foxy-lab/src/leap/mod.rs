@@ -79,7 +79,7 @@ impl Path {
 
 /// The start times of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub enum LeapPace {
     /// This many at a time; the next starts when one has ended on every path.
     Closed(usize),
     /// Fixed rate per second.
@@ -94,7 +94,7 @@ pub struct LeapRun {
     /// Receivers of every request; at most one is [`Manner::Direct`].
     pub paths: Vec<Path>,
     /// Start times.
-    pub pace: Pace,
+    pub pace: LeapPace,
     /// Delay between the copies of a request (R108).
     pub stagger: Duration,
     /// Time limit of an answer.
@@ -122,7 +122,7 @@ impl LeapRun {
     pub fn new(paths: Vec<Path>) -> Self {
         Self {
             paths,
-            pace: Pace::Closed(1),
+            pace: LeapPace::Closed(1),
             stagger: Duration::ZERO,
             time_limit: Duration::from_secs(60),
             most_in_flight: 64,

@@ -4,7 +4,7 @@
 use super::files::Access;
 use super::image::{self, ListedSlot};
 use super::work::Job;
-use super::{CONTROL, Phase, SUPERBLOCKS, Slotted, index_bytes};
+use super::{CONTROL, SUPERBLOCKS, Slotted, SlottedPhase, index_bytes};
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError, IoOp};
 use foxy_store::contract::{Answer, Outbox, RefusedReason, Ticket};
@@ -34,16 +34,18 @@ pub enum Closing {
 impl Slotted {
     pub(super) fn close(&mut self, ticket: Ticket, now: Instant, out: &mut Outbox) {
         match self.phase {
-            Phase::Serving => {
+            SlottedPhase::Serving => {
                 self.flush_all(now, out);
                 self.release_reads(out);
-                self.phase = Phase::Closing { ticket, step: Closing::Draining };
+                self.phase = SlottedPhase::Closing { ticket, step: Closing::Draining };
                 self.progress_close(now, out);
             }
-            Phase::Closing { .. } | Phase::Closed => {
+            SlottedPhase::Closing { .. } | SlottedPhase::Closed => {
                 out.reply(ticket, Answer::Refused(RefusedReason::Closed));
             }
-            Phase::New | Phase::Opening(_) | Phase::Unusable(_) => self.finish_close(ticket, out),
+            SlottedPhase::New | SlottedPhase::Opening(_) | SlottedPhase::Unusable(_) => {
+                self.finish_close(ticket, out)
+            }
         }
     }
 
@@ -57,17 +59,17 @@ impl Slotted {
 
     /// Continues once all earlier operations have ended.
     pub(super) fn progress_close(&mut self, now: Instant, out: &mut Outbox) {
-        let Phase::Closing { ticket, step: Closing::Draining } = self.phase else { return };
+        let SlottedPhase::Closing { ticket, step: Closing::Draining } = self.phase else { return };
         self.flush_all(now, out);
         if self.jobs.is_empty() && self.hits.count() == 0 {
             let step = Closing::SyncingData { in_flight: 0, has_failed: false };
-            self.phase = Phase::Closing { ticket, step };
+            self.phase = SlottedPhase::Closing { ticket, step };
             self.settle_more(out);
         }
     }
 
     fn settle_more(&mut self, out: &mut Outbox) {
-        let Phase::Closing { ticket, step: Closing::SyncingData { in_flight, has_failed } } =
+        let SlottedPhase::Closing { ticket, step: Closing::SyncingData { in_flight, has_failed } } =
             &mut self.phase
         else {
             return;
@@ -98,8 +100,9 @@ impl Slotted {
     /// A data file is durable. If a sync failed, no index is written, and the store will begin
     /// empty.
     pub(super) fn settled(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
-        if let Phase::Closing { step: Closing::SyncingData { in_flight, has_failed }, .. } =
-            &mut self.phase
+        if let SlottedPhase::Closing {
+            step: Closing::SyncingData { in_flight, has_failed }, ..
+        } = &mut self.phase
         {
             *in_flight -= 1;
             *has_failed |= result.is_err();
@@ -134,18 +137,19 @@ impl Slotted {
 
     fn write_index(&mut self, ticket: Ticket, image: Vec<u8>, at: usize, out: &mut Outbox) {
         if at >= image.len() {
-            self.phase = Phase::Closing { ticket, step: Closing::SyncingIndex };
+            self.phase = SlottedPhase::Closing { ticket, step: Closing::SyncingIndex };
             return self.submit(IoOp::Sync { file: CONTROL }, Job::CloseStep, out);
         }
         let end = (at + MAX_WRITE_BYTES).min(image.len());
         let offset = (SUPERBLOCKS * PAGE + at) as u64;
         let buffer = IoBuffer::copy_of(&image[at..end]);
-        self.phase = Phase::Closing { ticket, step: Closing::WritingIndex { image, end } };
+        self.phase = SlottedPhase::Closing { ticket, step: Closing::WritingIndex { image, end } };
         self.submit(IoOp::Write { file: CONTROL, offset, buffer }, Job::CloseStep, out);
     }
 
     pub(super) fn closing_step(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
-        let Phase::Closing { ticket, step } = std::mem::replace(&mut self.phase, Phase::Closed)
+        let SlottedPhase::Closing { ticket, step } =
+            std::mem::replace(&mut self.phase, SlottedPhase::Closed)
         else {
             return;
         };
@@ -166,7 +170,7 @@ impl Slotted {
     fn finish_close(&mut self, ticket: Ticket, out: &mut Outbox) {
         self.close_all_data(out);
         self.submit(IoOp::Close { file: CONTROL }, Job::Close(CONTROL), out);
-        self.phase = Phase::Closed;
+        self.phase = SlottedPhase::Closed;
         self.observer.status.set(StoreStatus::Closed);
         out.reply(ticket, Answer::Closed);
     }

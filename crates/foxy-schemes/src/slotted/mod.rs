@@ -65,7 +65,7 @@ const PAGE_SLOTS: u32 = 16;
 const SITE_BUFFER: usize = 64 << 10;
 
 #[derive(Debug)]
-enum Phase {
+enum SlottedPhase {
     New,
     Opening(Opening),
     Serving,
@@ -100,7 +100,7 @@ pub(crate) struct Slotted {
     plan: Plan,
     settings: SchemeSettings,
     observer: Observer,
-    phase: Phase,
+    phase: SlottedPhase,
     superblock: Superblock,
     secret: Secret,
     entries: Entries,
@@ -158,7 +158,7 @@ impl Slotted {
             plan,
             settings: settings.clone(),
             observer,
-            phase: Phase::New,
+            phase: SlottedPhase::New,
             superblock: Superblock::default(),
             secret: Secret::new(0),
             entries: Entries::new(settings.store.seed),
@@ -184,10 +184,10 @@ impl Slotted {
     /// The refusals of requests in a phase that does not serve.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
-            Phase::Serving => None,
-            Phase::New | Phase::Opening(_) => Some(Unable::Recovering.reasons()),
-            Phase::Unusable(error) => Some(Unable::Failed(error).reasons()),
-            Phase::Closing { .. } | Phase::Closed => Some(Unable::Closed.reasons()),
+            SlottedPhase::Serving => None,
+            SlottedPhase::New | SlottedPhase::Opening(_) => Some(Unable::Recovering.reasons()),
+            SlottedPhase::Unusable(error) => Some(Unable::Failed(error).reasons()),
+            SlottedPhase::Closing { .. } | SlottedPhase::Closed => Some(Unable::Closed.reasons()),
         }
     }
 
@@ -263,7 +263,7 @@ impl Scheme for Slotted {
         {
             self.observer.statistics.device_errors.add(1);
         }
-        if !matches!(self.phase, Phase::Closed | Phase::Unusable(_)) {
+        if !matches!(self.phase, SlottedPhase::Closed | SlottedPhase::Unusable(_)) {
             self.dispatch(job, done, now, out);
             self.progress_close(now, out);
             self.show();
@@ -271,7 +271,7 @@ impl Scheme for Slotted {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if !matches!(self.phase, Phase::Serving) {
+        if !matches!(self.phase, SlottedPhase::Serving) {
             return None;
         }
         let flush =
@@ -282,7 +282,7 @@ impl Scheme for Slotted {
     }
 
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        if matches!(self.phase, Phase::Serving) {
+        if matches!(self.phase, SlottedPhase::Serving) {
             self.flush_old(now, out);
             if self.hits.deadline().is_some_and(|deadline| deadline <= now) {
                 self.release_reads(out);

@@ -4,7 +4,7 @@
 use super::entries::NewEntry;
 use super::image::{self, ListedSlot};
 use super::work::{Job, filled};
-use super::{CONTROL, Phase, Slotted, slots_of};
+use super::{CONTROL, Slotted, SlottedPhase, slots_of};
 use foxy_base::Random;
 use foxy_device::{DirectoryEntry, IoBuffer, IoDone, IoError, IoOp, IoOutput, StorePath};
 use foxy_store::beginning::{AnewReason, Beginning};
@@ -69,7 +69,7 @@ impl Slotted {
     }
 
     fn go(&mut self, opening: Opening, op: IoOp, out: &mut Outbox) {
-        self.phase = Phase::Opening(opening);
+        self.phase = SlottedPhase::Opening(opening);
         self.submit(op, Job::Open, out);
     }
 
@@ -79,12 +79,13 @@ impl Slotted {
     }
 
     fn fail(&mut self, error: OpenStoreError) {
-        self.phase = Phase::Unusable(error);
+        self.phase = SlottedPhase::Unusable(error);
         self.observer.status.set(StoreStatus::Unusable(error));
     }
 
     pub(super) fn opening_step(&mut self, done: IoDone, out: &mut Outbox) {
-        let Phase::Opening(opening) = std::mem::replace(&mut self.phase, Phase::New) else {
+        let SlottedPhase::Opening(opening) = std::mem::replace(&mut self.phase, SlottedPhase::New)
+        else {
             return;
         };
         match opening {
@@ -125,7 +126,7 @@ impl Slotted {
                     self.fail(OpenStoreError::Device(result.err().unwrap_or(IoError::Device)))
                 }
             },
-            step @ Opening::Removing { .. } => self.phase = Phase::Opening(step),
+            step @ Opening::Removing { .. } => self.phase = SlottedPhase::Opening(step),
             Opening::Claiming { steps, attempt } => match written(&done) {
                 Ok(()) => self.claim_next(steps, attempt, out),
                 Err(_) if attempt < CLAIM_ATTEMPTS => self.claim_durably(attempt + 1, out),
@@ -279,14 +280,14 @@ impl Slotted {
         for path in stale {
             self.submit(IoOp::Remove { path }, Job::RemoveStale, out);
         }
-        self.phase = Phase::Opening(Opening::Removing { left: count });
+        self.phase = SlottedPhase::Opening(Opening::Removing { left: count });
         if count == 0 {
             self.claim(out);
         }
     }
 
     pub(super) fn removed_stale(&mut self, out: &mut Outbox) {
-        if let Phase::Opening(Opening::Removing { left }) = &mut self.phase {
+        if let SlottedPhase::Opening(Opening::Removing { left }) = &mut self.phase {
             *left -= 1;
             if *left == 0 {
                 self.claim(out);
@@ -323,7 +324,7 @@ impl Slotted {
                     u64::from(slots_of(self.settings.store.size)) >= self.layout.capacity(),
                     "within the size"
                 );
-                self.phase = Phase::Serving;
+                self.phase = SlottedPhase::Serving;
                 return self.observer.status.set(StoreStatus::Serving);
             }
         };

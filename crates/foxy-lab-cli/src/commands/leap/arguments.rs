@@ -9,7 +9,7 @@ use crate::{logs, workloads};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
 use foxy_cli::units::{parse_duration, parse_positive_duration};
-use foxy_lab::leap::{PASSTHROUGH, Pace};
+use foxy_lab::leap::{LeapPace, PASSTHROUGH};
 use foxy_workload::trace::synthetic::MODELS;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -224,14 +224,14 @@ pub fn most(matches: &ArgMatches) -> Option<u64> {
     matches.get_one("requests").copied().or_else(|| matches.get_flag("quick").then_some(QUICK))
 }
 
-pub fn pace(matches: &ArgMatches) -> Pace {
+pub fn pace(matches: &ArgMatches) -> LeapPace {
     let given = |name| matches.get_one::<f64>(name).copied();
     match (given("rate"), given("recorded"), matches.get_one::<u32>("clients")) {
-        (Some(rate), _, _) => Pace::Rate(rate),
-        (_, Some(times), _) => Pace::Recorded(times),
-        (_, _, Some(&clients)) => Pace::Closed(usize::try_from(clients).unwrap_or(1)),
-        _ if matches.get_flag("live") => Pace::Rate(LIVE_RATE),
-        _ => Pace::Closed(1),
+        (Some(rate), _, _) => LeapPace::Rate(rate),
+        (_, Some(times), _) => LeapPace::Recorded(times),
+        (_, _, Some(&clients)) => LeapPace::Closed(usize::try_from(clients).unwrap_or(1)),
+        _ if matches.get_flag("live") => LeapPace::Rate(LIVE_RATE),
+        _ => LeapPace::Closed(1),
     }
 }
 
@@ -263,9 +263,9 @@ mod tests {
                 [&["leap", "--proxy", "a=127.0.0.1:1", "--trace", "-", "--live"], more].concat();
             pace(&command().try_get_matches_from(words).expect("usable"))
         };
-        assert_eq!(pace_of(&[]), Pace::Rate(10.0));
-        assert_eq!(pace_of(&["--rate", "0.5"]), Pace::Rate(0.5));
-        assert_eq!(pace_of(&["--recorded"]), Pace::Recorded(1.0));
-        assert_eq!(pace_of(&["--clients", "3"]), Pace::Closed(3));
+        assert_eq!(pace_of(&[]), LeapPace::Rate(10.0));
+        assert_eq!(pace_of(&["--rate", "0.5"]), LeapPace::Rate(0.5));
+        assert_eq!(pace_of(&["--recorded"]), LeapPace::Recorded(1.0));
+        assert_eq!(pace_of(&["--clients", "3"]), LeapPace::Closed(3));
     }
 }

@@ -7,7 +7,7 @@ pub mod passthrough;
 use crate::leap::report::LeapReport;
 use crate::leap::report::line::Line;
 use crate::leap::verdict::judging::Judging;
-use crate::leap::{Asked, LeapRun, Pace};
+use crate::leap::{Asked, LeapPace, LeapRun};
 use foxy_base::{Instant, clock};
 use std::io;
 use std::rc::Rc;
@@ -93,17 +93,17 @@ impl Judging {
     /// Start time of a request; `None` starts as soon as there is room.
     fn due(&self, started: Instant, asked: &Asked, number: u64) -> Option<Instant> {
         match self.context.run.pace {
-            Pace::Closed(_) => None,
+            LeapPace::Closed(_) => None,
             #[expect(clippy::cast_precision_loss, reason = "requests of a run are far below 2^53")]
-            Pace::Rate(rate) => Some(started + Duration::from_secs_f64(number as f64 / rate)),
-            Pace::Recorded(times) => Some(started + asked.at.div_f64(times)),
+            LeapPace::Rate(rate) => Some(started + Duration::from_secs_f64(number as f64 / rate)),
+            LeapPace::Recorded(times) => Some(started + asked.at.div_f64(times)),
         }
     }
 
     fn wait(&self, started: Instant, asked: &Asked, number: u64, in_flight: usize) -> Duration {
         match (self.due(started, asked, number), self.context.run.pace) {
             (Some(due), _) => due.since(clock::monotonic()),
-            (None, Pace::Closed(most))
+            (None, LeapPace::Closed(most))
                 if in_flight >= most.min(self.context.run.most_in_flight) =>
             {
                 TICK

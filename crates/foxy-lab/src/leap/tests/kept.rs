@@ -82,7 +82,7 @@ fn asked() -> Asked {
 fn replay(proxy: SocketAddr, requests: Vec<Asked>) -> LeapReport {
     let (origin, _) = keeping(|_| Act::Answer(one()));
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Reverse)]);
-    (run.connections, run.pace) = (Connections::Kept, Pace::Rate(10.0));
+    (run.connections, run.pace) = (Connections::Kept, LeapPace::Rate(10.0));
     let count = requests.len() as u64;
     let mut requests = requests.into_iter();
     let report =

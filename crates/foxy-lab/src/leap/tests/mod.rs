@@ -288,7 +288,7 @@ fn one_address_twice_gives_a_noise_floor_and_capacity_is_counted() {
     let differences = report.differences();
     assert_eq!((differences.len(), differences[0].requests, differences[0].same), (1, 20, true));
     assert!(noise_floor(&differences).is_some());
-    let full = LeapRun { most_in_flight: 0, pace: Pace::Rate(1000.0), ..run };
+    let full = LeapRun { most_in_flight: 0, pace: LeapPace::Rate(1000.0), ..run };
     let (report, _) = replay(&full, &["/a"; 5]);
     assert_eq!((report.requests, report.refused), (0, 5));
 }

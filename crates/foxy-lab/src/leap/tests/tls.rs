@@ -112,7 +112,7 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
     ] {
         let mut run = run_of(&[("direct", to, Manner::Direct), ("bad", address, manner)]);
         (run.outgoing, run.time_limit) = (Outgoing::new(&trust), Duration::from_secs(1));
-        run.pace = Pace::Closed(3);
+        run.pace = LeapPace::Closed(3);
         let report = replay(&run, &origin);
         let [direct, bad] = &report.paths[..] else { panic!("two paths") };
         assert_eq!((direct.count(Verdict::Ok), direct.failed()), (3, 0), "{failure:?}");

@@ -48,7 +48,7 @@ pub struct QuestionCounts {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct QuestionCounters {
     addresses: AtomicU64,
     nothing: AtomicU64,
     refused: AtomicU64,
@@ -60,7 +60,7 @@ struct Counts {
 #[derive(Debug)]
 pub struct NameServer {
     address: SocketAddr,
-    counts: Arc<Counts>,
+    counts: Arc<QuestionCounters>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -85,7 +85,7 @@ impl NameServer {
         let socket = UdpSocket::bind(listen)?;
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(QuestionCounters::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let own = Arc::clone(&counts);
@@ -107,7 +107,7 @@ impl NameServer {
 
     /// Counts so far.
     pub fn asked(&self) -> QuestionCounts {
-        let Counts { addresses, nothing, refused, dropped, .. } = &*self.counts;
+        let QuestionCounters { addresses, nothing, refused, dropped, .. } = &*self.counts;
         QuestionCounts {
             addresses: addresses.load(Relaxed),
             nothing: nothing.load(Relaxed),
@@ -125,7 +125,7 @@ impl Drop for NameServer {
     }
 }
 
-async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<Counts>) {
+async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<QuestionCounters>) {
     let Ok(socket) = tokio::net::UdpSocket::from_std(socket).map(Rc::new) else { return };
     let mut packet = vec![0; LONGEST];
     loop {
@@ -148,7 +148,7 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<Counts>) {
     }
 }
 
-impl Counts {
+impl QuestionCounters {
     const fn of(&self, kind: answer::Kind) -> &AtomicU64 {
         match kind {
             answer::Kind::Address => &self.addresses,

@@ -57,7 +57,7 @@ async fn exchange(
     let mut stream = connect(run).await.map_err(|error| Cause::of_connect(&error))?;
     let sent = stream.write_all(text(run, request, number, stored).as_bytes()).await;
     sent.map_err(|error| Cause::of_end(Some(&error), false))?;
-    let mut answer = Answer::new(request);
+    let mut answer = ReceivedAnswer::new(request);
     let mut input = BytesMut::new();
     loop {
         if let Some(reply_to) = answer.advance(&mut input)? {
@@ -104,7 +104,7 @@ async fn read_slowly(stream: &mut TcpStream, input: &mut BytesMut, rate: u64) ->
     Ok(read)
 }
 
-struct Answer {
+struct ReceivedAnswer {
     decoder: ResponseDecoder,
     check: BodyCheck,
     size: u64,
@@ -115,7 +115,7 @@ struct Answer {
     ended: bool,
 }
 
-impl Answer {
+impl ReceivedAnswer {
     fn new(request: &WpbRequest) -> Self {
         let mut decoder = ResponseDecoder::new(Limits::default());
         decoder.expect(&Method::Get);

@@ -4,7 +4,7 @@
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
 use foxy_cli::failure::Failure;
-use foxy_lab::leap::{LeapReport, Manner, Meaning, Multiplier, Pace, noise_floor, requests};
+use foxy_lab::leap::{LeapPace, LeapReport, Manner, Meaning, Multiplier, noise_floor, requests};
 use foxy_report::{Measurable, Measure, Record, Table};
 use foxy_workload::Workload;
 
@@ -50,7 +50,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         let stream = stream.expect("it has objects").collect();
         let label = format!("fairness, run {} of {repeats}", repeat + 1);
         let report =
-            setting.measure(&label, &setting.of(&paths, Pace::Rate(rate), seed), stream)?;
+            setting.measure(&label, &setting.of(&paths, LeapPace::Rate(rate), seed), stream)?;
         findings.warn_of(&label, &report);
         runs.push(judged(&report));
     }

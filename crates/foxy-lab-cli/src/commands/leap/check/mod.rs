@@ -13,7 +13,8 @@ use foxy_cli::process::raise_open_files;
 use foxy_cli::progress::Progress;
 use foxy_cli::signals::interrupted;
 use foxy_lab::leap::{
-    Asked, Connections, LeapReport, LeapRun, Manner, Numbers, Outgoing, Pace, Path, run as leap_run,
+    Asked, Connections, LeapPace, LeapReport, LeapRun, Manner, Numbers, Outgoing, Path,
+    run as leap_run,
 };
 use foxy_report::figure::FigureRow;
 use foxy_report::{Measurable, Page, Record, Table, figure};
@@ -77,7 +78,7 @@ impl CheckSetting<'_> {
         self.matches.get_one::<f64>("rate").copied().unwrap_or(usual)
     }
 
-    fn of(&self, paths: &[(&str, SocketAddr, Manner)], pace: Pace, seed: u64) -> LeapRun {
+    fn of(&self, paths: &[(&str, SocketAddr, Manner)], pace: LeapPace, seed: u64) -> LeapRun {
         let path = |&(name, address, manner): &(&str, SocketAddr, Manner)| Path {
             name: name.into(),
             address,

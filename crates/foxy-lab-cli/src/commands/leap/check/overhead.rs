@@ -3,7 +3,7 @@
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
 use foxy_cli::failure::Failure;
-use foxy_lab::leap::{Front, LeapReport, Manner, Multiplier, Pace, PairedDifference, requests};
+use foxy_lab::leap::{Front, LeapPace, LeapReport, Manner, Multiplier, PairedDifference, requests};
 use foxy_report::figure::{FigureRow, Place, within};
 use foxy_report::{Measurable, Measure, Record, Table};
 use foxy_workload::Workload;
@@ -24,7 +24,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     let (one, other, behind) = (passing()?, passing()?, passing()?);
     let inner = setting.of(
         &[("direct", to, Manner::Direct), ("passthrough", behind.address(), Manner::Reverse)],
-        Pace::Closed(1),
+        LeapPace::Closed(1),
         setting.seed,
     );
     // A separate flag: the inner run ends before the check.
@@ -43,7 +43,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         let workload = Workload::find("zipf").expect("a workload of ours");
         let stream = requests::of_workload(&workload, setting.seed, count, to.to_string().into());
         let stream = stream.expect("it has objects").collect();
-        setting.measure(label, &setting.of(&paths, Pace::Rate(rate), setting.seed), stream)
+        setting.measure(label, &setting.of(&paths, LeapPace::Rate(rate), setting.seed), stream)
     };
     let penalty = measure("overhead, two pass-through proxies", one.address(), other.address())?;
     let within_itself = measure("overhead, LEAP within LEAP", to, inner.address())?;

@@ -6,7 +6,7 @@ use crate::origin;
 use foxy_base::{Instant, Random, clock};
 use foxy_cli::failure::Failure;
 use foxy_lab::leap::collector::{Collector, CollectorOptions, Listen};
-use foxy_lab::leap::{Asked, LeapReport, LeapRun, Manner, Message, Pace};
+use foxy_lab::leap::{Asked, LeapPace, LeapReport, LeapRun, Manner, Message};
 use foxy_report::statistics::distribution_distance;
 use foxy_report::{Measurable, Measure, Record, Table};
 use std::fmt;
@@ -75,7 +75,7 @@ impl Line {
         let paths = [("one", one), ("other", other), ("origin", origin), ("origin again", origin)];
         let paths = paths.map(|(name, address)| (name, address, Manner::Reverse));
         let asked = if self.stagger.is_zero() { &paths[..2] } else { &paths };
-        let run = setting.of(asked, Pace::Closed(1), setting.seed);
+        let run = setting.of(asked, LeapPace::Closed(1), setting.seed);
         setting.measure(label, &LeapRun { stagger: self.stagger, ..run }, self.asked.clone())
     }
 
