@@ -1,7 +1,7 @@
-//! Reads message bodies, of requests and responses alike: by length, until the close, or in the
-//! chunked coding (RFC 9112 §7.1). The chunked coding is read strictly: every line ends in CRLF,
-//! sizes are plain hexadecimal, extensions are bounded and dropped. Responses may pad sizes with
-//! blanks, as old origins do.
+//! Reads the bodies of requests and responses: by length, until the connection closes, or in the
+//! chunked coding (RFC 9112 §7.1). Chunked bodies are read strictly: every line ends in CRLF, sizes
+//! are plain hexadecimal, and extensions are limited and dropped. Only responses may have blanks
+//! after a size, because old origins send them.
 
 use crate::error::DecodeError;
 use crate::framing::BodyLength;
@@ -16,7 +16,7 @@ pub(crate) enum BodyEvent {
     End,
 }
 
-/// The rest of a body.
+/// Reads the rest of one body.
 #[derive(Debug)]
 pub(crate) enum BodyDecoder {
     Left(u64),
@@ -50,7 +50,7 @@ impl BodyDecoder {
     }
 }
 
-/// Takes up to `left` bytes out of the buffer.
+/// Removes up to `left` bytes of the body from the buffer.
 fn take_data(left: &mut u64, buffer: &mut BytesMut) -> BodyEvent {
     let length = usize::try_from(*left).unwrap_or(usize::MAX).min(buffer.len());
     *left -= length as u64;
@@ -60,7 +60,7 @@ fn take_data(left: &mut u64, buffer: &mut BytesMut) -> BodyEvent {
 /// Most hexadecimal digits of a size that fits 64 bits.
 const MAX_SIZE_DIGITS: usize = 16;
 
-/// Fields that belong before the body, which trailers must not change (RFC 9110 §6.5.1).
+/// Fields that a recipient needs before the body. Trailers must not change them (RFC 9110 §6.5.1).
 const FORBIDDEN_TRAILERS: [&str; 16] = [
     "age",
     "authorization",
@@ -80,15 +80,14 @@ const FORBIDDEN_TRAILERS: [&str; 16] = [
     "vary",
 ];
 
-/// Blanks between a chunk size and the end of its line. Before an extension the grammar allows them
-/// (RFC 9112 §7.1.1).
+/// Whether blanks may stand between a chunk size and the end of its line. Before an extension the
+/// grammar allows blanks (RFC 9112 §7.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Padding {
     Refused,
     Skipped,
 }
 
-/// Reads one chunked body.
 #[derive(Debug)]
 pub(crate) struct ChunkedDecoder {
     state: ChunkedState,
@@ -157,7 +156,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Takes a whole chunk line. `None` if more bytes are needed.
+    /// Reads a whole chunk-size line. Returns `None` if more bytes are needed.
     fn take_size(
         &mut self,
         buffer: &mut BytesMut,
@@ -200,7 +199,8 @@ impl ChunkedDecoder {
     }
 }
 
-/// Checks what follows a size: blanks, then nothing or an extension without control bytes.
+/// Checks the text after a size. Allowed are blanks, followed by nothing or by an extension without
+/// control bytes.
 fn check_extension(text: &[u8]) -> Result<(), DecodeError> {
     let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     if text.get(blanks).is_some_and(|&byte| byte != b';') {

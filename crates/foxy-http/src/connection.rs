@@ -1,37 +1,37 @@
-//! Rules for a single connection (RFC 9110 §7.6.1, RFC 9112 §9): persistence, hop-by-hop headers,
-//! upgrades.
+//! Header rules for a single connection (RFC 9110 §7.6.1, RFC 9112 §9): whether the connection
+//! stays open, which headers must not be forwarded, and protocol upgrades.
 
 use crate::headers::Headers;
 use crate::message::{RequestHead, Version};
 
-/// Whether a connection stays open after a message.
+/// Whether the connection stays open after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persistence {
     /// Another message may follow.
     KeepAlive,
-    /// The connection ends with this message.
+    /// The connection closes after this message.
     Close(CloseReason),
 }
 
-/// Why a connection ends with a message.
+/// Why the connection closes after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// The peer sent `Connection: close`.
     Asked,
     /// The peer speaks HTTP/1.0 and sent no `Connection: keep-alive`.
     Http10,
-    /// The body ends where the connection does.
+    /// Only the end of the connection marks the end of the body.
     EndOfBody,
     /// The message had both Content-Length and Transfer-Encoding.
     AmbiguousLength,
-    /// The head announced a body that its status forbids, and whose bytes may still come.
+    /// The head announced a body that its status forbids. The bytes of that body may still arrive.
     BodyNotAllowed,
     /// The connection became a tunnel.
     Tunnel,
 }
 
 impl Persistence {
-    /// Persistence that a message asks for (RFC 9112 §9.3).
+    /// Returns the persistence that a message requests (RFC 9112 §9.3).
     pub fn of(version: Version, headers: &Headers) -> Self {
         let (mut close, mut keep_alive) = (false, false);
         for option in headers.tokens("connection") {
@@ -46,8 +46,8 @@ impl Persistence {
     }
 }
 
-/// Headers of one connection only. A sender that wants Upgrade or TE on the next connection adds
-/// them again.
+/// Headers that concern one connection only. A sender that needs Upgrade or TE on the next
+/// connection must add them again.
 const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "keep-alive",
@@ -62,8 +62,8 @@ const HOP_BY_HOP: [&str; 11] = [
     "http2-settings",
 ];
 
-/// Headers that Connection may not name (RFC 9110 §7.6.1): routing, framing or caching would see
-/// another message than the peer sent, or the origin another client.
+/// Headers that Connection must not name (RFC 9110 §7.6.1). Without them, the next hop would route,
+/// frame or cache another message, or the origin would see another client.
 const END_TO_END: [&str; 17] = [
     "age",
     "authorization",
@@ -84,8 +84,8 @@ const END_TO_END: [&str; 17] = [
     "x-forwarded-proto",
 ];
 
-/// Whether Connection names a field of this message that is not hop-by-hop by itself. The next hop
-/// then sees another message, and its answer is no answer to this message.
+/// Whether Connection names a field that is not hop-by-hop by itself. Removing that field changes
+/// the message, so the response does not answer the original message and must not be stored.
 pub fn names_other_fields_away(headers: &Headers) -> bool {
     headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
         !name.eq_ignore_ascii_case("close")
@@ -94,9 +94,10 @@ pub fn names_other_fields_away(headers: &Headers) -> bool {
     })
 }
 
-/// Removes the headers named in Connection, Connection itself, and the hop-by-hop headers that
-/// senders forget to name. Call [`Persistence::of`], [`upgrade_protocol`] and [`accepts_trailers`]
-/// before, and [`crate::framing::set_body_length`] for the outgoing message after.
+/// Removes Connection, the headers that Connection names, and the hop-by-hop headers that senders
+/// forget to name. Call [`Persistence::of`], [`upgrade_protocol`] and [`accepts_trailers`] before
+/// this function, because they read these headers. Afterwards call
+/// [`crate::framing::set_body_length`] for the outgoing message.
 pub fn strip_hop_by_hop(headers: &mut Headers) {
     let is_one_of =
         |names: &[&str], name: &str| names.iter().any(|other| other.eq_ignore_ascii_case(name));
@@ -113,7 +114,8 @@ pub fn strip_hop_by_hop(headers: &mut Headers) {
     }
 }
 
-/// Value of Upgrade, if Connection names it and the version is 1.1 (RFC 9110 §7.8).
+/// Returns the value of Upgrade if Connection names Upgrade and the version is HTTP/1.1 (RFC 9110
+/// §7.8).
 pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
     let changes_http = |name: &[u8]| {
         [&b"h2c"[..], b"http/", b"tls/"].iter().any(|start| {
@@ -126,14 +128,14 @@ pub fn upgrade_protocol(version: Version, headers: &Headers) -> Option<&[u8]> {
     headers.get("upgrade").filter(|value| named && !value.is_empty())
 }
 
-/// Whether the sender of a request takes trailers in the response: `TE: trailers` (RFC 9110
+/// Whether the request's sender accepts trailers in the response: `TE: trailers` (RFC 9110
 /// §10.1.4).
 pub fn accepts_trailers(headers: &Headers) -> bool {
     headers.has_token("te", "trailers")
 }
 
-/// Whether the client waits for a 100 before it sends the body (RFC 9110 §10.1.1). HTTP/1.0 clients
-/// never do.
+/// Whether the client waits for a 100 response before it sends the body (RFC 9110 §10.1.1).
+/// HTTP/1.0 clients never wait for a 100 response.
 pub fn expects_continue(head: &RequestHead) -> bool {
     head.version >= Version::Http11 && head.headers.has_token("expect", "100-continue")
 }

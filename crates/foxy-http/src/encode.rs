@@ -1,23 +1,23 @@
 //! Writes heads and chunks. The caller sets the framing headers
-//! ([`crate::framing::set_body_length`]) and strips the hop-by-hop headers. The version sent is
+//! ([`crate::framing::set_body_length`]) and removes the hop-by-hop headers. The written version is
 //! always HTTP/1.1.
 //!
-//! A head that is sent often can be written once without its empty line ([`status_line`],
-//! [`header_lines`]), kept, and completed for each answer with [`header_line`] (Age, Date) and
-//! [`end_of_head`].
+//! A caller can write a frequent head once, without its empty line ([`status_line`],
+//! [`header_lines`]), and keep the text. For each answer, [`header_line`] (Age, Date) and
+//! [`end_of_head`] complete the head.
 
 use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead};
 use bytes::BufMut;
 
-/// Ends a head, and follows the data of a chunk.
+/// The line end. CRLF ends a head and follows the data of each chunk.
 pub const CRLF: &[u8] = b"\r\n";
 
 /// Writes a whole request head. `target` is the form to send, such as [`RequestHead::origin_form`].
 ///
 /// # Panics
-/// If the target is empty or has a blank or control byte, which would make another request of it.
-/// Targets of decoded heads have none.
+/// If the target is empty or contains a blank or control byte, because the bytes would then be a
+/// different request. Targets of decoded heads never do.
 pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut impl BufMut) {
     let is_one_word = !target.is_empty() && target.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     assert!(is_one_word, "the request target is not one word");
@@ -29,7 +29,7 @@ pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut
     end_of_head(out);
 }
 
-/// Writes a whole request head with its target as received.
+/// Writes a whole request head with the target exactly as received.
 pub fn request_head_as_is(head: &RequestHead, out: &mut impl BufMut) {
     request_head(&head.method, head.target.raw(), &head.headers, out);
 }
@@ -65,7 +65,7 @@ pub fn header_lines(headers: &Headers, out: &mut impl BufMut) {
     }
 }
 
-/// Writes one header line of the program's own, such as Age or Date.
+/// Writes one header line that foxy itself adds, such as Age or Date.
 ///
 /// # Panics
 /// If the value has a CR or LF.
@@ -86,7 +86,8 @@ pub fn end_of_head(out: &mut impl BufMut) {
     out.put_slice(CRLF);
 }
 
-/// The line before a chunk's data, without allocation, for vectored writes: line, data, [`CRLF`].
+/// The size line before a chunk's data. It needs no allocation. Vectored writes send this line, the
+/// data, and [`CRLF`].
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
     text: [u8; 18],
@@ -94,10 +95,11 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Makes the line for a chunk of `length` bytes.
+    /// Creates the size line for a chunk of `length` bytes.
     ///
     /// # Panics
-    /// If `length` is 0, because an empty chunk would end the body. [`last_chunk`] does that.
+    /// If `length` is 0, because an empty chunk would end the body. Use [`last_chunk`] to end the
+    /// body.
     pub fn new(length: usize) -> Self {
         assert!(length > 0, "a chunk of no bytes ends the body");
         let mut text = *b"0000000000000000\r\n";
@@ -111,13 +113,14 @@ impl ChunkHeader {
         Self { text, start }
     }
 
-    /// Bytes to write.
+    /// The bytes of the line.
     pub fn as_bytes(&self) -> &[u8] {
         &self.text[self.start..]
     }
 }
 
-/// Writes one chunk with its data. Writes nothing for no data.
+/// Writes one chunk with its data. Writes nothing if `data` is empty, because an empty chunk would
+/// end the body.
 pub fn chunk(data: &[u8], out: &mut impl BufMut) {
     if !data.is_empty() {
         out.put_slice(ChunkHeader::new(data.len()).as_bytes());

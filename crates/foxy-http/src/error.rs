@@ -1,18 +1,18 @@
-//! Why a message was refused: a name, a sentence, and a status for the client.
+//! Reasons to refuse a message. Each reason has a name, a sentence, and a status for the client.
 
 use std::fmt;
 
 macro_rules! decode_errors {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)+) => {
-        /// Why bytes are not an acceptable message. Close the connection after any of them: the rest
-        /// of the stream has no agreed meaning.
+        /// Why the decoder refused the bytes. Close the connection after any of these errors,
+        /// because the meaning of the following bytes is unknown.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DecodeError {
             $(#[doc = concat!($text, ".")] $(#[$doc])* $variant,)+
         }
 
         impl DecodeError {
-            /// Sentence for people.
+            /// A sentence that explains the error to people.
             pub fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -23,26 +23,26 @@ macro_rules! decode_errors {
 }
 
 decode_errors! {
-    /// [`crate::Limits::head`].
+    /// The limit is [`crate::Limits::head`].
     HeadTooLarge = "the head is larger than allowed",
-    /// [`crate::Limits::request_line`].
+    /// The limit is [`crate::Limits::request_line`].
     RequestLineTooLong = "the request line is longer than allowed",
-    /// [`crate::Limits::headers`].
+    /// The limit is [`crate::Limits::headers`].
     TooManyHeaders = "there are more header lines than allowed",
-    /// RFC 9112 §2.2. Two parsers may see different lines.
+    /// RFC 9112 §2.2. Two parsers may split such lines differently.
     BareLineFeed = "a line ends in LF alone; CRLF is required",
     /// RFC 9112 §2.2.
     BareCarriageReturn = "a CR is not followed by LF",
     NulByte = "there is a NUL byte in a header section",
-    /// RFC 9112 §5.2. Refused in requests, trailers and before the first header.
+    /// RFC 9112 §5.2. Folds are refused in requests, in trailers and before the first header.
     ObsoleteFold = "a header line starts with a blank (obsolete line folding)",
     InvalidRequestLine = "the request line is not `method target HTTP/1.1`",
     OtherProtocol = "the first line is of another protocol than HTTP",
     InvalidMethod = "the method is not a token",
     InvalidTarget = "the request target is not one its method allows",
-    /// User information is refused too.
+    /// An authority with user information (`user@host`) is refused too.
     InvalidAuthority = "the authority in the target is not `host` or `host:port`",
-    /// Also a status outside 100 to 599.
+    /// A status outside 100 to 599 is refused too.
     InvalidStatusLine = "the status line is not `HTTP/1.1 status reason`",
     UnsupportedVersion = "the version is neither HTTP/1.0 nor HTTP/1.1",
     InvalidHeaderName = "a header name is not a token directly followed by a colon",
@@ -59,9 +59,9 @@ decode_errors! {
     HostDiffers = "Host is not what :authority says",
     /// RFC 9112 §6.1.
     LengthAndTransferEncoding = "both Content-Length and Transfer-Encoding are given",
-    /// Also a number of 2^64 and above.
+    /// A number of 2^64 or more is refused too.
     InvalidContentLength = "Content-Length is not a plain decimal number",
-    /// In a response: with different values.
+    /// In a response, only differing values are an error.
     RepeatedContentLength = "Content-Length is given more than once",
     /// RFC 9112 §6.1.
     TransferEncodingInHttp10 = "Transfer-Encoding is not allowed in HTTP/1.0",
@@ -70,26 +70,27 @@ decode_errors! {
     /// RFC 9112 §6.1.
     ChunkedNotLast = "Transfer-Encoding does not end in chunked",
     UnsupportedTransferCoding = "Transfer-Encoding names a coding besides chunked",
-    /// RFC 9110 §9.3.6 gives it no meaning: body to one parser, tunnel bytes to another.
+    /// RFC 9110 §9.3.6 gives such content no meaning: one parser sees a body, another sees tunnel
+    /// bytes.
     ConnectWithContent = "a CONNECT must have no content",
     InvalidChunkSize = "a chunk size is not a 64-bit hexadecimal number",
     InvalidChunkLine = "a chunk line has a forbidden byte or does not end in CRLF",
-    /// [`crate::Limits::chunk_extensions`].
+    /// The limit is [`crate::Limits::chunk_extensions`].
     ChunkExtensionsTooLarge = "the chunk extensions are larger than allowed",
     InvalidChunkEnd = "chunk data is not followed by CRLF",
-    /// [`crate::Limits::trailers`].
+    /// The limit is [`crate::Limits::trailers`].
     TrailersTooLarge = "the trailer section is larger than allowed",
     UnexpectedResponse = "response bytes came with no request waiting for them",
     UnexpectedSwitch = "a 101 response answered a request without Upgrade",
-    /// [`crate::Limits::interim_responses`].
+    /// The limit is [`crate::Limits::interim_responses`].
     TooManyInterimResponses = "there were more 1xx responses than allowed",
     TruncatedHead = "the connection closed within a head",
     TruncatedBody = "the connection closed before the body was complete",
 }
 
 impl DecodeError {
-    /// Status of the answer to a bad request, before the close. For a bad response a gateway
-    /// answers 502.
+    /// The status to send for a bad request before closing the connection. After a bad response, a
+    /// gateway sends 502 instead.
     pub fn status(self) -> u16 {
         match self {
             Self::RequestLineTooLong => 414,

@@ -1,31 +1,38 @@
-//! Where a message body ends (RFC 9112 §6), as pure decisions. Framing that two parsers could read
-//! differently is refused.
+//! Decides where a message body ends (RFC 9112 §6). These functions do no IO. They refuse framing
+//! that two parsers could read differently.
 
 use crate::connection::{CloseReason, Persistence};
 use crate::error::DecodeError;
 use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead, Version};
 
-/// Framing of a message body.
+/// How a message body is framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
-    /// No body.
+    /// The message has no body.
     None,
-    /// This many bytes, possibly 0.
+    /// The body has this many bytes, possibly 0.
     Length(u64),
-    /// Pieces with a marked end and perhaps trailers: chunks, or the frames of HTTP/2.
+    /// The body consists of pieces with a marked end, and trailers may follow: HTTP/1.1 chunks or
+    /// HTTP/2 frames.
     Chunked,
-    /// All bytes until the server closes. Responses only.
+    /// The body is everything until the server closes the connection. Only responses use this
+    /// framing.
     UntilClose,
-    /// The connection is now a tunnel (a 101, or a 2xx to CONNECT). Responses only.
+    /// The connection is now a tunnel (after a 101, or a 2xx to CONNECT). Only responses use this
+    /// framing.
     Tunnel,
 }
 
-/// Framing of a request (RFC 9112 §6.3).
+/// Returns the framing of a request (RFC 9112 §6.3).
 ///
 /// # Errors
-/// Both Content-Length and Transfer-Encoding, a repeated length even if equal, Transfer-Encoding in
-/// HTTP/1.0, any coding but one final chunked, and content in a CONNECT.
+/// Returns an error for each of these requests:
+/// - It has both Content-Length and Transfer-Encoding.
+/// - It repeats Content-Length, even with equal values.
+/// - It has Transfer-Encoding in HTTP/1.0.
+/// - It has any transfer coding except one final `chunked`.
+/// - It is a CONNECT with content.
 pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     let chunked = transfer_encoding(head.version, &head.headers)?;
     let mut lengths = head.headers.get_all("content-length");
@@ -44,17 +51,19 @@ pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     }
 }
 
-/// Framing of a response to a request with this method (RFC 9112 §6.3), and whether the connection
-/// can go on.
+/// Returns the framing of the response to a request with this method (RFC 9112 §6.3), and whether
+/// the connection can be used again.
 ///
-/// Removes invalid framing headers: Content-Length beside Transfer-Encoding (RFC 9112 §6.3 rule 3,
-/// the connection then closes), both in 204, 304 and 1xx, and in the opening of a tunnel. Merges
-/// equal Content-Lengths. A 204 or 1xx that announced a body ends the connection, because the body
-/// may still come.
+/// Removes invalid framing headers:
+/// - Content-Length next to Transfer-Encoding (RFC 9112 §6.3 rule 3). The connection then closes.
+/// - Both headers in 204, 304 and 1xx responses, and in the response that opens a tunnel.
+///
+/// Merges equal Content-Length lines. After a 204 or 1xx that announced a body, the connection
+/// closes because the body may still arrive.
 ///
 /// # Errors
-/// Lengths that differ or are no numbers, Transfer-Encoding in HTTP/1.0, and any coding but one
-/// final chunked.
+/// Returns an error for differing or invalid lengths, for Transfer-Encoding in HTTP/1.0, and for
+/// any transfer coding except one final `chunked`.
 pub fn response(
     method: &Method,
     head: &mut ResponseHead,
@@ -63,7 +72,8 @@ pub fn response(
     let opens_tunnel =
         head.status == 101 || (*method == Method::Connect && (200..300).contains(&head.status));
     if opens_tunnel || matches!(head.status, 100..=199 | 204 | 304) {
-        // The length in a 304 is that of the representation (RFC 9110 §8.6), and announces nothing.
+        // Content-Length in a 304 is the length of the stored representation (RFC 9110 §8.6). It
+        // does not announce a body.
         let announced = head.status != 304 && announces_body(&head.headers);
         head.headers.remove("content-length");
         head.headers.remove("transfer-encoding");
@@ -95,7 +105,7 @@ fn announces_body(headers: &Headers) -> bool {
         || lengths.any(|length| decimal(length.trim_ascii()) != Ok(0))
 }
 
-/// Content-Length of a response. Removed from the headers if the body is chunked.
+/// Returns the Content-Length of a response. Removes Content-Length if the body is chunked.
 fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, DecodeError> {
     let mut length = None;
     let mut values = 0;
@@ -116,9 +126,9 @@ fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, 
     Ok(length)
 }
 
-/// `Some(Chunked)` if Transfer-Encoding is exactly one chunked, `None` if there is none. Empty list
-/// members, which RFC 9110 §5.6.1 permits, count as unknown codings, because parsers differ on
-/// `chunked,`.
+/// Returns `Some(Chunked)` if Transfer-Encoding is exactly one `chunked`, and `None` if the header
+/// is absent. Empty list members, as in `chunked,`, count as unknown codings because parsers treat
+/// them differently. RFC 9110 §5.6.1 permits empty members.
 fn transfer_encoding(
     version: Version,
     headers: &Headers,
@@ -141,7 +151,7 @@ fn transfer_encoding(
     }
 }
 
-/// RFC 9110 §8.6: 1*DIGIT.
+/// Content-Length is one or more digits (RFC 9110 §8.6: `1*DIGIT`).
 fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
     if value.is_empty() {
         return Err(DecodeError::InvalidContentLength);
@@ -159,14 +169,15 @@ fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
     })
 }
 
-/// Whether the headers already match `length`: it needs none, and there are none.
+/// Whether the headers already match `length`. This is so if `length` needs no framing header and
+/// none is present.
 pub fn says_body_length(headers: &Headers, length: BodyLength) -> bool {
     let needs_none =
         matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);
     needs_none && !headers.contains("transfer-encoding") && !headers.contains("content-length")
 }
 
-/// Makes the framing headers match `length`: removes them and adds the needed header.
+/// Replaces the framing headers by the header that `length` needs.
 pub fn set_body_length(headers: &mut Headers, length: BodyLength) {
     headers.remove("transfer-encoding");
     match length {

@@ -1,5 +1,5 @@
-//! A response head that is written once: its text as sent, and the list of its lines, which lies in
-//! that text.
+//! A response head that is written only once. The head consists of its text as sent, and a list of
+//! header lines that points into this text.
 
 use crate::encode::{CRLF, header_lines, put_line, status_line};
 use crate::headers::{Field, Headers, InvalidHeader};
@@ -7,7 +7,7 @@ use crate::message::ResponseHead;
 use crate::syntax::{is_token, is_value_byte, trim};
 use bytes::Bytes;
 
-/// A header name of the program's own, checked to be a token at compile time.
+/// A header name that the program itself defines. The compiler checks that the name is a token.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnName(&'static str);
 
@@ -18,13 +18,13 @@ impl OwnName {
         Self(name)
     }
 
-    /// The name as written.
     pub const fn as_str(self) -> &'static str {
         self.0
     }
 }
 
-/// A response head in the making: status line and header lines, without the end of the head.
+/// A response head under construction: the status line and header lines so far, without the final
+/// empty line.
 #[derive(Debug)]
 pub struct HeadText {
     text: Vec<u8>,
@@ -32,14 +32,15 @@ pub struct HeadText {
 }
 
 impl HeadText {
-    /// A head without lines, with room for about `room` bytes. Panics like [`status_line`].
+    /// Starts a head without header lines and reserves about `room` bytes. Panics like
+    /// [`status_line`].
     pub fn new(status: u16, reason: &[u8], room: usize) -> Self {
         let mut text = Vec::with_capacity(room);
         status_line(status, reason, &mut text);
         Self { text, fields: Vec::with_capacity(INITIAL_LINES) }
     }
 
-    /// Adds a line of a known name, in lower case or as the name is written.
+    /// Adds a line with a known name. Writes the name in lower case if `lower` is set.
     pub fn own_line(&mut self, name: OwnName, lower: bool, value: &[u8]) {
         let start = self.text.len();
         self.put(name.0.as_bytes(), value);
@@ -48,7 +49,7 @@ impl HeadText {
         }
     }
 
-    /// Adds a line of any name.
+    /// Adds a line with any name.
     ///
     /// # Errors
     /// The name is not a token.
@@ -67,10 +68,11 @@ impl HeadText {
         self.fields.push(Field::new(name, start, value, start + name.len() + 2));
     }
 
-    /// Returns the text and the list.
+    /// Returns the text of the head and the list of its lines.
     ///
     /// # Errors
-    /// A value or the reason has a forbidden byte: the text would not be the lines that were added.
+    /// A value or the reason phrase contains a forbidden byte. A reader would then see different
+    /// lines.
     pub fn finish(self) -> Result<(Bytes, Headers), InvalidHeader> {
         let Self { mut text, fields } = self;
         if refused_bytes(&text) != CRLF.len() * (1 + fields.len()) {
@@ -83,8 +85,8 @@ impl HeadText {
 }
 
 impl ResponseHead {
-    /// Writes this head without its end. Also returns the same head as it lies in that text, which
-    /// shares nothing with the received bytes. Panics like [`status_line`].
+    /// Writes this head without its final empty line. Also returns a copy of the head that points
+    /// into this new text and shares nothing with the received bytes. Panics like [`status_line`].
     pub fn written(&self) -> (Bytes, Self) {
         const REASON_START: usize = "HTTP/1.1 200 ".len();
         let reason_end = REASON_START + self.reason.len();
@@ -106,10 +108,10 @@ impl ResponseHead {
     }
 }
 
-/// Lines that a new list has room for.
+/// Number of lines for which a new list reserves space.
 const INITIAL_LINES: usize = 12;
 
-/// Counts bytes that no value may have.
+/// Counts the bytes that no header value may contain.
 fn refused_bytes(text: &[u8]) -> usize {
     let of_piece =
         |piece: &[u8]| piece.iter().map(|&byte| u8::from(!is_value_byte(byte))).sum::<u8>();

@@ -1,11 +1,12 @@
-//! An ordered raw header list that keeps case, order and duplicates, and compares names without
-//! case. It interprets comma lists alone; `framing` and `connection` hold the other rules.
+//! An ordered list of header lines. It keeps order, duplicates and the case of names, and ignores
+//! case when it compares names. It interprets only comma lists; `framing` and `connection` contain
+//! the other rules.
 
 use crate::syntax::{ListMembers, is_token, is_value_byte, trim};
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
-/// Longest text of a list, which 32 bits address.
+/// Longest text of a list, because positions in the text have 32 bits.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
 /// Why [`Headers::try_append`] refused a header line.
@@ -28,12 +29,12 @@ impl fmt::Display for InvalidHeader {
 
 impl std::error::Error for InvalidHeader {}
 
-/// Header lines in the order of arrival. Every name is a token and no value has a control byte
-/// other than HTAB, so a list can always be written to the wire.
+/// Header lines in the order of arrival. Every name is a token, and no value has a control byte
+/// other than HTAB. So a list can always be written to the wire.
 ///
-/// Received lines share one buffer with the head they came in, added lines lie in a second buffer.
-/// A clone shares the first. Keep a list that outlives its exchange as [`Headers::compact`] makes
-/// it.
+/// Received lines share one buffer with their message head, and a clone shares this buffer too.
+/// Added lines are in a second buffer. To keep a list after its exchange, store the copy from
+/// [`Headers::compact`] instead.
 #[derive(Clone, Default)]
 pub struct Headers {
     received: Bytes,
@@ -42,7 +43,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// An empty list. Allocates nothing.
+    /// Creates an empty list without allocation.
     pub fn new() -> Self {
         Self::default()
     }
@@ -66,67 +67,68 @@ impl Headers {
         &self.fields
     }
 
-    /// Bytes of the lines on the wire, each with `: ` and CRLF.
+    /// Number of bytes of all lines on the wire, including `: ` and CRLF for each line.
     pub fn wire_length(&self) -> usize {
         self.fields.iter().map(|field| (field.name_length + field.value_length + 4) as usize).sum()
     }
 
-    /// Names as written and values without surrounding blanks, in order.
+    /// Iterates over the lines in order. Names are as written; values have no surrounding blanks.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.raw().map(|(name, value)| (text_of(name), value))
     }
 
-    /// Like [`Headers::iter`], with names as bytes.
+    /// Iterates like [`Headers::iter`], but yields names as bytes.
     pub fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter().map(|field| (self.name_of(field), self.value_of(field)))
     }
 
-    /// First value of `name`.
+    /// The value of the first line called `name`.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.named(name).next().map(|field| self.value_of(field))
     }
 
-    /// First value of `name`, if it is UTF-8.
+    /// The value of the first line called `name`, if the value is UTF-8.
     pub fn get_str(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(|value| std::str::from_utf8(value).ok())
     }
 
-    /// Every value of `name`, in order.
+    /// The values of all lines called `name`, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.named(name).map(|field| self.value_of(field))
     }
 
-    /// Whether there is a line of `name`.
+    /// Whether a line is called `name`.
     pub fn contains(&self, name: &str) -> bool {
         self.named(name).next().is_some()
     }
 
-    /// Members of the comma lists in all lines of `name` (RFC 9110 §5.6.1), without surrounding
-    /// blanks and empty members. Commas within quoted strings do not separate.
+    /// Iterates over the members of the comma lists in all lines called `name` (RFC 9110 §5.6.1).
+    /// Skips empty members and surrounding blanks. Commas within quoted strings do not separate
+    /// members.
     pub fn tokens<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         self.get_all(name).flat_map(ListMembers::new)
     }
 
-    /// Whether `token` is a member of the lists of `name`, ignoring case.
+    /// Whether `token` is a member of the comma lists of `name`, ignoring case.
     pub fn has_token(&self, name: &str, token: &str) -> bool {
         self.tokens(name).any(|member| member.eq_ignore_ascii_case(token.as_bytes()))
     }
 
-    /// Adds a line at the end. Turns forbidden bytes of the value into SP (RFC 9110 §5.5) and drops
-    /// blanks around it.
+    /// Adds a line at the end. Replaces forbidden bytes in the value by SP (RFC 9110 §5.5) and
+    /// removes blanks around the value.
     ///
     /// # Panics
-    /// If `name` is not a token. For names of others there is [`Headers::try_append`].
+    /// If `name` is not a token. Use [`Headers::try_append`] for names from a peer.
     pub fn append(&mut self, name: &str, value: impl AsRef<[u8]>) {
         assert!(is_token(name.as_bytes()), "the header name {name:?} is not a token");
         let field = self.push_text(name, value.as_ref());
         self.fields.push(field);
     }
 
-    /// Adds a line of foreign origin at the end.
+    /// Adds a line that came from a peer at the end.
     ///
     /// # Errors
-    /// The line could not be written to the wire as it is. The list is unchanged.
+    /// The line could not be written to the wire unchanged. The list stays as before.
     pub fn try_append(&mut self, name: &str, value: &[u8]) -> Result<(), InvalidHeader> {
         if !is_token(name.as_bytes()) {
             return Err(InvalidHeader::Name);
@@ -139,8 +141,8 @@ impl Headers {
         Ok(())
     }
 
-    /// Makes this the only line of `name`, in the place of the first line or at the end. Like
-    /// [`Headers::append`].
+    /// Sets the only line called `name`. The line replaces the first such line, or is added at the
+    /// end. Treats the value like [`Headers::append`].
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let Some(place) = self.fields.iter().position(|field| self.is_named(field, name)) else {
             return self.append(name, value);
@@ -153,12 +155,12 @@ impl Headers {
         self.fields.extend(kept);
     }
 
-    /// Removes every line of `name`. Returns their number.
+    /// Removes every line called `name`. Returns the number of removed lines.
     pub fn remove(&mut self, name: &str) -> usize {
         self.remove_all([name])
     }
 
-    /// Removes every line of these names. Returns their number.
+    /// Removes every line with one of these names. Returns the number of removed lines.
     pub fn remove_all<const NAMES: usize>(&mut self, names: [&str; NAMES]) -> usize {
         let (before, tags) = (self.fields.len(), names.map(|name| tag(name.as_bytes())));
         let Self { received, added, fields } = self;
@@ -170,7 +172,7 @@ impl Headers {
         before - self.fields.len()
     }
 
-    /// Keeps the lines for which `keep(name, value)` holds.
+    /// Keeps only the lines for which `keep(name, value)` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &[u8]) -> bool) {
         let Self { received, added, fields } = self;
         fields.retain(|field| {
@@ -179,8 +181,8 @@ impl Headers {
         });
     }
 
-    /// Copies the lines into a buffer of exactly their size, so that the list pins no buffer of a
-    /// connection.
+    /// Copies the lines into a buffer of exactly their size. The copy does not keep a connection's
+    /// larger buffer in memory.
     pub fn compact(&self) -> Self {
         let mut copy = Self { fields: Vec::with_capacity(self.fields.len()), ..Self::default() };
         copy.added.reserve_exact(self.wire_length());
@@ -191,7 +193,8 @@ impl Headers {
         copy
     }
 
-    /// A line as it is written, if it lies so in the text.
+    /// Returns the whole line as one slice, if the text contains name, `: ` and value next to each
+    /// other.
     pub(crate) fn line_of(&self, field: &Field) -> Option<&[u8]> {
         if field.value_start != field.name_start + field.name_length + 2 {
             return None;
@@ -202,7 +205,7 @@ impl Headers {
             .then_some(line)
     }
 
-    /// Appends a line to the text as it is written.
+    /// Appends a line to the text in its wire form.
     fn push_text(&mut self, name: &str, value: &[u8]) -> Field {
         let name_start = self.received.len() + self.added.len();
         let value = trim(value);
@@ -241,7 +244,7 @@ impl Headers {
     }
 }
 
-/// Places of a header line's name and value in the text of its list.
+/// Positions of a header line's name and value in the text of its list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     pub(crate) tag: u32,
@@ -252,7 +255,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// A field of a text of at most `u32::MAX` bytes.
+    /// Creates a field of a text of at most `u32::MAX` bytes.
     pub(crate) fn new(name: &[u8], name_start: usize, value: &[u8], value_start: usize) -> Self {
         Self {
             tag: tag(name),
@@ -264,7 +267,8 @@ impl Field {
     }
 }
 
-/// A summary of a name that ignores case, so that a lookup compares few names.
+/// A summary of a name that ignores case. A look-up compares summaries first, so that it compares
+/// few whole names.
 fn tag(name: &[u8]) -> u32 {
     match name {
         [first, .., last] => {
@@ -276,7 +280,8 @@ fn tag(name: &[u8]) -> u32 {
     }
 }
 
-/// Equal when the lines are, in order: names without case, values byte by byte.
+/// Lists are equal if their lines are equal in order. Names are compared without case, values byte
+/// by byte.
 impl PartialEq for Headers {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()

@@ -1,6 +1,6 @@
-//! Requests that came as HTTP/2 fields (RFC 9113 §8.3), by the same rules as HTTP/1.1 text: nothing
-//! later may tell them apart, least of all an HTTP/1.1 origin. Frames, HPACK and flow control are
-//! the caller's.
+//! Converts requests that arrived as HTTP/2 fields (RFC 9113 §8.3) to the same heads as HTTP/1.1
+//! text, by the same rules. Later code, and an HTTP/1.1 origin, must not see a difference. The
+//! caller handles frames, HPACK and flow control.
 
 use crate::body::drop_forbidden_trailers;
 use crate::error::DecodeError;
@@ -11,7 +11,7 @@ use crate::parse::check_host;
 use crate::scan::Limits;
 use crate::target::{Target, is_scheme};
 
-/// Bytes of a line beside its name and value in HTTP/1.1.
+/// Bytes of an HTTP/1.1 header line in addition to its name and value: `: ` and CRLF.
 const LINE_OVERHEAD_BYTES: usize = 4;
 
 /// Pseudo-header fields of a request.
@@ -27,21 +27,22 @@ pub struct PseudoFields<'a> {
     pub path: Option<&'a str>,
 }
 
-/// Whether a request has content.
+/// Whether a request has content after its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// The stream ended with the head.
+    /// The stream ended with the head, so the request has no content.
     None,
-    /// More may come.
+    /// More frames may follow the head.
     Some,
 }
 
-/// Reads the head of a request and the framing of its content. Without Content-Length the end of
-/// the stream frames the content, which goes on as chunks.
+/// Reads the head of a request and the framing of its content. Without Content-Length, the end of
+/// the stream ends the content, so an HTTP/1.1 origin receives chunks.
 ///
 /// # Errors
-/// Whatever a request line or header line would be refused for, connection fields, and a Host that
-/// names another authority. End the stream; the connection may go on.
+/// The same errors as for an HTTP/1.1 request line or header line. Connection fields and a Host
+/// that names another authority are errors too. Only the stream must end; the connection may
+/// continue.
 pub fn request<'a>(
     pseudo: PseudoFields<'_>,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -73,7 +74,7 @@ pub fn request<'a>(
     Ok((head, length))
 }
 
-/// Reads trailers, without the fields that trailers must not have.
+/// Reads trailers. Drops the fields that trailers must not contain.
 pub fn trailers<'a>(
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
     limits: &Limits,
@@ -86,14 +87,14 @@ pub fn trailers<'a>(
     Ok(trailers)
 }
 
-/// Place of fields. A head carries its `:authority`.
+/// Where fields stand in a message. For a head, the value is its `:authority`.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Head(Option<&'a str>),
     Trailers,
 }
 
-/// Adds fields. Returns their bytes as header lines.
+/// Appends fields to the headers. Returns their size in bytes as HTTP/1.1 header lines.
 fn take<'a>(
     headers: &mut Headers,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -115,7 +116,7 @@ fn take<'a>(
             return Err(DecodeError::InvalidHeaderValue);
         }
         match (name, place) {
-            // RFC 9113 §8.3.1: a Host that differs makes the request malformed.
+            // RFC 9113 §8.3.1: a Host that differs from `:authority` makes the request malformed.
             ("host", Place::Head(Some(authority))) => {
                 if !value.eq_ignore_ascii_case(authority.as_bytes()) {
                     return Err(DecodeError::HostDiffers);
@@ -126,7 +127,7 @@ fn take<'a>(
         }
     }
     if !cookies.is_empty() {
-        // RFC 9113 §8.2.3: several Cookie fields are pieces of one.
+        // RFC 9113 §8.2.3: several Cookie fields are pieces of a single Cookie value.
         append(headers, "cookie", &cookies.join(&b"; "[..]))?;
     }
     Ok(bytes)
@@ -143,7 +144,7 @@ fn append(headers: &mut Headers, name: &str, value: &[u8]) -> Result<(), DecodeE
     })
 }
 
-/// RFC 9113 §8.2.2: connection fields of HTTP/1.1 have no place in HTTP/2, but for `TE: trailers`.
+/// RFC 9113 §8.2.2: HTTP/2 forbids the connection fields of HTTP/1.1, except `TE: trailers`.
 fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     match name {
         "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
@@ -152,8 +153,8 @@ fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// The target as an HTTP/1.1 client would write it to a proxy, or to an origin if there is no
-/// authority.
+/// Writes the target as an HTTP/1.1 client would send it to a proxy. Without an authority, writes
+/// it as for an origin.
 fn target(method: &Method, pseudo: PseudoFields<'_>) -> Result<Target, DecodeError> {
     if pseudo.scheme.is_some_and(|scheme| !is_scheme(scheme.as_bytes())) {
         return Err(DecodeError::InvalidTarget);

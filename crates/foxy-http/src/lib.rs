@@ -1,8 +1,8 @@
-//! HTTP/1.1 on the wire: a sans-IO codec. Bytes in, events out; heads and chunks in, bytes out.
-//! Requests that came as HTTP/2 fields become the same heads by the same rules ([`http2`]). It
-//! reads no socket and no clock, and decides nothing about caching. Start at [`RequestDecoder`],
-//! [`ResponseDecoder`] and [`encode`]. [`framing`] holds the decisions that two parsers must not
-//! make differently.
+//! A codec for HTTP/1.1 that does no IO. It turns received bytes into events, and heads and chunks
+//! into bytes. Requests that arrived as HTTP/2 fields become the same heads by the same rules
+//! ([`http2`]). The codec reads no socket and no clock, and makes no caching decisions. Start at
+//! [`RequestDecoder`], [`ResponseDecoder`] and [`encode`]. [`framing`] decides where bodies end, so
+//! that no two parsers differ.
 //!
 //! ```
 //! use bytes::BytesMut;

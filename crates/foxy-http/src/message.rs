@@ -1,5 +1,5 @@
-//! Heads of requests and responses as values. They hold what was on the wire and do not interpret
-//! it.
+//! Heads of requests and responses as values. They contain the bytes from the wire and do not
+//! interpret them.
 
 use crate::error::DecodeError;
 use crate::headers::Headers;
@@ -17,12 +17,13 @@ pub enum Version {
     Http10,
     /// HTTP/1.1
     Http11,
-    /// HTTP/2. [`crate::http2`] makes heads of its fields.
+    /// HTTP/2. [`crate::http2`] converts its fields to heads.
     Http2,
 }
 
 impl Version {
-    /// The version as written on the wire. HTTP/2, which does not write it, uses the same form.
+    /// The version in the form `HTTP/x.y`. HTTP/2 messages do not contain their version, but this
+    /// function writes it in the same form.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -32,7 +33,7 @@ impl Version {
     }
 }
 
-/// A request method (RFC 9110 §9). Comparison heeds case.
+/// A request method (RFC 9110 §9). Methods are case-sensitive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the known methods are their own documentation")]
 pub enum Method {
@@ -50,10 +51,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// Reads a method.
+    /// Parses a method.
     ///
     /// # Errors
-    /// [`DecodeError::InvalidMethod`] if it is not a token.
+    /// [`DecodeError::InvalidMethod`] if the text is not a token.
     pub fn parse(text: &str) -> Result<Self, DecodeError> {
         Ok(match text {
             "GET" => Self::Get,
@@ -86,14 +87,14 @@ impl Method {
         }
     }
 
-    /// Whether it asks for no change at the origin (RFC 9110 §9.2.1). An unknown method is not
-    /// safe.
+    /// Whether the method requests no change at the origin (RFC 9110 §9.2.1). An unknown method is
+    /// not safe.
     pub fn is_safe(&self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
     }
 
-    /// Whether sending it twice equals sending it once (RFC 9110 §9.2.2), so that it may be
-    /// retried.
+    /// Whether repeating the request has the same effect as sending it once (RFC 9110 §9.2.2). Only
+    /// such a request may be retried.
     pub fn is_idempotent(&self) -> bool {
         self.is_safe() || matches!(self, Self::Put | Self::Delete)
     }
@@ -108,18 +109,19 @@ impl fmt::Display for Method {
 /// The head of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// Method.
+    /// The request method.
     pub method: Method,
-    /// Request target, its bytes as received.
+    /// The request target, as received.
     pub target: Target,
-    /// Version that the client speaks.
+    /// The version that the client speaks.
     pub version: Version,
-    /// Header lines. After an absolute-form target, Host is already the target's authority.
+    /// The header lines. If the target has an authority (absolute form), Host already equals it.
     pub headers: Headers,
 }
 
 impl RequestHead {
-    /// The target's authority, else Host. `None` only for HTTP/1.0 without Host.
+    /// The authority from the target, otherwise the value of Host. `None` only for HTTP/1.0 without
+    /// Host.
     pub fn authority(&self) -> Option<&[u8]> {
         match self.target.form() {
             TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) => {
@@ -129,7 +131,7 @@ impl RequestHead {
         }
     }
 
-    /// Remaining hops by Max-Forwards, capped at `u64::MAX` (RFC 9110 §7.6.2). It applies to
+    /// Remaining hops from Max-Forwards, at most `u64::MAX` (RFC 9110 §7.6.2). The limit applies to
     /// OPTIONS and TRACE only.
     pub fn hops_left(&self) -> Option<u64> {
         if !matches!(self.method, Method::Options | Method::Trace) {
@@ -140,8 +142,8 @@ impl RequestHead {
         number.then(|| digits.parse().unwrap_or(u64::MAX))
     }
 
-    /// Target for an origin server: path and query, with `/` for an empty path, or `*` for OPTIONS
-    /// without path and query (RFC 9112 §3.2.1, §3.2.4). `None` for CONNECT.
+    /// The target to send to an origin server (RFC 9112 §3.2.1, §3.2.4): path and query, with `/`
+    /// for an empty path. For OPTIONS without path and query: `*`. For CONNECT: `None`.
     pub fn origin_form(&self) -> Option<Cow<'_, [u8]>> {
         match self.target.form() {
             TargetForm::Origin(path) => Some(Cow::Borrowed(path)),
@@ -160,25 +162,26 @@ impl RequestHead {
 /// The head of a response, interim or final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
-    /// Version that the server speaks.
+    /// The version that the server speaks.
     pub version: Version,
     /// Status code, 100 to 599.
     pub status: u16,
     /// Reason phrase as received, possibly empty.
     pub reason: Bytes,
-    /// Header lines.
+    /// The header lines.
     pub headers: Headers,
 }
 
 impl ResponseHead {
-    /// A head of our own, with the usual reason phrase and no headers.
+    /// Creates a head for the proxy's own response, with the usual reason phrase and no headers.
     pub fn new(status: u16) -> Self {
         let reason = Bytes::from_static(reason_phrase(status).as_bytes());
         Self { version: Version::Http11, status, reason, headers: Headers::new() }
     }
 }
 
-/// Reason phrase of RFC 9110 §15 or the status's own RFC. Empty for an unregistered status.
+/// The reason phrase from RFC 9110 §15 or from the RFC that defines the status. Empty for an
+/// unregistered status.
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",

@@ -1,4 +1,4 @@
-//! Parses the bytes of a complete header section into heads and headers, by httparse. `scan` has
+//! Parses a complete header section into a head, with the httparse library. `scan` has already
 //! checked the lines.
 
 use crate::error::DecodeError;
@@ -12,15 +12,16 @@ use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Most header lines that are parsed without allocating httparse's table.
+/// Most header lines that can be parsed without allocating a table for httparse.
 const STACK_HEADERS: usize = 48;
 
-/// Longest section that the arena takes. A longer section has a buffer of its own, so that a
-/// connection does not keep the room of its longest head.
+/// Longest section that is stored in the arena, the reused buffer of a connection. A longer section
+/// has its own buffer, so that the connection does not keep that much memory.
 const MAX_ARENA_BYTES: usize = 4 << 10;
 
-/// Moves a complete section out of the connection's buffer, so that heads pin no IO buffer. The
-/// arena is reused without allocating once the previous head is dropped.
+/// Moves a complete section out of the connection's buffer, so that a head does not keep the IO
+/// buffer in memory. After the previous head is dropped, its arena memory is reused without
+/// allocation.
 pub(crate) fn take_section(
     buffer: &mut BytesMut,
     arena: &mut BytesMut,
@@ -37,7 +38,7 @@ pub(crate) fn take_section(
     copy.split().freeze()
 }
 
-/// RFC 9112 §5.2: every fold becomes blanks.
+/// RFC 9112 §5.2: replaces every fold by blanks.
 fn unfold(text: &mut [u8]) {
     for index in 2..text.len() {
         if matches!(text[index], b' ' | b'\t') && text[index - 2..index] == *b"\r\n" {
@@ -141,12 +142,13 @@ fn fields(text: &[u8], parsed: &[Header<'_>]) -> Vec<Field> {
     parsed.iter().map(field).collect()
 }
 
-/// Offset of a part that httparse cut out of the text.
+/// Position in `text` of a slice that httparse returned.
 fn start_of(part: &[u8], text: &[u8]) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// The reason phrase. httparse leaves out a phrase with bytes beyond ASCII, which a proxy forwards.
+/// Finds the reason phrase. httparse omits phrases with bytes outside ASCII, but a proxy must
+/// forward them.
 fn reason(text: &Bytes) -> Bytes {
     const REASON_START: usize = "HTTP/1.1 200 ".len();
     let end = first_line(text).len();
@@ -161,8 +163,8 @@ fn version(minor: Option<u8>) -> Result<Version, DecodeError> {
     }
 }
 
-/// RFC 9112 §3.2 and §3.2.2: exactly one valid Host since 1.1, and a target's authority replaces
-/// it.
+/// RFC 9112 §3.2 and §3.2.2: since HTTP/1.1 a request needs exactly one valid Host. If the target
+/// has an authority, this authority replaces Host.
 pub(crate) fn check_host(
     target: &Target,
     version: Version,
@@ -201,7 +203,7 @@ pub(crate) fn check_host(
     }
 }
 
-/// The first forbidden byte, if httparse stopped at it.
+/// Returns the error for the first forbidden byte, if httparse stopped at that byte.
 fn bad_byte(text: &[u8]) -> Option<DecodeError> {
     memchr::memchr2_iter(b'\r', 0, text).find_map(|place| match text[place..] {
         [0, ..] => Some(DecodeError::NulByte),
@@ -210,7 +212,8 @@ fn bad_byte(text: &[u8]) -> Option<DecodeError> {
     })
 }
 
-/// httparse reports only its position. The words of the line tell the error.
+/// Finds the exact error of a request line from its words, because httparse reports only a
+/// position.
 fn request_error(error: Error, text: &[u8]) -> DecodeError {
     let words: Vec<&[u8]> = first_line(text).split(|&byte| byte == b' ').collect();
     match (error, words.as_slice()) {
@@ -249,7 +252,7 @@ fn first_line(text: &[u8]) -> &[u8] {
     &text[..memchr::memchr(b'\r', text).unwrap_or(text.len())]
 }
 
-/// RFC 9112 §2.3: `HTTP/` DIGIT `.` DIGIT.
+/// RFC 9112 §2.3: a version is `HTTP/`, a digit, `.`, and a digit.
 fn is_version(word: &[u8]) -> bool {
     matches!(word, [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'])
 }

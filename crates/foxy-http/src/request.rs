@@ -1,5 +1,5 @@
-//! Reads the requests of one client connection. It does no IO: the caller fills the buffer and asks
-//! for events.
+//! Reads the requests of one client connection. It does no IO: the caller fills the buffer and
+//! calls for events.
 
 use crate::body::{BodyDecoder, BodyEvent, Padding};
 use crate::error::DecodeError;
@@ -10,29 +10,31 @@ use crate::parse;
 use crate::scan::{FirstLine, Folds, Limits, SectionRules, SectionScanner};
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Empty lines before a request line that are skipped (RFC 9112 §2.2 asks for at least one).
+/// Number of empty lines before a request line that are skipped. RFC 9112 §2.2 asks for at least
+/// one.
 const MAX_EMPTY_LINES: usize = 8;
 
-/// A part of a request, in the order Head, Body*, Trailers?, End.
+/// A part of a request. The order is Head, Body*, Trailers?, End.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestEvent {
-    /// The head, and the framing of its body.
+    /// The head of the request and the framing of its body.
     Head(RequestHead, BodyLength),
-    /// At least one byte of the body, cut from the buffer without copying.
+    /// At least one byte of the body. The bytes share the buffer's memory, without a copy.
     Body(Bytes),
-    /// At least one trailer after a chunked body, without the fields that trailers must not have.
+    /// At least one trailer after a chunked body. Fields that trailers must not contain are already
+    /// dropped.
     Trailers(Headers),
-    /// The end of the request. The rest of the buffer belongs to the next request, or to a tunnel
-    /// if the caller makes one.
+    /// The end of the request. The bytes that remain in the buffer belong to the next request, or
+    /// to a tunnel if the caller opens one.
     End,
 }
 
-/// Reads requests from one connection, pipelined requests too.
+/// Reads the requests of one connection, including pipelined requests.
 ///
-/// Append received bytes to a buffer and call [`RequestDecoder::next`] until it returns `None`,
-/// then read more. The decoder takes understood bytes out of the buffer and holds only the bytes of
-/// heads under way. Between an `End` and the next `Head` the buffer belongs to the caller: a tunnel
-/// after CONNECT or Upgrade simply stops asking.
+/// Append received bytes to a buffer and call [`RequestDecoder::next`] until it returns `None`.
+/// Then read more bytes. The decoder removes the bytes that it has understood, and stores only the
+/// bytes of incomplete heads. Between an `End` and the next `Head`, the buffer belongs to the
+/// caller. For a tunnel after CONNECT or Upgrade, the caller no longer calls the decoder.
 #[derive(Debug)]
 pub struct RequestDecoder {
     limits: Limits,
@@ -61,17 +63,17 @@ impl Default for RequestDecoder {
 }
 
 impl RequestDecoder {
-    /// A decoder for a new connection. Allocates nothing yet.
+    /// Creates a decoder for a new connection without allocation.
     pub fn new(limits: Limits) -> Self {
         Self { limits, arena: BytesMut::new(), refused: Bytes::new(), state: DecodeState::head() }
     }
 
-    /// Next part, or `None` if more bytes are needed. Every call takes the same `buffer`, which may
-    /// only have grown.
+    /// Returns the next part, or `None` if more bytes are needed. Pass the same `buffer` to every
+    /// call; only append to it in between.
     ///
     /// # Errors
-    /// The bytes are not an acceptable request. Answer with [`DecodeError::status`] and close.
-    /// Later calls return the same error.
+    /// The bytes are not an acceptable request. Send [`DecodeError::status`] and close the
+    /// connection. Later calls return the same error.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<RequestEvent>, DecodeError> {
         let result = self.advance(buffer);
         if let Err(error) = result {
@@ -80,17 +82,18 @@ impl RequestDecoder {
         result
     }
 
-    /// The refused head, if it was whole. An incomplete head is still in the buffer.
+    /// The refused head, if the head was complete. The bytes of an incomplete head are still in the
+    /// buffer.
     pub fn refused(&self) -> &[u8] {
         &self.refused
     }
 
-    /// Whether the client may close here. Call it when the client has closed and
-    /// [`RequestDecoder::next`] returned `None`.
+    /// Checks whether the client may close the connection here. Call this function after the client
+    /// has closed and [`RequestDecoder::next`] has returned `None`.
     ///
     /// # Errors
-    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a request, or the
-    /// earlier error.
+    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] if a request is incomplete,
+    /// or the error of an earlier call.
     pub fn eof(&self, buffer: &BytesMut) -> Result<(), DecodeError> {
         match self.state {
             DecodeState::Head { .. } if buffer.is_empty() => Ok(()),
@@ -135,7 +138,8 @@ impl RequestDecoder {
     }
 }
 
-/// Drops CRLFs before a request line. Returns whether a request line may start at the front now.
+/// Removes empty lines before a request line. Returns whether the buffer may now start with a
+/// request line.
 fn skip_empty_lines(buffer: &mut BytesMut, skipped: &mut usize) -> Result<bool, DecodeError> {
     loop {
         match buffer.as_ref() {

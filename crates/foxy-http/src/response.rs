@@ -1,5 +1,5 @@
-//! Reads the responses of one origin connection. It must know every request, because the method
-//! frames the response.
+//! Reads the responses of one origin connection. The decoder must know the method of every request,
+//! because the framing of a response depends on it.
 
 use crate::body::{BodyDecoder, BodyEvent, Padding};
 use crate::connection::{CloseReason, Persistence};
@@ -11,34 +11,35 @@ use crate::parse;
 use crate::scan::{FirstLine, Folds, Limits, SectionRules, SectionScanner};
 use bytes::{Bytes, BytesMut};
 
-/// A part of a response, in the order Interim*, Head, Body*, Trailers?, End.
+/// A part of a response. The order is Interim*, Head, Body*, Trailers?, End.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ResponseEvent {
-    /// A 1xx head other than 101. The final head is still to come.
+    /// A 1xx head other than 101. The final head follows later.
     Interim(ResponseHead),
-    /// The final head, and the framing of its body. With [`BodyLength::Tunnel`] an `End` follows,
-    /// and all later bytes, those in the buffer too, belong to the tunnel.
+    /// The final head and the framing of its body. After [`BodyLength::Tunnel`], an `End` follows.
+    /// All later bytes then belong to the tunnel, including the bytes in the buffer.
     Head(ResponseHead, BodyLength),
-    /// At least one byte of the body, cut from the buffer without copying.
+    /// At least one byte of the body. The bytes share the buffer's memory, without a copy.
     Body(Bytes),
-    /// At least one trailer after a chunked body, without the fields that trailers must not have.
+    /// At least one trailer after a chunked body. Fields that trailers must not contain are already
+    /// dropped.
     Trailers(Headers),
     /// The end of the response.
     End,
 }
 
-/// Why a connection cannot take another request.
+/// Why a connection cannot be used for another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReusable {
-    /// A response is awaited or not read to its end, or the stream had an error.
+    /// A response has not arrived completely, or the stream had an error.
     Unfinished,
-    /// The last response ended the connection.
+    /// The connection closes after the last response.
     Closing(CloseReason),
-    /// Unrequested bytes follow the last response (RFC 9112 §9.2).
+    /// The server sent bytes after the last response that belong to no request (RFC 9112 §9.2).
     ExtraBytes,
 }
 
-/// Whether a response may begin with these bytes, of which more may follow (RFC 9112 §4).
+/// Whether these bytes can be the beginning of a response (RFC 9112 §4). More bytes may follow.
 pub fn may_begin_response(bytes: &[u8]) -> bool {
     let fits = |(&expected, byte): (&u8, &u8)| {
         if expected == b'#' { byte.is_ascii_digit() } else { expected == *byte }
@@ -46,10 +47,10 @@ pub fn may_begin_response(bytes: &[u8]) -> bool {
     b"HTTP/1.# ###".iter().zip(bytes).all(fits)
 }
 
-/// Reads responses from one connection, one exchange at a time.
+/// Reads the responses of one connection, one exchange at a time.
 ///
 /// Call [`ResponseDecoder::expect`] when a request is sent. Append received bytes to a buffer and
-/// call [`ResponseDecoder::next`] until it returns `None`, then read more. Call
+/// call [`ResponseDecoder::next`] until it returns `None`. Then read more bytes. Call
 /// [`ResponseDecoder::eof`] at the end of the stream, and [`ResponseDecoder::reusable`] before the
 /// next request.
 #[derive(Debug)]
@@ -57,7 +58,8 @@ pub struct ResponseDecoder {
     limits: Limits,
     arena: BytesMut,
     persistence: Persistence,
-    /// Whether an interim response announced a body.
+    /// Whether an interim response announced a body. The bytes of such a body may follow, so the
+    /// connection must close.
     body_may_come: bool,
     state: State,
 }
@@ -84,7 +86,7 @@ impl Default for ResponseDecoder {
 }
 
 impl ResponseDecoder {
-    /// A decoder for a new connection. Allocates nothing yet.
+    /// Creates a decoder for a new connection without allocation.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -95,15 +97,15 @@ impl ResponseDecoder {
         }
     }
 
-    /// Notes a sent request without Upgrade.
+    /// Tells the decoder that a request without Upgrade was sent.
     ///
     /// # Panics
-    /// If the previous response is not complete: one exchange at a time.
+    /// If the previous response is not complete: only one exchange at a time is possible.
     pub fn expect(&mut self, method: &Method) {
         self.start(method, Upgrade::NotAsked);
     }
 
-    /// Notes a sent request with Upgrade, which a 101 may answer.
+    /// Tells the decoder that a request with Upgrade was sent. A 101 may answer this request.
     ///
     /// # Panics
     /// If the previous response is not complete.
@@ -121,11 +123,11 @@ impl ResponseDecoder {
             State::Head { method, upgrade, scanner: SectionScanner::default(), interim: 0 };
     }
 
-    /// Next part, or `None` if more bytes are needed. Every call takes the same `buffer`, which may
-    /// only have grown.
+    /// Returns the next part, or `None` if more bytes are needed. Pass the same `buffer` to every
+    /// call; only append to it in between.
     ///
     /// # Errors
-    /// The bytes are not an acceptable response. Answer 502 if no head was forwarded yet, else
+    /// The bytes are not an acceptable response. Send 502 if no head was forwarded yet, otherwise
     /// close both connections. Later calls return the same error.
     pub fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<ResponseEvent>, DecodeError> {
         let result = self.advance(buffer);
@@ -135,12 +137,13 @@ impl ResponseDecoder {
         result
     }
 
-    /// The server has closed and [`ResponseDecoder::next`] returned `None`. Returns the `End` of a
-    /// body until the close, or `None` if no response was under way.
+    /// Call this function after the server has closed and [`ResponseDecoder::next`] has returned
+    /// `None`. Returns the `End` of a body that lasts until the close, or `None` if no response was
+    /// in progress.
     ///
     /// # Errors
-    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] within a response, or the
-    /// earlier error.
+    /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] if a response is
+    /// incomplete, or the error of an earlier call.
     pub fn eof(&mut self) -> Result<Option<ResponseEvent>, DecodeError> {
         let result = match self.state {
             State::Idle | State::Tunnel => Ok(None),
@@ -158,10 +161,10 @@ impl ResponseDecoder {
         result
     }
 
-    /// Whether another request may be sent on this connection.
+    /// Checks whether another request may be sent on this connection.
     ///
     /// # Errors
-    /// Why not. Close the connection.
+    /// The reason why not. Close the connection.
     pub fn reusable(&self, buffer: &BytesMut) -> Result<(), NotReusable> {
         match (&self.state, self.persistence) {
             (State::Tunnel, _) => Err(NotReusable::Closing(CloseReason::Tunnel)),

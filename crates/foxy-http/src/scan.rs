@@ -1,23 +1,25 @@
-//! Finds the end of a header section and refuses what httparse would let pass: LF alone, folds,
-//! excess. It keeps its place between calls, so a head that trickles in costs linear time. Its
-//! verdict does not depend on where the bytes were split.
+//! Finds the end of a header section and refuses lines that httparse would accept: LF without CR,
+//! folds, and sections above the limits. The scanner remembers its position between calls, so a
+//! head that arrives in small pieces costs linear time. The result does not depend on where the
+//! bytes were split.
 
 use crate::error::DecodeError;
 
-/// Limits of a decoder, sizes in bytes. Timeouts are the caller's.
+/// Limits of a decoder, with sizes in bytes. The caller enforces timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A whole head: first line, header lines and the empty line. At most `u32::MAX`.
+    /// Size of a whole head: first line, header lines and the empty line. At most `u32::MAX`.
     pub head: usize,
-    /// The first line of a request with its CRLF. RFC 9112 §3 asks for at least 8000.
+    /// Size of a request's first line with its CRLF. RFC 9112 §3 asks for at least 8000.
     pub request_line: usize,
-    /// Header lines in a head, and again in a trailer section.
+    /// Number of header lines in a head. The same limit applies to a trailer section.
     pub headers: usize,
-    /// Chunk extensions of one line, and of one body. They are skipped, never forwarded.
+    /// Size of the chunk extensions in one line, and in one body. The decoder skips extensions and
+    /// never forwards them.
     pub chunk_extensions: usize,
-    /// A trailer section with its empty line. At most `u32::MAX`.
+    /// Size of a trailer section with its empty line. At most `u32::MAX`.
     pub trailers: usize,
-    /// 1xx responses before the final response.
+    /// Number of 1xx responses before the final response.
     pub interim_responses: usize,
 }
 
@@ -34,14 +36,14 @@ impl Default for Limits {
     }
 }
 
-/// Rules of a header section.
+/// Which lines a header section may have.
 #[derive(Clone, Copy)]
 pub(crate) struct SectionRules {
-    /// Most bytes with the empty line, and the error for more.
+    /// Most bytes of the section, including the empty line. `too_long` is the error for a longer
+    /// section.
     pub(crate) length: usize,
     pub(crate) too_long: DecodeError,
     pub(crate) first_line: FirstLine,
-    /// Most header lines.
     pub(crate) headers: usize,
     pub(crate) folds: Folds,
 }
@@ -60,10 +62,10 @@ impl SectionRules {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstLine {
-    /// A request line of at most this many bytes with CRLF.
+    /// A request line of at most this many bytes, including CRLF.
     Request(usize),
     Status,
-    /// A trailer section has header lines only.
+    /// The section has no first line, because it is a trailer section.
     Absent,
 }
 
@@ -73,18 +75,18 @@ pub(crate) enum Folds {
     Allowed,
 }
 
-/// A complete section at the front of the buffer.
+/// A complete header section at the front of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// Bytes with the empty line.
+    /// Number of bytes, including the empty line.
     pub(crate) length: usize,
-    /// Header lines. A fold is part of the line that it continues.
+    /// Number of header lines. A fold counts as part of the line that it continues.
     pub(crate) headers: usize,
-    /// Lines that continue another.
+    /// Number of folds: lines that continue the previous line.
     pub(crate) folds: usize,
 }
 
-/// Progress in the section at the front of the buffer.
+/// Progress of the scan in the section at the front of the buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SectionScanner {
     scanned: usize,
@@ -94,8 +96,8 @@ pub(crate) struct SectionScanner {
 }
 
 impl SectionScanner {
-    /// Goes on where the last call stopped. `buffer` must start with the same bytes. `None` if more
-    /// bytes are needed.
+    /// Continues where the last call stopped. `buffer` must start with the same bytes as before.
+    /// Returns `None` if more bytes are needed.
     pub(crate) fn scan(
         &mut self,
         buffer: &[u8],
@@ -121,7 +123,7 @@ impl SectionScanner {
         if window.len() == rules.length { Err(rules.too_long) } else { Ok(None) }
     }
 
-    /// `length` is the least length of the first line.
+    /// Refuses a first line that is too long. `length` is the number of bytes of the line so far.
     fn check_first_line_length(
         &self,
         length: usize,

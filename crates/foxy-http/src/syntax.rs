@@ -1,6 +1,7 @@
-//! Bytes of names and values (RFC 9110 §5.1, §5.5, §5.6.2), and comma lists.
+//! The bytes that names and values may contain (RFC 9110 §5.1, §5.5, §5.6.2), and comma lists.
 
-/// Drops bytes around the value that a parser would take for blanks, or that would become blanks.
+/// Removes bytes around the value that a parser would read as blanks, or that would be replaced by
+/// blanks.
 pub(crate) fn trim(value: &[u8]) -> &[u8] {
     let visible = |byte: &u8| *byte > b' ' && *byte != 0x7f;
     let start = value.iter().position(visible).unwrap_or(value.len());
@@ -23,7 +24,7 @@ pub(crate) const fn is_token(name: &[u8]) -> bool {
     !name.is_empty()
 }
 
-/// Bytes of tokens, as a table, because every stored or added name is checked.
+/// The bytes of tokens. A table is fast, and every stored or added name is checked.
 const TOKEN_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -66,7 +67,7 @@ impl<'a> Iterator for ListMembers<'a> {
     }
 }
 
-/// Position of the first comma outside a quoted string, or the end.
+/// Position of the first comma outside a quoted string, or the end of the list.
 fn member_end(list: &[u8]) -> usize {
     match list.iter().position(|byte| matches!(byte, b',' | b'"')) {
         None => list.len(),

@@ -1,5 +1,5 @@
-//! Request targets (RFC 9112 §3.2), authorities and schemes. Bytes stay as received: nothing is
-//! decoded or normalised.
+//! Request targets (RFC 9112 §3.2), authorities and schemes. Their bytes stay as received: nothing
+//! is decoded or normalised.
 
 use crate::error::DecodeError;
 use crate::message::Method;
@@ -7,9 +7,9 @@ use bytes::Bytes;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// A request target that its method allows. It has no blank, control byte or fragment: no form has
-/// a `#` (RFC 9112 §3.2, RFC 9110 §4.2.5), and servers treat it differently. Other bytes, such as
-/// `"{}|^`, stay as the client wrote them.
+/// A request target in a form that its method allows. The target contains no blank, control byte or
+/// fragment. No form permits `#` (RFC 9112 §3.2, RFC 9110 §4.2.5), and servers treat `#`
+/// differently. Other bytes, such as `"{}|^`, stay as the client wrote them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     raw: Bytes,
@@ -27,29 +27,29 @@ enum Form {
 /// The four forms of a request target (RFC 9112 §3.2.1 to §3.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetForm<'a> {
-    /// Path and query, starting with `/`.
+    /// A path and query, starting with `/`.
     Origin(&'a [u8]),
     /// A whole URI, as sent to a proxy.
     Absolute {
-        /// Scheme as written, without `://`.
+        /// The scheme as written, without `://`.
         scheme: &'a [u8],
         /// A valid `host [":" port]`.
         authority: &'a [u8],
-        /// Path and query as written: empty, or starting with `/` or `?`.
+        /// The path and query as written. The text is empty, or starts with `/` or `?`.
         path: &'a [u8],
     },
-    /// The `host ":" port` of a CONNECT.
+    /// The `host ":" port` of a CONNECT request.
     Authority(&'a [u8]),
-    /// The `*` of an OPTIONS.
+    /// The `*` of an OPTIONS request.
     Asterisk,
 }
 
 impl Target {
-    /// Reads the target of a request with this method.
+    /// Parses the target of a request with this method.
     ///
     /// # Errors
-    /// [`DecodeError::InvalidTarget`] for a form or byte that the method does not allow,
-    /// [`DecodeError::InvalidAuthority`] for the right form with a bad authority.
+    /// [`DecodeError::InvalidTarget`] for a form or byte that the method does not allow.
+    /// [`DecodeError::InvalidAuthority`] for the right form with an invalid authority.
     pub fn parse(method: &Method, raw: Bytes) -> Result<Self, DecodeError> {
         if raw.is_empty() || raw.iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
             return Err(DecodeError::InvalidTarget);
@@ -57,18 +57,18 @@ impl Target {
         Self::from_word(method, raw)
     }
 
-    /// Reads a target that is not empty and has no blank or control byte.
+    /// Parses a target that is known to be non-empty, without blanks and control bytes.
     pub(crate) fn from_word(method: &Method, raw: Bytes) -> Result<Self, DecodeError> {
         let form = Form::of(method, &raw)?;
         Ok(Self { raw, form })
     }
 
-    /// Bytes as received.
+    /// The target's bytes as received.
     pub fn raw(&self) -> &Bytes {
         &self.raw
     }
 
-    /// Parts of the target.
+    /// The form of the target, with its parts.
     pub fn form(&self) -> TargetForm<'_> {
         match self.form {
             Form::Origin => TargetForm::Origin(&self.raw),
@@ -123,31 +123,31 @@ impl Form {
     }
 }
 
-/// RFC 3986 §3.1: a letter, then letters, digits, `+`, `-` and `.`.
+/// RFC 3986 §3.1: a scheme is a letter, followed by letters, digits, `+`, `-` and `.`.
 pub(crate) fn is_scheme(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphabetic)
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
 }
 
-/// Scheme of HTTP over TCP or TLS (RFC 9110 §4.2).
+/// The scheme of a URL: HTTP over TCP or over TLS (RFC 9110 §4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// `http`: over TCP.
+    /// `http`: HTTP over TCP.
     #[default]
     Http,
-    /// `https`: over TLS.
+    /// `https`: HTTP over TLS.
     Https,
 }
 
 impl Scheme {
-    /// Reads a scheme's name, ignoring case.
+    /// Finds the scheme with this name, ignoring case.
     pub fn named(name: &[u8]) -> Option<Self> {
         [Self::Http, Self::Https]
             .into_iter()
             .find(|scheme| scheme.as_str().as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Name in URLs.
+    /// The scheme's name in URLs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -155,7 +155,7 @@ impl Scheme {
         }
     }
 
-    /// Port of URLs that name none.
+    /// The port of URLs that name no port.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -167,18 +167,18 @@ impl Scheme {
 /// A `host [":" port]` without user information.
 ///
 /// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. RFC 3986 §3.2.2
-/// allows more, but DNS names and IPv4 addresses need no more, so no two parsers see different
-/// hosts.
+/// allows more bytes. DNS names and IPv4 addresses do not need them, and this strict form prevents
+/// two parsers from seeing different hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
-    /// Host as written, an IPv6 address with its brackets.
+    /// The host as written. An IPv6 address includes its brackets.
     pub host: &'a str,
-    /// Port. An empty port (`host:`) is none.
+    /// The port. `None` for a missing or empty port (`host:`).
     pub port: Option<u16>,
 }
 
 impl<'a> Authority<'a> {
-    /// Reads an authority. `None` if it is empty or invalid.
+    /// Parses an authority. Returns `None` if the text is empty or invalid.
     pub fn parse(text: &'a [u8]) -> Option<Self> {
         let host_end = match text.first()? {
             b'[' => memchr::memchr(b']', text)? + 1,
@@ -207,7 +207,8 @@ fn is_host(host: &[u8]) -> bool {
     !host.is_empty() && host.iter().all(|&byte| HOST_BYTES[usize::from(byte)])
 }
 
-/// Bytes of names and IPv4 addresses, as a table, because every request's host is checked.
+/// The bytes of DNS names and IPv4 addresses. A table is fast, and the host of every request is
+/// checked.
 const HOST_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

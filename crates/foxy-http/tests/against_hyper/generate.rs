@@ -1,9 +1,9 @@
-//! Makes request and response bytes: valid messages in all the usual shapes, then a little damage
-//! where it hurts.
+//! Generates requests and responses: valid messages of all usual kinds, which are then damaged a
+//! little. Most damage concerns framing.
 
 use foxy_base::Random;
 
-/// Bytes and lines of framing attacks, for the damage.
+/// Bytes and lines that are typical for framing attacks. `damage` inserts them.
 const SPICE: [&str; 48] = [
     ";\x01",
     ";a=\x7f",
@@ -125,7 +125,7 @@ pub fn requests(random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// A response, perhaps after interim responses.
+/// A response, sometimes preceded by interim responses.
 pub fn response(random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     while random.chance(0.15) {
@@ -157,7 +157,7 @@ fn header_lines(random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-/// The framing headers, the empty line, and a body that fits them.
+/// Writes the framing headers, the empty line, and a body that matches them.
 fn body(random: &mut Random, out: &mut Vec<u8>) {
     let data = &b"0123456789\r\n\r\nabcdef"[..random.below(20) as usize];
     match random.below(4) {
@@ -188,8 +188,8 @@ fn chunks(random: &mut Random, data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(format!("0\r\n{trailers}\r\n").as_bytes());
 }
 
-/// None to three changes: a byte removed, changed or doubled, spice put in, a line doubled, the end
-/// cut off.
+/// Makes up to three random changes. A change removes, replaces or doubles a byte, inserts an
+/// attack string, doubles a line, or cuts off the end.
 fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..random.below(4) {
         let place = random.below(bytes.len().max(1) as u64) as usize;

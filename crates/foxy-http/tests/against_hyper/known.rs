@@ -1,32 +1,33 @@
-//! The known kinds of disagreement with hyper. Whatever is not here fails the tests.
+//! The known differences between foxy's decoders and hyper. Any other difference fails the tests.
 
 use foxy_http::{DecodeError, Method};
 
-/// Where we and hyper differ on requests.
+/// A known difference for requests. "We" means foxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestKind {
-    /// hyper lets Transfer-Encoding win; we refuse both together.
+    /// hyper ignores Content-Length next to Transfer-Encoding; we refuse such a request.
     LengthAndTransferEncoding,
-    /// hyper takes equal lengths given twice.
+    /// hyper accepts a repeated Content-Length with equal values; we refuse it.
     RepeatedEqualLength,
-    /// hyper skips codings and empty list members before chunked, and takes chunked twice.
+    /// hyper ignores codings and empty list members before `chunked`, and accepts `chunked` twice;
+    /// we refuse them.
     OtherCodings,
-    /// httparse takes LF as a line end.
+    /// httparse accepts LF without CR as a line end; we refuse it.
     BareLineFeed,
-    /// hyper leaves Host to the application.
+    /// hyper does not check Host; we do.
     Host,
-    /// `http::Uri` takes authorities and schemes we do not.
+    /// `http::Uri` accepts authorities and schemes that we refuse.
     Target,
-    /// hyper takes other bytes in chunk extensions, and sizes of more than 16 digits.
+    /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits; we
+    /// refuse both.
     ChunkLine,
-    /// hyper skips any number of empty lines.
+    /// hyper skips any number of empty lines; we limit the number.
     EmptyLines,
-    /// `http::Uri` refuses bytes that we forward as they came.
+    /// `http::Uri` refuses bytes in a target that we forward unchanged.
     RawTarget,
 }
 
 impl RequestKind {
-    /// Every kind.
     pub const ALL: [Self; 9] = [
         Self::LengthAndTransferEncoding,
         Self::RepeatedEqualLength,
@@ -39,7 +40,7 @@ impl RequestKind {
         Self::RawTarget,
     ];
 
-    /// The kind for an error of ours where hyper accepts.
+    /// The known difference for a request that hyper accepts and we refuse with `error`.
     pub fn stricter(error: DecodeError) -> Option<Self> {
         Some(match error {
             DecodeError::LengthAndTransferEncoding => Self::LengthAndTransferEncoding,
@@ -59,27 +60,28 @@ impl RequestKind {
     }
 }
 
-/// Where we and hyper differ on responses.
+/// A known difference for responses. "We" means foxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResponseKind {
-    /// httparse takes LF as a line end.
+    /// httparse accepts LF without CR as a line end; we refuse it.
     BareLineFeed,
-    /// hyper skips empty lines before a status line; to us they are bytes that nobody asked for.
+    /// hyper skips empty lines before a status line; we treat them as bytes that belong to no
+    /// request.
     EmptyLines,
-    /// hyper takes a 101 that was not asked for.
+    /// hyper accepts a 101 without a request for an upgrade; we refuse it.
     UnexpectedSwitch,
-    /// hyper reads on until the close after a coding it does not know, and ignores codings before
-    /// chunked.
+    /// After an unknown coding hyper reads until the connection closes, and it ignores codings
+    /// before `chunked`. We refuse both.
     OtherCodings,
-    /// hyper takes other bytes in chunk extensions, and sizes of more than 16 digits.
+    /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits; we
+    /// refuse both.
     ChunkLine,
-    /// hyper does not look at Content-Length beside Transfer-Encoding, nor at any framing header
-    /// after HEAD.
+    /// hyper does not check Content-Length next to Transfer-Encoding, nor any framing header in a
+    /// response to HEAD; we do.
     UnusedFraming,
 }
 
 impl ResponseKind {
-    /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::BareLineFeed,
         Self::EmptyLines,
@@ -89,7 +91,7 @@ impl ResponseKind {
         Self::UnusedFraming,
     ];
 
-    /// The kind for an error of ours where hyper accepts.
+    /// The known difference for a response that hyper accepts and we refuse with `error`.
     pub fn stricter(error: DecodeError, method: &Method) -> Option<Self> {
         Some(match error {
             DecodeError::BareLineFeed => Self::BareLineFeed,

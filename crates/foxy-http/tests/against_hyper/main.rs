@@ -1,6 +1,6 @@
-//! Differential tests: the same generated and damaged bytes go to our decoders and to hyper's. What
-//! both accept they must read alike; what only one accepts must be of a known kind (`known.rs`). A
-//! failure prints its case, seed and bytes.
+//! Differential tests: foxy's decoders and hyper read the same generated and damaged bytes. Both
+//! must read a message alike if both accept it. If only one of them accepts it, the difference must
+//! be listed in `known.rs`. A failure prints the case number, the seed and the bytes.
 
 mod generate;
 mod known;
@@ -11,14 +11,15 @@ use foxy_base::Random;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// Every case follows from this seed and its number.
+/// The seed of the random numbers. Seed and case number together determine a case.
 const SEED: u64 = 0x000f_0c5a;
 
-/// The outcome of one case: the known disagreement it showed, if any, or what is wrong.
+/// The result of a case. `Ok` contains the known difference, if there is one; `Err` describes the
+/// failure.
 type Verdict<Kind> = Result<Option<Kind>, String>;
 
-/// Runs `cases` cases and checks that every known kind of disagreement was met, so that the list
-/// stays true.
+/// Runs `cases` cases. Fails if a known difference never occurs, so that the list contains no
+/// obsolete entries.
 fn run<Kind: Copy + Debug + Ord>(
     cases: u64,
     kinds: &[Kind],
@@ -48,7 +49,7 @@ fn run<Kind: Copy + Debug + Ord>(
     );
 }
 
-/// Whether a trailer that generated messages have is one we drop (RFC 9110 §6.5.1).
+/// Whether the decoder drops this trailer of the generated messages (RFC 9110 §6.5.1).
 fn dropped_from_trailers(name: &str) -> bool {
     ["connection", "content-length", "content-type", "host", "te", "transfer-encoding"]
         .contains(&name)

@@ -1,4 +1,4 @@
-//! Requests: our `RequestDecoder` against a hyper server on an in-memory connection.
+//! Compares foxy's `RequestDecoder` with a hyper server on an in-memory connection.
 
 use crate::known::RequestKind;
 use crate::{Verdict, dropped_from_trailers, generate, run};
@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use std::cell::RefCell;
 use tokio::io::AsyncWriteExt;
 
-/// A whole request as one side read it.
+/// A whole request, as foxy or hyper read it.
 #[derive(Debug, PartialEq)]
 struct Seen {
     method: String,
@@ -25,12 +25,13 @@ struct Seen {
     trailers: Vec<(String, Vec<u8>)>,
 }
 
-/// End of our reading of a connection.
+/// How foxy's reading of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     /// All bytes were read.
     Clean,
-    /// The last request ends the connection or may leave HTTP; the rest was not looked at.
+    /// The last request closes the connection or may switch to another protocol. The rest was not
+    /// read.
     LastRequest,
     Refused(DecodeError),
 }
@@ -135,7 +136,8 @@ fn our_request(head: &RequestHead, body: Vec<u8>, trailers: &Headers) -> Seen {
     }
 }
 
-/// hyper groups lines by name: compare them sorted by name, with the values of a name in order.
+/// Sorts the lines by name, because hyper groups lines by name. Lines of the same name keep their
+/// order.
 fn sorted(lines: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
     let mut lines: Vec<_> = lines.collect();
     lines.sort_by(|one, two| one.0.cmp(&two.0));

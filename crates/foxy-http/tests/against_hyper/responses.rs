@@ -1,4 +1,4 @@
-//! Responses: our `ResponseDecoder` against a hyper client on an in-memory connection.
+//! Compares foxy's `ResponseDecoder` with a hyper client on an in-memory connection.
 
 use crate::known::ResponseKind;
 use crate::{Verdict, dropped_from_trailers, generate, run};
@@ -9,8 +9,8 @@ use hyper::Request;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A whole response as one side read it, without the framing headers: the body shows how they were
-/// understood.
+/// A whole response, as foxy or hyper read it. Framing headers are left out, because the body
+/// already shows how they were understood.
 #[derive(Debug, PartialEq)]
 struct Seen {
     status: u16,
@@ -88,8 +88,8 @@ fn our_reading(method: &Method, input: &[u8]) -> Result<Seen, DecodeError> {
     }
 }
 
-/// Names in lower case and sorted, values with every run of blanks as one SP (folds become blanks
-/// of some number).
+/// Sorts the lines by name, with names in lower case. Replaces every run of blanks in a value by
+/// one SP, because a fold may become any number of blanks.
 fn without_framing<'a>(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<(String, Vec<u8>)> {
     let mut lines: Vec<(String, Vec<u8>)> = lines
         .map(|(name, value)| {
@@ -105,7 +105,7 @@ fn without_framing<'a>(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<
     lines
 }
 
-/// The response, if hyper read it to the end.
+/// Returns the response if hyper read it completely.
 async fn hyper_reading(method: &Method, input: &[u8]) -> Option<Seen> {
     let (client, mut server) = tokio::io::duplex(1 << 20);
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()

@@ -1,4 +1,4 @@
-//! Allocations of a request: a memory hit must be cheap.
+//! Counts the memory allocations for a request. Few allocations keep memory hits fast.
 
 use bytes::BytesMut;
 use foxy_http::{RequestDecoder, RequestEvent};
@@ -7,7 +7,7 @@ const REQUEST: &[u8] =
     b"GET http://registry.example/pkg/left-pad-1.3.0.tgz HTTP/1.1\r\nHost: registry.example\r\n\
     User-Agent: npm/10.2\r\nAccept: */*\r\nAccept-Encoding: gzip, br\r\nConnection: keep-alive\r\n\r\n";
 
-/// Decodes one whole request and drops its head, as an exchange does before the next one.
+/// Decodes one whole request and drops its head, as the proxy does before the next request.
 fn serve(decoder: &mut RequestDecoder, buffer: &mut BytesMut) {
     buffer.extend_from_slice(REQUEST);
     let head = decoder.next(buffer).expect("a valid request");

@@ -1,4 +1,4 @@
-//! The chunked coding: accepted, refused and dropped parts.
+//! Tests the chunked coding: what is accepted, refused and dropped.
 
 use crate::support::{show_request, show_response};
 use foxy_http::Method;

@@ -1,4 +1,4 @@
-//! Persistence, hop-by-hop headers, upgrades, expectations.
+//! Tests persistence, hop-by-hop headers, upgrades and `Expect: 100-continue`.
 
 use crate::support::{lines, request_events};
 use foxy_http::{

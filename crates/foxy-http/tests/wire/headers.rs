@@ -1,4 +1,4 @@
-//! The header list: order, case, duplicates, comma lists, and what cannot get in.
+//! Tests the header list: order, case, duplicates, comma lists, and refused lines.
 
 use crate::support::lines;
 use bytes::BytesMut;

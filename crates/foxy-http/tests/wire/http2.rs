@@ -1,4 +1,4 @@
-//! Requests that came as HTTP/2 fields: their heads and their refusals.
+//! Tests requests that arrived as HTTP/2 fields: their heads, and the refused requests.
 
 use foxy_http::http2::{Content, PseudoFields, request, trailers};
 use foxy_http::{BodyLength, DecodeError, Limits, RequestHead, Version};

@@ -1,9 +1,11 @@
-//! Each limit accepts a message that just fits, and refuses one more byte or line by name.
+//! Tests each limit. A message that just fits is accepted. A message with one more byte or line is
+//! refused with the error of that limit.
 
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, RequestDecoder, RequestEvent};
 
-/// The outcome of a head under these limits, whole and byte by byte: they must agree.
+/// Decodes a head under these limits, once as a whole and once byte by byte. Both results must be
+/// equal.
 #[track_caller]
 fn decode(limits: Limits, input: &str) -> Result<bool, DecodeError> {
     let mut whole = RequestDecoder::new(limits);

@@ -1,4 +1,5 @@
-//! Tests of the codec's behaviour on the wire, one file a subject, in one binary.
+//! Tests of the codec's behaviour on the wire. Each file tests one subject; all files form one
+//! binary.
 
 mod allocations;
 mod chunked;

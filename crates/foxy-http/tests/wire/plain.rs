@@ -1,4 +1,4 @@
-//! The ordinary messages: each kind of body, pipelining, trailers, interim responses, tunnels.
+//! Tests ordinary messages: each kind of body, pipelining, trailers, interim responses, tunnels.
 
 use crate::support::{lines, request_events, response_events, show_request, show_response};
 use foxy_http::Method;

@@ -1,5 +1,5 @@
-//! Laws over generated messages: the split of the bytes does not matter, and written messages are
-//! read again.
+//! Properties of generated messages: the result does not depend on how the bytes are split, and the
+//! decoder reads back what the encoder wrote.
 
 use crate::support::{request_events, response_events};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ fn target() -> impl Strategy<Value = String> {
     r#"/[!"$-~]{0,40}|http://[a-z0-9.-]{1,10}(:[0-9]{1,4})?(/[!"$-~]{0,20})?"#
 }
 
-/// Header lines that say nothing about framing or routing.
+/// Random header lines that do not concern framing or routing.
 fn headers() -> impl Strategy<Value = Headers> {
     let value = prop::collection::vec(any::<u8>(), 0..20);
     prop::collection::vec(("X-[a-zA-Z0-9!#$%&'*+.^_`|~-]{0,10}", value), 0..12).prop_map(|lines| {
@@ -55,7 +55,7 @@ impl Body {
         }
     }
 
-    /// The joined bytes and the trailers that must come back.
+    /// The whole body and the trailers that the decoder must return.
     fn parts(&self) -> (Vec<u8>, Headers) {
         match self {
             Self::Absent => (Vec::new(), Headers::new()),

@@ -1,5 +1,5 @@
-//! Responses that could desynchronise an origin connection or a client: refused, repaired, or the
-//! connection ends.
+//! Tests responses that could desynchronise an origin connection or a client. Such a response is
+//! refused or repaired, or its connection closes.
 
 use crate::support::{lines, response_events, show_response};
 use bytes::BytesMut;
@@ -12,7 +12,7 @@ fn check(input: &str, expected: &str) {
     assert_eq!(show_response(&Method::Get, input.as_bytes()), expected, "for {input:?}");
 }
 
-/// The headers of the final head, and whether the connection can be used again.
+/// Returns the headers of the final head, and whether the connection can be used again.
 #[track_caller]
 fn headers_and_reuse(method: Method, input: &str) -> (String, Result<(), NotReusable>) {
     let (mut decoder, mut buffer, mut headers) =

@@ -1,4 +1,4 @@
-//! Drives the decoders over whole inputs and prints their events, so that tests compare text.
+//! Runs the decoders over whole inputs and prints their events, so that tests can compare text.
 
 use bytes::BytesMut;
 use foxy_http::{
@@ -7,7 +7,7 @@ use foxy_http::{
 };
 use std::fmt::Write;
 
-/// Header lines as text, one a line.
+/// Header lines as text, one per line.
 pub fn lines(headers: &Headers) -> String {
     headers.iter().fold(String::new(), |mut text, (name, value)| {
         writeln!(text, "{name}: {}", value.escape_ascii()).expect("writing to a string");
@@ -15,8 +15,8 @@ pub fn lines(headers: &Headers) -> String {
     })
 }
 
-/// Every event of a connection's request bytes, fed in pieces of `step` bytes, body pieces joined;
-/// then the end.
+/// Decodes the request bytes of a connection in pieces of `step` bytes. Returns all events, with
+/// adjacent body pieces joined, and the result at the end.
 pub fn request_events(input: &[u8], step: usize) -> (Vec<RequestEvent>, Result<(), DecodeError>) {
     let (mut decoder, mut buffer, mut events) =
         (RequestDecoder::default(), BytesMut::new(), Vec::new());
@@ -43,8 +43,8 @@ fn push_request_event(events: &mut Vec<RequestEvent>, event: RequestEvent) {
     }
 }
 
-/// Every event of the response bytes to one request, fed in pieces of `step` bytes, body pieces
-/// joined; then the end.
+/// Decodes the response bytes to one request in pieces of `step` bytes. Returns all events, with
+/// adjacent body pieces joined, and the result at the end.
 pub fn response_events(
     method: &Method,
     input: &[u8],
@@ -76,8 +76,8 @@ fn push_response_event(events: &mut Vec<ResponseEvent>, event: ResponseEvent) {
     }
 }
 
-/// The events of request bytes as short text: `head GET / None | body "abc" | end`, then the error
-/// if there is one.
+/// The events of request bytes as short text, for example `head GET / None | body "abc" | end`. An
+/// error follows if there is one.
 pub fn show_request(input: &[u8]) -> String {
     let (events, end) = request_events(input, input.len());
     let mut parts: Vec<String> = events
@@ -100,7 +100,7 @@ pub fn show_request(input: &[u8]) -> String {
     parts.join(" | ")
 }
 
-/// The events of response bytes as short text, as [`show_request`].
+/// The events of response bytes as short text, in the form of [`show_request`].
 pub fn show_response(method: &Method, input: &[u8]) -> String {
     let (events, end) = response_events(method, input, input.len());
     let mut parts: Vec<String> = events

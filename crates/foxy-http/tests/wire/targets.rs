@@ -1,4 +1,4 @@
-//! The forms of a request target, their methods, and the resulting Host.
+//! Tests the forms of a request target, the methods that allow them, and the resulting Host.
 
 use crate::support::request_events;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ fn parse(method: &Method, raw: &'static str) -> Result<Target, DecodeError> {
     Target::parse(method, Bytes::from_static(raw.as_bytes()))
 }
 
-/// The authority, the target for an origin, and Host of a request as they are after decoding.
+/// Returns the authority, the target to send to an origin, and Host of a decoded request.
 #[track_caller]
 fn routed(request: &str) -> (String, String, String) {
     let (events, end) = request_events(request.as_bytes(), 1);
