@@ -1,4 +1,5 @@
-//! How a store came to be open. The scheme decides it before it serves.
+//! How a store was opened: new, with its old content, or emptied. The scheme decides this before it
+//! answers requests.
 
 use crate::one_file::superblock::Superblock;
 use crate::settings::StoreSettings;
@@ -6,60 +7,60 @@ use foxy_base::ByteSize;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// How a store came to be open.
+/// How a store was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// No store was there, or one without a superblock.
+    /// There was no store file, or the file was blank.
     New,
     /// The store continues with its content.
     Kept,
-    /// The file was cut short; the store continues with the rest.
+    /// The file is shorter than before. The store continues with the records that are left.
     Cut {
-        /// Bytes of the file.
+        /// Bytes that the file has.
         found: u64,
-        /// Bytes of the store.
+        /// Bytes that the store should have.
         expected: u64,
     },
-    /// The content was given up.
+    /// The store was emptied, for the reason given.
     Anew(AnewReason),
 }
 
 impl Beginning {
-    /// The beginning of a store in a blank file.
+    /// How a store in a blank file was opened.
     pub const fn of_blank(settings: &StoreSettings) -> Self {
         if settings.begun_before { Self::Anew(AnewReason::ContentLost) } else { Self::New }
     }
 
-    /// Whether earlier records may be in the store.
+    /// Whether records from earlier runs may be in the store.
     pub const fn may_hold_something(self) -> bool {
         matches!(self, Self::Kept | Self::Cut { .. })
     }
 }
 
-/// Why a store gave up its content.
+/// Why the content of a store was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnewReason {
     /// Both copies of the superblock are damaged.
     SuperblocksDamaged,
-    /// The forget journal cannot be read.
+    /// The forget journal is unreadable. Without this journal, removed records could return.
     JournalLost,
-    /// The index that a clean stop writes is missing or damaged.
+    /// The index is missing or damaged. Only a clean stop writes it.
     IndexLost,
-    /// The store cannot get another size with its content.
+    /// The scheme cannot change the size and keep the content.
     OtherSize {
-        /// Bytes of the earlier setting.
+        /// Bytes in the earlier settings.
         before: u64,
-        /// Bytes of the setting.
+        /// Bytes in the current settings.
         now: u64,
     },
     /// The setting `recovery` has changed.
     OtherRecovery,
-    /// The file is blank, but a store was begun there before.
+    /// The file is blank, but an earlier run created a store there.
     ContentLost,
 }
 
 impl AnewReason {
-    /// The reason of a store that has another size than the settings.
+    /// The reason for a store whose size differs from the settings.
     pub const fn other_size(superblock: &Superblock, settings: &StoreSettings) -> Self {
         Self::OtherSize { before: superblock.requested, now: settings.size }
     }
@@ -86,12 +87,12 @@ impl fmt::Display for AnewReason {
     }
 }
 
-/// The beginning, shared between threads; `None` until it is decided.
+/// How the store was opened, shared between threads; `None` until this is decided.
 #[derive(Debug, Default)]
 pub struct BeginningCell(Mutex<Option<Beginning>>);
 
 impl BeginningCell {
-    /// The last decision.
+    /// The latest decision.
     pub fn get(&self) -> Option<Beginning> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
-//! The results of finished operations.
+//! Reads the results of finished disk operations.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoOutput};
 
-/// The bytes of a read, cut to what was moved.
+/// The bytes that a read returned, without the unused end of the buffer.
 pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
     match (done.result?, done.buffer) {
         (IoOutput::Moved { count }, Some(mut buffer)) if count <= buffer.len() => {
@@ -13,7 +13,7 @@ pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
     }
 }
 
-/// Fails when a write did not move everything.
+/// Returns an error if a write did not write all of its bytes.
 pub fn written(done: &IoDone) -> Result<(), IoError> {
     match (&done.result, &done.buffer) {
         (Err(error), _) => Err(*error),

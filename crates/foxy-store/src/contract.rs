@@ -1,18 +1,18 @@
-//! The contract between the store and its users, and the seam every scheme implements.
+//! The contract between the store and its users, and the interface that every scheme implements.
 //!
-//! 1. A `Get` answers `Absent`, or exactly the record of the last finished `Put` of that key, byte
-//!    for byte. This holds across crashes at any point, torn, lost and corrupted writes included: a
-//!    doubt is a miss.
-//! 2. A `Put` that is refused, fails or is overtaken leaves the key absent or as it was; never
-//!    anything else. One that a failing device refused may still come to light after a crash:
-//!    nobody can take back what a broken disk kept.
-//! 3. After `Removed`, or after a `Stored` that replaced a record, the old record never comes back,
-//!    crash or not. (That is what is made durable before the answer; a fill of a new key costs no
-//!    sync.)
-//! 4. Every request is answered exactly once, with a named reason when the answer is no.
-//! 5. Memory and disk stay within the limits the scheme was made with.
+//! 1. A `Get` returns `Absent`, or exactly the record of the last finished `Put` of that key, byte
+//!    for byte. This holds after a crash at any point, even with torn, lost or corrupted writes: a
+//!    record that fails a check is a miss.
+//! 2. A `Put` that is refused, fails or is overtaken leaves the key absent or as it was, never
+//!    anything else. If a failing device refused the write, the new record may still appear after a
+//!    crash: no software can undo what a broken disk stored.
+//! 3. After `Removed`, or after a `Stored` that replaced a record, the old record never returns,
+//!    even after a crash. The store makes only this change durable before the answer. A put of a
+//!    new key needs no sync.
+//! 4. Every request receives exactly one answer. A refusal names its reason.
+//! 5. Memory and disk use stay within the limits that the scheme was created with.
 //!
-//! No clock, no IO, no threads here: see `shard` for the loop that feeds a scheme.
+//! This module uses no clock, IO or threads. The loop that drives a scheme is in `shard`.
 
 use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use bytes::Bytes;
@@ -23,13 +23,13 @@ use std::fmt;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The name of a record: 128 bits of a hash that the caller makes of its own key.
+/// The name of a record: a 128-bit hash that the caller computes from its own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub [u8; 16]);
 
 impl Key {
-    /// The key of a name: its XXH3 hash. Keep the name in the record's head where others choose
-    /// names, and compare: two names can be made to have one hash.
+    /// The key of a name: its XXH3 hash. An attacker can choose two names with one hash. So if
+    /// strangers choose names, store the name in the record's head and compare it after a get.
     pub fn of(name: &[u8]) -> Self {
         Self(xxh3_128(name).to_le_bytes())
     }
@@ -43,18 +43,18 @@ impl Key {
     }
 }
 
-/// Pairs a reply with its request. The caller chooses it.
+/// Matches an answer to its request. The caller chooses the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// Records of one origin server share a site, so that a scheme can store them together.
+/// The origin server of a record. A scheme can store the records of one site together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(pub u64);
 
-/// How long a record is likely to be of use.
+/// How long a record is likely to stay useful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Nothing is known.
+    /// The lifetime is unknown.
     #[default]
     Unknown,
     /// Fresh for minutes at most.
@@ -63,18 +63,19 @@ pub enum Lifetime {
     Long,
 }
 
-/// Everything that the store learns of the web.
+/// All that the store knows about the web object behind a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlacementHint {
     /// The origin server.
     pub site: Site,
-    /// Size in bytes of the whole object the record belongs to.
+    /// Size in bytes of the whole object that the record belongs to.
     pub size: u64,
-    /// How long the record is likely to be of use.
+    /// How long the record is likely to stay useful.
     pub lifetime: Lifetime,
 }
 
-/// A stored record: two opaque byte strings. `head` is for the caller's description of `body`.
+/// A stored record: two byte strings that the store does not interpret. The caller describes `body`
+/// in `head`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The caller's metadata.
@@ -103,40 +104,40 @@ impl Record {
 /// A request to a scheme.
 #[derive(Debug)]
 pub enum StoreRequest {
-    /// Gets a record: `Found` or `Absent`.
+    /// Reads a record: `Found` or `Absent`.
     Get {
-        /// Pairs the answer.
+        /// Matches the answer to this request.
         ticket: Ticket,
-        /// The record.
+        /// The key of the record.
         key: Key,
     },
     /// Stores or replaces a record: `Stored` or `Refused`.
     Put {
-        /// Pairs the answer.
+        /// Matches the answer to this request.
         ticket: Ticket,
-        /// The record.
+        /// The key of the record.
         key: Key,
-        /// The content.
+        /// The record.
         record: Record,
-        /// Hints for its placement.
+        /// Helps the scheme to choose a place.
         hint: PlacementHint,
     },
-    /// Removes a record durably: `Removed`, or `Refused` when the record may still be there.
+    /// Removes a record durably: `Removed`, or `Refused` if the record may still exist.
     Remove {
-        /// Pairs the answer.
+        /// Matches the answer to this request.
         ticket: Ticket,
-        /// The record.
+        /// The key of the record.
         key: Key,
     },
     /// Writes buffered records and a checkpoint, then answers `Closed`. Later requests are refused.
     Close {
-        /// Pairs the answer.
+        /// Matches the answer to this request.
         ticket: Ticket,
     },
 }
 
 impl StoreRequest {
-    /// The ticket of the answer.
+    /// The ticket for the answer.
     pub const fn ticket(&self) -> Ticket {
         match self {
             Self::Get { ticket, .. }
@@ -147,31 +148,31 @@ impl StoreRequest {
     }
 }
 
-/// Why a record is absent.
+/// Why a get found no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AbsentReason {
-    /// The index does not have the key.
+    /// The index has no entry for the key.
     NotIndexed,
-    /// The place in the index has another key or an older generation.
+    /// The place named by the index contains another key or an older record.
     KeyMismatch,
-    /// The bytes do not have their checksum.
+    /// The bytes on disk do not match their checksum.
     ChecksumMismatch,
-    /// The device failed or returned fewer bytes.
+    /// The device failed or returned too few bytes.
     DeviceFailed(IoError),
-    /// Too many requests wait.
+    /// Too many requests are waiting.
     Busy,
-    /// The index is not rebuilt yet.
+    /// The store is still rebuilding its index.
     Recovering,
-    /// The store has closed.
+    /// The store is closed.
     Closed,
 }
 
 /// Why a record was not stored or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedReason {
-    /// The record is above the size threshold (LRU-TH) or larger than the scheme can hold.
+    /// The record exceeds the size limit (LRU-TH), or the scheme cannot store records of this size.
     TooLarge,
-    /// Too many requests or bytes wait.
+    /// Too many requests or bytes are waiting.
     Busy,
     /// The disk is full.
     NoSpace,
@@ -179,9 +180,9 @@ pub enum RefusedReason {
     DeviceFailed(IoError),
     /// The scheme stores nothing.
     StoresNothing,
-    /// The index is not rebuilt yet.
+    /// The store is still rebuilding its index.
     Recovering,
-    /// The store has closed.
+    /// The store is closed.
     Closed,
 }
 
@@ -202,20 +203,20 @@ impl fmt::Display for RefusedReason {
 
 impl std::error::Error for RefusedReason {}
 
-/// An answer.
+/// The answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The record, verified.
+    /// The record; its checksums are correct.
     Found(Record),
-    /// No record.
+    /// There is no record, for the reason given.
     Absent(AbsentReason),
     /// The put is finished: every later get finds the record.
     Stored,
-    /// The put or removal did not happen.
+    /// The store did not put or remove the record.
     Refused(RefusedReason),
-    /// The record is gone for good.
+    /// The record is removed and never returns.
     Removed,
-    /// Everything is written; the scheme takes no more requests.
+    /// Everything is written. The scheme accepts no more requests.
     Closed,
 }
 
@@ -228,22 +229,22 @@ pub struct StoreReply {
     pub answer: Answer,
 }
 
-/// Operations for the device and replies for the callers, in order.
+/// Operations for the device and answers for the callers, both in order.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// Disk work to submit.
+    /// Disk operations to submit.
     pub operations: Vec<(IoId, IoOp)>,
     /// Answers to deliver.
     pub replies: Vec<StoreReply>,
 }
 
 impl Outbox {
-    /// Queues an operation.
+    /// Queues an operation for the device.
     pub fn submit(&mut self, id: IoId, op: IoOp) {
         self.operations.push((id, op));
     }
 
-    /// Queues the answer to a put, unless it comes later.
+    /// Queues the answer to a put. `Ok(None)` queues nothing, because the answer follows later.
     pub fn reply_to_put(&mut self, ticket: Ticket, put: Result<Option<Answer>, RefusedReason>) {
         if let Some(answer) = put.unwrap_or_else(|reason| Some(Answer::Refused(reason))) {
             self.reply(ticket, answer);
@@ -256,8 +257,8 @@ impl Outbox {
     }
 }
 
-/// Reads bytes of an open file, if that needs no wait for a disk. Arguments: file, byte offset,
-/// length.
+/// Reads bytes of an open file if the system has them in memory, otherwise returns `None`.
+/// Arguments: file, byte offset, length.
 pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 
 /// The result of a lookup.
@@ -265,37 +266,38 @@ pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 pub enum Look {
     /// No record is stored under the key.
     Absent,
-    /// The record, verified.
+    /// The record; its checksums are correct.
     Found(Record),
-    /// The scheme must be asked.
+    /// The lookup cannot decide: send the request to the scheme.
     Unsure,
 }
 
-/// Answers gets of a scheme on any thread, without the scheme's thread and without waiting for a
-/// disk.
+/// Answers gets on any thread, without the scheme's thread and without waiting for a disk.
 pub trait Lookup: Send + Sync {
-    /// Looks up a key; `read` reads its record. A put counts once the scheme has taken it.
+    /// Looks up a key and reads its record with `read`. Finds every put that the scheme has
+    /// accepted.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 }
 
-/// A storage scheme: pure, driven by the shard, the simulator or a torture test.
+/// A storage scheme: a state machine without IO. The shard, the simulator or a test drives it.
 pub trait Scheme {
-    /// Begins recovery. Called once, before anything else.
+    /// Starts recovery. Called once, before any other method.
     fn start(&mut self, now: Instant, out: &mut Outbox);
-    /// Takes a request. The answer comes in some outbox, now or later.
+    /// Processes a request. The answer appears in `out`, in this call or a later one.
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox);
-    /// Takes the completion of an operation.
+    /// Processes a finished disk operation.
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox);
-    /// When the scheme next wants [`Scheme::on_deadline`].
+    /// When the scheme next needs a call of [`Scheme::on_deadline`].
     fn deadline(&self) -> Option<Instant>;
     /// Called once the deadline has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
-    /// The free runs of slots, as first slot and length, for figures of fragmentation (R31, R32).
+    /// The runs of free slots, each as first slot and length, to measure fragmentation (R31, R32).
     /// Empty for schemes without slots in one file.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
-    /// Lookups on other threads. Called before [`Scheme::start`].
+    /// A lookup for other threads, if the scheme has such a lookup. Called before
+    /// [`Scheme::start`].
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
         None
     }

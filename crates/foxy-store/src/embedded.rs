@@ -1,4 +1,4 @@
-//! The store for embedding: open a folder, then put, get and remove records. [`Store`] chooses the
+//! The store as a library: open a folder, then put, get and remove records. [`Store`] chooses the
 //! default scheme (webcosm) and the fastest device, and hides tickets, shards and mailboxes.
 
 use crate::contract::{Answer, Key, PlacementHint, Record, RefusedReason};
@@ -16,10 +16,10 @@ use std::pin::Pin;
 use std::thread;
 use std::time::Duration;
 
-/// A store in a folder. Dropping it closes the store and waits until all records are on disk.
+/// A store in a folder. Dropping the store closes it and waits until all records are on disk.
 ///
-/// A store may forget a record to make room; it never returns a record that was replaced or
-/// removed. After a crash, puts of about the last second may be missing.
+/// A store may evict a record to free space. It never returns a record that was replaced or
+/// removed. A crash may lose the puts of about the last second.
 ///
 /// ```
 /// use foxy_store::{Key, Record, Store};
@@ -37,17 +37,17 @@ use std::time::Duration;
 /// ```
 pub struct Store {
     shard: Shard,
-    /// Its lock keeps other processes out until the shard has ended.
+    /// Locks the folder against other processes until the shard has ended.
     _root: Root,
 }
 
 impl Store {
-    /// Opens the store in the folder `path`, and makes the folder if it is missing. The store takes
-    /// `size` bytes of disk. A store that exists is recovered; with another `size` it keeps the
-    /// records that fit.
+    /// Opens the store in the folder `path`, and creates the folder if it is missing. The store
+    /// uses `size` bytes of disk space. An existing store keeps its records. If `size` differs from
+    /// before, the store keeps the records that fit.
     ///
     /// # Errors
-    /// [`OpenError`], and the folder is as it was before.
+    /// [`OpenError`]; the folder is then unchanged.
     pub fn open(path: impl AsRef<Path>, size: u64) -> Result<Self, OpenError> {
         let root = Root::open(path.as_ref()).map_err(OpenError::Folder)?;
         let settings = StoreSettings { seed: random::entropy(), ..StoreSettings::with_size(size) };
@@ -71,7 +71,7 @@ impl Store {
         }
     }
 
-    /// The record of `key`, or `None`.
+    /// Returns the record of `key`, or `None`.
     pub fn get(&self, key: Key) -> PendingAnswer<Option<Record>> {
         pending(
             |reply| self.shard.handle().get(key, reply),
@@ -82,8 +82,8 @@ impl Store {
         )
     }
 
-    /// Stores a record, or replaces the record of `key`. After an error, `key` may have no record,
-    /// or the earlier one.
+    /// Stores a record, or replaces the record of `key`. After an error, `key` has either no record
+    /// or its earlier record.
     pub fn put(&self, key: Key, record: Record) -> PendingAnswer<Result<(), RefusedReason>> {
         let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
         pending(|reply| self.shard.handle().put(key, record, hint, reply), done)
@@ -103,7 +103,7 @@ fn done(answer: Option<Answer>) -> Result<(), RefusedReason> {
     }
 }
 
-/// A request in progress. It goes on even if nothing waits for its answer.
+/// A request in progress. Dropping this value does not stop the request.
 #[must_use = "call `wait`, or await the answer"]
 pub struct PendingAnswer<T> {
     answer: oneshot::Receiver<Answer>,
@@ -117,7 +117,7 @@ fn pending<T>(request: impl FnOnce(Reply), read: fn(Option<Answer>) -> T) -> Pen
 }
 
 impl<T> PendingAnswer<T> {
-    /// Blocks the thread until the answer is there.
+    /// Blocks the thread until the answer arrives.
     pub fn wait(self) -> T {
         (self.read)(self.answer.recv().ok())
     }
@@ -136,15 +136,15 @@ impl<T: 'static> IntoFuture for PendingAnswer<T> {
 /// Why a store cannot be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The folder cannot be made or locked, for instance because another process has it open.
+    /// The folder cannot be created or locked, for instance because another process uses it.
     Folder(RootError),
-    /// No store has this size.
+    /// The size is not allowed.
     Size(SettingsError),
-    /// The system gave no thread or no ring.
+    /// The operating system refused a thread or an io_uring.
     System(std::io::Error),
-    /// The folder holds no store that this version can read, or the disk failed.
+    /// The folder contains no store that this version can read, or the disk failed.
     Unusable(OpenStoreError),
-    /// The store's thread ended.
+    /// The store's thread ended before the store was open.
     Failed,
 }
 

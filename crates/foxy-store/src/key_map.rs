@@ -1,5 +1,5 @@
-//! Maps by [`Key`]. A key is a hash of a name that others choose, so it is mixed with a secret:
-//! others must not choose which keys collide.
+//! Hash maps with [`Key`] as the key. Outsiders choose the names behind keys. So each map mixes
+//! keys with a secret, and outsiders cannot make keys collide.
 
 use crate::contract::Key;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ pub type KeyMap<Value> = HashMap<Key, Value, Mixed>;
 /// A set of keys.
 pub type KeySet = HashSet<Key, Mixed>;
 
-/// Makes the hashers of one map, with its own secret.
+/// Creates the hashers of one map, with the secret of that map.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixed([u64; 2]);
 
@@ -30,7 +30,7 @@ impl BuildHasher for Mixed {
     }
 }
 
-/// An odd number with irregular bits.
+/// An odd number without a regular bit pattern.
 const STIR: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// A hasher of keys.
@@ -52,10 +52,11 @@ impl Hasher for Mixing {
         }
     }
 
-    /// All keys have one length.
+    /// Ignores the length, because all keys have the same length.
     fn write_usize(&mut self, _length: usize) {}
 
-    /// One product alone would cluster keys that differ in few bits, for some secrets.
+    /// Multiplies twice. With some secrets, a single multiplication would cluster keys that differ
+    /// in few bits.
     fn finish(&self) -> u64 {
         let stirred = |mixed: u64| (mixed ^ mixed >> 32).wrapping_mul(STIR);
         let mixed = stirred(stirred(self.mixed));

@@ -1,10 +1,10 @@
-//! The layout of a one-file store with slots: superblocks, two journal halves, two checkpoint
-//! areas, pages of records.
+//! The layout of a one-file store with slots: superblocks, two journal halves, two checkpoint areas
+//! and the pages of records.
 
 /// Bytes of a page, the unit of reads, writes and allocation.
 pub const PAGE: usize = 4096;
 
-/// Bytes of a slot. A record begins at a slot (R22).
+/// Bytes of a slot. Every record starts at the beginning of a slot (R22).
 pub const SLOT: usize = 512;
 
 /// Slots in a page.
@@ -15,41 +15,41 @@ pub const SLOTS_PER_PAGE: u32 = 8;
 pub struct Region {
     /// The first page, counted from the start of the file.
     pub first: u32,
-    /// Pages.
+    /// Number of pages.
     pub pages: u32,
 }
 
 impl Region {
-    /// Byte offset.
+    /// Byte offset of the region in the file.
     pub const fn offset(self) -> u64 {
         self.first as u64 * PAGE as u64
     }
 
-    /// Length in bytes.
+    /// Length of the region in bytes.
     pub const fn bytes(self) -> usize {
         self.pages as usize * PAGE
     }
 }
 
-/// The layout of a file. It follows from the size of the file.
+/// The layout of a file, computed from the file size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The halves of the forget journal.
+    /// The two halves of the forget journal.
     pub journal: [Region; 2],
-    /// The alternating checkpoints.
+    /// The two checkpoint areas, written in turn.
     pub checkpoints: [Region; 2],
-    /// The records.
+    /// The pages of records.
     pub data: Region,
 }
 
 const SUPERBLOCK_PAGES: u32 = 2;
 const MAX_PAGES: u64 = 1 << 29;
-/// Bytes of the largest store, where slot numbers end.
+/// Bytes of the largest store: above this size, slot numbers would overflow.
 pub const MAX_STORE_BYTES: u64 = MAX_PAGES * PAGE as u64;
 
 impl Layout {
     /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for
-    /// records. Sizes are capped at [`MAX_STORE_BYTES`].
+    /// records. A size above [`MAX_STORE_BYTES`] counts as that limit.
     pub fn of(size: u64) -> Self {
         let total = u32::try_from((size / PAGE as u64).min(MAX_PAGES)).unwrap_or(u32::MAX);
         let half = (total / 256).clamp(4, 4096) & !1;
@@ -66,7 +66,7 @@ impl Layout {
         Self { journal, checkpoints, data }
     }
 
-    /// The byte offset of a page of the record space.
+    /// The byte offset of page `page` of the record area.
     pub const fn data_offset(&self, page: u32) -> u64 {
         (self.data.first as u64 + page as u64) * PAGE as u64
     }

@@ -1,8 +1,9 @@
-//! The store: a contract ("may forget, must never lie"), the default engine webcosm, the parts that
-//! other schemes share with it, and the shard loop that runs a scheme. It knows no HTTP, no runtime
-//! and no clock; web knowledge reaches it only as a [`PlacementHint`].
+//! The store: its contract, the default engine webcosm, the parts that other schemes share, and the
+//! shard loop that runs a scheme. The store may lose a record but never returns a wrong record. The
+//! store contains no HTTP code, no async runtime and no clock. It knows the web only through
+//! [`PlacementHint`].
 //!
-//! Start with [`Store`]. The hidden modules are for the schemes, tools and tests of foxy.
+//! Start with [`Store`]. The hidden modules are for foxy's own schemes, tools and tests.
 
 pub mod beginning;
 #[doc(hidden)]

@@ -1,4 +1,5 @@
-//! The scheme `null` (R58): every get is absent, every put is refused with a reason.
+//! The scheme `null` (R58) stores nothing: every get returns absent, and every put is refused with
+//! a reason.
 
 use crate::contract::{AbsentReason, Answer, Outbox, RefusedReason, Scheme, StoreRequest};
 use crate::observe::Observer;

@@ -1,4 +1,5 @@
-//! What a scheme shows besides its answers: counters, status, beginning, and a hanging device.
+//! What a scheme reports besides its answers: counters, status, how it was opened, and a device
+//! that hangs.
 
 use crate::beginning::{Beginning, BeginningCell};
 use crate::statistics::StoreStatistics;
@@ -7,34 +8,34 @@ use foxy_base::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Handed to a scheme when it is made. Clones show the same values.
+/// The reporting channels of a scheme. All clones share the same values.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     /// Counters and gauges.
     pub statistics: Arc<StoreStatistics>,
-    /// Whether the store serves, and if not why.
+    /// Whether the store serves requests, and if not, why.
     pub status: Arc<StatusCell>,
-    /// How the store came to be open.
+    /// How the store was opened.
     pub beginning: Arc<BeginningCell>,
-    /// Since when the device owes an answer.
+    /// The time of the oldest disk operation without a result.
     pub owed: Arc<Owed>,
 }
 
 impl Observer {
-    /// The store comes to be open like this.
+    /// Records how the store was opened.
     pub fn begins(&self, beginning: Beginning) {
         self.statistics.begun_anew.set(u64::from(matches!(beginning, Beginning::Anew(_))));
         self.beginning.set(beginning);
     }
 }
 
-/// The age of the oldest operation in flight. It shows that a disk hangs without an error. Written
-/// by the store's thread, read from any.
+/// The submission time of the oldest disk operation in flight. An old time shows that a disk hangs
+/// without an error. Only the store's thread writes this value; any thread may read it.
 #[derive(Debug, Default)]
 pub struct Owed(AtomicU64);
 
 impl Owed {
-    /// When the oldest operation in flight was submitted, on the clock of the store.
+    /// When the oldest operation in flight was submitted, in the store's own time.
     pub fn since(&self) -> Option<Instant> {
         self.0.load(Relaxed).checked_sub(1).map(Instant)
     }

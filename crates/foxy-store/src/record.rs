@@ -1,5 +1,5 @@
-//! A record on disk: a 64-byte header, head, body, padded to whole slots (R39). Nothing read from
-//! disk is trusted. All checksums are seeded with the store's secret, so that no stored body can
+//! A record on disk: a 64-byte header, head and body, padded to whole slots (R39). Everything read
+//! from disk is checked. All checksums are seeded with the store's secret, so no stored body can
 //! pass for a record.
 
 use crate::contract::{AbsentReason, Key, Record};
@@ -12,10 +12,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// Bytes of a record's header.
 pub const HEADER: usize = 64;
 
-/// The on-disk format of records and bookkeeping.
+/// Version of the on-disk format of records and bookkeeping.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The secret of a store.
+/// The secret of a store. Without it, nobody can build bytes that pass for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Secret {
     salt: u64,
@@ -27,27 +27,27 @@ impl Secret {
         Self { salt, mark: xxh3_64_with_seed(b"foxy record", salt) }
     }
 
-    /// A checksum that depends on the secret.
+    /// The checksum of `bytes`, seeded with the secret.
     pub fn checksum(&self, bytes: &[u8]) -> u64 {
         xxh3_64_with_seed(bytes, self.salt)
     }
 
-    /// The first 8 bytes of every header.
+    /// The mark: the first 8 bytes of every header.
     pub const fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The salt in the superblock.
+    /// The salt from the superblock.
     pub const fn salt(&self) -> u64 {
         self.salt
     }
 }
 
-/// A record's header.
+/// The header of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     pub key: Key,
-    /// The number of the put.
+    /// The sequence number of the put that wrote the record.
     pub sequence: u64,
     pub head_length: u32,
     pub body_length: u32,
@@ -58,21 +58,21 @@ pub struct Header {
 /// Why bytes are not the expected record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordError {
-    /// There is no header.
+    /// The mark of a header is missing.
     NoMark,
-    /// A damaged header: its checksum is wrong, or its mark nearly right.
+    /// The header is damaged: its checksum is wrong, or its mark is nearly right.
     HeaderDamaged,
-    /// The format version is another one.
+    /// The header has another format version.
     OtherVersion,
-    /// The lengths are above the limits or beyond the bytes given.
+    /// The lengths exceed the limits or the bytes given.
     Lengths,
-    /// The header is sound and of another record.
+    /// The header is valid but belongs to another record.
     OtherRecord,
-    /// Head and body do not have their checksum.
+    /// Head and body do not match their checksum.
     ContentDamaged,
 }
 
-/// Bytes that hold less than they say count as a short read.
+/// A record that is longer than the bytes read counts as a short read.
 impl From<RecordError> for AbsentReason {
     fn from(error: RecordError) -> Self {
         match error {
@@ -85,15 +85,15 @@ impl From<RecordError> for AbsentReason {
     }
 }
 
-/// Slots of a record with `content` bytes of head and body.
+/// Number of slots for a record with `content` bytes of head and body.
 pub const fn slots_for(content: usize) -> u32 {
     (HEADER + content).div_ceil(SLOT) as u32
 }
 
-/// Slots of the largest record.
+/// Number of slots for the largest record.
 pub const SLOTS_LIMIT: u32 = slots_for(RECORD_BODY_LIMIT + RECORD_HEAD_LIMIT);
 
-/// A mark with this many wrong bits is a damaged header.
+/// A mark with at most this many wrong bits counts as a damaged header.
 const MARK_DOUBT_BITS: u32 = 8;
 
 impl Header {
@@ -158,10 +158,10 @@ fn number_32(bytes: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes(field)
 }
 
-/// Encodes a record at the start of `out`, whose slots read as zero.
+/// Encodes a record at the start of `out`, whose slots contain zeros.
 ///
 /// # Panics
-/// When `out` is too short or the record is above the limits; the caller checks both.
+/// If `out` is too short or the record exceeds the limits; the caller checks both.
 pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: &Secret) {
     let (head, body) = (&record.head, &record.body);
     let end = HEADER + head.len() + body.len();
@@ -177,15 +177,15 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
     out[..HEADER].copy_from_slice(&header.encode(secret));
 }
 
-/// Buffers of this length and more are mapped in whole pages and are worth sharing.
+/// Buffers of at least this length have memory pages of their own, so sharing them saves a copy.
 const MIN_SHARED_BYTES: usize = 256 << 10;
 
-/// A record may leave one of this many parts of a shared buffer unused.
+/// A record may share a buffer if it leaves at most one part in this many unused.
 const MAX_UNUSED_SHARE: usize = 16;
 
-/// Verifies the record of `key` and `sequence`, `skip` bytes into the buffer. The record shares a
-/// large buffer that it nearly fills; otherwise it is copied, so that it keeps no more memory than
-/// its length.
+/// Verifies the record of `key` and `sequence` at byte `skip` of the buffer. If the record nearly
+/// fills a large buffer, it shares this buffer. Otherwise the record is copied, so that it uses no
+/// more memory than its length.
 pub fn decode(
     buffer: IoBuffer,
     skip: usize,

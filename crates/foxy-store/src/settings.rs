@@ -1,4 +1,4 @@
-//! Settings of the schemes: sizes, watermarks, limits. Values only; the binary fills them in.
+//! Settings of the schemes: sizes, limits and times. The program sets them from its configuration.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,82 +9,82 @@ pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 /// Bytes of the largest head of a record.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 
-/// How many times more removals than other requests may wait. A removal takes few bytes, and after
-/// a refused removal the record may come back.
+/// Removals may wait in this many times larger numbers than other requests. A removal needs little
+/// memory, and after a refused removal the record may return.
 pub const REMOVAL_FACTOR: usize = 4;
 
-/// What comes back after a crash.
+/// Which records survive a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// All durable records. Removals wait for a sync (R39).
+    /// All durable records. Each removal waits for a sync (R39).
     #[default]
     AfterCrash,
-    /// Nothing: only a store that was closed comes back. Nothing waits for a sync, as in the
-    /// papers' schemes.
+    /// None: records survive only a clean stop. No operation waits for a sync, as in the schemes of
+    /// the papers.
     AfterCleanStop,
 }
 
-/// What happens when the disk has no room for a preallocated store.
+/// What to do if the disk lacks space for a preallocated store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeWish {
-    /// A smaller store is made, by halves down to [`MINIMUM_SIZE`].
+    /// Create a smaller store: halve the size until it fits, down to [`MINIMUM_SIZE`].
     #[default]
     AtMost,
-    /// Opening fails.
+    /// Fail to open the store.
     Exactly,
 }
 
-/// Which new records a store over its write budget defers until they are asked for again.
+/// Which new records a store over its write budget defers until their next request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Newcomers {
-    /// Records of at least twice the mean size: most of the written bytes, few of the hits.
+    /// Records of at least twice the mean size. They cause most of the written bytes but few hits.
     #[default]
     Heavy,
     /// All new records.
     All,
 }
 
-/// A limit of written bytes. The store keeps it by deferring new records; all other writes are
-/// done.
+/// A limit on written bytes. The store obeys the limit by deferring new records. All other writes
+/// continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBudget {
-    /// Bytes a day. Unused bytes are saved up, for a day at most.
+    /// Bytes a day. Unused bytes accumulate, up to one day's bytes.
     pub bytes_a_day: u64,
     /// Bytes of memory for deferred records.
     pub memory: usize,
-    /// Which records are deferred.
+    /// Which new records are deferred.
     pub newcomers: Newcomers,
 }
 
-/// Settings shared by the schemes. A scheme ignores what it does not use.
+/// Settings shared by the schemes. A scheme ignores settings that do not concern it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Bytes of disk, bookkeeping included.
+    /// Bytes of disk space, bookkeeping included.
     pub size: u64,
-    /// What happens when the disk has less room.
+    /// What to do if the disk has less space.
     pub size_wish: SizeWish,
-    /// Objects above this many bytes are not stored (LRU-TH, R49).
+    /// Objects larger than this are not stored (LRU-TH, R49). In bytes.
     pub object_limit: u64,
     /// Time between two checkpoints of the index (R38).
     pub checkpoint_interval: Duration,
-    /// Bytes gathered before they are written (R25); a multiple of 4096.
+    /// Bytes of records to collect before a write (R25); a multiple of 4096.
     pub page_buffer: usize,
-    /// How long a partly filled page buffer may wait.
+    /// A partly filled page buffer is written after this time at the latest.
     pub flush_after: Duration,
-    /// Bytes of puts that may wait for the disk. More are refused as busy.
+    /// Bytes of puts that may wait for the disk. Further puts are refused as busy.
     pub waiting_bytes: usize,
-    /// Reads in flight. More are refused as busy.
+    /// Reads in flight. Further reads are refused as busy.
     pub waiting_reads: usize,
-    /// Records that may be stored. This bounds the memory of the index.
+    /// Most records in the store. This bounds the memory of the index.
     pub record_limit: u32,
-    /// The write budget of webcosm, if any.
+    /// The write budget of the scheme webcosm, if any.
     pub write_budget: Option<WriteBudget>,
-    /// What comes back after a crash. Some schemes recover from a clean stop alone and ignore it.
+    /// Which records survive a crash. Schemes that always need a clean stop ignore this setting.
     pub recovery: Recovery,
-    /// Whether a store was begun here before, according to the files beside it.
+    /// Whether other files in the folder show that a store was created here before.
     pub begun_before: bool,
-    /// Secret randomness for checksums, so that no body can pass for a record. Entropy of the
-    /// system in production.
+    /// A random secret for checksums, so that no body can pass for a record. In production, entropy
+    /// of the operating system.
     pub seed: u64,
 }
 
@@ -111,7 +111,7 @@ impl StoreSettings {
     /// Checks the values.
     ///
     /// # Errors
-    /// The first value that cannot be used.
+    /// The first invalid value.
     pub fn validate(&self) -> Result<(), SettingsError> {
         if self.size < MINIMUM_SIZE {
             return Err(SettingsError::SizeTooSmall(self.size));
@@ -126,12 +126,12 @@ impl StoreSettings {
 /// Bytes of the smallest store.
 pub const MINIMUM_SIZE: u64 = 256 << 10;
 
-/// Why settings cannot be used.
+/// Why settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsError {
-    /// Below [`MINIMUM_SIZE`].
+    /// The size is below [`MINIMUM_SIZE`].
     SizeTooSmall(u64),
-    /// Not a positive multiple of 4096 bytes.
+    /// The page buffer is not a positive multiple of 4096 bytes.
     PageBuffer(usize),
 }
 

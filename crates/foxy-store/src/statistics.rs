@@ -1,45 +1,46 @@
-//! The store's counters and gauges, declared in one table, written by the shard and readable from
-//! any thread. They count what went through the two seams (requests and replies, operations and
-//! completions) and what a scheme did.
+//! The store's counters and gauges, all declared in one table. The shard writes them; any thread
+//! may read them. They count requests and answers, disk operations and their results, and the
+//! actions of the scheme.
 
 use crate::contract::{AbsentReason, Answer, RefusedReason};
 use foxy_device::IoOp;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Whether a value only grows.
+/// Whether a value can fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureKind {
-    /// It only grows.
+    /// The value only grows.
     Counter,
-    /// It goes up and down.
+    /// The value can grow and fall.
     Gauge,
 }
 
-/// One value with what it takes to show it.
+/// One value with its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// Its name, in snake case.
+    /// Name in snake case.
     pub name: &'static str,
-    /// What it says, one sentence.
+    /// Help text: one sentence.
     pub help: &'static str,
-    /// Its unit: `1` for plain counts, or `bytes`.
+    /// Unit: `1` for plain counts, or `bytes`.
     pub unit: &'static str,
     /// Counter or gauge.
     pub kind: MeasureKind,
-    /// The value when the snapshot was taken.
+    /// The value at the time of the snapshot.
     pub value: u64,
 }
 
 macro_rules! statistics {
     ($($name:ident $kind:ident $unit:literal $help:literal,)*) => {
-        /// Live values; one writer (the shard), any number of readers.
+        /// The current values. The shard is the only writer; any thread may read.
         #[derive(Debug, Default)]
         pub struct StoreStatistics {
             $(#[doc = $help] pub $name: Cell,)*
         }
 
         impl StoreStatistics {
-            /// All values at once, in the table's order. Values may be some operations apart.
+            /// All values in the order of the table. The values may differ in age by a few
+            /// operations.
             pub fn snapshot(&self) -> Vec<Measure> {
                 vec![$(Measure {
                     name: stringify!($name),
@@ -121,28 +122,29 @@ statistics! {
 pub struct Cell(AtomicU64);
 
 impl Cell {
-    /// The value.
+    /// Returns the value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    /// Adds to it. Only the shard's thread writes, so no atomic read-modify-write is needed.
+    /// Adds `amount`. Only the shard's thread writes, so no atomic read-modify-write is needed.
     pub fn add(&self, amount: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
-    /// Adds to it from any thread. A value takes either this or [`Cell::add`], never both.
+    /// Adds `amount` from any thread. Use either this method or [`Cell::add`] for a value, never
+    /// both: they would lose counts.
     pub fn add_shared(&self, amount: u64) {
         self.0.fetch_add(amount, Relaxed);
     }
 
-    /// Replaces it.
+    /// Replaces the value.
     pub fn set(&self, value: u64) {
         self.0.store(value, Relaxed);
     }
 }
 
-/// What kind of request an answer belongs to, where the answer alone does not say.
+/// The kind of request that an answer belongs to. The answer alone does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// A get.
@@ -156,7 +158,7 @@ pub enum RequestKind {
 }
 
 impl StoreStatistics {
-    /// Counts an operation on its way to the device (R2).
+    /// Counts an operation that is about to be submitted (R2).
     pub fn count_operation(&self, op: &IoOp) {
         match op {
             IoOp::Open { .. } | IoOp::OpenBlockDevice { .. } => self.opens.add(1),
@@ -177,8 +179,8 @@ impl StoreStatistics {
         }
     }
 
-    /// Counts an answer on its way to the caller; of a get on any thread, of all else on the
-    /// shard's.
+    /// Counts an answer that is about to be delivered. Answers to gets may be counted on any
+    /// thread, all others only on the shard's thread.
     pub fn count_answer(&self, kind: RequestKind, answer: &Answer) {
         match kind {
             RequestKind::Get => self.gets.add_shared(1),
@@ -220,7 +222,7 @@ impl StoreStatistics {
         }
     }
 
-    /// Whether every answered request is accounted for by exactly one outcome.
+    /// Whether the outcomes add up to the requests: each answered request has exactly one outcome.
     pub fn adds_up(&self) -> bool {
         let sum = |cells: &[&Cell]| cells.iter().map(|cell| cell.get()).sum::<u64>();
         let misses = sum(&[

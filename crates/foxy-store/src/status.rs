@@ -1,4 +1,5 @@
-//! Whether a store serves, and if not why. The scheme writes it; any thread reads it.
+//! Whether a store serves requests, and if not, why. The scheme writes the status; any thread reads
+//! it.
 
 use crate::contract::{AbsentReason, RefusedReason};
 use foxy_device::IoError;
@@ -8,52 +9,53 @@ use std::sync::{Mutex, PoisonError};
 /// What a store can do now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreStatus {
-    /// The store is being opened. Nothing is answered.
+    /// The store is being opened. No request succeeds yet.
     #[default]
     Opening,
-    /// Known records are served; the rest of the index is being rebuilt, and nothing is stored.
+    /// The index is being rebuilt. The store serves records that it already knows and stores
+    /// nothing.
     Rebuilding,
     /// Gets, puts and removals are served.
     Serving,
     /// The store cannot be used.
     Unusable(OpenStoreError),
-    /// Closed on request.
+    /// The store was closed on request.
     Closed,
-    /// The shard panicked. All requests are answered as closed.
+    /// The shard's thread panicked. All requests are answered as closed.
     Panicked,
 }
 
-/// Why a store cannot be opened. A foreign file is never overwritten.
+/// Why a store cannot be opened. The store never overwrites a file that it did not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenStoreError {
     /// The file is not a store.
     Foreign,
-    /// The block device has other content at its beginning or end.
+    /// The start or end of the block device contains other data.
     ForeignDevice {
-        /// The first byte of that content.
+        /// Byte offset of the first such data.
         at: u64,
     },
-    /// A link, folder or pipe is in place of the file.
+    /// The path leads to a link, folder or pipe instead of a file.
     NotAFile,
-    /// There are folders of a store that keeps a file for each record, but no ledger.
+    /// The folders of a store with one file per record exist, but its ledger is missing.
     ForeignFolders,
     /// The store has another format version.
     OtherVersion {
-        /// The version of the store.
+        /// The format version of the store.
         found: u32,
-        /// The version of this program.
+        /// The format version of this program.
         expected: u32,
     },
-    /// The superblock says this size in bytes, which no store has.
+    /// The superblock names a size in bytes that is impossible.
     ImpossibleSize(u64),
-    /// The file is shorter than the superblock says.
+    /// The file is shorter than its superblock says.
     Truncated {
-        /// Bytes of the file.
+        /// Bytes that the file has.
         found: u64,
-        /// Bytes of the store.
+        /// Bytes that the store should have.
         expected: u64,
     },
-    /// There is no room on the disk.
+    /// The disk has too little free space.
     NoSpace,
     /// The device failed.
     Device(IoError),
@@ -120,7 +122,7 @@ impl fmt::Display for OpenStoreError {
 impl std::error::Error for OpenStoreError {}
 
 impl OpenStoreError {
-    /// Why the file with the superblock could not be opened.
+    /// The error for a failed open of the file with the superblock.
     pub const fn opening(error: IoError) -> Self {
         match error {
             IoError::WrongKind => Self::NotAFile,
@@ -128,7 +130,7 @@ impl OpenStoreError {
         }
     }
 
-    /// Whether the error is about the file with the superblock.
+    /// Whether the error concerns the file with the superblock.
     pub const fn is_about_the_file(&self) -> bool {
         match self {
             Self::Foreign
@@ -143,7 +145,7 @@ impl OpenStoreError {
     }
 }
 
-/// Why a store serves nothing.
+/// Why a store serves no requests.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unable {
@@ -153,7 +155,7 @@ pub enum Unable {
 }
 
 impl Unable {
-    /// The reasons for a get, and for a put or removal.
+    /// The reason to give for a get, and the reason for a put or removal.
     pub const fn reasons(self) -> (AbsentReason, RefusedReason) {
         match self {
             Self::Recovering => (AbsentReason::Recovering, RefusedReason::Recovering),
@@ -166,7 +168,7 @@ impl Unable {
     }
 }
 
-/// A status shared between threads.
+/// The status of a store, shared between threads.
 #[derive(Debug, Default)]
 pub struct StatusCell(Mutex<StoreStatus>);
 

@@ -1,4 +1,4 @@
-//! A store in virtual time, for the simulator and tests.
+//! Runs a store in simulated time, for the simulator and tests.
 
 use crate::contract::{Answer, Key, PlacementHint, Record, Scheme};
 use crate::observe::Observer;
@@ -6,11 +6,11 @@ use crate::shard::engine::{Ask, Engine, Wake};
 use foxy_base::Instant;
 use foxy_device::Device;
 
-/// Names a request until its answer is taken.
+/// Identifies a request until its answer is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Call(pub u64);
 
-/// Drives a store in virtual time.
+/// Runs a store in simulated time.
 pub struct StepDriver<D> {
     engine: Engine<D, Call>,
     now: Instant,
@@ -36,7 +36,7 @@ impl<D: Device> StepDriver<D> {
         driver
     }
 
-    /// Makes a request. The answer comes at once or while the store runs.
+    /// Sends a request. The answer arrives at once or while the store runs.
     pub fn ask(&mut self, ask: Ask) -> Call {
         self.calls += 1;
         let call = Call(self.calls);
@@ -44,7 +44,7 @@ impl<D: Device> StepDriver<D> {
         call
     }
 
-    /// Requests a close.
+    /// Requests that the store closes.
     pub fn shut_down(&mut self) -> Call {
         self.calls += 1;
         let call = Call(self.calls);
@@ -62,7 +62,7 @@ impl<D: Device> StepDriver<D> {
         engine.turn(*now, &mut |call, answer| answers.push((call, answer)))
     }
 
-    /// Runs until `limit`.
+    /// Runs the store until the time `limit`.
     pub fn run_until(&mut self, limit: Instant) {
         loop {
             while self.turn() {}
@@ -74,7 +74,7 @@ impl<D: Device> StepDriver<D> {
         self.now = self.now.max(limit);
     }
 
-    /// Runs until the device is idle. Later deadlines do not come.
+    /// Runs until the device is idle. Deadlines that lie later are not reached.
     pub fn run_until_idle(&mut self) {
         loop {
             while self.turn() {}
@@ -85,15 +85,15 @@ impl<D: Device> StepDriver<D> {
         }
     }
 
-    /// Takes the answers, in order.
+    /// Removes and returns the answers so far, in order.
     pub fn take_answers(&mut self) -> Vec<(Call, Answer)> {
         std::mem::take(&mut self.answers)
     }
 
-    /// Makes a request and runs until its answer is there.
+    /// Sends a request and runs until its answer arrives.
     ///
     /// # Panics
-    /// When the store does not answer.
+    /// If the store does not answer.
     pub fn answer_to(&mut self, ask: Ask) -> Answer {
         let call = self.ask(ask);
         self.wait_for(call)
@@ -102,7 +102,7 @@ impl<D: Device> StepDriver<D> {
     /// Closes the store and runs until it is closed.
     ///
     /// # Panics
-    /// When the store does not answer.
+    /// If the store does not answer.
     pub fn close(&mut self) -> Answer {
         let call = self.shut_down();
         self.wait_for(call)
@@ -129,7 +129,7 @@ impl<D: Device> StepDriver<D> {
         self.answer_to(Ask::Remove(key))
     }
 
-    /// The virtual time.
+    /// The simulated time.
     pub const fn now(&self) -> Instant {
         self.now
     }
@@ -144,7 +144,7 @@ impl<D: Device> StepDriver<D> {
         self.engine.device()
     }
 
-    /// Ends the store as a crash does, and returns the device.
+    /// Stops the store as a crash would, and returns the device.
     pub fn into_device(self) -> D {
         self.engine.into_device()
     }

@@ -1,5 +1,5 @@
-//! Shared parts of scheme tests: a store on a device in memory, and records that prove their key
-//! and version.
+//! Shared parts of scheme tests: a store on an in-memory device, and records that identify their
+//! key and version.
 
 use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, Scheme};
 use crate::observe::Observer;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a test does with an operation.
+/// What a test does with a disk operation.
 pub enum Intercept {
     Pass(IoOp),
-    /// The operation never ends.
+    /// The operation never finishes.
     Swallow,
     End(IoDone),
 }
 
-/// A device in memory whose operations a test intercepts, and whose wakes it counts.
+/// An in-memory device. A test can intercept its operations and count its wake-ups.
 pub struct Intercepted<F> {
     pub inner: Memory,
     pub wakes: Arc<AtomicU64>,
@@ -88,7 +88,7 @@ impl<D: Device> Store<D> {
         Self { driver, observer }
     }
 
-    /// Opens a store of the default engine.
+    /// Opens a store of the default scheme, webcosm.
     pub fn webcosm(settings: &StoreSettings, device: D) -> Self {
         Self::open(|observer| Webcosm::boxed(settings, observer), device)
     }
@@ -98,7 +98,7 @@ impl<D: Device> Store<D> {
         self.driver.put(name(key), content(key, version, length), PlacementHint::default())
     }
 
-    /// Whether [`content`] is there. Panics on any other record.
+    /// Whether the store has [`content`] under the key. Panics on any other record.
     pub fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
         match self.driver.get(name(key)) {
             Answer::Found(found) => {
@@ -115,7 +115,7 @@ impl<D: Device> Store<D> {
         all.iter().find(|measure| measure.name == name).expect("a counter of that name").value
     }
 
-    /// Writes buffered records.
+    /// Runs long enough for buffered records to be written.
     pub fn flush(&mut self) {
         let later = self.driver.now() + Duration::from_secs(2);
         self.driver.run_until(later);
@@ -124,7 +124,7 @@ impl<D: Device> Store<D> {
 }
 
 impl Store {
-    /// Kills the store and returns the device.
+    /// Stops the store as a crash would, and returns the device.
     pub fn kill(self) -> Memory {
         let mut device = self.driver.into_device();
         device.close_all();
@@ -146,7 +146,7 @@ pub fn name(key: u64) -> Key {
     Key(bytes)
 }
 
-/// A record of `length` bytes that no other key or version has.
+/// A record of `length` bytes that differs for every key and version.
 pub fn content(key: u64, version: u64, length: usize) -> Record {
     let mut bytes = vec![0; length];
     Random::new(key << 20 ^ version).fill(&mut bytes);

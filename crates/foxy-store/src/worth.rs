@@ -1,55 +1,56 @@
-//! The worth of a record in a log of segments: where it is written and whether it is copied
-//! forward, by its size relative to the mean and its uses. Pure. Rationale:
-//! `docs/decisions/webcosm-admission.md`.
+//! The value of a record in a log of segments. A record's size relative to the mean and its number
+//! of uses decide two things: the log for a new record, and whether an old record is copied
+//! forward. Rationale: `docs/decisions/webcosm-admission.md`.
 
-/// Uses are counted up to this: two bits a record.
+/// Largest count of uses; the count fits in two bits per record.
 pub const MAX_USES: u8 = 3;
 
-/// Larger records are judged like this size: objects are stored in parts of about this size.
+/// Larger records count as this size, because objects are stored in parts of about this size.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Half octaves between two steps of credit or toll: a factor of four in size.
+/// Half octaves in one step of credit or toll. A step is a factor of four in size.
 const STEP_HALF_OCTAVES: i32 = 4;
 
-/// Records this many half octaves above the mean are heavy: most of the written bytes, few of the
-/// hits.
+/// A record this many half octaves above the mean is heavy. Heavy records cause most of the written
+/// bytes but few hits.
 const HEAVY_HALF_OCTAVES: i32 = 2;
 
-/// The size of a record relative to the mean of the records on disk, in half octaves (factors of
-/// about the square root of two).
+/// The size of a record relative to the mean of the records on disk, in half octaves. A half octave
+/// is a factor of about the square root of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Distance(i32);
 
 impl Distance {
-    /// The distance of `bytes` from `mean`; zero when the mean is 0.
+    /// The distance of `bytes` from `mean`; zero if the mean is 0.
     pub fn between(bytes: u64, mean: u64) -> Self {
         Self(if mean == 0 { 0 } else { half_octaves(bytes) - half_octaves(mean) })
     }
 
-    /// Whether a new record is written to the probation log.
+    /// Whether a new record of this size goes to the probation log, the log for records not yet
+    /// proven useful.
     pub const fn is_large(self) -> bool {
         self.0 > 0
     }
 
-    /// Whether a store over its write budget defers such a record.
+    /// Whether a store over its write budget defers a new record of this size.
     pub const fn is_heavy(self) -> bool {
         self.0 >= HEAVY_HALF_OCTAVES
     }
 
-    /// The uses that a record is written with. Small records have credit, since they cost little
-    /// space.
+    /// The number of uses that a new record starts with. Small records start with a credit, because
+    /// they need little space.
     pub fn first_uses(self) -> u8 {
         steps(-self.0)
     }
 
-    /// The uses left after a copy forward; `None` when the record is not worth the copy. A large
+    /// The uses left after a copy forward; `None` if the record is not worth the copy. A large
     /// record needs more uses.
     pub fn uses_after_copy(self, uses: u8) -> Option<u8> {
         (uses > steps(self.0 - STEP_HALF_OCTAVES / 2)).then(|| uses - 1)
     }
 }
 
-/// Whole steps of size, up to [`MAX_USES`].
+/// Whole steps in this many half octaves, from 0 to [`MAX_USES`].
 fn steps(half_octaves: i32) -> u8 {
     u8::try_from((half_octaves / STEP_HALF_OCTAVES).clamp(0, i32::from(MAX_USES)))
         .unwrap_or(MAX_USES)
@@ -66,8 +67,8 @@ fn half_octaves(bytes: u64) -> i32 {
 mod tests {
     use super::*;
 
-    /// A record of `bytes` among those of 16 KiB: where it goes, its first uses, and the uses that
-    /// a copy takes.
+    /// Checks a record of `bytes` if the mean is 16 KiB: its log, its first uses, and the uses
+    /// needed for a copy.
     fn check(bytes: u64, is_large: bool, is_heavy: bool, first_uses: u8, needed: Option<u8>) {
         let distance = Distance::between(bytes, 16 << 10);
         let found = (0..=MAX_USES).find(|&uses| distance.uses_after_copy(uses).is_some());

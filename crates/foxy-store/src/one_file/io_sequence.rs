@@ -1,40 +1,41 @@
-//! Writes and syncs that must follow each other, and what a failed sync means for later ones.
+//! Runs writes and syncs in a fixed order, and tracks how a failed sync affects later syncs.
 
 use crate::one_file::superblock::Superblock;
 use foxy_device::{IoBuffer, IoError};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// One step of a sequence. `T` names a write that may fail without ending the sequence.
+/// One step of a sequence. `T` names a write whose failure does not end the sequence.
 #[derive(Debug)]
 pub enum IoStep<T = Infallible> {
     /// Writes a buffer at a byte offset.
     Write(u64, IoBuffer),
-    /// Writes a buffer at a byte offset; the scheme handles a failure.
+    /// Writes a buffer at a byte offset. If the write fails, the scheme handles the failure.
     Optional(T, u64, IoBuffer),
-    /// Makes completed writes durable.
+    /// Makes all completed writes durable.
     Sync,
 }
 
-/// Writes both copies of a superblock. The first is durable before the second is touched.
+/// Writes both copies of a superblock. The first copy is durable before the write of the second
+/// copy starts.
 pub fn superblock_steps<T>(superblock: &Superblock) -> [IoStep<T>; 4] {
     let page = superblock.encode();
     let copy = |place: u64| IoStep::Write(place * page.len() as u64, IoBuffer::copy_of(&page));
     [copy(0), IoStep::Sync, copy(1), IoStep::Sync]
 }
 
-/// What follows a step.
+/// What to do after a step.
 #[derive(Debug)]
 pub enum Advance<A, T = Infallible> {
-    /// The next step of the sequence.
+    /// Run the next step of the sequence.
     Step(IoStep<T>),
-    /// The sequence ended with the result that was given.
+    /// The sequence ended, with the value that was passed to `start`.
     Ended(A),
-    /// No sequence runs.
+    /// There is no running sequence.
     Idle,
 }
 
-/// Runs one sequence at a time. `A` says what follows its end.
+/// Runs one sequence of steps at a time. `A` names the action after the sequence.
 #[derive(Debug)]
 pub struct IoSequence<A, T = Infallible> {
     running: Option<(VecDeque<IoStep<T>>, A)>,
@@ -52,16 +53,16 @@ impl<A, T> IoSequence<A, T> {
         self.running.is_none()
     }
 
-    /// Starts a sequence; [`IoSequence::advance`] gives its first step.
+    /// Starts a sequence; [`IoSequence::advance`] returns its first step.
     ///
     /// # Panics
-    /// When a sequence runs.
+    /// If a sequence is already running.
     pub fn start(&mut self, steps: Vec<IoStep<T>>, after: A) {
         assert!(self.is_idle(), "one sequence at a time");
         self.running = Some((steps.into(), after));
     }
 
-    /// Takes the result of the last step. An error ends the sequence.
+    /// Processes the result of the last step. An error ends the sequence.
     pub fn advance(&mut self, result: Result<(), IoError>) -> Advance<A, T> {
         let Some((steps, _)) = &mut self.running else { return Advance::Idle };
         if result.is_ok()
@@ -72,18 +73,18 @@ impl<A, T> IoSequence<A, T> {
         self.abandon().map_or(Advance::Idle, Advance::Ended)
     }
 
-    /// Gives up the sequence that runs.
+    /// Stops the running sequence.
     pub fn abandon(&mut self) -> Option<A> {
         self.running.take().map(|(_, after)| after)
     }
 }
 
-/// Counts failed syncs. After a failed sync the system may drop written pages, and no later sync
-/// makes them durable.
+/// Counts failed syncs. After a failed sync the operating system may drop written pages, and no
+/// later sync makes them durable.
 #[derive(Debug, Default)]
 pub struct SyncFailures(u32);
 
-/// How many syncs had failed when one was submitted.
+/// The number of failed syncs when an operation was submitted.
 #[derive(Clone, Copy, Debug)]
 pub struct FailuresBefore(u32);
 
@@ -93,13 +94,13 @@ impl SyncFailures {
         self.0 == 0
     }
 
-    /// To be kept with a sync that is submitted now.
+    /// The value to store with a sync that is submitted now.
     pub const fn before(&self) -> FailuresBefore {
         FailuresBefore(self.0)
     }
 
-    /// The result of a sync. It fails, too, when another sync failed while it was in flight: the
-    /// writes it was meant for may be lost.
+    /// The result of a sync. It also fails if another sync failed while this sync was in flight,
+    /// because the written pages may be lost.
     pub fn judge(
         &mut self,
         before: FailuresBefore,

@@ -1,13 +1,14 @@
-//! The forget journal: which keys are forgotten up to which sequence number. A block is written
-//! twice, so that one damaged copy costs nothing. A torn tail was never answered for. After damage
-//! before the tail, the opener must take everything as forgotten.
+//! The forget journal: a list of keys, each with the last sequence number that is forgotten. Each
+//! block has two copies, so one damaged copy loses nothing. A torn last block is ignored, because
+//! its requests were never answered. After damage before the last block, the scheme must forget all
+//! records.
 
 use crate::contract::Key;
 use crate::layout::PAGE;
 use crate::record::Secret;
 use foxy_device::{IoBuffer, IoError};
 
-/// Every record of `key` numbered `up_to` or less is forgotten.
+/// Every record of `key` with a sequence number of at most `up_to` is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forget {
     pub key: Key,
@@ -17,27 +18,27 @@ pub struct Forget {
 const HEADER: usize = 40;
 const ENTRY: usize = 24;
 
-/// Entries of a block.
+/// Number of entries in a block.
 pub const BLOCK_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
 
 /// Bytes of both copies of a block.
 pub const BLOCK_BYTES: usize = 2 * PAGE;
 
-/// A block that was answered for cannot be read.
+/// A block is unreadable although its requests were answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalDamaged;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalContent {
-    /// Oldest first.
+    /// The entries, oldest first.
     pub facts: Vec<Forget>,
     /// Records up to this sequence number were durable.
     pub durable: u64,
-    /// Blocks that were read. A half without a block was lost.
+    /// Number of readable blocks. A half without a readable block is lost.
     pub blocks: u32,
 }
 
-/// The common header of blocks.
+/// The fields that all block headers share.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStamp {
     pub generation: u64,
@@ -45,12 +46,12 @@ pub struct BlockStamp {
     pub durable: u64,
 }
 
-/// Blocks for a number of entries, at least one.
+/// Number of blocks for a number of entries, at least 1.
 pub const fn blocks_for(facts: usize) -> u32 {
     if facts == 0 { 1 } else { facts.div_ceil(BLOCK_ENTRIES) as u32 }
 }
 
-/// Encodes entries as blocks, starting at number `first_block`.
+/// Encodes entries as blocks. The first block has number `first_block`.
 pub fn encode(facts: &[Forget], first_block: u32, stamp: BlockStamp, secret: &Secret) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(blocks_for(facts.len()) as usize * BLOCK_BYTES);
     let mut rest = facts;
@@ -79,8 +80,8 @@ fn encode_block(facts: &[Forget], number: u32, stamp: BlockStamp, secret: &Secre
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Reads one copy of a block: its durable sequence number and its entries. `None` when it is
-/// damaged or another block.
+/// Reads one copy of a block: its durable sequence number and its entries. Returns `None` if the
+/// copy is damaged or belongs to another block.
 pub(crate) fn decode_block<'a>(
     page: &'a [u8],
     number: u32,
@@ -109,7 +110,7 @@ pub(crate) fn decode_block<'a>(
 /// Reads all entries of one generation from a journal half.
 ///
 /// # Errors
-/// When a block cannot be read although a later block was written.
+/// If a block is unreadable although a later block was written.
 pub fn decode(
     half: &[u8],
     generation: u64,
@@ -134,12 +135,12 @@ pub fn decode(
     Ok(content)
 }
 
-/// Reads before a half counts as lost.
+/// Attempts to read a half before it counts as lost.
 pub const MAX_READS: u32 = 3;
 
-/// The content of the active half of `length` bytes; `None` when it is lost. A half without a block
-/// is lost: its first block was durable before the superblock that names it, or before anything was
-/// stored.
+/// The content of the active half of `length` bytes; `None` if the half is lost. A half without a
+/// readable block is lost. Its first block was durable before the superblock that names this half,
+/// or before any record was stored.
 pub fn content(
     half: Result<IoBuffer, IoError>,
     length: usize,

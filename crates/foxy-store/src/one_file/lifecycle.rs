@@ -1,4 +1,4 @@
-//! The phases of a store and the legal transitions between them. Each scheme has its own phases.
+//! The phases of a store and the allowed changes between them. Each scheme defines its own phases.
 
 use crate::contract::{AbsentReason, RefusedReason};
 use crate::observe::Observer;
@@ -8,29 +8,29 @@ use std::sync::Arc;
 
 /// The phases of one scheme.
 pub trait StorePhase: Copy + PartialEq + Debug + 'static {
-    /// Each phase, and the phases that may follow it.
+    /// Each phase, with the phases that may follow.
     const TRANSITIONS: &'static [(Self, &'static [Self])];
 
-    /// Before the start.
+    /// The phase before the start.
     const NEW: Self;
 
-    /// The store could not be opened.
+    /// The phase of a store that could not be opened.
     const UNUSABLE: Self;
 
-    /// What the store reports in this phase. [`Lifecycle`] replaces the status of
-    /// [`StorePhase::UNUSABLE`].
+    /// The status to report in this phase. For [`StorePhase::UNUSABLE`], [`Lifecycle`] reports the
+    /// failure instead.
     fn status(self) -> StoreStatus;
 
-    /// Whether all records are written and requests are no longer served.
+    /// Whether the store has stopped serving requests because it closes.
     fn is_closing(self) -> bool;
 
-    /// Whether `next` may follow.
+    /// Whether the phase `next` may follow this phase.
     fn may_become(self, next: Self) -> bool {
         Self::TRANSITIONS.iter().any(|(from, to)| *from == self && to.contains(&next))
     }
 }
 
-/// The current phase of a store, reported to its observer.
+/// The current phase of a store. Each change is reported to the observer.
 #[derive(Debug)]
 pub struct Lifecycle<P> {
     phase: P,
@@ -39,7 +39,7 @@ pub struct Lifecycle<P> {
 }
 
 impl<P: StorePhase> Lifecycle<P> {
-    /// A store that is not started.
+    /// The lifecycle of a store before its start.
     pub fn new(observer: &Observer) -> Self {
         let status = Arc::clone(&observer.status);
         Self { phase: P::NEW, failure: OpenStoreError::Foreign, status }
@@ -50,10 +50,10 @@ impl<P: StorePhase> Lifecycle<P> {
         self.phase
     }
 
-    /// Moves to another phase.
+    /// Changes to another phase.
     ///
     /// # Panics
-    /// When [`StorePhase::TRANSITIONS`] does not allow the move.
+    /// If [`StorePhase::TRANSITIONS`] does not allow the change.
     pub fn enter(&mut self, next: P) {
         assert!(self.phase.may_become(next), "{:?} does not lead to {next:?}", self.phase);
         self.phase = next;
@@ -63,13 +63,14 @@ impl<P: StorePhase> Lifecycle<P> {
         });
     }
 
-    /// Moves to [`StorePhase::UNUSABLE`].
+    /// Changes to [`StorePhase::UNUSABLE`].
     pub fn fail(&mut self, error: OpenStoreError) {
         self.failure = error;
         self.enter(P::UNUSABLE);
     }
 
-    /// Why a get, and why a put or removal, is not served in this phase.
+    /// Why the store does not serve requests in this phase: the reason for a get, and the reason
+    /// for a put or removal.
     pub fn unable(&self) -> (AbsentReason, RefusedReason) {
         let unable = if self.phase == P::UNUSABLE {
             Unable::Failed(self.failure)
@@ -82,7 +83,7 @@ impl<P: StorePhase> Lifecycle<P> {
     }
 }
 
-/// Checks that every phase has one row, and that `end` can be reached from it.
+/// Checks that every phase has one row and leads to the phase `end`.
 #[cfg(any(test, feature = "testing"))]
 pub fn check_every_phase_reaches<P: StorePhase>(end: P) {
     let table = P::TRANSITIONS;

@@ -1,15 +1,15 @@
-//! The medium of a one-file store: a file, or a block device.
+//! The medium of a one-file store: a file or a block device.
 
 use crate::layout::PAGE;
 use crate::one_file::superblock::{Found, Superblock, written_by_another};
 use crate::status::OpenStoreError;
 use std::ops::Range;
 
-/// Bytes at the beginning of a block device that must be blank for a new store. Partition tables,
-/// file systems, volumes and swap begin before that, or at the end of the device.
+/// A new store needs this many blank bytes at the start of a block device. Partition tables, file
+/// systems, volumes and swap areas start within these bytes, or at the end of the device.
 const BLANK_BEGINNING: u64 = 16 << 20;
-/// Bytes at the end that must be blank: array members, the second partition table and ZFS labels
-/// lie there.
+/// A new store needs this many blank bytes at the end. RAID members, the second partition table and
+/// ZFS labels are there.
 const BLANK_END: u64 = 1 << 20;
 const AT_ONCE: u64 = 1 << 20;
 
@@ -21,8 +21,8 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// The next range to read, from byte `from` on, to learn whether a medium of `size` bytes is
-    /// blank: all of a file, both ends of a device.
+    /// The next range to read, from byte `from` on, to check whether a medium of `size` bytes is
+    /// blank. A file is checked completely, a device only at both ends.
     pub fn next_blank(self, from: u64, size: u64) -> Option<Range<u64>> {
         let end = size.saturating_sub(BLANK_END) / PAGE as u64 * PAGE as u64;
         let (from, to) = match self {
@@ -33,8 +33,8 @@ impl Medium {
         (from < to).then(|| from..to.min(from + AT_ONCE))
     }
 
-    /// Judges the first two pages. On a device, a page that another program wrote, as `mkswap`
-    /// does, says whose the device is now, whatever the other page says.
+    /// Judges the first two pages. If another program (such as `mkswap`) wrote a page of the
+    /// device, the device belongs to that program. The other page does not matter then.
     pub fn judge(self, pages: &[u8]) -> Result<Found, OpenStoreError> {
         let (first, second) = pages.split_at(pages.len().min(PAGE));
         let by_another = || {
@@ -52,7 +52,7 @@ impl Medium {
         }
     }
 
-    /// The error for foreign content at byte `at`.
+    /// The error for foreign content at byte offset `at`.
     pub const fn foreign(self, at: u64) -> OpenStoreError {
         match self {
             Self::File => OpenStoreError::Foreign,
@@ -61,7 +61,7 @@ impl Medium {
     }
 }
 
-/// The first byte that is not zero.
+/// The offset of the first byte that is not zero.
 pub(crate) fn first_written(bytes: &[u8]) -> Option<usize> {
     const ZEROS: [u8; PAGE] = [0; PAGE];
     let page = bytes.chunks(PAGE).position(|page| page != &ZEROS[..page.len()])? * PAGE;
@@ -74,7 +74,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// All that is looked at from the third page on, what follows each other as one.
+    /// All ranges that are read from the third page on, with adjacent ranges merged.
     fn looked_at(medium: Medium, size: u64) -> Vec<Range<u64>> {
         let mut parts: Vec<Range<u64>> = Vec::new();
         let mut from = 8192;

@@ -1,5 +1,5 @@
-//! The parts that all schemes with a single preallocated file share: opening the file, its
-//! superblocks and forget journal, operations in flight, ordered IO, and the phases of a store.
+//! The parts that all schemes with one preallocated file share: opening, superblocks, forget
+//! journal, operations in flight, ordered IO, and phases.
 
 pub mod io_sequence;
 pub mod journal;

@@ -1,6 +1,6 @@
-//! The first steps of a one-file store: the file is opened, synced and its superblocks are read, or
-//! it is created. A block device in place of the file is taken as it is. No IO: it says which
-//! operation comes next.
+//! The first steps of a one-file store. An existing file is opened and synced, and its superblocks
+//! are read; otherwise the file is created. A block device keeps its size. This module does no IO:
+//! it returns the next operation.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
@@ -18,38 +18,38 @@ pub enum MediumWish {
     FileOrBlockDevice,
 }
 
-/// When an existing file is synced: what a killed process wrote may be readable and yet be lost
-/// when the power fails.
+/// When an existing file is synced. Without a sync, data from a killed process may be readable and
+/// yet be lost in a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstSync {
-    /// Before anything is read.
+    /// Before any read.
     Now,
-    /// By the scheme, before it writes anything.
+    /// Later: the scheme syncs before its first write.
     Later,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpeningStep {
     Open,
-    /// Opens a block device in place of the file.
+    /// Opens a block device at the path of the file.
     OpenBlockDevice,
     FirstSync,
     Superblocks,
-    /// Reads on from this byte of a file that begins with zeros.
+    /// Continues at this byte to check whether a file that starts with zeros is blank.
     Blank(u64),
-    /// Creates a file of this size.
+    /// Creates a file with this many bytes.
     Create(u64),
 }
 
 #[derive(Debug)]
 pub enum OpeningTurn {
     Next(IoOp),
-    /// Closes the file and creates another.
+    /// Closes the file and creates a new file.
     Anew {
         close: IoOp,
         create: IoOp,
     },
-    /// There is a fresh file of this many bytes.
+    /// A new file of this many bytes exists.
     Created(u64),
     Found(Superblock),
     Failed(OpenStoreError),
@@ -66,13 +66,13 @@ pub struct Opening {
     file: FileId,
     size: u64,
     step: OpeningStep,
-    /// The beginning in a blank file.
+    /// What to report if the file is blank.
     blank: Beginning,
     observer: Observer,
 }
 
 impl Opening {
-    /// A file that must be created gets the size of the settings.
+    /// The opening of the file `name`. If the file must be created, the settings give its size.
     pub fn new(
         name: &'static str,
         settings: &StoreSettings,
@@ -90,12 +90,12 @@ impl Opening {
         self.file
     }
 
-    /// Bytes of the file.
+    /// Bytes that the file has.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether an error is expected in this step and no failure of the disk.
+    /// Whether this step expects the error, so that it is not a disk failure.
     pub fn looks_for(&self, error: IoError) -> bool {
         match self.step {
             OpeningStep::Open => {
@@ -106,12 +106,12 @@ impl Opening {
         }
     }
 
-    /// Whether a store of `size` bytes can be there. A file can grow, a device cannot.
+    /// Whether the medium can contain a store of `size` bytes. A file can grow, a device cannot.
     pub fn can_have(&self, size: u64) -> bool {
         self.medium == Medium::File || size <= self.size
     }
 
-    /// Bytes of the file behind a store of `size` bytes.
+    /// Bytes of the file after the end of a store of `size` bytes.
     pub const fn left_behind(&self, size: u64) -> u64 {
         match self.medium {
             Medium::File => self.size.saturating_sub(size),
@@ -123,7 +123,7 @@ impl Opening {
         IoOp::Open { file: self.file, path: StorePath::new(self.name) }
     }
 
-    /// Begins anew and gives up the content.
+    /// Discards the content and creates an empty store.
     pub fn anew(&mut self, reason: AnewReason) -> OpeningTurn {
         self.again(Beginning::Anew(reason))
     }
@@ -137,7 +137,8 @@ impl Opening {
         OpeningTurn::Anew { close, create: self.create(self.wanted) }
     }
 
-    /// Begins on the device, at the wanted size or else the size of the device.
+    /// Creates a store on the device. It gets the wanted size if that fits, otherwise the size of
+    /// the device.
     fn on_block_device(&self) -> OpeningTurn {
         let [there, wanted] =
             [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);
@@ -149,7 +150,7 @@ impl Opening {
         }
     }
 
-    /// Takes the completion of a step.
+    /// Processes the result of a step.
     pub fn advance(&mut self, done: IoDone) -> OpeningTurn {
         match self.step {
             OpeningStep::Open => self.opened(&done.result),
@@ -201,7 +202,7 @@ impl Opening {
                 }
             }
             Ok(_) => OpeningTurn::Failed(OpenStoreError::Device(IoError::Device)),
-            // A link that leads nowhere.
+            // The path is a link without a target.
             Err(IoError::NotFound) => OpeningTurn::Failed(OpenStoreError::NotAFile),
             Err(error) => OpeningTurn::Failed(OpenStoreError::opening(error)),
         }
@@ -214,7 +215,7 @@ impl Opening {
         IoOp::Create { file: self.file, path: StorePath::new(self.name), size }
     }
 
-    /// Where it is allowed, a disk without room gets a smaller store.
+    /// If the disk lacks space, creates a smaller store, provided the settings allow this.
     fn created(&mut self, size: u64, result: &Result<IoOutput, IoError>) -> OpeningTurn {
         match *result {
             Ok(_) => {
@@ -255,8 +256,8 @@ impl Opening {
         }
     }
 
-    /// A file that begins with zeros is a store without a superblock only if all of it is blank.
-    /// Any other content is foreign and is left alone.
+    /// Reads on in a file that starts with zeros. The file counts as a blank store only if all of
+    /// it is zero. Any other content is foreign and stays untouched.
     fn read_blank(&mut self, from: u64) -> OpeningTurn {
         match self.medium.next_blank(from, self.size) {
             None => self.again(self.blank),

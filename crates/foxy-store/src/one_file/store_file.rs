@@ -1,5 +1,5 @@
-//! The file of a store: its superblock and secret, its operations in flight, and the steps that
-//! open and close it.
+//! The file of a store: its superblock and secret, its operations in flight, and the steps to open
+//! and close it.
 
 use crate::beginning::AnewReason;
 use crate::contract::Outbox;
@@ -12,30 +12,30 @@ use crate::status::OpenStoreError;
 use foxy_device::{FileId, IoBuffer, IoDone, IoId, IoOp};
 use std::collections::BTreeMap;
 
-/// What an operation in flight is for.
+/// The purpose of an operation in flight.
 enum Task<P> {
     Open,
     Close,
     Scheme(P),
 }
 
-/// How the opening ended.
+/// The result of the opening.
 #[derive(Debug)]
 pub enum Opened {
-    /// There is a fresh file of this many bytes.
+    /// A new file of this many bytes exists.
     Created(u64),
-    /// There is a store.
+    /// The file contains a store with this superblock.
     Found(Superblock),
-    /// It cannot be opened.
+    /// The store cannot be opened.
     Failed(OpenStoreError),
 }
 
-/// What a completion means for the scheme.
+/// What a finished operation means for the scheme.
 #[derive(Debug)]
 pub enum Completion<P> {
-    /// The opening has ended.
+    /// The opening is finished.
     Opened(Opened),
-    /// An operation of the scheme, with its purpose.
+    /// An operation of the scheme is finished; its purpose is included.
     Done(P, IoDone),
 }
 
@@ -52,7 +52,7 @@ pub struct StoreFile<P> {
 }
 
 impl<P> StoreFile<P> {
-    /// The file `name`, not opened yet. A file that must be created gets the size of the settings.
+    /// The file `name`, not opened yet. If the file must be created, the settings give its size.
     pub fn new(
         name: &'static str,
         settings: &StoreSettings,
@@ -72,27 +72,27 @@ impl<P> StoreFile<P> {
         }
     }
 
-    /// The name of the file in operations.
+    /// The identifier of the file in operations.
     pub const fn id(&self) -> FileId {
         self.opening.file()
     }
 
-    /// Size, and limits of the size.
+    /// The opening, which knows the size of the file and its limits.
     pub const fn opening(&self) -> &Opening {
         &self.opening
     }
 
-    /// The superblock that counts.
+    /// The valid superblock.
     pub const fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// The secret of that superblock.
+    /// The secret of the valid superblock.
     pub const fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// Another superblock counts from now on.
+    /// Makes another superblock the valid one.
     pub fn set_superblock(&mut self, superblock: Superblock) {
         if superblock.salt != self.secret.salt() {
             self.secret = superblock.secret();
@@ -100,7 +100,7 @@ impl<P> StoreFile<P> {
         self.superblock = superblock;
     }
 
-    /// The superblock after the next move of the journal to its other half.
+    /// The superblock to write when the journal switches to its other half.
     pub const fn next_superblock(&self) -> Superblock {
         let generation = self.superblock.generation + 1;
         Superblock {
@@ -147,13 +147,13 @@ impl<P> StoreFile<P> {
         self.submit(IoOp::Sync { file: self.id() }, purpose, out);
     }
 
-    /// Begins the opening; [`StoreFile::complete`] reports its end.
+    /// Starts the opening; [`StoreFile::complete`] reports its end.
     pub fn open(&mut self, out: &mut Outbox) {
         self.submit_task(self.opening.begin(), Task::Open, out);
     }
 
-    /// Gives up the content and begins anew, in a new file or on the same device. Returns the
-    /// outcome if it is known at once.
+    /// Discards the content and creates an empty store, in a new file or on the same device.
+    /// Returns the outcome if it is known at once.
     pub fn begin_anew(&mut self, reason: AnewReason, out: &mut Outbox) -> Option<Opened> {
         let turn = self.opening.anew(reason);
         self.follow(turn, out)
@@ -175,14 +175,14 @@ impl<P> StoreFile<P> {
         None
     }
 
-    /// Submits the close. Later completions are dropped.
+    /// Submits the close of the file. Operations that finish later are ignored.
     pub fn close(&mut self, out: &mut Outbox) {
         self.submit_task(IoOp::Close { file: self.id() }, Task::Close, out);
         self.is_closed = true;
     }
 
-    /// Removes and returns the purposes for which `select` returns true; their completions are
-    /// dropped.
+    /// Removes and returns the purposes for which `select` returns true. When their operations
+    /// finish, the results are ignored.
     pub fn take(&mut self, mut select: impl FnMut(&P) -> bool) -> Vec<P> {
         let mut taken = Vec::new();
         let pending = std::mem::take(&mut self.pending);
@@ -197,7 +197,7 @@ impl<P> StoreFile<P> {
         taken
     }
 
-    /// Takes a completion, and counts a failure as a device error.
+    /// Processes a finished operation, and counts a failure as a device error.
     pub fn complete(&mut self, done: IoDone, out: &mut Outbox) -> Option<Completion<P>> {
         let task = self.pending.remove(&done.id.0)?;
         let is_expected = |&error: &_| match task {

@@ -1,5 +1,6 @@
-//! The first two pages of a store file: its secret and the active journal half. Each copy is
-//! durable before the other is written, so that one damaged copy costs nothing.
+//! The superblock: two copies, in the first two pages of a store file. It contains the store's
+//! secret and names the active journal half. One copy is durable before the other copy is written,
+//! so one damaged copy loses nothing.
 
 use crate::layout::PAGE;
 use crate::record::{FORMAT_VERSION, Secret};
@@ -9,60 +10,62 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"FOXYSTOR";
 const LENGTH: usize = 88;
-/// End of the fields of a store that was resized.
+/// End of the extra fields of a resized store.
 const RESIZED_LENGTH: usize = 104;
 
-/// What a store must remember to be opened.
+/// The facts that are needed to open a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Superblock {
-    /// The seed of the checksums.
+    /// The seed of all checksums.
     pub salt: u64,
-    /// Grows with each write.
+    /// A number that grows with each write of the superblock.
     pub generation: u64,
-    /// How often the store was opened: the high part of sequence numbers, or the incarnation.
+    /// How often the store was opened. Schemes use this number as the high part of sequence
+    /// numbers, or as the incarnation.
     pub opens: u64,
-    /// Bytes of the settings.
+    /// The size in bytes from the settings.
     pub requested: u64,
-    /// Bytes of the store.
+    /// The actual size of the store in bytes.
     pub size: u64,
     /// The active journal half, 0 or 1.
     pub journal_half: u32,
-    /// The generation of its blocks.
+    /// The generation of the blocks in the active journal half.
     pub journal_generation: u64,
     /// Records up to this sequence number are durable.
     pub durable: u64,
-    /// The slot map of a store that was resized, in its scheme's encoding.
+    /// For a resized store: its slot map, in the encoding of the scheme.
     pub turn: u64,
-    /// Bytes that a resized store was begun with; 0 for a store that was not resized.
+    /// For a resized store: its size in bytes at creation. Otherwise 0.
     pub origin: u64,
 }
 
-/// The verdict on both copies.
+/// What the two copies contain together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A store.
+    /// A valid superblock.
     Ours(Superblock),
-    /// Nothing was written, or less than a superblock. The rest of the file must be blank, too.
+    /// No superblock was written completely. The store counts as blank if the rest of the file is
+    /// blank, too.
     Blank,
-    /// Both copies are damaged: the store may be begun anew.
+    /// Both copies are damaged. The store may be emptied.
     Damaged,
 }
 
-/// The state of one copy.
+/// What one copy contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
-    /// A superblock.
+    /// A valid superblock.
     Sound(Superblock),
     /// A superblock of another format version.
     OtherVersion(u32),
-    /// Nothing was written.
+    /// Nothing was written here.
     Blank,
-    /// Anything else.
+    /// Any other content.
     Damaged,
 }
 
 impl CopyState {
-    /// Judges the page of a copy, which may be cut short.
+    /// Judges the page of one copy; the page may be too short.
     pub fn of(page: &[u8]) -> Self {
         match (Superblock::decode(page), version(page)) {
             (Some(superblock), _) => Self::Sound(superblock),
@@ -78,8 +81,8 @@ impl CopyState {
 }
 
 impl Superblock {
-    /// An empty store of `size` bytes in place of an old store. Its new secret makes everything
-    /// written before unreadable.
+    /// The superblock of an empty store of `size` bytes that replaces an old store. Its new secret
+    /// makes all old records unreadable.
     pub fn fresh(old: &Self, seed: u64, requested: u64, size: u64) -> Self {
         let generation = old.generation + 1;
         Self {
@@ -101,7 +104,7 @@ impl Superblock {
         Secret::new(self.salt)
     }
 
-    /// The page on disk.
+    /// The page as written to disk.
     pub fn encode(&self) -> [u8; PAGE] {
         let mut page = [0; PAGE];
         page[..8].copy_from_slice(MAGIC);
@@ -157,7 +160,7 @@ impl Superblock {
         })
     }
 
-    /// The size that the store was begun with, or 0; `None` when its checksum is wrong.
+    /// The size of the store at creation, or 0; `None` if the checksum is wrong.
     fn origin_in(page: &[u8]) -> Option<u64> {
         let Some(more) =
             page.get(LENGTH..RESIZED_LENGTH).filter(|more| more.iter().any(|&byte| byte != 0))
@@ -169,11 +172,11 @@ impl Superblock {
         sound.then(|| origin.try_into().map(u64::from_le_bytes).ok()).flatten()
     }
 
-    /// Judges the first two pages of a file, which may be cut short.
+    /// Judges the first two pages of a file; a short file may lack some bytes.
     ///
     /// # Errors
-    /// The file is foreign, of another version, or a truncated store. It must not be
-    /// written to.
+    /// The file is foreign, of another version, or a truncated store. The caller must not write to
+    /// it.
     pub fn judge(first: &[u8], second: &[u8]) -> Result<Found, OpenStoreError> {
         let copies = [first, second];
         let whole = copies.iter().all(|copy| copy.len() == PAGE);
@@ -183,8 +186,8 @@ impl Superblock {
             let expected = newest.map_or(least, |superblock| superblock.size.max(least));
             return Err(OpenStoreError::Truncated { found, expected });
         }
-        // Before the other copy counts: whoever wrote this one may have changed anything else in
-        // the store.
+        // Check this before the other copy: a program of another version may have changed anything
+        // else in the store.
         for copy in copies {
             if let CopyState::OtherVersion(found) = CopyState::of(copy) {
                 return Err(OpenStoreError::OtherVersion { found, expected: FORMAT_VERSION });
@@ -203,8 +206,8 @@ impl Superblock {
     }
 }
 
-/// The first byte of a page that another program wrote. A superblock, whole, torn or damaged, has
-/// nothing there.
+/// The offset of the first byte that another program wrote. In a superblock, even if torn or
+/// damaged, these bytes are zero.
 pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     let ours = if page.starts_with(MAGIC) { RESIZED_LENGTH } else { 0 };
     let known = blank(page)
@@ -213,13 +216,14 @@ pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     at.filter(|_| !known)
 }
 
-/// Whether nothing was written, or a first write was torn within the magic number.
+/// Whether nothing was written, or a first write stopped within the magic number.
 fn blank(page: &[u8]) -> bool {
     let written = page.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
     page[written..].iter().all(|&byte| byte == 0)
 }
 
-/// Every version keeps magic number, version and this checksum in place.
+/// Checks the checksum. All versions have the magic number, the version and this checksum at the
+/// same offsets.
 fn checksum_holds(page: &[u8]) -> bool {
     page.get(..LENGTH)
         .is_some_and(|bytes| bytes[LENGTH - 8..] == xxh3_64(&bytes[..LENGTH - 8]).to_le_bytes())

@@ -1,5 +1,5 @@
-//! A scheme and a device, and everything that can happen to them. The shard, the simulator and the
-//! tests drive this code. It reads no clock and never blocks.
+//! The engine connects a scheme with a device and processes all events. The shard, the simulator
+//! and the tests use it. The engine reads no clock and never blocks.
 
 use crate::contract::{
     Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket,
@@ -10,7 +10,7 @@ use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoDone, IoError, IoId, IoOp};
 use std::collections::BTreeMap;
 
-/// A request of a caller.
+/// A request from a caller.
 #[derive(Debug)]
 pub enum Ask {
     /// Gets a record.
@@ -21,7 +21,7 @@ pub enum Ask {
     Remove(Key),
 }
 
-/// An event of a shard. `R` is where an answer goes.
+/// An event for a shard. `R` receives the answer.
 #[derive(Debug)]
 pub enum Wake<R> {
     Request(Ask, R),
@@ -37,14 +37,14 @@ pub struct Engine<D, R> {
     outbox: Outbox,
     done: Vec<IoDone>,
     waiters: Waiters<R>,
-    /// When each operation in flight was submitted. Schemes number them in that order.
+    /// The submission time of each operation in flight. Schemes number operations in this order.
     submitted: BTreeMap<IoId, Instant>,
     head: Option<(FileId, u64)>,
     closed: bool,
 }
 
 impl<D: Device, R> Engine<D, R> {
-    /// Nothing happens before [`Engine::start`].
+    /// Creates an engine that does nothing before [`Engine::start`].
     pub fn new(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer) -> Self {
         Self {
             scheme,
@@ -63,13 +63,13 @@ impl<D: Device, R> Engine<D, R> {
         &self.observer
     }
 
-    /// Begins recovery.
+    /// Starts the recovery of the store.
     pub fn start(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         self.scheme.start(now, &mut self.outbox);
         self.empty_outbox(now, deliver);
     }
 
-    /// Takes an event. Answers that are ready are delivered.
+    /// Processes an event. Delivers the answers that are ready.
     pub fn wake(&mut self, wake: Wake<R>, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         match wake {
             Wake::Request(ask, waiter) => {
@@ -96,7 +96,8 @@ impl<D: Device, R> Engine<D, R> {
         self.empty_outbox(now, deliver);
     }
 
-    /// Takes all completions and a deadline that has passed. Returns whether there was anything.
+    /// Processes all finished operations, and the deadline if it has passed. Returns whether there
+    /// was any work.
     pub fn turn(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) -> bool {
         let mut done = std::mem::take(&mut self.done);
         self.device.reap(now, &mut done);
@@ -114,7 +115,7 @@ impl<D: Device, R> Engine<D, R> {
         anything
     }
 
-    /// When the scheme or a modelled device next has something to do.
+    /// The next time at which the scheme or a simulated device has work.
     pub fn next_event(&self) -> Option<Instant> {
         self.scheme.deadline().into_iter().chain(self.device.next_completion()).min()
     }
@@ -143,7 +144,7 @@ impl<D: Device, R> Engine<D, R> {
         self.device
     }
 
-    /// Takes all requests without an answer.
+    /// Removes and returns all requests without an answer.
     pub fn abandon(&mut self) -> Vec<(RequestKind, R)> {
         self.waiters.take_all()
     }
@@ -200,7 +201,8 @@ fn extent(op: &IoOp) -> Option<((FileId, u64), (FileId, u64))> {
     }
 }
 
-/// Waiters by ticket: a slab whose places are reused under new numbers.
+/// Waiting callers by ticket. Freed places are reused under new numbers, so an old ticket never
+/// matches.
 struct Waiters<R> {
     places: Vec<(u32, Option<(RequestKind, R)>)>,
     free: Vec<u32>,

@@ -1,5 +1,5 @@
-//! Requests that wait for a shard's thread, and whether the thread must be woken. The lock and the
-//! waking are in [`crate::shard`].
+//! The queue of requests for a shard's thread. It decides whether the thread must be woken. The
+//! lock and the wake-up itself are in [`crate::shard`].
 
 use crate::contract::{Key, RefusedReason};
 use crate::key_map::KeySet;
@@ -9,18 +9,18 @@ use crate::shard::engine::{Ask, Wake};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long small puts may wait while more may follow: a system call for each would cost more than
-/// the puts.
+/// Small puts may wait this long for further puts. A system call for each put would cost more than
+/// the put.
 pub const MAX_DOZE: Duration = Duration::from_millis(1);
 
-/// From this length in bytes, a record is a part of a larger body, whose next part waits for the
-/// answer.
+/// A record of at least this many bytes is part of a larger body. Its caller sends the next part
+/// only after the answer.
 const SMALL_PUT_BYTES: usize = 64 << 10;
 
-/// When the thread looks into its mailbox without being woken.
+/// When the thread next reads its mailbox without being woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
-    /// Before it waits.
+    /// Before the thread sleeps.
     Awake,
     /// After [`MAX_DOZE`] at the latest.
     Dozing,
@@ -30,15 +30,15 @@ pub enum Attention {
 
 pub struct Mailbox {
     waiting: VecDeque<Wake<Reply>>,
-    /// Bytes of the puts that wait.
+    /// Bytes of the waiting puts.
     bytes: usize,
     open: bool,
     thread: Attention,
-    /// Whether a small put has come since the thread last waited: more may follow.
+    /// Whether a small put arrived since the thread last slept. More small puts may follow.
     gathering: bool,
-    /// Keys of the puts that wait.
+    /// Keys of the waiting puts.
     put: KeySet,
-    /// Keys of the puts that the thread took last: the scheme may not have seen them all.
+    /// Keys of the puts in the thread's last batch. The scheme may not have processed all of them.
     taken: KeySet,
 }
 
@@ -59,13 +59,13 @@ impl Mailbox {
         self.open
     }
 
-    /// Whether a put of this key is on its way to the scheme.
+    /// Whether a put of this key has not reached the scheme yet.
     pub fn awaits(&self, key: Key) -> bool {
         self.put.contains(&key) || self.taken.contains(&key)
     }
 
-    /// Whether a request is refused, when up to `requests` requests, and `bytes` bytes of puts, may
-    /// wait. One put is taken at any size.
+    /// Why a request is refused, if at all. At most `requests` requests and `bytes` bytes of puts
+    /// may wait. An empty mailbox accepts a put of any size.
     pub fn refuses(&self, ask: &Ask, requests: usize, bytes: usize) -> Option<RefusedReason> {
         if !self.open {
             return Some(RefusedReason::Closed);
@@ -102,7 +102,8 @@ impl Mailbox {
         late
     }
 
-    /// Swaps the waiting events for an empty list. The thread has handled the last list.
+    /// Swaps the waiting events for the empty list `batch`. By now the thread has processed its
+    /// last batch.
     pub fn take(&mut self, batch: &mut VecDeque<Wake<Reply>>) {
         self.thread = Attention::Awake;
         self.bytes = 0;
@@ -111,8 +112,8 @@ impl Mailbox {
         std::mem::swap(&mut self.waiting, batch);
     }
 
-    /// How the thread may wait; `None` when events have come in. It dozes when more small puts may
-    /// follow.
+    /// How the thread may sleep; `None` if events are waiting. The thread sleeps only briefly if
+    /// more small puts may follow.
     pub fn rest(&mut self) -> Option<Attention> {
         if !self.waiting.is_empty() {
             return None;
@@ -129,7 +130,7 @@ impl Mailbox {
     }
 }
 
-/// Whether it is a put whose caller can wait.
+/// Whether the event is a put whose caller can wait.
 fn is_small_put(wake: &Wake<Reply>) -> bool {
     matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL_PUT_BYTES)
 }

@@ -1,5 +1,5 @@
-//! A store on its own thread behind a bounded mailbox. A full mailbox answers at once. A shard that
-//! dies answers all requests.
+//! Runs a store on its own thread, behind a mailbox of limited size. If the mailbox is full,
+//! requests are refused at once. If the thread dies, all requests are still answered.
 
 #[doc(hidden)]
 pub mod engine;
@@ -24,20 +24,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Takes an answer. It is called exactly once, on the thread of the shard or the caller, and must
+/// Receives the answer. Called exactly once, on the shard's or the caller's thread. The call must
 /// not block.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
 /// Limits of the mailbox, and the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardSettings {
-    /// Requests that may wait. More are refused as busy.
+    /// Requests that may wait. Further requests are refused as busy.
     pub mailbox_requests: usize,
-    /// Bytes of puts that may wait. More are refused as busy.
+    /// Bytes of puts that may wait. Further puts are refused as busy.
     pub mailbox_bytes: usize,
-    /// The clock; `foxy_base::clock::monotonic` in the proxy.
+    /// The clock; in the proxy `foxy_base::clock::monotonic`.
     pub clock: fn() -> Instant,
-    /// Returns freed memory to the system. Returns the time until the next call.
+    /// Returns freed memory to the operating system. The result is the time until the next call.
     pub give_back: Option<fn() -> Duration>,
 }
 
@@ -48,7 +48,7 @@ impl ShardSettings {
     }
 }
 
-/// A running shard. Dropping it closes the store and waits for the end.
+/// A running shard. Dropping it closes the store and waits until the thread has ended.
 pub struct Shard {
     handle: StoreHandle,
     thread: Option<JoinHandle<()>>,
@@ -58,7 +58,7 @@ impl Shard {
     /// Starts the thread and the recovery of the store.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the operating system refuses a thread.
     pub fn start<D: BlockingDevice + 'static>(
         scheme: Box<dyn Scheme + Send>,
         device: D,
@@ -77,7 +77,7 @@ impl Shard {
         Ok(Self { handle, thread: Some(thread) })
     }
 
-    /// Makes requests.
+    /// A handle to send requests to the shard.
     pub fn handle(&self) -> StoreHandle {
         self.handle.clone()
     }
@@ -96,7 +96,7 @@ impl Drop for Shard {
     }
 }
 
-/// Makes requests from any thread.
+/// Sends requests to a shard from any thread.
 #[derive(Clone)]
 pub struct StoreHandle(Arc<Shared>);
 
@@ -167,8 +167,8 @@ impl Shared {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks up a key without the thread; unsure while a put of the key is on its way to the
-    /// scheme, since a later get must find it.
+    /// Looks up a key without the shard's thread. The result is `Unsure` while a put of the key has
+    /// not reached the scheme, because this get must find that put.
     fn look(&self, key: Key) -> Look {
         let Some(lookup) = &self.lookup else { return Look::Unsure };
         let mailbox = self.lock();
@@ -181,7 +181,7 @@ impl Shared {
             .look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
     }
 
-    /// Adds an event, and wakes the thread where it must.
+    /// Adds an event, and wakes the thread if necessary.
     fn post(&self, mut mailbox: MutexGuard<'_, Mailbox>, wake: Wake<Reply>) {
         let late = mailbox.post(wake);
         drop(mailbox);
@@ -207,7 +207,8 @@ fn refuse(wakes: VecDeque<Wake<Reply>>) {
     }
 }
 
-/// The thread. It answers all requests before it ends, even after a panic.
+/// The main function of the shard's thread. It answers all requests before it ends, even after a
+/// panic.
 fn live<D: BlockingDevice>(mut engine: Engine<D, Reply>, shared: &Shared) {
     let mut batch = VecDeque::new();
     let outcome = catch_unwind(AssertUnwindSafe(|| serve(&mut engine, shared, &mut batch)));
@@ -247,14 +248,14 @@ fn serve<D: BlockingDevice>(
     }
 }
 
-/// Returns memory to the system every few seconds.
+/// Returns freed memory to the operating system every few seconds.
 struct GivenBack {
     give_back: Option<fn() -> Duration>,
     due: Option<Instant>,
 }
 
 impl GivenBack {
-    /// Returns memory where that is due. Returns the time until the next call.
+    /// Returns freed memory if this is due. The result is the time until the next call.
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let give_back = self.give_back?;
         let due = match self.due {
@@ -266,7 +267,7 @@ impl GivenBack {
     }
 }
 
-/// The answer to a request that the store did not finish.
+/// The answer to a request that the store did not finish before it closed.
 const fn closed(kind: RequestKind) -> Answer {
     match kind {
         RequestKind::Get => Answer::Absent(AbsentReason::Closed),
@@ -275,7 +276,7 @@ const fn closed(kind: RequestKind) -> Answer {
     }
 }
 
-/// The answer to a request that does not reach the scheme.
+/// The answer to a request that never reaches the scheme.
 const fn refusal(ask: &Ask, reason: RefusedReason) -> Answer {
     match (ask, reason) {
         (Ask::Get(_), RefusedReason::Busy) => Answer::Absent(AbsentReason::Busy),

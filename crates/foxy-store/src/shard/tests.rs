@@ -1,4 +1,4 @@
-//! The shard: answers from another thread, full mailboxes, panics, closing.
+//! Tests of the shard: answers from another thread, full mailboxes, panics and closing.
 
 use super::*;
 use crate::contract::{Outbox, ReadNow, StoreRequest};
@@ -76,13 +76,13 @@ fn small_puts_that_follow_each_other_wake_the_thread_once_in_a_while() {
     assert!(times <= 50, "200 puts at once woke the thread {times} times");
 }
 
-/// Holds the shard's thread inside a request until told to go on, or to panic.
+/// Blocks the shard's thread inside a request. The test then lets the thread continue or panic.
 struct Held {
     go: Receiver<bool>,
     entered: Sender<()>,
 }
 
-/// A shard that is held. Its sender comes last, and is dropped first when a test fails.
+/// A shard with a blocked thread. The sender is the last value, so a failing test drops it first.
 fn held(
     scheme: impl FnOnce(Held) -> Box<dyn Scheme + Send>,
 ) -> (Shard, Receiver<()>, Sender<bool>) {
@@ -126,7 +126,7 @@ fn a_full_mailbox_answers_busy_at_once() {
     assert_eq!(first.recv(), Ok(Answer::Removed));
 }
 
-/// As [`Held`], and nothing is stored.
+/// Like [`Held`], but nothing is stored.
 struct Empty(Held);
 
 struct Nothing;
