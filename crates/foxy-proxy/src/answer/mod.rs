@@ -1,5 +1,5 @@
-//! Answers: from stored responses, from fetches in progress, and of the proxy's own. `lookup`
-//! decides which; `client` writes them.
+//! Sends answers: from stored responses, from fetches in progress, and the proxy's own error pages.
+//! `lookup` chooses the answer; `client` writes the bytes.
 
 pub(crate) mod rest;
 pub(crate) mod stored_body;

@@ -1,6 +1,7 @@
-//! Finishes answers that lost their source. A client too slow for its flight, or too late for its
-//! beginning, reads the body back from the cache while that comes. Bytes that are not kept come
-//! from the origin, if it still has the same response; otherwise the answer is cut.
+//! Finishes answers whose source no longer delivers. A client may be too slow for its flight (a
+//! fetch shared by several requests), or may join too late. Such a client reads the body from the
+//! cache while it is being stored. Bytes that are not stored come from the origin. If the origin
+//! has another response now, the answer is cut off.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream::{self, Begun, Source, Streamed, StreamedHead};
@@ -37,8 +38,9 @@ pub(crate) async fn catch_up(
     }
 }
 
-/// Sends all of a response to a client that came late. Returns `None`, with nothing sent and the
-/// flight left, if the beginning cannot be read back within the store's patience.
+/// Sends a whole response to a client that joined a flight late. Returns `None` if the first bytes
+/// cannot be read from the cache within the store's timeout. In that case nothing was sent, and the
+/// client has left the flight.
 pub(crate) async fn from_beginning(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -71,13 +73,13 @@ pub(crate) async fn from_beginning(
 
 enum CaughtUp {
     Whole(Answered),
-    /// The following bytes are not kept. None of them was sent, nor a head that was pending.
+    /// The next bytes of the body are not stored. None of them was sent, and a pending head was not
+    /// sent either.
     Gone(Begun),
     RestGone(Begun),
 }
 
-/// Sends a body from the bytes that are kept. A late client that has caught up then reads the
-/// flight.
+/// Sends a body from its stored bytes. A client that has caught up then reads from the flight.
 async fn read_back(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -143,7 +145,7 @@ impl KeptBytes {
         }
     }
 
-    /// Sends `rest`. In a chunked answer, parts make one chunk together.
+    /// Sends `rest`. In a chunked answer, all parts together form one chunk.
     async fn send(
         &self,
         worker: &Worker,
@@ -168,8 +170,8 @@ impl KeptBytes {
     }
 }
 
-/// Sends the rest from the origin, if it is of a whole representation of known length. Otherwise
-/// cuts the answer.
+/// Sends the rest from the origin if the response is a 200 of known length. Otherwise cuts the
+/// answer off, so that the client sees that it is incomplete.
 async fn from_origin(
     transaction: &mut Transaction<'_, '_>,
     flight: &FlightHead,
@@ -191,8 +193,8 @@ async fn from_origin(
     result
 }
 
-/// Sends the rest of a body of `length` bytes from the origin, if that still has the response with
-/// the head `head`.
+/// Requests the rest of a body of `length` bytes from the origin and sends it. Fails if the origin
+/// no longer has the response with the head `head`.
 pub(crate) async fn resume(
     transaction: &mut Transaction<'_, '_>,
     head: &ResponseHead,
@@ -220,7 +222,8 @@ pub(crate) async fn resume(
     Ok(rest.answered)
 }
 
-/// The bytes of an answer that come before `rest`; `None` if the answer is another response.
+/// Number of body bytes in the origin's answer before `rest`. `None` if the origin's answer belongs
+/// to another response.
 fn bytes_before(
     rest: &UnsentRest,
     length: u64,
@@ -238,7 +241,7 @@ fn bytes_before(
     }
 }
 
-/// Sends `wanted` bytes of a body after the first `skipped`.
+/// Skips the first `skipped` bytes of the origin's body and sends the next `wanted` bytes.
 async fn carry_range(
     worker: &Worker,
     sender: &mut Sender<'_>,

@@ -1,6 +1,6 @@
-//! Sends stored bodies without holding them for clients that take nothing. A body of one record is
-//! dropped after a moment and read again. A body in parts is read part by part, and requests for
-//! the same part share one read.
+//! Sends stored bodies without keeping them in memory for clients that do not read. If the client
+//! does not read for a moment, a body of one record is dropped and later read again. A body in
+//! parts is read part by part, and requests for the same part share one read.
 
 use crate::cache::shared_parts::{HeldPart, NoPart};
 use crate::cache::{CacheKey, Cached, Entry, PART, Stored, StoredBody, part_key};
@@ -17,13 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Bodies up to this many bytes are held until sent: a request takes as much memory anyway.
+/// Bodies up to this size stay in memory until they are sent, because a request uses as much memory
+/// anyway.
 pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 
-/// How long bytes are held for a client that takes nothing.
+/// How long bytes stay in memory for a client that does not read.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// How long they are held when memory or part places are scarce.
+/// How long bytes stay in memory for such a client while memory, or places for parts, are scarce.
 const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {
@@ -32,7 +33,8 @@ pub(crate) enum StoredBodySource<'a> {
 }
 
 impl<'a> StoredBodySource<'a> {
-    /// Takes the body out of `stored`, so that nothing else holds the body while it is sent.
+    /// Moves the body out of `stored`, so that this source is the only owner while the body is
+    /// sent.
     pub(crate) fn of(worker: &'a Worker, stored: Arc<Stored>) -> Self {
         match &stored.body {
             StoredBody::Whole(body) => Self::Whole(WholeBody {
@@ -62,7 +64,7 @@ impl<'a> StoredBodySource<'a> {
         }
     }
 
-    /// Sends the ranges of a multipart body. `key` is the key of the stored response.
+    /// Sends the ranges of a multipart answer. `key` is the key of the stored response.
     pub(crate) async fn send_ranges(
         &mut self,
         worker: &Worker,
@@ -76,7 +78,7 @@ impl<'a> StoredBodySource<'a> {
             sender.body(Bytes::copy_from_slice(head)).await?;
             let sent = self.send(worker, sender, rest).await;
             if sent.as_ref().is_err_and(SendFailure::is_loss) {
-                // The answer has begun: the client must see that it is not whole.
+                // The answer has begun, so abort it: the client must see that it is incomplete.
                 if let Self::Parts(_) = self {
                     worker.shared.cache.forget(key);
                 }
@@ -88,7 +90,7 @@ impl<'a> StoredBodySource<'a> {
     }
 }
 
-/// A body of one record. `body` is `None` while the client takes nothing.
+/// A body that is stored in one record. `body` is `None` while the client does not read.
 pub(crate) struct WholeBody<'a> {
     worker: &'a Worker,
     key: Bytes,
@@ -131,7 +133,7 @@ impl WholeBody<'_> {
         Ok(sender.flush().await?)
     }
 
-    /// How long the body may be held from now on.
+    /// How long the body may stay in memory from now on.
     fn patience(&self, held: &mut Option<HeldBytes>) -> Duration {
         let waiting = &self.worker.shared.waiting;
         if held.is_none() {
@@ -183,12 +185,13 @@ pub(crate) struct BodyInParts {
     /// The key of the object that the body belongs to.
     pub(crate) object: Key,
     pub(crate) fill: u64,
-    /// Bytes of the body. While it is still coming: of the whole parts stored so far.
+    /// Length of the body. While the body is still being stored: length of the whole parts stored
+    /// so far.
     pub(crate) length: u64,
 }
 
 impl BodyInParts {
-    /// Sends a body all of whose parts were stored.
+    /// Sends a body whose parts are all stored.
     pub(crate) async fn send(
         self,
         worker: &Worker,
@@ -202,8 +205,8 @@ impl BodyInParts {
         sent
     }
 
-    /// Sends `rest` up to a part that is not stored. The first part is read before a pending head
-    /// goes out.
+    /// Sends `rest` up to the first part that is not stored. Reads the first part before it sends a
+    /// pending head, so that the answer can still change if the part is missing.
     pub(crate) async fn send_stored(
         self,
         worker: &Worker,
@@ -235,7 +238,7 @@ impl BodyInParts {
         Ok(sender.flush().await?)
     }
 
-    /// Reads a whole part: as other requests hold it, from memory, or from the store.
+    /// Reads a whole part: from another request that is sending it, from memory, or from the store.
     async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
         let memory = &worker.shared.cache.memory;
         let storage = worker.shared.cache.storage()?;

@@ -1,4 +1,5 @@
-//! Sends responses as they come: from a flight, or from an exchange that no other request shares.
+//! Sends responses while they arrive: from a flight (a fetch shared by several requests), or from
+//! an exchange for this request alone.
 
 use crate::client::Sender;
 use crate::core::Counter;
@@ -19,7 +20,7 @@ use std::task::Poll;
 
 pub(crate) enum Source<'a> {
     Flight(&'a Reader),
-    /// An exchange of this request alone, and the tee that stores a copy.
+    /// An exchange for this request alone, and the tee that stores a copy of the response.
     Exchange(&'a mut UpstreamExchange, Option<&'a mut Tee>),
 }
 
@@ -53,7 +54,7 @@ impl Source<'_> {
     }
 }
 
-/// Waits for the next piece. Flushes pending bytes first if the piece is not here yet.
+/// Waits for the next piece. If the piece is not here yet, sends the pending bytes first.
 pub(crate) async fn next_or_flush(
     sender: &mut Sender<'_>,
     next: impl Future<Output = Piece>,
@@ -70,7 +71,7 @@ pub(crate) async fn next_or_flush(
 
 pub(crate) struct StreamedHead<'a> {
     pub(crate) head: &'a ResponseHead,
-    /// The head in HTTP/1.1 text, if that text is stored.
+    /// The head as HTTP/1.1 text, if this text is stored.
     pub(crate) wire: Option<&'a Bytes>,
     pub(crate) length: Option<u64>,
     pub(crate) age: Option<u64>,
@@ -88,7 +89,7 @@ impl<'a> StreamedHead<'a> {
         }
     }
 
-    /// Begins the response. The head leaves with the next bytes sent.
+    /// Begins the response. The head is sent together with the next bytes.
     pub(crate) fn begin(self, sender: &mut Sender<'_>, options: AnswerOptions) -> Begun {
         let Self { head, wire, length, age, outcome } = self;
         let framing = match (head.status, length, options.version) {
@@ -107,7 +108,7 @@ impl<'a> StreamedHead<'a> {
     }
 }
 
-/// A response whose head, and `answered.response.body_bytes` of whose body, were sent.
+/// A response whose head was sent, and `answered.response.body_bytes` bytes of its body.
 pub(crate) struct Begun {
     pub(crate) answered: Answered,
     pub(crate) framing: Framing,
@@ -118,7 +119,7 @@ pub(crate) enum Streamed {
     LeftBehind(Begun),
 }
 
-/// Sends the body, or its rest, as it comes.
+/// Sends the body, or the rest of it, while it arrives.
 pub(crate) async fn carry(
     worker: &Worker,
     sender: &mut Sender<'_>,

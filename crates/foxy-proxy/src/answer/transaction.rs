@@ -1,4 +1,4 @@
-//! A GET or HEAD in progress, and its answers from stored responses.
+//! A GET or HEAD request in progress, and its answers from stored responses.
 
 use crate::answer;
 use crate::answer::stored_body::{SMALL_BODY_BYTES, StoredBodySource};
@@ -27,11 +27,11 @@ pub(crate) struct Transaction<'a, 'client> {
     pub(crate) sender: &'a mut Sender<'client>,
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) control: RequestControl,
-    /// When the request came.
+    /// When the request arrived.
     pub(crate) came: Epoch,
-    /// When the look-up in progress began.
+    /// When the current look-up began.
     pub(crate) looked: Epoch,
-    /// The watch of a look-up that asked the store.
+    /// The watch of the current look-up, if the look-up had to read the store.
     pub(crate) store_watch: Option<Watch>,
 }
 
@@ -46,19 +46,19 @@ impl<'a, 'client> Transaction<'a, 'client> {
         Self { worker, sender, wanted, control, came, looked: came, store_watch: None }
     }
 
-    /// Begins another look-up for the same request.
+    /// Starts another look-up for the same request.
     pub(crate) fn look_again(&mut self) {
         self.store_watch = None;
         self.looked = self.worker.shared.cache.epoch(&self.wanted.key);
     }
 
-    /// Watches the URL since the look-up in progress.
+    /// Returns a watch on the URL that covers the time since the current look-up began.
     pub(crate) fn watch(&self) -> Watch {
         let begin = || self.worker.shared.cache.watch_since(&self.wanted.key, self.looked);
         self.store_watch.clone().unwrap_or_else(begin)
     }
 
-    /// Whether the client refuses every response that is stored or being fetched.
+    /// Whether the client accepts no response that is stored or being fetched.
     pub(crate) fn wants_anew(&self) -> bool {
         self.control.no_cache || self.control.max_age == Some(0)
     }
@@ -67,7 +67,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
         answer::error(self.worker, self.sender, self.wanted.options, reason).await
     }
 
-    /// Sends 304 for a response with these `fields`, which the client already has.
+    /// Sends a 304 with these `fields`, because the client already has the response.
     pub(crate) async fn not_modified(
         &mut self,
         fields: &Headers,
@@ -102,7 +102,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
         Ok(Answered { connection, response })
     }
 
-    /// Sends 416 for a range outside a stored response of `length` bytes.
+    /// Sends a 416 for a range outside a stored response of `length` bytes.
     pub(crate) async fn unsatisfiable(
         &mut self,
         length: u64,
@@ -113,8 +113,8 @@ impl<'a, 'client> Transaction<'a, 'client> {
         answer::local(self.sender, self.wanted.options, head, outcome, Bytes::new()).await
     }
 
-    /// Begins a stored response, whole or one range of it; its bytes are left to be sent. A range
-    /// of a stored part must lie within that part.
+    /// Begins an answer from a stored response: the whole body or one range. The caller sends the
+    /// bytes. If only a part of the body is stored, the range must lie within that part.
     pub(crate) fn begin_stored(
         &mut self,
         stored: &Stored,
@@ -123,7 +123,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
         outcome: CacheStatus,
     ) -> UnsentRest {
         let options = self.wanted.options;
-        // Where in the whole the stored bytes begin, and how long the whole is.
+        // Position of the stored bytes in the whole body, and length of the whole body.
         let is_part = stored.head.status == 206;
         let part = is_part.then(|| Part::of(&View(&stored.head.headers))).flatten();
         let (begin, complete) = part.map_or((0, stored.length), |part| (part.first, part.complete));
@@ -227,7 +227,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
     }
 }
 
-/// A complete response's own Content-Range means nothing (RFC 9110 §14.4).
+/// Removes Content-Range from a complete response, where the field has no meaning (RFC 9110 §14.4).
 fn without_content_range(fields: &Headers) -> Headers {
     let mut headers = fields.clone();
     headers.remove("content-range");

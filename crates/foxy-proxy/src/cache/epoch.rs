@@ -1,5 +1,6 @@
-//! The order of look-ups, fetches and writes of a URL. While a look-up or fetch watches a URL, its
-//! writes are remembered; they decide whether a late response may still be written.
+//! Orders the look-ups, fetches and writes of a URL. While a look-up or fetch watches a URL, the
+//! cache remembers the writes under this URL. From these writes it decides whether a late response
+//! may still be stored.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Stored};
@@ -8,20 +9,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
-    /// Counts events of the URLs in one group.
+    /// Position in the order of events. All URLs of a group share this order.
     pub(crate) order: u64,
-    /// Counts purges.
+    /// The last purge before the fetch began.
     pub(crate) begun: Stamp,
 }
 
 impl Epoch {
-    /// Only for epochs of the same URL.
+    /// Whether this epoch is later. Both epochs must belong to the same URL.
     pub(crate) const fn is_after(self, other: Self) -> bool {
         self.order > other.order
     }
 }
 
-/// Remembered writes per URL. No fetch that began before a forgotten write may write.
+/// Number of remembered writes per URL. If an older write is forgotten, no fetch that began before
+/// it may write.
 const MAX_REMEMBERED_WRITES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +39,13 @@ pub(crate) struct CacheWrite {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritePlace {
-    /// Under the URL: for every request.
+    /// Stored under the URL itself, for every request.
     Whole,
-    /// Under the URL's part: for requests for ranges.
+    /// Stored under the key of the URL's part, for range requests.
     Part,
-    /// Under the key of a variant of the list in force.
+    /// Stored under the key of a variant. The current Vary list of the URL leads to it.
     Variant,
-    /// Under the key of a variant, with a new list under the URL.
+    /// Stored under the key of a variant. A new Vary list is stored under the URL.
     NewList,
 }
 
@@ -56,15 +58,16 @@ impl CacheWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOrigin {
     Fetched,
-    /// The response that the look-up found, confirmed or under another key.
+    /// The response that the look-up found. The origin has confirmed it, or it is written under
+    /// another key.
     Found,
-    /// As `Found`, but other writes may have come between the look-up and the watch.
+    /// Like `Found`, but other writes may have happened between the look-up and the watch.
     FoundEarlier,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum LeftUnderKey {
-    /// No response: it is forgotten, or about to be replaced.
+    /// No response: it was removed, or a newer response will replace it.
     Nothing,
     List,
     Response(Arc<Stored>),
@@ -73,14 +76,16 @@ pub(crate) enum LeftUnderKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteVerdict {
     Write,
-    /// Write. The whole response under the URL is older and of another representation: forget it.
+    /// Write the part. Also remove the whole response under the URL, because it is older and
+    /// belongs to another representation.
     WriteWithoutWhole,
     Outdated,
-    /// A newer response is known, and the response under the key may be older than both: forget it.
+    /// Do not write. A newer response is known, and the response under the key may be older than
+    /// both. Remove the response under the key.
     OutdatedAndGone,
-    /// No request would find it: an older fetch replaced the list that leads to it, or a newer
-    /// fetch wrote another variant under the list in force. That list may lead to an older
-    /// response: forget the list.
+    /// No request would find the response. Either an older fetch replaced the Vary list that leads
+    /// to it, or a newer fetch wrote another variant of the current list. The current list may lead
+    /// to an older response, so remove the list.
     Astray,
 }
 
@@ -94,14 +99,15 @@ struct Written {
 }
 
 impl Written {
-    /// Whether requests for the response in `write` may get this one instead.
+    /// Whether this written response can answer a request for the response in `write`.
     fn concerns(&self, write: &CacheWrite) -> bool {
         write.place != WritePlace::Variant
             || self.key == write.key
             || self.place == WritePlace::Whole
     }
 
-    /// Whether one is the whole and the other the part of the same representation, equally fresh.
+    /// Whether one is the whole response and the other the part of the same representation, with
+    /// equal freshness.
     fn is_other_part_of(&self, write: &CacheWrite, response: Option<&Stored>) -> bool {
         let both = [WritePlace::Whole, WritePlace::Part];
         let (LeftUnderKey::Response(left), Some(response)) = (&self.left, response) else {
@@ -118,7 +124,7 @@ impl Written {
 struct Watched {
     watches: usize,
     invalidated: u64,
-    /// The time of the last write that is no longer remembered.
+    /// When the newest forgotten write happened.
     forgotten: u64,
     written: Vec<Written>,
 }
@@ -147,7 +153,7 @@ impl Watched {
             if other.at < write.looked || other.order == write.order {
                 continue;
             }
-            // `other` was written after the look-up, by an earlier fetch.
+            // An earlier fetch wrote `other` after the look-up.
             match (write.place, other.place) {
                 (WritePlace::Variant, WritePlace::Whole) => judged = WriteVerdict::Astray,
                 (WritePlace::Part, WritePlace::Whole)
@@ -181,7 +187,7 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
         (WritePlace::Part, _) | (WritePlace::Whole, WritePlace::Part) => {
             WriteVerdict::OutdatedAndGone
         }
-        // The list in force may lead the same request to a response older than both.
+        // The current Vary list may lead the same request to a response that is older than both.
         (WritePlace::Whole | WritePlace::NewList, WritePlace::Variant) => WriteVerdict::Astray,
         (WritePlace::Whole | WritePlace::Variant | WritePlace::NewList, _) => {
             WriteVerdict::Outdated
@@ -202,7 +208,7 @@ impl Group {
         self.moment
     }
 
-    /// Begins to remember writes of a URL. Returns whether other watches exist.
+    /// Starts to remember the writes of a URL. Returns whether other watches on the URL exist.
     pub(crate) fn watch(&mut self, base: Key) -> bool {
         let watched = self.watched.entry(base).or_default();
         watched.watches += 1;
@@ -223,7 +229,7 @@ impl Group {
         self.changed < moment
     }
 
-    /// Whether a watched URL was not invalidated after `order`.
+    /// Whether no invalidation of the watched URL happened after `order`.
     pub(crate) fn is_of_now(&self, base: Key, order: u64) -> bool {
         match self.watched.get(&base) {
             Some(watched) => watched.invalidated < order,
@@ -231,8 +237,9 @@ impl Group {
         }
     }
 
-    /// Whether a request for `key` may join a fetch that began at `order`: no later fetch wrote a
-    /// response that may answer the request. Without a key: no later fetch wrote at all.
+    /// Whether a request for `key` may join a fetch that began at `order`. It may if no later fetch
+    /// wrote a response that could answer the request. Without a key, it may only if no later fetch
+    /// wrote anything.
     pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
         let Some(watched) = self.watched.get(&base) else { return self.changed < order };
         let may_answer = |other: &Written| {
@@ -243,14 +250,15 @@ impl Group {
             && !watched.written.iter().any(|other| other.order > order && may_answer(other))
     }
 
-    /// Whether a fetch has written a response under `key` while the URL was watched.
+    /// Whether any fetch wrote a response under `key` while the URL was watched.
     pub(crate) fn has_written(&self, base: Key, key: Key) -> bool {
         let is_there =
             |other: &Written| other.key == key && !matches!(other.left, LeftUnderKey::Nothing);
         self.watched.get(&base).is_some_and(|watched| watched.written.iter().any(is_there))
     }
 
-    /// Judges a write (RFC 9111 §4: the most recent response is to be used).
+    /// Decides whether a response may be written, so that the most recent response is used (RFC
+    /// 9111 §4).
     pub(crate) fn judge(
         &self,
         base: Key,
@@ -306,16 +314,16 @@ impl Groups {
     }
 }
 
-/// A watch on a URL. Clones share it; it ends with the last clone.
+/// A watch on a URL. Clones share the watch, which ends when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Watch {
     on: Arc<On>,
     pub(crate) epoch: Epoch,
-    /// The `order` of the look-up.
+    /// The `order` of the epoch in which the look-up began.
     looked: u64,
-    /// Whether writes may have come between the look-up and the watch.
+    /// Whether writes may have happened between the look-up and the start of the watch.
     pub(crate) late: bool,
-    /// Whether a response may be stored or in flight already.
+    /// Whether an older response may be stored or in flight, which a new response would replace.
     pub(crate) renews: bool,
 }
 
@@ -341,23 +349,23 @@ impl Watch {
         Self { on, epoch, looked: since.order, late, renews }
     }
 
-    /// A clone for a fetch that begins now.
+    /// Creates a clone for a fetch that begins now.
     pub(crate) fn again(&self) -> Self {
         let order = self.on.groups.lock(self.on.base).next();
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// A clone with the epoch of a flight.
+    /// Creates a clone with the epoch of a flight.
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }
 
-    /// Sets another purge stamp.
+    /// Replaces the purge stamp.
     pub(crate) fn begun(self, begun: Stamp) -> Self {
         Self { epoch: Epoch { begun, ..self.epoch }, ..self }
     }
 
-    /// Marks a watch for a response that may replace a stored one.
+    /// Marks that the response may replace a stored response.
     pub(crate) fn renewing(self, renews: bool) -> Self {
         Self { renews: self.renews || renews, ..self }
     }
@@ -366,12 +374,12 @@ impl Watch {
         Epoch { order: self.looked, begun: self.epoch.begun }
     }
 
-    /// A write of an origin's response.
+    /// Source for writing a response that was fetched from the origin.
     pub(crate) const fn fetched(&self) -> WriteSource<'_> {
         WriteSource { watch: self, origin: WriteOrigin::Fetched }
     }
 
-    /// A write of the response that the look-up found.
+    /// Source for writing the response that the look-up found.
     pub(crate) const fn found(&self) -> WriteSource<'_> {
         WriteSource {
             watch: self,
@@ -398,14 +406,14 @@ impl WriteSource<'_> {
         CacheWrite { key: key.hash, place, order: epoch.order, looked, origin: self.origin }
     }
 
-    /// A write of the list that the store has under a URL. It stays in force when variants are
-    /// written.
+    /// Creates a write of the Vary list that the store has under a URL. Unlike a whole response,
+    /// the list stays valid when variants are written.
     pub(crate) fn list(self, base: &CacheKey) -> CacheWrite {
         CacheWrite { place: WritePlace::Variant, ..self.write(base, base, false) }
     }
 }
 
-/// An epoch for tests of what only compares them.
+/// Creates an epoch for tests that only compare epochs.
 #[cfg(test)]
 pub(crate) const fn test_epoch(order: u64) -> Epoch {
     Epoch { order, begun: Stamp { era: 0, moment: 0 } }

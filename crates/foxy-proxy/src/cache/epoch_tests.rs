@@ -1,4 +1,5 @@
-//! Writes of one URL in any order: what is there at last is of the fetch that began last.
+//! Tests writes of one URL in any order: in the end, the response of the fetch that began last is
+//! stored.
 
 use super::*;
 use crate::cache::stored::StoredBody;
@@ -20,7 +21,7 @@ fn response(tag: &str) -> Arc<Stored> {
     Arc::new(Stored::new(Bytes::new(), &head, Policy::default(), times, 0, body))
 }
 
-/// A group with one URL that several watch.
+/// A group with one URL that has several watches.
 fn group() -> Group {
     let mut group = Group::default();
     for _ in 0..3 {
@@ -34,7 +35,7 @@ fn fetch(group: &mut Group, key: Key, place: WritePlace) -> CacheWrite {
     CacheWrite { key, place, order: group.next(), looked, origin: WriteOrigin::Fetched }
 }
 
-/// Writes a write if it may.
+/// Notes the write in the group if the verdict permits it.
 fn try_write(group: &mut Group, write: &CacheWrite, tag: &str) -> WriteVerdict {
     let response = response(tag);
     let judged = group.judge(URL, write, Some(&response));

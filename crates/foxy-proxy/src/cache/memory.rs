@@ -1,5 +1,5 @@
-//! The memory tier: whole small responses and parts of large ones, shared by all workers, bounded
-//! by bytes. It knows no purges.
+//! The memory tier: whole small responses, and parts of large responses. All workers share it, and
+//! its size is limited. It does not know about purges.
 
 mod sieve;
 
@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
-/// Bytes of a part beside its body: the pages with the ends of its record, and its entry here.
+/// Memory that a part uses in addition to its body: the pages with the ends of its record, and its
+/// entry in this table.
 const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
 const HEAD_ROOM_BYTES: u64 = 8 << 10;
@@ -21,7 +22,7 @@ const HEAD_ROOM_BYTES: u64 = 8 << 10;
 #[derive(Clone, Debug)]
 pub enum Cached {
     Response(Arc<Stored>),
-    /// The Vary list of a URL, with its key text.
+    /// The Vary list of a URL, with the text of the URL's key.
     Varies(Arc<(Bytes, VaryList)>),
 }
 
@@ -45,10 +46,10 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// Remembered keys per part that can be held.
+/// Number of remembered keys for each part that fits in memory.
 const RECENT_PER_HELD: u64 = 4;
 
-/// Responses and parts own half of the room each, and share it while it is free.
+/// Responses and parts may each use half of the memory, and more while the other half is free.
 struct Shard {
     limit: u64,
     responses: Sieve<Cached>,
@@ -62,7 +63,7 @@ impl MemoryTier {
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
-    /// Bytes of the largest body that fits, with a head of ordinary length.
+    /// Size of the largest body that fits together with a head of usual size.
     pub fn largest_body(&self) -> u64 {
         lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM_BYTES)
     }
@@ -76,8 +77,8 @@ impl MemoryTier {
         self.shard(key).responses.get(key)
     }
 
-    /// Holds `value`, making room. A value larger than a shard is not held, but removes the old
-    /// value.
+    /// Stores `value` and evicts other values if space is needed. A value larger than a shard is
+    /// not stored, but the old value is still removed.
     pub fn put(&self, key: Key, value: Cached) {
         self.shard(key).put(key, value);
     }
@@ -90,8 +91,8 @@ impl MemoryTier {
         self.shard(key).parts.get(key)
     }
 
-    /// Notes that a part is sent. Holds it from its second use on, so that parts sent once displace
-    /// nothing. Parts larger than half a shard are not held.
+    /// Notes that a part was sent, and stores the part from its second use on. So parts that are
+    /// sent only once evict nothing. Parts larger than half a shard are not stored.
     pub fn offer_part(&self, key: Key, part: &Bytes) {
         self.shard(key).offer_part(key, part);
     }
@@ -151,10 +152,11 @@ impl Shard {
     }
 }
 
-/// Keys of parts; the oldest is forgotten first. Remembers four times as many as can be held.
+/// Remembers the keys of recently read parts, four times as many as the parts that fit in memory.
+/// The oldest key is forgotten first.
 struct Recent {
     keys: KeySet,
-    /// May name a key that was forgotten since.
+    /// Keys in order of arrival. May still contain a key that was already forgotten.
     order: VecDeque<Key>,
     limit: usize,
 }
@@ -165,7 +167,7 @@ impl Recent {
         Self { keys: KeySet::default(), order: VecDeque::new(), limit }
     }
 
-    /// Whether `key` was read recently. Forgets the key if so, else remembers it.
+    /// Whether `key` was read recently. If so, forgets the key; otherwise remembers it.
     fn again(&mut self, key: Key) -> bool {
         if self.keys.remove(&key) {
             return true;
@@ -206,7 +208,7 @@ mod tests {
     }
 
     fn key(number: u8) -> Key {
-        // All in one shard.
+        // These keys all belong to the same shard.
         Key([0, number, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 

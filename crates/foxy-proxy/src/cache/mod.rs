@@ -1,8 +1,8 @@
-//! Memory and store together: look-ups, additions and invalidation, in an order that brings nothing
-//! old back.
+//! The cache: memory and store together. Look-ups, additions and invalidations happen in an order
+//! that never brings an outdated response back.
 //!
-//! Every fetch has a watch on its URL. An addition is dropped if the URL was invalidated after its
-//! fetch began, or if a later fetch has written in its place (see `epoch`).
+//! Every fetch has a watch on its URL. A response is not stored if the URL was invalidated after
+//! its fetch began, or if a later fetch has already written (see `epoch`).
 
 pub(crate) mod epoch;
 pub(crate) mod memory;
@@ -36,7 +36,7 @@ pub(crate) enum Found {
     Response(Arc<Stored>, CacheKey),
     Varies(VaryList),
     Nothing,
-    /// Memory has nothing, and the store did not answer.
+    /// Memory has no entry, and the store did not reply.
     Unknown,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct FoundPart {
 
 pub(crate) enum InMemory {
     Found(Found),
-    /// The store must be asked for this key, a variant of the list.
+    /// The store must be read under this key, which may be a variant of the list.
     Ask(CacheKey, Option<VaryList>),
 }
 
@@ -88,7 +88,7 @@ impl Cache {
         self.storage.as_ref()
     }
 
-    /// A random number for a fill or list; practically unique.
+    /// Draws a random number for a fill or a Vary list. A repetition is practically impossible.
     pub(crate) fn draw(&self) -> u64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
@@ -102,7 +102,8 @@ impl Cache {
         self.watch_since(base, self.epoch(base))
     }
 
-    /// Watches a URL since a look-up in memory at `since`.
+    /// Starts a watch on a URL. The watch also covers the time since a look-up in memory at
+    /// `since`.
     pub(crate) fn watch_since(&self, base: &CacheKey, since: Epoch) -> Watch {
         Watch::begin(&self.groups, base.hash, since)
     }
@@ -129,8 +130,8 @@ impl Cache {
         }
     }
 
-    /// Looks in the store and keeps the result in memory. `base` is the URL's own key, which
-    /// `watch` watches.
+    /// Reads the store and keeps the result in memory. `base` is the key of the URL that `watch`
+    /// watches.
     pub(crate) async fn in_store(
         &self,
         base: &CacheKey,
@@ -198,8 +199,9 @@ impl Cache {
         }
     }
 
-    /// Adds a response of a URL. Drops it if the URL was invalidated after the fetch began, or has
-    /// a response of a later fetch. Purges since the fetch began apply to it.
+    /// Stores a response of a URL. Drops the response if the URL was invalidated after the fetch
+    /// began, or if a later fetch has written a response. Purges since the fetch began apply to the
+    /// response.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
@@ -253,8 +255,8 @@ impl Cache {
         }
     }
 
-    /// Forgets everything stored or being fetched for a URL: the response, its variants and its
-    /// parts.
+    /// Removes all responses of a URL: the response itself, its variants and its parts. Responses
+    /// being fetched are not stored either.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
         let url = Scope::url(key);
@@ -269,8 +271,8 @@ impl Cache {
             self.storage.as_ref().map(removals)
         };
         if let Some(([one, other], patience)) = removed {
-            // The store handles later gets after the removals; waiting only makes these durable
-            // before the answer.
+            // The store handles later reads after these removals anyway. This wait only makes the
+            // removals durable before the answer is sent.
             let _ = tokio::time::timeout(patience, async { (one.await, other.await) }).await;
         }
     }
@@ -279,9 +281,9 @@ impl Cache {
         self.groups.lock(base.hash).has_written(base.hash, key.hash)
     }
 
-    /// Removes the stored form of a response that a newer one is about to replace. Waits until that
-    /// is durable, up to the store's patience. Memory keeps the response until the newer one is
-    /// whole. An earlier fetch can no longer write under the key.
+    /// Removes the stored form of a response that a newer response will replace. Waits until the
+    /// removal is durable, at most for the store's timeout. Memory keeps the old response until the
+    /// newer one is complete. From now on, earlier fetches cannot write under the key.
     pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let Some(storage) = &self.storage else { return };
         let write = watch.fetched().write(base, key, false);
@@ -296,7 +298,7 @@ impl Cache {
             group.note(base.hash, &write, || LeftUnderKey::Nothing);
             storage.remove(key.hash, Scope::url_of(key))
         };
-        // A timeout costs this promise, not the answer.
+        // After a timeout the removal may not be durable, but the answer is still sent.
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
@@ -307,7 +309,8 @@ impl Cache {
         may_join && !self.purges.may_touch(&base.text, epoch.begun)
     }
 
-    /// The entry in memory, as far as purges leave it.
+    /// Returns the entry in memory, unless a purge removed it. A softly purged response is returned
+    /// as stale.
     pub(crate) fn held(&self, key: &CacheKey) -> Option<Cached> {
         match self.memory.get(key.hash).filter(|cached| cached.key() == key.text)? {
             Cached::Response(stored) => self.unpurged(key, stored).map(Cached::Response),
@@ -326,13 +329,14 @@ impl Cache {
         }
     }
 
-    /// Forgets a response that is outdated or no longer whole, so that the next request fetches it.
-    /// A response that was just put in its place is forgotten too.
+    /// Removes a response that is outdated or incomplete, so that the next request fetches it. Also
+    /// removes a response that was stored under this key a moment ago.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.forget_record(key.hash, Scope::url_of(key));
     }
 
-    /// As `forget`, by hash: a purged response takes no room.
+    /// Like `forget`, but finds the record by its hash. Used for purged responses, so that they use
+    /// no space.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
@@ -340,20 +344,20 @@ impl Cache {
         }
     }
 
-    /// Forgets a response that a newer fetch replaced, whether or not the newer one was kept.
-    /// Earlier fetches can no longer write there; later fetches can.
+    /// Removes a response that a newer fetch replaced, even if the newer response was not stored.
+    /// Earlier fetches can no longer write under the key; later fetches can.
     pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, true);
     }
 
-    /// As `outdate`, for a key under which the look-up found nothing: another fetch may have
-    /// written there.
+    /// Like `outdate`, for a key under which the look-up found nothing. Another fetch may have
+    /// written there in the meantime.
     pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, false);
     }
 
-    /// Notes the head of a response that is to be stored. Earlier fetches can no longer write under
-    /// the key, even if this response breaks off.
+    /// Notes that the head of a response to be stored has arrived. Earlier fetches can no longer
+    /// write under the key, even if this response breaks off.
     pub(crate) fn announce(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let write = watch.fetched().write(base, key, false);
         let mut group = self.groups.lock(base.hash);
@@ -363,7 +367,7 @@ impl Cache {
         }
     }
 
-    /// Removes from memory a response that is about to be replaced there.
+    /// Removes a response from memory because a newer response will replace it.
     pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let write = watch.fetched().write(base, key, false);
         let mut group = self.groups.lock(base.hash);
@@ -388,7 +392,7 @@ impl Cache {
                 if in_store {
                     self.forget(key);
                 } else {
-                    // `supersede` has removed the stored form.
+                    // `supersede` has already removed the stored form.
                     self.memory.remove(key.hash);
                 }
             }
@@ -396,14 +400,14 @@ impl Cache {
                 group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
                 self.forget(base);
             }
-            // A later fetch replaced it too, but has not come whole yet.
+            // A later fetch replaces the response too, but its own response is not complete yet.
             WriteVerdict::OutdatedAndGone => self.forget(key),
             WriteVerdict::Outdated => {}
         }
     }
 
-    /// The Vary list for a new response: the list in force if it has the same names, else a new
-    /// list (`true`).
+    /// Returns the Vary list for a new response. Reuses the current list if it has the same names.
+    /// Otherwise creates a new list and returns `true`.
     pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
         match in_force {
             Some(list) if list.vary == vary => (list.clone(), false),
@@ -418,7 +422,7 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // A set of slices is as large as one slice for the store.
+    // For the store, a set of slices has the size of one slice.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }
 }

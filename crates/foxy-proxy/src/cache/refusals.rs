@@ -1,5 +1,6 @@
-//! The reasons not to keep a response, and a short memory of them: for explanations, and so that an
-//! object is not sliced again at once. A newer refusal may displace another URL's.
+//! The reasons why responses were not stored, remembered for a short time. They serve explanations,
+//! and prevent that an object is sliced again at once. A newer refusal may overwrite the refusal of
+//! another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -8,20 +9,21 @@ use foxy_store::Key;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// Remembered refusals: 48 KiB in all.
+/// Number of remembered refusals. They use 48 KiB in all.
 const MAX_REFUSALS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotKept {
-    /// A caching rule forbids it.
+    /// A caching rule forbids storing the response.
     Rule(NotStoredReason),
-    /// It is an error, and the stored response may answer instead.
+    /// The response is an error, and the stored response may be served instead.
     StaleIfError,
-    /// It is larger than the object limit.
+    /// The response is larger than the object limit.
     TooLarge,
-    /// The parts cannot be joined: no strong validator, or the origin does not answer ranges.
+    /// The slices cannot be joined: the response has no strong validator, or the origin does not
+    /// support ranges.
     NoSlices,
-    /// The store was full, busy or broken, or there was no memory to collect it.
+    /// The store was full, busy or broken, or there was no memory to collect the response.
     StoreRefused,
 }
 
@@ -37,7 +39,7 @@ impl NotKept {
         }
     }
 
-    /// The defining section.
+    /// The section of the standard that gives the rule.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.section(),
@@ -66,12 +68,12 @@ impl fmt::Display for NotKept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub status: u16,
-    /// When its head came.
+    /// When the head of the response arrived.
     pub at: WallTime,
     pub why: NotKept,
 }
 
-/// The last refusals, by URL.
+/// The last refusals, found by URL.
 pub(crate) struct Refusals {
     places: Mutex<Vec<Option<(Key, Refused)>>>,
 }
@@ -83,7 +85,7 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// Displaces the refusal of another URL in the same place.
+    /// Remembers a refusal. Overwrites the refusal of another URL that uses the same place.
     pub(crate) fn remember(&self, url: &CacheKey, refused: Refused) {
         self.with(url, |place| *place = Some((url.hash, refused)));
     }
@@ -92,7 +94,7 @@ impl Refusals {
         self.with(url, |place| *place = place.filter(|(key, _)| *key != url.hash));
     }
 
-    /// The last refusal, if no later response was kept.
+    /// Returns the last refusal, unless a later response was stored.
     pub(crate) fn last(&self, url: &CacheKey) -> Option<Refused> {
         self.with(url, |place| {
             place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused)

@@ -1,5 +1,5 @@
 //! Parts of stored bodies that are being read or sent. Requests for the same part share one read
-//! and one place in memory.
+//! and one copy in memory.
 
 use crate::cache::storage::PART;
 use bytes::Bytes;
@@ -36,7 +36,7 @@ pub(crate) enum NoPart {
 }
 
 impl SharedParts {
-    /// As many places as parts fit `budget` bytes.
+    /// Creates as many places as parts fit in `budget` bytes.
     pub(crate) fn new(budget: usize) -> Self {
         let places = Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS));
         Self { places: Arc::new(places), table: Arc::default() }
@@ -47,9 +47,10 @@ impl SharedParts {
         self.places.available_permits() == 0
     }
 
-    /// The part `key`: as other requests hold it, or as `read` gives it within `patience`. One
-    /// caller takes a place and reads for all that wait; if it gets nothing, the next caller reads.
-    /// A caller that has already waited `patience` for a late read does not begin another.
+    /// Returns the part `key`: the copy that other requests use, or the result of `read` within
+    /// `patience`. One caller takes a place and reads for all waiting callers. If this read returns
+    /// nothing, the next caller reads. A caller that has already waited `patience` for a late read
+    /// does not start another read.
     pub(crate) async fn get(
         &self,
         key: Key,
@@ -188,7 +189,7 @@ mod tests {
     async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
         let parts = SharedParts::new(2 * PART);
         let keys = [Key([1; 16]), Key([2; 16])];
-        // Every caller wants a part while all places are taken, and drops it at once.
+        // While all places are taken, each caller requests a part and cancels its request at once.
         let stalled =
             [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
         let stalled = futures_util::future::join_all(stalled).await;

@@ -1,5 +1,5 @@
-//! The store as the proxy uses it: requests with a callback, awaited without blocking a worker. A
-//! busy, slow or broken store costs hits and nothing else.
+//! The store as the proxy uses it. Requests have a callback and never block a worker. If the store
+//! is busy, slow or broken, requests miss the cache, but the proxy still answers them.
 
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
@@ -13,12 +13,13 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Receives a store's answer, on any thread.
+/// Receives a store's answer. May be called on any thread.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
-/// A store. Calls return at once; the reply comes later, or is dropped if the store has ended.
+/// A store. Calls return without waiting; the reply follows later. If the store has stopped, the
+/// reply is dropped without a call.
 pub trait ObjectStore: Send + Sync {
-    /// Requests a record.
+    /// Reads a record.
     fn get(&self, key: Key, reply: Reply);
     /// Stores a record.
     fn put(&self, key: Key, record: Record, hint: PlacementHint, reply: Reply);
@@ -26,16 +27,17 @@ pub trait ObjectStore: Send + Sync {
     fn remove(&self, key: Key, reply: Reply);
 }
 
-/// Body bytes in one record; larger bodies are stored in parts of this size.
+/// Number of body bytes in one record. Larger bodies are stored in parts of this size.
 pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
-/// Records that are read at a time: as many as the budget has room for, within these bounds.
+/// Number of records that are read at a time: as many as fit in the budget, within these bounds.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 
-/// The key of one part of a body. The fill's random number keeps parts of two fills apart.
+/// The key of one part of a body. The random number of the fill gives the parts of two fills
+/// different keys.
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
     text[..16].copy_from_slice(&object.0);
@@ -48,7 +50,7 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreSilent;
 
-/// A store, with the time that clients wait for it.
+/// A store, and how long clients wait for it.
 #[derive(Clone)]
 pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
@@ -69,7 +71,8 @@ impl Storage {
         Self { store, patience, negative_lifetime, doubts: Arc::default(), reads }
     }
 
-    /// Reads an entry, unless its removal is unconfirmed.
+    /// Reads an entry. Returns nothing if the entry was removed and the store has not confirmed the
+    /// removal.
     pub(crate) async fn entry(
         &self,
         key: &CacheKey,
@@ -111,8 +114,8 @@ impl Storage {
         }
     }
 
-    /// How long an answer waits for a part. A begun answer waits longer: the alternatives are the
-    /// origin, or a cut answer.
+    /// How long an answer waits for a part. An answer that has begun waits longer, because
+    /// otherwise the origin must send the rest, or the answer is cut off.
     pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
         if begun { PATIENCE_FACTOR_FOR_BEGUN_ANSWERS * self.patience } else { self.patience }
     }
@@ -144,8 +147,8 @@ impl Storage {
         }
     }
 
-    /// Stores a record. If `replaces` names a URL, a refused record removes the older one: it must
-    /// not answer again.
+    /// Stores a record. If the store refuses the record and `replaces` names a URL, the old record
+    /// under the key is removed. The old record is outdated and must not be served again.
     pub(crate) fn put(
         &self,
         key: Key,
@@ -182,8 +185,8 @@ impl Storage {
         receiver
     }
 
-    /// Removes a record of `url`: from now on it is not found. The receiver learns when the removal
-    /// is durable.
+    /// Removes a record of `url`. From now on, look-ups do not find it. The receiver is notified
+    /// when the removal is durable.
     pub(crate) fn remove(&self, key: Key, url: Scope) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key, url));
@@ -197,7 +200,8 @@ impl Storage {
         receiver
     }
 
-    /// The scopes to purge so that unconfirmed removals stay removed.
+    /// Returns the scopes that must be purged before the process ends, so that removals without
+    /// confirmation stay effective.
     pub(crate) fn in_doubt(&self) -> Vec<Scope> {
         self.doubts.left()
     }
@@ -221,14 +225,16 @@ impl ObjectStore for foxy_store::StoreHandle {
     }
 }
 
-/// Keys remembered singly. With more unconfirmed removals the store is not believed at all.
+/// Number of keys that are remembered singly. If more removals are unconfirmed, all records of the
+/// store are ignored.
 const MAX_UNCONFIRMED: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Doubt(u64);
 
-/// Removals that the store has not confirmed. Records under these keys are not believed, so that a
-/// busy store cannot bring invalidated responses back. At the end of the process they must be purged.
+/// Removals that the store has not confirmed. Records under these keys are ignored, so that a busy
+/// store cannot bring invalidated responses back. Before the process ends, these keys must be
+/// purged.
 #[derive(Default)]
 struct UnconfirmedRemovals {
     state: Mutex<UnconfirmedState>,
@@ -267,8 +273,8 @@ impl UnconfirmedRemovals {
         !state.about_all && !state.open.contains_key(&key)
     }
 
-    /// Settles a removal that the store confirmed or replaced; a later removal of the key stays
-    /// unconfirmed.
+    /// Ends a removal that the store has confirmed, or that a newer record has replaced. A later
+    /// removal of the same key stays unconfirmed.
     fn settle(&self, key: Key, doubt: Option<Doubt>) {
         let mut state = self.lock();
         if doubt.is_some() && state.open.get(&key).map(|(last, _)| *last) == doubt {
@@ -276,7 +282,8 @@ impl UnconfirmedRemovals {
         }
     }
 
-    /// The scopes to purge so that the next process does not believe unconfirmed records.
+    /// Returns the scopes to purge, so that the next process does not use records whose removal is
+    /// unconfirmed.
     fn left(&self) -> Vec<Scope> {
         let state = self.lock();
         if state.about_all {

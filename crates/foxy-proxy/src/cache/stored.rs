@@ -1,5 +1,5 @@
-//! A stored response: the values that the rules need, the head as it is sent, and the body or the
-//! number of its parts.
+//! A stored response: the values that the caching rules need, the head as it is sent, and the body.
+//! A large body is stored in parts.
 
 use crate::cache::purge::{Cleared, Stamp};
 use crate::core::View;
@@ -13,20 +13,21 @@ use foxy_rules::{Policy, ResponseControl, Vary};
 use foxy_store::Key;
 use std::sync::Arc;
 
-/// The end of the key of a part or a set of slices.
+/// The end of the key of a part or of a set of slices.
 const PART_NAME: &[u8] = b"\npart";
 
-/// A cache key: the compared text, and the hash that finds it.
+/// A cache key: the text that is compared, and the hash by which a record is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey {
-    /// `scheme://authority/path?query`; for a variant, a line end and its secondary key follow.
+    /// `scheme://authority/path?query`. The key of a variant continues with a line end and the
+    /// variant's secondary key.
     pub text: Bytes,
     /// The hash of the text.
     pub hash: Key,
 }
 
 impl CacheKey {
-    /// Hashes `text`.
+    /// Creates a key from `text`, with its hash.
     pub fn new(text: impl Into<Bytes>) -> Self {
         let text = text.into();
         let hash = Key::of(&text);
@@ -43,7 +44,7 @@ impl CacheKey {
         Some(VaryList { vary, salt: rest.try_get_u64().ok()? })
     }
 
-    /// Keys of variants are longer than keys of parts.
+    /// Whether this is the key of a variant. Keys of variants are longer than keys of parts.
     pub(crate) fn is_variant_of(&self, base: &Self) -> bool {
         self.text.len() > base.text.len() + PART_NAME.len()
     }
@@ -58,8 +59,9 @@ impl CacheKey {
     }
 }
 
-/// The request headers that choose among the responses of a URL. Responses under another salt are
-/// out of reach: invalidating a list takes its variants along.
+/// The names of the request headers that choose among the responses of a URL (Vary). The salt is
+/// part of each variant's key. A new list has a new salt, so the variants of the old list are no
+/// longer found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryList {
     pub vary: Vary,
@@ -75,10 +77,10 @@ pub enum StoredBody {
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub key: Bytes,
-    /// Without hop-by-hop fields, Age and framing.
+    /// The head without hop-by-hop fields, Age and framing.
     pub head: Arc<ResponseHead>,
-    /// Status line and header lines in HTTP/1.1 text, without Age, Cache-Status, framing and the
-    /// final empty line.
+    /// The status line and header lines as HTTP/1.1 text. Age, Cache-Status, framing and the final
+    /// empty line are left out, because each answer adds its own.
     pub wire: Bytes,
     pub times: StoredTimes,
     pub lifetime: u64,
@@ -90,8 +92,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// `head` is without hop-by-hop fields, Age and framing. Every purge applies until `begun` is
-    /// set.
+    /// Creates a stored response. `head` must be without hop-by-hop fields, Age and framing. Every
+    /// purge applies until `begun` is set.
     pub fn new(
         key: Bytes,
         head: &ResponseHead,
@@ -104,7 +106,7 @@ impl Stored {
         Self::written(key, head, wire, policy, times, length, body)
     }
 
-    /// As [`Stored::new`], with the head in HTTP/1.1 text.
+    /// Like [`Stored::new`], with the head as HTTP/1.1 text.
     pub(crate) fn written(
         key: Bytes,
         head: ResponseHead,
@@ -133,8 +135,8 @@ impl Stored {
         }
     }
 
-    /// The key that its parts are stored under: its own, or the key of the URL whose slices it
-    /// knows.
+    /// The key under which the parts of this response are stored: its own key, or the key of the
+    /// URL if this response is a set of slices.
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
         Key::of(url.unwrap_or(&self.key))
@@ -150,7 +152,7 @@ impl Stored {
         Facts { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
-    /// Whether both are of the same representation and equally fresh.
+    /// Whether both belong to the same representation and have equal freshness.
     pub(crate) fn is_of_one_with(&self, other: &Self) -> bool {
         self.lifetime == other.lifetime
             && self.control == other.control
@@ -170,7 +172,7 @@ impl Stored {
     }
 }
 
-/// Removes Age and the framing, which each answer makes anew.
+/// Removes Age and the framing, because each answer adds its own.
 pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }

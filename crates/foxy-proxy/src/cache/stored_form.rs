@@ -1,6 +1,6 @@
-//! The record head of a stored response: variable-length numbers, well-known names as one byte,
-//! dates as seconds, since the head is most of a small record. Decoding treats every doubt as a
-//! miss.
+//! The record head of a stored response. The head is most of a small record, so its form is short:
+//! numbers of variable length, well-known names as one byte, and dates as seconds. Anything
+//! unexpected while decoding counts as a cache miss.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
@@ -10,14 +10,14 @@ use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Policy, Role, Vary, date};
 
-/// First byte of the record head of a response. It, the two below and [`NAMES`] change together;
-/// records with another first byte are ignored.
+/// First byte of a response's record head. This byte, the two constants below and [`NAMES`] must
+/// change together. Records with any other first byte are ignored.
 const RESPONSE: u8 = 6;
-/// As [`RESPONSE`], for a response that a targeted field governs.
+/// Like [`RESPONSE`], for a response whose caching a targeted field (RFC 9213) controls.
 const TARGETED_RESPONSE: u8 = 7;
 const VARIES: u8 = 8;
 
-/// Names encoded as their index, as written here or in lower case.
+/// Names that are encoded as their index, if written as here or in lower case.
 const NAMES: [&str; 44] = [
     "Date",
     "Content-Type",
@@ -74,10 +74,10 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
     names
 };
 
-/// The end of the year 9999, in seconds.
+/// The end of the year 9999, in seconds since 1970.
 const LAST_DATE_SECONDS: u64 = 253_402_300_799;
 
-/// Reserved bytes of head text per byte of its record.
+/// Number of text bytes to reserve for each byte of the record.
 const TEXT_BYTES_PER_RECORD_BYTE: usize = 3;
 
 pub fn encode_response(stored: &Stored) -> Bytes {
@@ -121,8 +121,8 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
     out.freeze()
 }
 
-/// Decodes a record. `None` if it has another form or belongs to another key. `negative_lifetime`
-/// is in seconds.
+/// Decodes a record. Returns `None` if the record has another form or belongs to another key.
+/// `negative_lifetime` is in seconds.
 pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
     let mut head = head;
     let kind = head.try_get_u8().ok()?;
@@ -179,8 +179,8 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
-/// A known name is twice its index from 1 on, less one in lower case. Any other name is 0 and the
-/// name.
+/// Writes a name. A known name is twice its index (from 1), minus one if it is in lower case. Any
+/// other name is 0, followed by the name.
 fn put_name(out: &mut BytesMut, name: &[u8]) {
     match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
         Some((known, place)) if known == name => put_number(out, 2 * place),
@@ -194,7 +194,7 @@ fn put_name(out: &mut BytesMut, name: &[u8]) {
     }
 }
 
-/// For each length a bit set of the names of that length.
+/// For each length, a bit set of the names with this length.
 const OF_LENGTH: [u64; 64] = {
     let (mut places, mut place) = ([0; 64], 0);
     while place < NAMES.len() {
@@ -225,7 +225,8 @@ fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
     take_value(from, |value| text.own_line(name, number % 2 == 0, value))
 }
 
-/// A date is twice its seconds plus one. Any other value is twice its length, and the value.
+/// Writes a value. A date is twice its seconds plus one. Any other value is twice its length,
+/// followed by the value.
 fn put_value(out: &mut BytesMut, value: &[u8]) {
     if let Some(time) = date::exact(value) {
         put_number(out, 2 * time.seconds() + 1);
@@ -258,7 +259,8 @@ fn take<'a>(from: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     from.split_off(..usize::try_from(length).ok()?)
 }
 
-/// Seven bits a byte, the lowest first; the highest bit says that more follow (LEB128).
+/// Writes a number with seven bits per byte, the lowest bits first. The highest bit of a byte means
+/// that more bytes follow (LEB128).
 fn put_number(out: &mut BytesMut, mut number: u64) {
     while number >= 0x80 {
         out.put_u8(0x80 | (number & 0x7f) as u8);

@@ -1,4 +1,4 @@
-//! Tests of stored responses: their form as records, and what they say when read back.
+//! Tests of stored responses: their form as records, and the values after reading them back.
 
 use super::*;
 
@@ -54,8 +54,8 @@ fn another_key_a_cut_or_a_wrong_length_is_nothing() {
         if let Some(Entry::Response(found)) =
             decode(&key, &head[..length], Bytes::from_static(b"body"), 0)
         {
-            // A cut between two header lines leaves fewer of them; the store's checksum is what
-            // sees that.
+            // A cut between two header lines only loses lines, which the decoder cannot notice. The
+            // store's checksum detects such a cut.
             assert!(found.head.headers.len() < 4, "cut at {length}");
         }
     }
@@ -73,7 +73,7 @@ fn a_vary_list_reads_back_and_its_salt_parts_variants() {
     assert_eq!(key.list_of(&key, list.vary), None);
 }
 
-/// What a head of these fields is as a record, and whether it reads back as it was.
+/// Encodes a head with these fields as a record, and checks that decoding returns the same head.
 fn form(fields: &[(&str, &str)]) -> Bytes {
     let mut head = ResponseHead::new(200);
     fields.iter().for_each(|(name, value)| head.headers.append(name, value));
@@ -159,7 +159,7 @@ fn what_would_break_the_framing_of_a_head_is_nothing() {
         for place in 2..line.len() {
             let mut line = line;
             line[place] = bad;
-            // Around a value it is a blank, and dropped.
+            // Around a value, this byte counts as a blank and is dropped.
             assert_eq!(
                 reads(head(&ok, &line)),
                 place == 2 || place == 6,

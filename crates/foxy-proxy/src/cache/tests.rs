@@ -1,4 +1,5 @@
-//! What the cache may answer when fills, invalidations and a store of any temper come together.
+//! Tests which answers the cache may give while fills and invalidations overlap, and the store is
+//! fast, slow or failing.
 
 use super::*;
 use crate::cache::purge::{Order, Purges, Scope, Strength};
@@ -10,7 +11,7 @@ use foxy_store::{AbsentReason, Answer, Key, RefusedReason};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How a store takes a kind of request.
+/// How a store reacts to one kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Temper {
     Willing,
@@ -18,7 +19,7 @@ enum Temper {
     Silent,
 }
 
-/// A store in memory with a temper.
+/// A store in memory whose reaction to each kind of request can be chosen.
 struct MoodyStore {
     records: Mutex<HashMap<Key, Record>>,
     silent: Mutex<Vec<Reply>>,
@@ -134,7 +135,7 @@ impl Scene {
         self.cache.memory.remove(self.url.hash);
     }
 
-    /// The body a request gets from the cache.
+    /// Returns the body that a request receives from the cache.
     async fn get(&self, request: &Headers) -> Option<Bytes> {
         let found = match self.cache.in_memory(&self.url, request) {
             InMemory::Found(found) => found,

@@ -1,4 +1,4 @@
-//! Answers as HTTP/1.1 text, in as few writes as the client takes.
+//! Sends answers as HTTP/1.1 text, in as few writes as the client's socket permits.
 
 use crate::core::transport::WriteSide;
 use crate::request::answered::{
@@ -16,7 +16,7 @@ const MAX_SLICES: usize = 8;
 pub(crate) struct Http1Sender<'a> {
     half: WriteSide<'a>,
     limit: Duration,
-    /// Bytes that go out first, such as a head.
+    /// Bytes to send first, such as a head.
     pending: Bytes,
     framing: Framing,
     pub(crate) progress: &'a Progress,
@@ -116,8 +116,7 @@ impl<'a> Http1Sender<'a> {
 
     pub(crate) fn break_off(&self) {
         if self.framing == Framing::UntilClose {
-            // If the system makes no reset of the coming close, the connection closes like every
-            // other.
+            // If the system does not turn the close into a reset, the connection closes normally.
             let _ = self.half.set_zero_linger();
         }
     }
@@ -130,7 +129,7 @@ impl<'a> Http1Sender<'a> {
         }
     }
 
-    /// Writes all of `pieces`, in as few calls as the client takes.
+    /// Writes all of `pieces`, in as few calls as the client's socket permits.
     async fn write(&mut self, pieces: &mut [Bytes]) -> Result<(), WriteEnd> {
         while self.write_now(pieces)? == ClientTook::Partly {
             self.writable().await?;
@@ -138,7 +137,7 @@ impl<'a> Http1Sender<'a> {
         Ok(())
     }
 
-    /// Writes as much as the client takes without waiting.
+    /// Writes as much as the client's socket accepts without waiting.
     fn write_now(&mut self, pieces: &mut [Bytes]) -> Result<ClientTook, WriteEnd> {
         let mut first = 0;
         loop {
@@ -169,8 +168,8 @@ impl<'a> Http1Sender<'a> {
     }
 }
 
-/// Writes the end of a head: Age, Cache-Status, framing and Connection. It avoids the formatting
-/// machinery where that is easy, because every answer passes here.
+/// Writes the end of a head: Age, Cache-Status, framing and Connection. Where this is easy, it
+/// avoids `format!`, because the code runs for every answer.
 fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);

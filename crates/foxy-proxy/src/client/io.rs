@@ -14,36 +14,37 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-/// Bytes that a read has room for.
+/// Buffer space for one read.
 const READ_BYTES: usize = 16 << 10;
 
-/// Heads of up to this many bytes take nothing from the budget of requests.
+/// Heads of up to this size do not count against the memory budget for requests.
 pub(crate) const SMALL_HEAD: usize = 8 << 10;
 
-/// Copies of a head in memory: as read, as the request that is worked on, and as sent on.
+/// Number of copies of a head in memory: as read, as processed, and as sent to the origin.
 pub(crate) const COPIES_OF_HEAD: usize = 3;
 
-/// How long a closing connection may still send, so that a reset does not destroy the last answer.
+/// How long a closing connection still reads. If the proxy closed with unread bytes, the system
+/// would send a reset, which could destroy the last answer.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
-/// Bytes that are read and dropped while a connection closes.
+/// Most bytes that are read and dropped while a connection closes.
 const LINGER_BYTES: usize = 256 << 10;
 
-/// Why nothing more comes from a client.
+/// Why no more requests come from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadEnd {
-    /// Closed between requests.
+    /// The client closed the connection between requests.
     Closed,
-    /// Closed or reset within a request, or gave up the stream.
+    /// The client closed or reset the connection within a request, or reset the stream.
     Broken,
     Timeout,
-    /// The head is large, and other large heads take all the room.
+    /// The head is large, and other large heads use the whole memory budget.
     NoRoom,
     Malformed(DecodeError),
 }
 
-/// A timer that is armed anew only when it fires. Arming it for each read would cost more than
-/// parsing the read.
+/// A timer that is set again only when it fires. Setting it for each read would cost more time than
+/// parsing the bytes.
 pub(crate) struct ReadTimer {
     sleep: Pin<Box<Sleep>>,
 }
@@ -70,11 +71,11 @@ impl ReadTimer {
 
 pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
-    /// The intercepted CONNECT that the connection is inside of.
+    /// The intercepted CONNECT whose tunnel contains this connection.
     pub(crate) inside: Option<Inside>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
-    /// Budget that a large head takes.
+    /// The memory that a large head uses from the budget.
     room: Option<HeldBytes>,
     limits: Limits,
     patience: ReadTimer,
@@ -97,7 +98,7 @@ impl ClientConnection {
         Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
     }
 
-    /// Frees what only a large head needed, between requests.
+    /// Frees the memory that only a large head needed. Called between requests.
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {
             self.room = None;
@@ -114,7 +115,7 @@ impl ClientConnection {
         (receiver, Http1Sender::new(write, write_limit, progress))
     }
 
-    /// Whether the client has closed its side or the whole connection.
+    /// Whether the client has closed its sending side or the whole connection.
     pub(crate) fn has_been_left(&self) -> bool {
         let end = self.stream.with_socket(|socket| {
             let mut byte = [MaybeUninit::uninit()];
@@ -126,8 +127,8 @@ impl ClientConnection {
         }
     }
 
-    /// Closes the connection without losing the answer: drops what the client still sends for a
-    /// while.
+    /// Closes the connection without losing the last answer: for a while, reads and drops the bytes
+    /// that the client still sends.
     pub(crate) async fn linger(&mut self) {
         let drop_rest = async {
             if self.stream.shutdown().await.is_err() {
@@ -147,23 +148,24 @@ impl ClientConnection {
 }
 
 impl Http1Receiver<'_> {
-    /// Bytes that were read and make no part of a request.
+    /// Bytes that were read but belong to no request.
     pub(crate) fn unread(&self) -> &[u8] {
         let refused = self.decoder.refused();
         if refused.is_empty() { self.buffer } else { refused }
     }
 
-    /// Next part of a request among the bytes already read.
+    /// Returns the next part of a request from the bytes that were already read.
     pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
         self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)
     }
 
-    /// Whether bytes of an incomplete part are here.
+    /// Whether bytes of an incomplete part were read.
     pub(crate) fn has_begun(&self) -> bool {
         !self.buffer.is_empty()
     }
 
-    /// Reads more of a head until `deadline`. A large head must have room among `requests`.
+    /// Reads more of a head until `deadline`. A large head must fit in the memory budget
+    /// `requests`.
     pub(crate) async fn read_head(
         &mut self,
         deadline: Instant,
@@ -192,7 +194,7 @@ impl Http1Receiver<'_> {
         }
     }
 
-    /// Next part of a request. Each read may take `limit`.
+    /// Returns the next part of a request. Each read may take `limit`.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         loop {
             if let Some(event) = self.ready()? {

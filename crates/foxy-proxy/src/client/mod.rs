@@ -1,4 +1,4 @@
-//! A client's connection, whatever HTTP it speaks: the receiver of a request's body, and the sender
+//! A client's connection, for every HTTP version: the receiver of a request's body, and the sender
 //! of the answer.
 
 pub(crate) mod http1_sender;
@@ -16,7 +16,7 @@ use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, ResponseHead};
 use std::time::Duration;
 
-/// A client for the time of one request.
+/// The client during one request.
 pub(crate) enum Client<'a> {
     Http1(&'a mut ClientConnection),
     Http2(Http2Stream<'a>),
@@ -50,7 +50,7 @@ pub(crate) enum Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Next part of a request. Each read may take `limit`.
+    /// Returns the next part of a request. Each read may take `limit`.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         match self {
             Self::Http1(receiver) => receiver.next(limit).await,
@@ -59,15 +59,15 @@ impl Receiver<'_> {
     }
 }
 
-/// Sends an answer as a head, bytes of a body and an end. The senders of the protocols turn these
-/// into HTTP/1.1 text or HTTP/2 frames.
+/// Sends an answer: a head, bytes of a body, and an end. The sender of each protocol converts them
+/// to HTTP/1.1 text or HTTP/2 frames.
 pub(crate) enum Sender<'a> {
     Http1(Http1Sender<'a>),
     Http2(Http2Sender<'a>),
 }
 
 impl Sender<'_> {
-    /// Begins an answer. The head leaves with the first bytes of the body.
+    /// Begins an answer. The head is sent together with the first bytes of the body.
     pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
         match self {
             Self::Http1(sender) => sender.begin(options, opening),
@@ -75,7 +75,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends the whole body, framed by its length. An answer without a body takes no bytes.
+    /// Sends the whole body, whose length frames it. For an answer without a body, sends no body
+    /// bytes.
     pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.finish(body).await,
@@ -91,7 +92,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Ends the body. Trailers are dropped where the framing has no place for them.
+    /// Ends the body. Trailers are dropped if the framing does not permit them.
     pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.end(trailers).await,
@@ -107,16 +108,16 @@ impl Sender<'_> {
         }
     }
 
-    /// Announces `length` bytes of the body, which then come in parts. `length` must not be 0.
+    /// Announces `length` bytes of the body, which then follow in parts. `length` must not be 0.
     pub(crate) fn announce(&mut self, length: usize) {
         if let Self::Http1(sender) = self {
             sender.announce(length);
         }
     }
 
-    /// Sends a part of the announced bytes, or of a body framed by its length. Stops when the
-    /// client takes nothing for `patience`, which is asked for at the start of each wait. The
-    /// unsent rest stays in `part`.
+    /// Sends a part of the announced bytes, or of a body whose length frames it. Stops if the
+    /// client reads nothing for the duration that `patience` returns. `patience` is called at the
+    /// start of each wait. The unsent rest stays in `part`.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -136,7 +137,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends a head without a body: an interim response, or the opening of a tunnel.
+    /// Sends a head without a body: an interim response, or the head that opens a tunnel.
     pub(crate) async fn head(&mut self, head: &ResponseHead) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.head(head).await,
@@ -144,7 +145,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Records status and outcome of the head that opens a tunnel.
+    /// Records the status and outcome of the head that opens a tunnel.
     pub(crate) fn record_opening(&self, status: u16, outcome: CacheStatus) {
         match self {
             Self::Http1(sender) => sender.progress.open(status, outcome, 0),
@@ -152,15 +153,15 @@ impl Sender<'_> {
         }
     }
 
-    /// Breaks the body off in a way that the client cannot take for its end. In HTTP/2 the reset of
-    /// the stream says so.
+    /// Breaks the body off, so that the client cannot mistake this for the end of the body. In
+    /// HTTP/2 the reset of the stream has this effect.
     pub(crate) fn break_off(&self) {
         if let Self::Http1(sender) = self {
             sender.break_off();
         }
     }
 
-    /// Waits until the client takes more.
+    /// Waits until the client's connection accepts more bytes.
     pub(crate) async fn writable(&mut self) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.writable().await,
@@ -168,7 +169,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Bytes sent so far. HTTP/2 counts heads before compression and no frame headers.
+    /// Bytes sent so far. For HTTP/2, heads count as before compression, and frame headers do not
+    /// count.
     pub(crate) fn sent(&self) -> u64 {
         match self {
             Self::Http1(sender) => sender.sent,

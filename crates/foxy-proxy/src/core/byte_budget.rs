@@ -1,14 +1,14 @@
-//! A budget of bytes that many holders share, over all workers. A holder that does not fit drops
-//! its bytes and reads them again, or refuses them. It never waits.
+//! A memory budget that many users share, across all workers. A user whose bytes do not fit drops
+//! them and reads them again later, or refuses them. No user ever waits for the budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A holder may have this part of the free bytes, so that a few greedy holders leave a third to all
-/// others.
+/// One user may have this fraction (one eighth) of the free bytes. So even a few greedy users leave
+/// a third of the budget to all other users.
 const HOLDER_PART: usize = 8;
 
-/// Clones share the budget.
+/// A budget of bytes. Clones share the same budget.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteBudget(Arc<Budget>);
 
@@ -18,7 +18,7 @@ struct Budget {
     taken: AtomicUsize,
 }
 
-/// Bytes taken from the budget, until dropped.
+/// Bytes that are reserved in the budget until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     budget: Arc<Budget>,
@@ -30,14 +30,15 @@ impl ByteBudget {
         Self(Arc::new(Budget { limit, taken: AtomicUsize::new(0) }))
     }
 
-    /// Takes `bytes`, if they are free.
+    /// Reserves `bytes`, if they are free.
     pub(crate) fn take(&self, bytes: usize) -> Option<HeldBytes> {
         let fits = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= self.0.limit);
         self.0.taken.fetch_update(Relaxed, Relaxed, fits).ok()?;
         Some(HeldBytes { budget: Arc::clone(&self.0), bytes })
     }
 
-    /// Takes `bytes` for a holder of `own` bytes, if the sum is within its share of the free bytes.
+    /// Reserves `bytes` for a user that already has `own` bytes, if the sum is within the user's
+    /// share of the free bytes.
     pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<HeldBytes> {
         (own + bytes <= self.free() / HOLDER_PART).then(|| self.take(bytes)).flatten()
     }
@@ -46,7 +47,7 @@ impl ByteBudget {
         self.0.limit.saturating_sub(self.0.taken.load(Relaxed))
     }
 
-    /// Whether more than half is taken.
+    /// Whether more than half of the budget is used.
     pub(crate) fn is_scarce(&self) -> bool {
         self.free() < self.0.limit / 2
     }

@@ -1,4 +1,5 @@
-//! Counters of the proxy in one table. Each worker adds to cells of its own; readers sum them.
+//! Counters of the proxy in one table. Each worker adds to its own cells; readers add the cells of
+//! all workers together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -112,7 +113,7 @@ counters! {
     Purges = "purges",
 }
 
-/// The cells of one worker.
+/// The counters of one worker.
 #[derive(Debug)]
 pub struct Counters {
     cells: Vec<AtomicU64>,
@@ -125,12 +126,12 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Adds `amount`.
+    /// Adds `amount` to a counter.
     pub fn add(&self, counter: Counter, amount: u64) {
         self.cells[counter as usize].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Current value.
+    /// Returns the current value of a counter.
     pub fn get(&self, counter: Counter) -> u64 {
         self.cells[counter as usize].load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Values and budgets that every part of the proxy shares: counters, HTTP/2 frames, places of
+//! Values and budgets that all parts of the proxy share: counters, HTTP/2 frames, limits on
 //! connections, TLS with clients.
 
 pub(crate) mod byte_budget;
@@ -16,7 +16,7 @@ pub(crate) use crate::core::outcome::{ForwardReason, HitSource};
 use foxy_http::Headers;
 use foxy_rules::Fields;
 
-/// The codec's header list as `foxy_rules` reads it.
+/// Lets `foxy_rules` read the header list of `foxy_http`.
 pub(crate) struct View<'a>(pub(crate) &'a Headers);
 
 impl Fields for View<'_> {

@@ -1,19 +1,19 @@
-//! Whether a request was forwarded and why, or where its answer was found.
+//! How a request was answered: why it was forwarded, or where its answer was found.
 
 use crate::core::counters::Counter;
 
-/// The `fwd` parameter of RFC 9211 §2.2.
+/// Why a request was forwarded: the `fwd` parameter of RFC 9211 §2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ForwardReason {
-    /// A condition, a body, an upgrade or a range that only the origin can answer.
+    /// The request has a condition, body, upgrade or range that only the origin can answer.
     Bypass,
     /// Caches do not answer this method.
     Method,
-    /// Nothing is stored under the URL.
+    /// Nothing is stored for the URL.
     UriMiss,
     /// The requested bytes are not stored, but other bytes of the object are.
     Partial,
-    /// Responses to the URL are stored, but for other request headers.
+    /// The stored responses of the URL do not match the request headers (Vary).
     VaryMiss,
     /// A fresh response is stored, but the request asked for a newer one.
     Request,
@@ -22,7 +22,7 @@ pub enum ForwardReason {
 }
 
 impl ForwardReason {
-    /// Token in `Cache-Status`.
+    /// The token in `Cache-Status`.
     pub const fn token(self) -> &'static str {
         match self {
             Self::Bypass => "bypass",
@@ -36,16 +36,17 @@ impl ForwardReason {
     }
 }
 
-/// Where a hit came from, for logs and counters. `Cache-Status` does not tell it.
+/// Where a hit came from. This is for logs and counters, because `Cache-Status` has no field for
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HitSource {
     /// The memory tier.
     Memory,
     /// The store.
     Disk,
-    /// An origin confirmed the stored response. The reason is why the origin was asked.
+    /// An origin confirmed the stored response. The reason says why the origin was contacted.
     Revalidated(ForwardReason),
-    /// The stored response, after the origin failed with this status or without an answer.
+    /// The stored response was served because the origin failed with this status or did not answer.
     Fallback(Option<u16>),
 }
 

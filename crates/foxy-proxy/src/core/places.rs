@@ -1,7 +1,7 @@
-//! Places for client connections: how many there are, how many a client may take, and which
-//! connection gives up its place when none is left. All workers share the places. A connection
-//! takes the lock when it opens and closes. A request changes one atomic number, unless its
-//! connection was found at work when places were short.
+//! Limits the number of client connections. Each connection needs a place, and each client may have
+//! a share of the places. If none is free, one connection gives up its place. All workers share the
+//! places. A connection locks the table only when it opens and closes. A request usually changes
+//! just one atomic number.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -14,36 +14,39 @@ use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// State of a connection with a request at work. Smaller states are the time since when it waits.
+/// State of a connection with a request in progress. All smaller numbers mean that the connection
+/// is idle; the number is the time since when.
 const AT_WORK: u64 = u64::MAX;
-/// At work, and removed from the queues.
+/// A request is in progress, and the connection is not in the queues.
 const UNQUEUED: u64 = u64::MAX - 1;
 /// The connection gave up its place.
 const ENDING: u64 = u64::MAX - 2;
 
-/// How long a connection waits before it ends for the connection of another client.
+/// How long a connection must be idle before it is closed for the connection of another client.
 const YIELD_GRACE: Duration = Duration::from_millis(20);
 
-/// A client with more than this part of all places gets no such delay for another client's
-/// connection. Its own new connections wait, so that a burst of requests does not end itself.
+/// If a client has more than this fraction of all places, its idle connections close for other
+/// clients without that delay. Its own new connections still wait, so that a burst of requests does
+/// not close the client's own connections.
 const GREEDY_PART: usize = 4;
 
 /// Why no place is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
-    /// All places are taken, with a request at work on each.
+    /// All places are taken, and each connection has a request in progress.
     All,
-    /// The client has its share, with a request at work on each.
+    /// The client has used its share, and each of its connections has a request in progress.
     Client,
-    /// A connection waits, but its next request may be on the way: it ends for another client's
-    /// connection only after `YIELD_GRACE`.
+    /// A connection is idle, but its next request may already be on the way. It closes for another
+    /// client's connection only after `YIELD_GRACE`.
     Soon,
-    /// Places are free, but descriptors are not, and a request is at work on each connection.
+    /// Places are free, but file descriptors are not, and each connection has a request in
+    /// progress.
     Descriptors,
 }
 
-/// One client: an IPv4 address, or the /64 of an IPv6 address, the least that a site gets (RFC
-/// 6177).
+/// One client: an IPv4 address, or the /64 of an IPv6 address. A /64 is the smallest block that a
+/// site receives (RFC 6177).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientBlock(u128);
 
@@ -60,17 +63,18 @@ impl From<IpAddr> for ClientBlock {
 pub(crate) struct Places {
     limit: usize,
     share: usize,
-    /// Connections that descriptors suffice for.
+    /// Number of connections for which there are enough file descriptors.
     descriptors: usize,
     grace: Option<Duration>,
     began: Instant,
     table: Mutex<Table>,
-    /// Connections that are being told that no place is free.
+    /// Number of connections that are just receiving the answer that no place is free.
     refusals: AtomicUsize,
     freed: Notify,
 }
 
-/// A queue entry: the earliest time since when the connection waits, and the connection's number.
+/// A queue entry: the time since when the connection is idle, at the earliest, and the connection's
+/// number.
 type Ticket = (u64, u64);
 
 #[derive(Default)]
@@ -90,14 +94,14 @@ struct Share {
 struct Taken {
     state: Arc<AtomicU64>,
     client: Option<ClientBlock>,
-    /// Time in the queue entries, while there are any.
+    /// The time in the connection's queue entries, if it has entries.
     queued: Option<u64>,
     task: Option<AbortHandle>,
 }
 
 impl Places {
-    /// Makes `limit` places. A client may take `share` places. Descriptors suffice for
-    /// `descriptors` connections.
+    /// Creates `limit` places, of which one client may have `share`. There are enough file
+    /// descriptors for `descriptors` connections.
     pub(crate) fn new(limit: usize, share: usize, descriptors: usize) -> Arc<Self> {
         let (table, refusals, freed) = (Mutex::default(), AtomicUsize::new(0), Notify::new());
         Arc::new(Self {
@@ -116,8 +120,8 @@ impl Places {
         self.table().taken.len()
     }
 
-    /// Takes a place. The flag says whether another connection gave its place up. Without a client
-    /// only the limit counts.
+    /// Takes a place. The flag says whether another connection gave up its place. Without a client,
+    /// only the total limit applies.
     pub(crate) fn take(
         self: &Arc<Self>,
         client: Option<ClientBlock>,
@@ -136,18 +140,21 @@ impl Places {
         Ok((Place { activity: Activity { places: Arc::clone(self), number, state } }, yielded))
     }
 
-    /// Ends the connection that waits longest, because the system has no descriptors left.
+    /// Closes the connection that has been idle longest, because the system has no file descriptors
+    /// left.
     pub(crate) fn free_one(&self) -> bool {
         let ended = self.table().end_longest_waiting(None, u64::MAX);
         end(ended.ok())
     }
 
-    /// Waits until a connection ends, or waits for a request after none did.
+    /// Waits until a connection closes. If no connection was idle, also waits until a connection
+    /// becomes idle.
     pub(crate) fn freed(&self) -> Notified<'_> {
         self.freed.notified()
     }
 
-    /// Permits telling a connection that no place is free, unless many are being told already.
+    /// Permits to answer a connection that no place is free. Returns `None` if many such answers
+    /// are already in progress.
     pub(crate) fn refuse(self: &Arc<Self>) -> Option<Refusal> {
         const AT_A_TIME: usize = 256;
         let refusal = Refusal(Arc::clone(self));
@@ -175,7 +182,7 @@ impl Drop for Refusal {
     }
 }
 
-/// The place of a connection, until dropped.
+/// The place of a connection. Dropping this value frees the place.
 pub(crate) struct Place {
     activity: Activity,
 }
@@ -185,8 +192,8 @@ impl Place {
         &self.activity
     }
 
-    /// Counts the connection to its client once the client is known. The flag says whether another
-    /// connection gave its place up.
+    /// Counts the connection for its client, once the client is known. The flag says whether
+    /// another connection gave up its place.
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, NoPlace> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
@@ -212,7 +219,7 @@ impl Drop for Place {
     }
 }
 
-/// Activity of a connection with a place.
+/// Whether a connection is idle or has a request in progress.
 #[derive(Clone)]
 pub(crate) struct Activity {
     places: Arc<Places>,
@@ -229,7 +236,7 @@ impl Activity {
         }
     }
 
-    /// No request is at work since `now`. A connection that already waits keeps its time.
+    /// Marks the connection as idle since `now`. If it is already idle, its time does not change.
     pub(crate) fn begin_wait(&self, now: Instant) {
         let since = self.places.since(now);
         let began =
@@ -240,7 +247,7 @@ impl Activity {
         }
     }
 
-    /// A request is at work. Returns false if the connection gave up its place.
+    /// Marks that a request is in progress. Returns false if the connection gave up its place.
     pub(crate) fn begin_work(&self) -> bool {
         let mut state = self.state.load(Ordering::Acquire);
         loop {
@@ -258,7 +265,7 @@ impl Activity {
 }
 
 impl Table {
-    /// Makes room for a connection. Returns the place that another connection gave up.
+    /// Makes a place free for a connection. Returns the place that another connection gave up.
     fn make_room(
         &mut self,
         client: Option<ClientBlock>,
@@ -284,20 +291,20 @@ impl Table {
         }
     }
 
-    /// The client of the connection that waits longest, if it has so many places that its
-    /// connections end without delay.
+    /// Returns the client of the connection that has been idle longest, if this client has so many
+    /// places that its connections close without delay.
     fn greedy(&self, limit: usize) -> Option<ClientBlock> {
         let &(_, number) = self.waiting.first()?;
         let client = self.taken.get(&number)?.client?;
         (self.clients.get(&client)?.taken > limit / GREEDY_PART).then_some(client)
     }
 
-    /// Takes the place of the connection of `of`, or of all, that waits longest, if it waits since
-    /// before `before`.
+    /// Takes the place of the connection that has been idle longest, if it has been idle since
+    /// before `before`. With a client `of`, considers only the connections of this client.
     ///
-    /// A queue entry holds a time before which the connection did not wait. A connection that
-    /// worked since is queued again with its right time. A connection at work leaves the queues
-    /// until it waits.
+    /// The time in a queue entry may be too early, because the connection may have worked since.
+    /// Such a connection is queued again with its correct time. A connection with a request in
+    /// progress leaves the queues until it is idle.
     fn end_longest_waiting(
         &mut self,
         of: Option<ClientBlock>,

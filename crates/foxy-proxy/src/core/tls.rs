@@ -1,5 +1,5 @@
-//! TLS to clients: which certificate answers which name, how the set is replaced while connections
-//! go on, and the handshake. It reads no file.
+//! TLS with clients: which certificate is used for which name, how certificates are replaced while
+//! connections are open, and the handshake. It reads no files.
 
 use crate::core::transport::Transport;
 use rustls::ServerConfig;
@@ -31,9 +31,9 @@ pub struct ClientCertificates {
 /// Why a certificate and its key cannot be used. The text comes from the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateError {
-    /// The certificate file is not PEM, or holds no certificate.
+    /// The certificate file is not in PEM format, or contains no certificate.
     NoCertificate(String),
-    /// The key file is not PEM, or holds no private key.
+    /// The key file is not in PEM format, or contains no private key.
     NoKey(String),
     /// Certificate and key do not belong together, or TLS cannot use them.
     Unusable(String),
@@ -54,8 +54,8 @@ impl fmt::Display for CertificateError {
 impl std::error::Error for CertificateError {}
 
 impl ClientCertificates {
-    /// Adds a PEM chain, the server's own certificate first, and its PEM key. Adds nothing on
-    /// error.
+    /// Adds a certificate chain and its key, both in PEM format. The server's own certificate comes
+    /// first. On an error, nothing is added.
     pub fn add(&mut self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
         let chain: Result<Vec<CertificateDer<'static>>, _> =
             CertificateDer::pem_slice_iter(chain).collect();
@@ -72,9 +72,9 @@ impl ClientCertificates {
         Ok(())
     }
 
-    /// Chooses the first certificate for the name in the hello that the client can verify. Falls
-    /// back to the first certificate that the client can verify (RFC 6066 §3 leaves that to the
-    /// server).
+    /// Chooses the first certificate that matches the name in the ClientHello and that the client
+    /// can verify. If no certificate matches, chooses the first that the client can verify (RFC
+    /// 6066 §3 leaves this choice to the server).
     fn choose(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
         let named = |key: &&Arc<CertifiedKey>| name.as_ref().is_some_and(|name| is_for(key, name));
@@ -109,7 +109,7 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Offers TLS 1.2 and 1.3. Sessions resume by tickets with rotating keys.
+    /// Creates settings for TLS 1.2 and 1.3. Sessions resume with tickets, whose keys rotate.
     pub fn new(certificates: ClientCertificates) -> Self {
         let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
         let resolver = Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>;
@@ -125,7 +125,7 @@ impl ClientTls {
         Self { certificates, config: Arc::new(config) }
     }
 
-    /// Uses these certificates from the next handshake on. Open connections go on.
+    /// Uses these certificates from the next handshake on. Open connections continue.
     pub fn replace(&self, certificates: ClientCertificates) {
         *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(certificates);

@@ -1,5 +1,5 @@
-//! A connection's bytes, with or without TLS: both sides of the proxy read and write this type. It
-//! knows no HTTP and decides nothing about certificates.
+//! A connection's bytes, with or without TLS. Both the client side and the origin side of the proxy
+//! use this type. It does not know HTTP, and checks no certificates.
 
 use bytes::BytesMut;
 use foxy_http::Scheme;
@@ -15,12 +15,12 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio_rustls::TlsStream;
 
-/// A connection.
+/// A TCP connection, with or without TLS.
 #[derive(Debug)]
 pub enum Transport {
-    /// TCP alone.
+    /// TCP without TLS.
     Plain(TcpStream),
-    /// TLS over TCP. The cell lets the two directions share it; it is borrowed only within a poll.
+    /// TLS over TCP. Both directions share the cell, which is borrowed only within a poll.
     Tls(Box<RefCell<TlsStream<TcpStream>>>),
 }
 
@@ -38,12 +38,12 @@ impl Transport {
         }
     }
 
-    /// Wraps TLS over TCP.
+    /// Wraps a TLS connection.
     pub fn tls(stream: impl Into<TlsStream<TcpStream>>) -> Self {
         Self::Tls(Box::new(RefCell::new(stream.into())))
     }
 
-    /// `https` over TLS, else `http`.
+    /// The scheme: `https` with TLS, otherwise `http`.
     pub const fn scheme(&self) -> Scheme {
         match self {
             Self::Plain(_) => Scheme::Http,
@@ -51,7 +51,8 @@ impl Transport {
         }
     }
 
-    /// Tells the peer of the coming close, as far as that takes no waiting (RFC 8446 §6.1).
+    /// Notifies the peer that the connection will close, as far as possible without waiting (RFC
+    /// 8446 §6.1).
     pub(crate) fn say_goodbye(&mut self) {
         if let Self::Tls(stream) = self {
             let mut nobody_waits = Context::from_waker(Waker::noop());
@@ -59,7 +60,7 @@ impl Transport {
         }
     }
 
-    /// Protocol that both sides agreed on in TLS (RFC 7301).
+    /// The protocol that both sides agreed on during the TLS handshake (RFC 7301).
     pub(crate) fn agreed_protocol(&self) -> Option<Vec<u8>> {
         match self {
             Self::Plain(_) => None,
@@ -75,8 +76,8 @@ impl Transport {
         }
     }
 
-    /// Whether neither bytes of the application nor the end have arrived. This asks the kernel,
-    /// because the runtime knows only the result of its last poll.
+    /// Whether nothing has arrived, neither application bytes nor the end of the stream. This asks
+    /// the kernel, because the runtime knows only the result of its last poll.
     pub(crate) fn is_silent(&mut self) -> bool {
         if let Self::Tls(stream) = self {
             let mut byte = [0];
@@ -170,7 +171,7 @@ impl ReadSide<'_> {
 }
 
 impl WriteSide<'_> {
-    /// Writes the bytes that fit. Fails with `WouldBlock` when none fit.
+    /// Writes as many bytes as the socket accepts. Fails with `WouldBlock` if it accepts none.
     pub(crate) fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Self::Plain(half) => half.try_write_vectored(slices),
@@ -180,7 +181,8 @@ impl WriteSide<'_> {
         }
     }
 
-    /// Sends bytes that TLS holds back. Fails with `WouldBlock` when some do not fit.
+    /// Sends bytes that the TLS library has buffered. Fails with `WouldBlock` if the socket does
+    /// not accept all of them.
     pub(crate) fn try_flush(&self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
@@ -215,7 +217,8 @@ fn now<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<T>>) -> io::Res
     }
 }
 
-/// Whether the error is EMFILE or ENFILE, for which std has no kind.
+/// Whether the error is EMFILE or ENFILE (no file descriptors left). The standard library has no
+/// error kind for them.
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(23 | 24))
 }

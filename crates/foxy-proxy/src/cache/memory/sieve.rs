@@ -1,5 +1,5 @@
-//! A map with SIEVE eviction (Zhang et al., NSDI 2024): a hit only sets a mark. The owner bounds
-//! the bytes.
+//! A map with SIEVE eviction (Zhang et al., NSDI 2024), in which a hit only sets a mark. The owner
+//! of the map limits the number of bytes.
 
 use foxy_store::{Key, KeyMap};
 
@@ -44,7 +44,7 @@ impl<Value: Clone> Sieve<Value> {
         self.index.len()
     }
 
-    /// Marks the entry as used.
+    /// Returns a value and marks its entry as used.
     pub(super) fn get(&mut self, key: Key) -> Option<Value> {
         let index = *self.index.get(&key)?;
         let slot = &mut self.slots[index];
@@ -105,8 +105,8 @@ impl<Value: Clone> Sieve<Value> {
         self.free.push(index);
     }
 
-    /// Moves the hand from the oldest entry to the newest, clearing marks, and evicts the first
-    /// unmarked entry.
+    /// Evicts the first unmarked entry. The hand moves from the oldest entry towards the newest and
+    /// clears the marks on its way.
     pub(super) fn evict(&mut self) {
         let mut at = self.hand.or(self.oldest);
         while let Some(index) = at {

@@ -1,6 +1,6 @@
-//! The purge journal as bytes: blocks appended to a file, each written twice, so that one damaged
-//! copy costs nothing. A torn tail was never acknowledged; earlier damage is a doubt about
-//! everything.
+//! The purge journal as bytes. Each block is appended to the file twice, so that damage to one copy
+//! loses nothing. An incomplete block at the end was never acknowledged, so it can be ignored.
+//! Damage before the end may have lost purges, so the whole cache becomes unreliable.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength};
 use foxy_base::WallTime;
@@ -8,31 +8,35 @@ use foxy_store::{Key, Site};
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Bytes of one copy of a block.
+/// Size of one copy of a block.
 const PAGE_BYTES: usize = 4096;
-/// Bytes a block takes, both copies.
+/// Size of a block with both copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
-/// checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8, place 8
+/// Layout, with sizes in bytes: checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8,
+/// place 8.
 const HEADER_BYTES: usize = 56;
-/// scope 1, strength 1, length 2, nothing 4, moment 8, at 8, name 16, site 8
+/// Layout, with sizes in bytes: scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16,
+/// site 8.
 const ENTRY_BYTES: usize = 48;
 const MAX_BLOCK_RULES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 const MAGIC: &[u8; 8] = b"foxypur2";
-/// The start of the magic in every version.
+/// The start of the magic number, which is the same in every version.
 const ANY_VERSION: &[u8] = b"foxypur";
 
-/// The identity of a journal, repeated in each block.
+/// The identity of a journal. Every block repeats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The random number of the series. Records of another series have outlived unknown purges.
+    /// The random number of the series. Records from another series may have missed purges, so they
+    /// are not used.
     pub era: u64,
-    /// The random number of the stores used together; changes if one of them is replaced.
+    /// The random number of a set of stores that are used together. It changes if one store of the
+    /// set is replaced.
     pub set: u64,
-    /// The store's place among them, from [`place`].
+    /// The store's place in the set, from [`place`].
     pub place: u64,
 }
 
-/// A store's place: the hash of its description.
+/// Returns a store's place: the hash of its description.
 pub fn place(description: &str) -> u64 {
     xxh3_64(description.as_bytes())
 }
@@ -40,11 +44,11 @@ pub fn place(description: &str) -> u64 {
 /// A decoded journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// The identity.
+    /// The identity of the journal.
     pub series: Series,
     /// The number of the last purge.
     pub latest: u64,
-    /// The rules, in the order they were written.
+    /// The rules, in the order in which they were written.
     pub rules: Vec<Rule>,
 }
 
@@ -72,8 +76,8 @@ impl fmt::Display for Unreliable {
     }
 }
 
-/// Appends blocks with `rules`, numbered from `first`; one block if there are none. Returns the
-/// next block number.
+/// Appends blocks with `rules`, numbered from `first`. Without rules, appends one empty block.
+/// Returns the next block number.
 pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
     let mut number = first;
     let mut rest = rules;
@@ -180,7 +184,7 @@ fn sound(page: &[u8], number: u32) -> Option<Sound<'_>> {
     })
 }
 
-/// Reads a journal. On [`Unreliable`] an acknowledged purge may be missing.
+/// Reads a journal. If the result is [`Unreliable`], an acknowledged purge may be missing.
 pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
     let mut journal: Option<Journal> = None;
     let mut hole = false;

@@ -1,4 +1,4 @@
-//! Journals as bytes: read back, cut, damaged, mixed.
+//! Tests reading of journals: unchanged, cut off, damaged, and mixed from two journals.
 
 use super::*;
 use crate::cache::purge::rule::Named;
@@ -25,7 +25,7 @@ fn rules(count: u64) -> Vec<Rule> {
         .collect()
 }
 
-/// A journal of a beginning and one block for each half of the rules.
+/// A journal with a first block, followed by one block for each half of the rules.
 fn journal(rules: &[Rule]) -> Vec<u8> {
     let mut out = Vec::new();
     let next = append(&mut out, 0, SERIES, 0, &[]);

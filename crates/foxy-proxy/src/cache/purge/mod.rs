@@ -1,6 +1,6 @@
-//! Purges: rules that forget stored responses. A rule applies to everything whose fetch began
-//! before it, also to responses in flight. A [`PurgeKeeper`] makes purges durable; files are not
-//! known here.
+//! Purges: rules that remove stored responses. A rule applies to every response whose fetch began
+//! before it, including responses in flight. A [`PurgeKeeper`] makes purges durable; this module
+//! does no file IO.
 
 pub mod journal;
 mod rule;
@@ -16,19 +16,19 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Rules applied under one lock.
+/// Number of rules that are applied under one lock.
 const RULES_PER_LOCK: usize = 256;
 
-/// The place of a fetch among the purges of a series.
+/// The time of a fetch, counted in purges. A response is affected only by purges after its stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The series. Zero: begun before any purge.
+    /// The number of the series. Zero means that the fetch began before any purge.
     pub era: u64,
-    /// The last purge before the fetch began.
+    /// The number of the last purge before the fetch began.
     pub moment: u64,
 }
 
-/// The last purge known not to affect a stored response.
+/// The number of the last purge that is known not to affect a stored response.
 #[derive(Debug, Default)]
 pub struct Cleared(AtomicU64);
 
@@ -38,7 +38,7 @@ impl Clone for Cleared {
     }
 }
 
-/// The purges in force, shared by all workers.
+/// The purges in force. All workers share this book.
 pub struct PurgeBook {
     era: u64,
     latest: AtomicU64,
@@ -46,7 +46,7 @@ pub struct PurgeBook {
 }
 
 impl PurgeBook {
-    /// `latest` is the number of the last purge.
+    /// Creates a book. `latest` is the number of the last purge.
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
         let mut table = PurgeTable::default();
         rules.iter().for_each(|rule| table.add(rule));
@@ -68,13 +68,13 @@ impl PurgeBook {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// The stamp of a fetch that begins now.
+    /// Returns the stamp for a fetch that begins now.
     pub(crate) fn stamp(&self) -> Stamp {
         Stamp { era: self.era, moment: self.latest() }
     }
 
     /// Puts rules in force, in small batches so that workers do not wait long. Durable rules must
-    /// be durable already: a stamp must never name a purge that a crash could undo.
+    /// already be durable, because a stamp must never name a purge that a crash could undo.
     pub fn apply(&self, rules: &[Rule]) {
         for part in rules.chunks(RULES_PER_LOCK) {
             let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,8 @@ impl PurgeBook {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
-    /// Judges a stored response. An untouched response is judged once per purge.
+    /// Decides whether a purge affects a stored response. A response that no purge affects is
+    /// checked only once per purge.
     pub(crate) fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {
@@ -121,13 +122,13 @@ impl PurgeBook {
 /// Why a purge failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotPurged {
-    /// It could not be made durable.
+    /// The purge could not be made durable.
     NotDurable,
     /// Too many purges are queued.
     Busy,
     /// The proxy is stopping.
     Stopping,
-    /// The disk was too slow. The purge may still come into force.
+    /// The disk was too slow. The purge may still come into force later.
     Late,
 }
 
@@ -142,7 +143,7 @@ impl NotPurged {
         }
     }
 
-    /// A one-line message with a remedy.
+    /// A one-line message that names a remedy.
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotDurable => {
@@ -165,16 +166,17 @@ impl fmt::Display for NotPurged {
     }
 }
 
-/// Receives the number of the last rule of a purge, on any thread.
+/// Receives the number of the last rule of a purge. May be called on any thread.
 pub type PurgeReply = Box<dyn FnOnce(Result<u64, NotPurged>) + Send>;
 
-/// Makes purges durable and puts them in force, in order. Calls return at once.
+/// Makes purges durable and puts them in force, in order. Calls return without waiting.
 pub trait PurgeKeeper: Send + Sync {
-    /// Queues a purge. A dropped reply means [`NotPurged::Stopping`].
+    /// Queues a purge. If the reply is dropped without a call, the reason is
+    /// [`NotPurged::Stopping`].
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
 }
 
-/// The purges in force and their keeper.
+/// The purges in force, with the keeper that adds more.
 #[derive(Clone)]
 pub struct Purges {
     /// The purges in force.
@@ -184,7 +186,7 @@ pub struct Purges {
 }
 
 impl Purges {
-    /// Purges kept in memory only, for a cache without a store.
+    /// Creates purges that are kept in memory only, for a cache without a store.
     pub fn in_memory() -> Self {
         let book = Arc::new(PurgeBook::new(1, 0, &[]));
         Self { keeper: Arc::new(Unkept { book: Arc::clone(&book), turn: Mutex::default() }), book }
@@ -206,18 +208,18 @@ impl PurgeKeeper for Unkept {
     }
 }
 
-/// Numbers orders from `latest` + 1 on.
+/// Turns orders into rules, numbered from `latest` + 1.
 pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
     (latest + 1..).zip(orders).map(|(moment, order)| Rule { order: *order, moment }).collect()
 }
 
 impl Stored {
-    /// Sets the stamp of its fetch.
+    /// Sets the stamp of the fetch of this response.
     pub fn begun(self, begun: Stamp) -> Self {
         Self { begun, ..self }
     }
 
-    /// A copy that is stale since a time.
+    /// Returns a copy that has been stale since the given time.
     pub fn stale_since(&self, since: WallTime, now: WallTime) -> Self {
         let fresh_for = self.lifetime.min(self.times.age(since)).min(self.times.age(now));
         Self { lifetime: fresh_for, ..self.clone() }

@@ -1,5 +1,5 @@
-//! Purge orders and rules. Names are kept as hashes, so that rules have one size; a hash collision
-//! costs one fetch.
+//! Purge orders and rules. A rule stores names as hashes, so that all rules have the same size.
+//! After a hash collision, one response is fetched again without need.
 
 use crate::cache::stored::CacheKey;
 use bytes::Bytes;
@@ -10,10 +10,10 @@ use foxy_store::{Key, Site};
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Bytes of the longest prefix or tag.
+/// Length of the longest prefix or tag.
 pub const MAX_NAME_BYTES: usize = 4096;
 
-/// The stored responses that a purge is about.
+/// The stored responses to which a purge applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// One URL with all its variants.
@@ -23,7 +23,7 @@ pub enum Scope {
         /// The URL's site.
         site: Site,
     },
-    /// Responses that carry a tag in `Surrogate-Key` or `Cache-Tag`.
+    /// Responses with a certain tag in `Surrogate-Key` or `Cache-Tag`.
     Tag(u128),
     /// URLs that begin with a prefix.
     Prefix {
@@ -34,7 +34,7 @@ pub enum Scope {
         /// The prefix's site.
         site: Site,
     },
-    /// Everything of a scheme, host and port.
+    /// Every URL with the same scheme, host and port.
     Site(Site),
     /// Everything.
     All,
@@ -43,10 +43,11 @@ pub enum Scope {
 /// The effect of a purge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strength {
-    /// The response is stale: kept, and validated before it answers again.
+    /// The response becomes stale. It stays in the cache, but is validated before it is served
+    /// again.
     #[default]
     Soft,
-    /// The response is gone.
+    /// The response is removed.
     Hard,
 }
 
@@ -60,36 +61,36 @@ impl Strength {
     }
 }
 
-/// A requested purge.
+/// A purge as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The purged responses.
     pub scope: Scope,
     /// Soft or hard.
     pub strength: Strength,
-    /// When it was requested: softly purged responses are stale since then.
+    /// When the purge was requested. Softly purged responses are stale from this time on.
     pub at: WallTime,
 }
 
 /// A purge in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The requested purge.
+    /// The purge as requested.
     pub order: Order,
-    /// The number among all purges, from 1. The rule applies to fetches that began before it.
+    /// The number of this purge, counted from 1. The rule applies to fetches that began before it.
     pub moment: u64,
 }
 
-/// The kinds of purge names.
+/// The kinds of names that a purge request can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A whole URL.
     Url,
     /// A surrogate key or cache tag.
     Tag,
-    /// The beginning of URLs.
+    /// The beginning of one or more URLs.
     Prefix,
-    /// A host, with scheme and port if these are not the usual ones.
+    /// A host. Scheme and port are included unless they are the usual ones.
     Site,
 }
 
@@ -97,7 +98,7 @@ pub enum Named {
 pub enum BadName {
     NotAUrl,
     NotASite,
-    /// Empty, with blanks or commas, or too long.
+    /// The tag is empty, contains blanks or commas, or is too long.
     NotATag,
     TooLong,
 }
@@ -114,7 +115,7 @@ impl fmt::Display for BadName {
 }
 
 impl Named {
-    /// The scopes of a name. A site without a scheme gives two: `http` and `https`.
+    /// Returns the scopes of a name. A site without a scheme has two scopes: `http` and `https`.
     pub fn scopes(self, name: &str) -> Result<Vec<Scope>, BadName> {
         let name = name.trim();
         match self {
@@ -138,7 +139,7 @@ impl Named {
     }
 }
 
-/// The cache key of a URL as a person writes it; `None` if no such URL is cached.
+/// Returns the cache key of a URL as a person writes it. `None` if the proxy caches no such URL.
 pub fn key_of(url: &str) -> Option<Vec<u8>> {
     let url = url.split('#').next().unwrap_or(url);
     let target = Target::parse(&Method::Get, Bytes::copy_from_slice(url.as_bytes())).ok()?;
@@ -163,12 +164,12 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
     known.then(|| schemes.iter().map(site).collect())
 }
 
-/// The URL in a key's text, without the secondary key of a variant.
+/// Returns the URL in a key's text, without the part that tells variants apart.
 pub(crate) fn url_of(key: &[u8]) -> &[u8] {
     key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }
 
-/// The site of a key: its scheme and authority.
+/// Returns the site of a key: its scheme and authority.
 pub(crate) fn site_of(text: &[u8]) -> Site {
     let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
@@ -176,12 +177,12 @@ pub(crate) fn site_of(text: &[u8]) -> Site {
 }
 
 impl Scope {
-    /// The scope of a URL.
+    /// The scope that contains exactly this URL.
     pub fn url(key: &CacheKey) -> Self {
         Self::Url { key: key.hash, site: site_of(&key.text) }
     }
 
-    /// The scope of the URL that the key, or its variant or part, belongs to.
+    /// The scope of the URL to which a key belongs. The key may be the key of a variant or part.
     pub(crate) fn url_of(key: &CacheKey) -> Self {
         let url = url_of(&key.text);
         if url.len() == key.text.len() {
@@ -191,7 +192,7 @@ impl Scope {
         }
     }
 
-    /// The scope of a tag, which is case-insensitive: some origins change the case.
+    /// The scope of a tag. Tags are case-insensitive because some origins change their case.
     pub fn tag(tag: &[u8]) -> Self {
         Self::Tag(hash_of_tag(tag))
     }
@@ -210,7 +211,8 @@ fn hash_of_tag(tag: &[u8]) -> u128 {
     xxh3_128(&tag.to_ascii_lowercase())
 }
 
-/// The hashes of a response's tags: words in `Surrogate-Key`, and elements in `Cache-Tag`.
+/// The hashes of a response's tags: the words in `Surrogate-Key` and the list elements in
+/// `Cache-Tag`.
 pub(crate) fn tags(headers: &Headers) -> impl Iterator<Item = u128> {
     let blank = |byte: &u8| byte.is_ascii_whitespace();
     let words = headers.get_all("surrogate-key").flat_map(move |value| value.split(blank));

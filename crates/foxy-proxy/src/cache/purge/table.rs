@@ -1,7 +1,8 @@
-//! The purges in force, bounded and pure.
+//! The purges in force, as a table of limited size that does no IO.
 //!
-//! A rule never expires. If there are too many, the oldest get coarser: a URL or prefix becomes its
-//! site, and a tag or site becomes everything. That forgets more, never less.
+//! A rule never expires. If there are too many rules, the oldest are widened: a URL or prefix
+//! becomes its site, and a tag or site becomes everything. Widened rules purge more than requested,
+//! never less.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength, site_of};
 use foxy_base::WallTime;
@@ -20,12 +21,12 @@ pub enum Verdict {
     Gone,
 }
 
-/// Rules of each kind before the oldest get coarser.
+/// Number of rules of each kind before the oldest rules are widened.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub urls: usize,
     pub tags: usize,
-    /// For prefixes. A look-up hashes once per distinct prefix length.
+    /// Number of prefixes. A look-up computes one hash for each different prefix length.
     pub prefixes: usize,
     pub sites: usize,
 }
@@ -94,7 +95,7 @@ impl PurgeTable {
         Self { limits, ..Self::default() }
     }
 
-    /// Adds a rule. Order and repetition do not matter.
+    /// Adds a rule. Rules may be added in any order and more than once.
     pub fn add(&mut self, rule: &Rule) {
         let marks = Marks::one(rule);
         match rule.order.scope {
@@ -171,7 +172,7 @@ impl PurgeTable {
         half.into_iter().for_each(|(_, marks)| self.all.join(marks));
     }
 
-    /// The marks of a URL, without tags.
+    /// Returns the purges that apply to a URL, not counting tags.
     fn of_url(&self, url: &[u8]) -> Marks {
         let mut marks = self.all;
         if let Some(found) = self.sites.get(&site_of(url)) {
@@ -191,7 +192,7 @@ impl PurgeTable {
         marks
     }
 
-    /// Judges a response to `url` whose fetch began after purge `begun`.
+    /// Decides how the purges after `begun` affect a response to `url`.
     pub fn judge(&self, url: &[u8], tags: impl IntoIterator<Item = u128>, begun: u64) -> Verdict {
         let mut marks = self.of_url(url);
         if self.newest_tag > begun {
@@ -235,7 +236,7 @@ impl PurgeTable {
     }
 }
 
-/// Removes the oldest half of a map with more than `limit` entries.
+/// Removes the oldest half of a map that has more than `limit` entries.
 fn oldest_half<K: Copy + Eq + Hash, V: Copy>(
     map: &mut HashMap<K, V>,
     limit: usize,

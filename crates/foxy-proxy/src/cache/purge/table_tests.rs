@@ -1,4 +1,4 @@
-//! What rules hold for, one by one and when there are too many of them.
+//! Tests which responses the rules apply to, for single rules and for too many rules.
 
 use super::*;
 use crate::cache::purge::rule::{Named, tags};

@@ -1,6 +1,6 @@
-//! A client's connection as the HTTP/2 library reads and writes it. The bytes that were read before
-//! HTTP/2 was known come first. The [`Wire`] sees all bytes, and a shared cell tells since when the
-//! client takes nothing.
+//! A client's connection as the HTTP/2 library reads and writes it. Bytes that were read before the
+//! protocol was known come first. The [`Wire`] sees all bytes. A shared cell records since when the
+//! client's socket accepts nothing.
 
 use crate::client::http2::wire::Wire;
 use crate::core::transport::Transport;
@@ -13,7 +13,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Since when the client takes nothing of the pending output.
+/// The time since when the client's socket accepts none of the pending output. `None` while it
+/// accepts bytes.
 pub(crate) type Stalled = Rc<Cell<Option<Instant>>>;
 
 pub(crate) struct WatchedIo<'a> {
@@ -43,7 +44,8 @@ impl<'a> WatchedIo<'a> {
 }
 
 impl AsyncRead for WatchedIo<'_> {
-    /// Reads nothing more from a client that is to be sent away; the wire has said so.
+    /// Reads nothing more once the [`Wire`] has decided that the client sends too many frames. Its
+    /// connection will be closed.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! HTTP/2 with a client: its streams, the frames of answers, and the bytes that pass.
+//! HTTP/2 with a client: the streams, the frames of answers, and the watch on the connection's
+//! bytes.
 
 pub(crate) mod io;
 pub(crate) mod sender;

@@ -1,5 +1,5 @@
-//! Answers as HTTP/2 frames. The library gets only bytes that the client has made room for, and at
-//! most [`SEND_BUFFER`] bytes that the connection has not taken.
+//! Sends answers as HTTP/2 frames. The HTTP/2 library receives only bytes that the client's flow
+//! control permits, and at most [`SEND_BUFFER`] bytes that are not yet written to the connection.
 
 use crate::client::http2::wire::Wire;
 use crate::request::answered::{
@@ -18,14 +18,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Bytes of one stream's answer that may wait for the connection.
+/// Most bytes of one stream's answer that may wait for the connection.
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
-/// Bytes that are copied at a time, for a client that may take none of them.
+/// Number of bytes that are copied at a time. It is small because the client may read none of them.
 const COPY_BYTES: usize = 16 << 10;
 
-/// The sending direction of a stream. It is borrowed only within a poll, because the watch for a
-/// reset shares it.
+/// The sending direction of a stream. Borrow it only within a poll, because the watch for a reset
+/// shares it.
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,
@@ -43,8 +43,8 @@ impl Out {
         Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
     }
 
-    /// Ready once the client has given up the stream or the connection. Pending for ever after the
-    /// end of the answer.
+    /// Ready once the client has reset the stream or closed the connection. Stays pending for ever
+    /// after the end of the answer.
     pub(crate) fn poll_given_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let reset = match &mut self.body {
             _ if self.ended => return Poll::Pending,
@@ -54,7 +54,7 @@ impl Out {
         reset.map(|_| ())
     }
 
-    /// Resets the stream, unless the answer is whole.
+    /// Resets the stream, unless the answer is already complete.
     pub(crate) fn reset(&mut self, reason: Reason) {
         if self.ended {
             return;
@@ -76,12 +76,13 @@ impl Out {
         Ok(())
     }
 
-    /// Waits until the connection's socket has taken most of its bytes.
+    /// Waits until the connection's socket has accepted most of the pending bytes. Returns how many
+    /// bytes may follow.
     fn poll_wire(&self, context: &Context<'_>) -> Poll<usize> {
         self.wire.poll_room(context)
     }
 
-    /// Room for at least one and at most `wanted` bytes.
+    /// Waits until at least one byte may be sent. Returns the number of bytes, at most `wanted`.
     pub(crate) fn poll_room(
         &mut self,
         context: &mut Context<'_>,
@@ -102,7 +103,7 @@ impl Out {
         }
     }
 
-    /// Sends data that [`Self::poll_room`] made room for.
+    /// Sends data for which [`Self::poll_room`] reserved space.
     pub(crate) fn data(&mut self, data: Bytes, end: bool) -> Result<(), WriteEnd> {
         let length = data.len() as u64;
         let Some(body) = &mut self.body else { return Err(WriteEnd::Gone) };
@@ -118,7 +119,7 @@ impl Out {
         self.progress.send(bytes);
     }
 
-    /// Gives back room that was not used.
+    /// Returns unused flow-control capacity to the connection.
     fn release_room(&mut self) {
         if let Some(body) = &mut self.body {
             body.reserve_capacity(0);
@@ -197,7 +198,8 @@ impl<'a> Http2Sender<'a> {
         self.open(self.framing == Framing::Empty).await
     }
 
-    /// Sends copies, so that bytes waiting for the connection keep no whole part in memory.
+    /// Sends copies of small pieces. Otherwise bytes that wait for the connection would keep a
+    /// whole part in memory.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -235,7 +237,7 @@ impl<'a> Http2Sender<'a> {
         timeout(self.limit, self.room(1)).await.unwrap_or(Err(WriteEnd::Timeout)).map(|_| ())
     }
 
-    /// Sends a pending head, once the connection's socket has taken most of its bytes.
+    /// Sends a pending head, once the connection's socket has accepted most of the pending bytes.
     async fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
         if self.pending.is_none() {
             return Ok(());
@@ -267,7 +269,7 @@ impl<'a> Http2Sender<'a> {
     }
 }
 
-/// Makes a head of end-to-end fields that are fit for the wire.
+/// Creates an HTTP/2 head from end-to-end fields.
 fn head_of(status: u16, fields: &Headers) -> Response<()> {
     let mut head = Response::new(());
     *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -275,12 +277,12 @@ fn head_of(status: u16, fields: &Headers) -> Response<()> {
     head
 }
 
-/// Bytes of the fields as HTTP/1.1 would write them.
+/// Size of the fields as HTTP/1.1 header lines.
 fn wire_size(fields: &HeaderMap) -> u64 {
     fields.iter().map(|(name, value)| (name.as_str().len() + value.len() + 4) as u64).sum()
 }
 
-/// Converts fields for the library, without those that HTTP/2 does not have (RFC 9113 §8.2.2).
+/// Converts fields for the library, without the fields that HTTP/2 forbids (RFC 9113 §8.2.2).
 pub(crate) fn fields_of(headers: &Headers) -> HeaderMap {
     const OF_A_CONNECTION: [&str; 6] =
         ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];

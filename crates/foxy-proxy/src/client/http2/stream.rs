@@ -1,5 +1,5 @@
-//! A stream of HTTP/2 for the time of its request: the body that the client sends, and the tunnel
-//! after CONNECT (RFC 9113 §8.5).
+//! An HTTP/2 stream during its request: the body that the client sends, and the tunnel after
+//! CONNECT (RFC 9113 §8.5).
 
 use crate::client::http2::sender::{Http2Sender, Out};
 use crate::client::http2::wire::Wire;
@@ -40,12 +40,13 @@ impl Http2Stream<'_> {
     }
 }
 
-/// A request body as it comes through a stream. The client may send more once a piece was taken.
+/// A request body that arrives through a stream. After each piece is consumed, flow control permits
+/// the client to send more.
 pub(crate) struct Http2Body {
     stream: RecvStream,
     limits: Limits,
     wire: Rc<Wire>,
-    /// Bytes handed out whose room the client does not have back yet.
+    /// Number of delivered bytes for which the client has not yet received new flow-control credit.
     held: usize,
     place: BodyPhase,
 }
@@ -62,7 +63,7 @@ impl Http2Body {
         Self { stream, limits, wire, held: 0, place: BodyPhase::Data }
     }
 
-    /// Next part of the body. It may take `limit` to come.
+    /// Returns the next part of the body, or an error if it does not arrive within `limit`.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         timeout(limit, poll_fn(|context| self.poll(context))).await.unwrap_or(Err(ReadEnd::Timeout))
     }
@@ -91,13 +92,13 @@ impl Http2Body {
         Poll::Ready(Ok(RequestEvent::End))
     }
 
-    /// More of the body, at least one byte. `None` at its end.
+    /// Returns more of the body, at least one byte, or `None` at the end.
     pub(crate) fn poll_data(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, ReadEnd>> {
         let held = std::mem::take(&mut self.held);
-        // This fails once the stream is gone, when nobody waits for room.
+        // This fails once the stream has ended. The client then needs no more credit.
         let _ = self.stream.flow_control().release_capacity(held);
         loop {
             match ready!(self.stream.poll_data(context)) {
@@ -113,7 +114,7 @@ impl Http2Body {
     }
 }
 
-/// A stream as a connection through which bytes pass both ways.
+/// An HTTP/2 stream as a connection through which bytes pass in both directions.
 pub(crate) struct Http2Tunnel<'a> {
     out: &'a RefCell<Out>,
     body: &'a mut Http2Body,

@@ -1,5 +1,6 @@
-//! Watches the bytes of a client's HTTP/2 connection: frames without message content, whose number
-//! is limited; trailers that begin with a pseudo-field; and answers that the socket has not taken.
+//! Watches the bytes of a client's HTTP/2 connection for three things. It limits the number of
+//! frames without message content. It finds trailers that begin with a pseudo-field. It counts the
+//! response bytes that the socket has not yet accepted.
 
 use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, FirstField, Frame, FrameEvent, FrameReader, PREFACE,
@@ -11,20 +12,20 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Bytes of answers that may wait for a connection's socket, besides a head.
+/// Most bytes of answers that may wait for a connection's socket, in addition to one head.
 const MAX_UNSENT_BYTES: usize = 64 << 10;
 
-/// Price of SETTINGS in frames, because one may change the windows of all streams.
+/// A SETTINGS frame counts as this many frames, because it may change the windows of all streams.
 const SETTINGS_COST: u64 = 16;
 
-/// Unread streams with malformed trailers. An honest client has none.
+/// Most unread streams with malformed trailers. A correct client has none.
 const MAX_MALFORMED_STREAMS: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Wire {
     incoming: RefCell<Incoming>,
     outgoing: RefCell<Outgoing>,
-    /// Notified when the client is to be sent away.
+    /// Notified when the client sends too many frames and its connection must close.
     pub(crate) flood_notice: Notify,
 }
 
@@ -32,11 +33,11 @@ pub(crate) struct Wire {
 struct Incoming {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose trailers pass, and whether their last frame has begun.
+    /// The stream whose trailers are being received, and whether their last frame has begun.
     trailers: Option<(u32, bool)>,
     in_block: bool,
     allowance: Allowance,
-    /// Highest stream number.
+    /// The highest stream number so far.
     newest: u32,
     malformed: HashSet<u32>,
     flooded: bool,
@@ -50,7 +51,7 @@ struct Outgoing {
     wakers: Vec<Waker>,
 }
 
-/// Bytes of a stream's answer that the library has and the socket has not.
+/// Bytes of a stream's answer that the library has accepted but the socket has not.
 #[derive(Debug, Default)]
 struct Unsent {
     head: usize,
@@ -95,7 +96,7 @@ impl Wire {
         }
     }
 
-    /// Notes bytes that the socket took.
+    /// Notes bytes that the socket accepted.
     pub(crate) fn sent(&self, bytes: &[u8]) {
         self.incoming.borrow_mut().allowance.sent(bytes.len());
         self.outgoing.borrow_mut().sent(bytes);
@@ -106,12 +107,13 @@ impl Wire {
         self.incoming.borrow().malformed.contains(&stream)
     }
 
-    /// Notes that a stream's request is over.
+    /// Notes that a stream's request has ended.
     pub(crate) fn end_request(&self, stream: u32) {
         self.incoming.borrow_mut().malformed.remove(&stream);
     }
 
-    /// Bytes of answers that the library may get now, at least one.
+    /// Returns how many response bytes may be passed to the library now, at least one. Waits while
+    /// too many bytes are unsent.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
         let mut outgoing = self.outgoing.borrow_mut();
         if outgoing.total < MAX_UNSENT_BYTES {
@@ -123,7 +125,7 @@ impl Wire {
         Poll::Pending
     }
 
-    /// Notes that the library got a head of about `bytes` bytes for a stream.
+    /// Notes that the library received a head of about `bytes` bytes for a stream.
     pub(crate) fn handed_head(&self, stream: u32, bytes: usize) {
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.total += bytes;
@@ -136,7 +138,7 @@ impl Wire {
         outgoing.waiting.entry(stream).or_default().data += bytes;
     }
 
-    /// Notes a reset, with which the library dropped the stream's bytes.
+    /// Notes a reset. The library drops the stream's bytes, so they no longer count.
     pub(crate) fn reset(&self, stream: u32) {
         self.outgoing.borrow_mut().forget(stream);
     }
@@ -162,7 +164,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Notes a frame. Returns its price in frames.
+    /// Notes a frame. Returns how many frames it counts as.
     fn frame(&mut self, frame: Frame, reset: impl Fn(u32)) -> u64 {
         let is_last = frame.has(flag::END_HEADERS);
         match frame.kind {
@@ -188,7 +190,7 @@ impl Incoming {
                 1
             }
             kind::SETTINGS if !frame.has(flag::ACK) => SETTINGS_COST,
-            // Flow control does not limit frames without data, nor padding.
+            // Flow control limits neither frames without data nor padding, so these count.
             kind::DATA if frame.length == 0 && !frame.has(flag::END_STREAM) => 1,
             kind::DATA if frame.has(flag::PADDED) => 1,
             kind::DATA => 0,

@@ -1,4 +1,4 @@
-//! A connection that is fed frames made by hand.
+//! Tests the watch on a connection with frames that are written by hand.
 
 use super::*;
 use std::time::Duration;
@@ -11,7 +11,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A connection whose preface has come.
+/// A connection whose preface has arrived.
 fn wire() -> (Wire, Instant) {
     let now = Instant::now();
     let wire = Wire::new(now);
@@ -19,7 +19,7 @@ fn wire() -> (Wire, Instant) {
     (wire, now)
 }
 
-/// Number of frames before the flood.
+/// Number of frames that are accepted before the connection counts as flooded.
 fn until_flooded(bytes: &[u8]) -> usize {
     let (wire, now) = wire();
     (0..100_000)

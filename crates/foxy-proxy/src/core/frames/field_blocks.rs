@@ -1,10 +1,11 @@
-//! Whether a field block begins with a pseudo-field. Such trailers are malformed (RFC 9113 §8.1),
-//! but the library drops the field silently. Pseudo-fields come first, or the library refuses the
-//! block, so the first field tells.
+//! Finds out whether a field block (the headers or trailers of HTTP/2) begins with a pseudo-field.
+//! Such trailers are malformed (RFC 9113 §8.1), but the HTTP/2 library drops the field silently.
+//! The library refuses a block if a pseudo-field follows a regular field. So the first field is
+//! enough.
 //!
-//! This tracks of HPACK (RFC 7541) only which entries of the dynamic table are pseudo-fields. An
-//! index counts from the newest entry, so sizes and evictions do not matter: an invalid index ends
-//! the connection.
+//! Of the HPACK state (RFC 7541), this code tracks only which entries of the dynamic table are
+//! pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter. The
+//! library closes the connection on an invalid index.
 
 use crate::core::frames::{Frame, flag};
 use std::collections::VecDeque;
@@ -13,10 +14,10 @@ use std::collections::VecDeque;
 const LAST_PSEUDO: usize = 14;
 const LAST_STATIC: usize = 61;
 
-/// Entries of a dynamic table of the usual 4,096 bytes (RFC 7541 §4.1).
+/// Most entries in a dynamic table of the default 4,096 bytes (RFC 7541 §4.1).
 const MAX_TABLE_ENTRIES: usize = 4096 / 32;
 
-/// `:` in Huffman coding (RFC 7541, appendix B), without the bit that follows.
+/// `:` in Huffman coding (RFC 7541, appendix B). The bit after it is not part of the code.
 const HUFFMAN_COLON: u8 = 0b101_1100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) enum FirstField {
     Regular,
 }
 
-/// Representation of a field (RFC 7541 §6).
+/// How a field is encoded (RFC 7541 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Indexed,
@@ -55,21 +56,22 @@ enum BlockStep {
     Text(Text),
 }
 
-/// Field blocks of one direction of a connection.
+/// The field blocks in one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FieldBlocks {
-    /// Whether each entry of the dynamic table is a pseudo-field, newest first.
+    /// For each entry of the dynamic table, newest first: whether the entry is a pseudo-field.
     recent: VecDeque<bool>,
     step: BlockStep,
     form: Form,
-    /// The number in progress, or the bytes left of a string.
+    /// The number that is being read, or the remaining bytes of a string.
     number: usize,
     shift: u32,
     huffman: bool,
     begun: bool,
     pseudo: bool,
     first: Option<bool>,
-    /// Bytes of the current frame: priority before the block, and the block itself.
+    /// Remaining bytes of the current frame: `skip` for the priority before the block, and
+    /// `fragment` for the block itself.
     skip: usize,
     fragment: usize,
     padded: bool,
@@ -122,7 +124,7 @@ impl FieldBlocks {
         self.block(&bytes[..taken]);
     }
 
-    /// Kind of the first field, once the whole block has passed.
+    /// Kind of the first field. Valid once the whole block has been read.
     pub(crate) fn first(&self) -> FirstField {
         if self.first == Some(true) { FirstField::Pseudo } else { FirstField::Regular }
     }
@@ -160,7 +162,7 @@ impl FieldBlocks {
                     self.begin_number(byte, 7, Number::Length(text));
                 }
                 BlockStep::More(number) => {
-                    // The library ends the connection at numbers with more digits.
+                    // The library closes the connection if a number has more digits.
                     if self.shift < 28 {
                         self.number += usize::from(byte & 0x7f) << self.shift;
                     }

@@ -1,4 +1,4 @@
-//! First fields of blocks made by hand.
+//! Tests the first fields of blocks that are written by hand.
 
 use super::*;
 use crate::core::frames::kind;
@@ -6,7 +6,8 @@ use crate::core::frames::kind;
 const PSEUDO: FirstField = FirstField::Pseudo;
 const REGULAR: FirstField = FirstField::Regular;
 
-/// First fields of consecutive blocks of one connection, fed in pieces of `size` bytes.
+/// Returns the first fields of consecutive blocks on one connection, read in pieces of `size`
+/// bytes.
 fn first_of(blocks: &[&[u8]], size: usize) -> Vec<FirstField> {
     let mut all = FieldBlocks::new();
     let first = blocks.iter().map(|block| {
@@ -39,7 +40,7 @@ fn every_way_to_write_a_field_is_read() {
 
 #[test]
 fn a_name_in_huffman_coding_is_known_by_its_first_letter() {
-    // `custom-key` is of RFC 7541, appendix C.4.3.
+    // `custom-key` is an example from RFC 7541, appendix C.4.3.
     check(&[b"\x00\x84\xb9\x58\xd3\x3f\x01/"], &[PSEUDO]);
     check(&[b"\x40\x88\x25\xa8\x49\xe9\x5b\xa9\x7d\x7f\x01v"], &[REGULAR]);
 }

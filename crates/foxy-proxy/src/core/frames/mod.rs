@@ -1,6 +1,6 @@
-//! HTTP/2 frames as their bytes pass a connection: frame borders (RFC 9113 §4.1), how many frames a
-//! peer may send, and the first field of trailers. The library decodes the frames; nothing here
-//! changes a byte.
+//! Watches the HTTP/2 frames of a connection while their bytes pass. It finds frame boundaries (RFC
+//! 9113 §4.1), limits how many frames a peer may send, and finds the first field of trailers. The
+//! HTTP/2 library decodes the frames; this code changes no byte.
 
 mod field_blocks;
 
@@ -9,7 +9,7 @@ pub(crate) use field_blocks::{FieldBlocks, FirstField};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// First bytes of an HTTP/2 client (RFC 9113 §3.4).
+/// First bytes that an HTTP/2 client sends (RFC 9113 §3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Length of a frame header.
@@ -38,7 +38,7 @@ pub(crate) struct Frame {
     pub(crate) kind: u8,
     pub(crate) flags: u8,
     pub(crate) stream: u32,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub(crate) length: usize,
 }
 
@@ -57,26 +57,26 @@ impl Frame {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FrameEvent<'a> {
     Header(Frame),
-    /// Payload of the last frame, at least one byte.
+    /// Some payload of the current frame, at least one byte.
     Payload(&'a [u8]),
 }
 
-/// Tracks the frame borders in one direction of a connection.
+/// Finds the frame boundaries in one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
     header: [u8; HEADER_BYTES],
     filled: usize,
-    /// Payload bytes of the current frame still to come.
+    /// Payload bytes of the current frame that have not arrived yet.
     payload: usize,
 }
 
 impl FrameReader {
-    /// Frames begin after `preface` bytes.
+    /// Creates a reader. The first frame begins after `preface` bytes.
     pub(crate) const fn after(preface: usize) -> Self {
         Self { header: [0; HEADER_BYTES], filled: 0, payload: preface }
     }
 
-    /// Takes the next event from `bytes`. Returns `None` once it took all bytes.
+    /// Removes the next event from `bytes`. Returns `None` once all bytes are used.
     pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<FrameEvent<'a>> {
         if self.payload > 0 && !bytes.is_empty() {
             let (payload, rest) = bytes.split_at(self.payload.min(bytes.len()));
@@ -96,24 +96,24 @@ impl FrameReader {
         Some(FrameEvent::Header(frame))
     }
 
-    /// Whether the last frame has passed whole.
+    /// Whether the last frame has passed completely.
     pub(crate) const fn is_at_boundary(&self) -> bool {
         self.payload == 0
     }
 }
 
-/// Price of one frame, in bytes sent to the peer. It exceeds the answer to a PING or SETTINGS, so
-/// that no frame pays for itself.
+/// Number of bytes sent to the peer that permit the peer one more frame. It is larger than the
+/// answer to a PING or SETTINGS. So the answer to a frame never permits another frame.
 const FRAME_PRICE: u64 = 64;
 
 pub(crate) const FRAMES_AT_ONCE: u64 = 1000;
 pub(crate) const FRAMES_A_SECOND: u64 = 100;
 
-/// Frames that each request pays for: its reset and a few window updates.
+/// Number of frames that each request permits: its reset and a few window updates.
 pub(crate) const FRAMES_A_REQUEST: u64 = 4;
 
-/// Frames without message content that a peer may still send. The allowance grows with time and
-/// with bytes sent to the peer, which needs window updates for them.
+/// Number of frames without message content that a peer may still send. The number grows with time,
+/// and with the bytes sent to the peer, because they need window updates.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     left: u64,
@@ -132,12 +132,12 @@ impl Allowance {
         self.earn(bytes as u64);
     }
 
-    /// Credits `frames` frames, for a request.
+    /// Permits `frames` more frames, because a request arrived.
     pub(crate) fn pays_for(&mut self, frames: u64) {
         self.earn(frames * FRAME_PRICE);
     }
 
-    /// Charges `frames` frames.
+    /// Subtracts `frames` frames. Fails if too few are left.
     pub(crate) fn take(&mut self, frames: u64, now: Instant) -> Result<(), TooMany> {
         let since = now
             .saturating_duration_since(self.counted)
