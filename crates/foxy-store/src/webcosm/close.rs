@@ -1,4 +1,4 @@
-//! Closing in order.
+//! Closes a store step by step: write the rest, sync, mark the journal, close the file.
 
 use crate::contract::{AbsentReason, Answer, RefusedReason, Ticket};
 use crate::one_file::io_sequence::IoStep;
@@ -15,11 +15,11 @@ pub struct Closing {
 
 #[derive(Clone, Copy)]
 enum CloseStep {
-    /// Writes what waits.
+    /// Writes all buffered records.
     Writing,
-    /// Everything is durable, as far as possible.
+    /// The records are synced, unless the disk failed.
     Synced,
-    /// The journal says so, as far as possible.
+    /// The journal states that everything is durable, unless the disk failed.
     Marked,
 }
 
@@ -30,7 +30,7 @@ impl Closing {
 }
 
 impl Webcosm {
-    /// A store that serves writes what it has; in any other phase there is nothing to write.
+    /// Starts to close the store. Only a store that serves requests has something to write.
     pub(super) fn close(&mut self, ticket: Ticket) {
         match self.cx.phase() {
             Phase::Serving | Phase::Rebuilding => {
@@ -45,7 +45,7 @@ impl Webcosm {
         }
     }
 
-    /// Takes the next step of a close, once all earlier work has ended.
+    /// Takes the next step of a close, once all earlier work has finished.
     pub(super) fn progress_close(&mut self) {
         let Self { cx, writer, tombstones, uses, closing, .. } = self;
         let Some(closing) = closing else { return };
@@ -76,7 +76,7 @@ impl Webcosm {
         self.finish_close(ticket);
     }
 
-    /// Answers everything that waits, and closes the file.
+    /// Answers all waiting requests and closes the file.
     fn finish_close(&mut self, ticket: Ticket) {
         self.cx.abandon_reads(AbsentReason::Closed);
         for waiting in self.tombstones.abandon() {

@@ -1,4 +1,5 @@
-//! What all modules of the engine use: settings, the file and its division, the index, the phase.
+//! The state that all modules of the engine share: settings, the file and its layout, the index and
+//! the phase.
 
 use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Ticket};
 use crate::layout::Region;
@@ -20,7 +21,7 @@ use crate::webcosm::phase::Phase;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoId, IoOp};
 
-/// The store's file within its device.
+/// Name of the store's file.
 pub const FILE_NAME: &str = "webcosm.foxy";
 
 pub struct Context {
@@ -32,7 +33,7 @@ pub struct Context {
     pub reads_in_flight: usize,
     /// The time of the current event.
     pub now: Instant,
-    /// Operations and answers of the current event.
+    /// Operations and answers that the current event causes.
     pub out: Outbox,
     life: Lifecycle<Phase>,
 }
@@ -63,7 +64,7 @@ impl Context {
         self.life.phase()
     }
 
-    /// Moves to another phase.
+    /// Changes to another phase.
     pub fn enter(&mut self, next: Phase) {
         let (secret, file) = (*self.secret(), self.file.id());
         let readable = Readable { salt: self.file.superblock().salt, secret, file };
@@ -71,24 +72,25 @@ impl Context {
         self.life.enter(next);
     }
 
-    /// Why a get, and why a put or removal, is not served in this phase.
+    /// Why the store does not serve requests in this phase: the reason for a get, and the reason
+    /// for a put or removal.
     pub fn unable(&self) -> (AbsentReason, RefusedReason) {
         self.life.unable()
     }
 
-    /// The store cannot be used.
+    /// Marks the store as unusable.
     pub fn give_up(&mut self, error: OpenStoreError) {
         self.life.fail(error);
     }
 
-    /// The store cannot be used. Answers gets in flight and closes the file.
+    /// Marks the store as unusable, answers the gets in flight and closes the file.
     pub fn fail(&mut self, error: OpenStoreError) {
         self.give_up(error);
         self.abandon_reads(self.unable().0);
         self.file.close(&mut self.out);
     }
 
-    /// Answers gets whose pages are being read.
+    /// Answers the gets whose pages are being read, and ignores the results of these reads.
     pub fn abandon_reads(&mut self, reason: AbsentReason) {
         for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
             if let Pending::Read(read) = pending {
@@ -126,7 +128,7 @@ impl Context {
         self.file.secret()
     }
 
-    /// The number of this opening of the store.
+    /// The number of this opening of the store. Pages written now carry this number.
     pub const fn incarnation(&self) -> u64 {
         self.file.superblock().opens
     }
@@ -140,7 +142,8 @@ impl Context {
         self.geometry.journal[superblock.journal_half as usize]
     }
 
-    /// The slot of a segment now holds it, begun in that incarnation.
+    /// Notes that the slot of `segment` now contains this segment, started in the given
+    /// incarnation.
     pub fn occupy_slot(&self, segment: Segment, incarnation: u64) {
         let content = SlotContent { sequence: segment.sequence, incarnation };
         self.index.set_slot(self.geometry.slot(segment), content);

@@ -1,10 +1,12 @@
-//! webcosm: two logs of segments in one preallocated file, written in large pieces and given up in
-//! the order of writing. The engine keeps the phase and dispatches; each module owns its state.
+//! webcosm, the default scheme: two logs of segments in one preallocated file. Records are written
+//! in large batches, and the oldest segments are discarded first. This module tracks the phase and
+//! passes events to the other modules.
 //!
-//! Why a get never lies: whatever is read must carry the stamp of its place in the log, its key and
-//! its checksum. Before a record replaces one that may lie on disk, the journal has a durable
-//! tombstone for everything older under its tag. The index keeps the records of a segment until the
-//! segment is durably given up, so it is known when a tombstone is needed; a new key costs no sync.
+//! Why a get never returns a wrong record: everything read must have the stamp of its place in the
+//! log, its key and its checksum. Before a record replaces another record that may be on disk, the
+//! journal stores a durable tombstone. The tombstone covers all older records of the same tag. The
+//! index lists the records of a segment until the segment is durably discarded. So the index shows
+//! whether a put needs a tombstone; the put of a new key needs no sync.
 
 pub mod check;
 mod close;
@@ -46,12 +48,12 @@ use std::sync::Arc;
 use tombstones::{After, Put, Tombstones};
 use write::Writer;
 
-/// Bytes of the largest object that a store begun with `size` bytes can hold.
+/// Size in bytes of the largest object that fits a new store of `size` bytes.
 pub fn largest_object(size: u64) -> u64 {
     Geometry::of(size).largest_object()
 }
 
-/// The default engine.
+/// The default scheme.
 pub struct Webcosm {
     cx: Context,
     writer: Writer,
@@ -63,7 +65,7 @@ pub struct Webcosm {
 }
 
 impl Webcosm {
-    /// An engine that opens nothing until [`Scheme::start`].
+    /// Creates an engine. It opens no file before [`Scheme::start`].
     pub fn boxed(settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.size);
         let cx = Context::new(settings, observer);
@@ -83,7 +85,7 @@ impl Webcosm {
         (recovery, Parts { cx, writer, tombstones })
     }
 
-    /// Takes a completion to the module that it belongs to.
+    /// Passes a finished operation to its module.
     fn dispatch(&mut self, pending: Pending, done: IoDone) {
         let Self { cx, writer, tombstones, reclaimer, uses, .. } = self;
         match pending {
@@ -184,7 +186,7 @@ impl Webcosm {
         }
     }
 
-    /// Does what an event may have made possible.
+    /// Starts the work that an event may have made possible.
     fn after_event(&mut self) {
         self.pump_rebuild(0);
         let Self { cx, writer, tombstones, recovery, reclaimer, uses, .. } = self;
@@ -206,7 +208,7 @@ impl Webcosm {
         self.writer.show(&self.cx);
     }
 
-    /// Handles an event, with its time and outbox in the context.
+    /// Processes an event. The context provides its time and outbox.
     fn event(&mut self, now: Instant, out: &mut Outbox, handle: impl FnOnce(&mut Self)) {
         self.cx.now = now;
         std::mem::swap(&mut self.cx.out, out);

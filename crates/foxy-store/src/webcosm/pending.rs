@@ -10,30 +10,30 @@ use crate::webcosm::index::{IndexEntry, Tag};
 pub enum Pending {
     /// Reads the active half of the forget journal.
     Journal,
-    /// Reads the end of a segment, to find the newest segments.
+    /// Reads the end of a segment to find the newest segments.
     LookAtEnd(Segment),
     /// Reads the first page of a segment without a summary.
     LookAtStart(Segment),
-    /// Reads all of a segment without a summary.
+    /// Reads a whole segment that has no summary.
     LookAtAll(Segment),
-    /// Reads the end of a segment, where its summary is.
+    /// Reads the last pages of a segment, which contain its summary.
     SummaryEnd(SummaryPurpose, Segment),
-    /// Reads a summary that is longer than the end that was read first.
+    /// Reads a whole summary, because it did not fit in the pages read first.
     LongSummary(SummaryPurpose, LongSummary),
-    /// Reads a record, or a page of records, that is copied forward.
+    /// Reads a record, or a page of records, to copy it forward.
     Copy(IndexEntry, Location),
-    /// Reads the pages of a get.
+    /// Reads the pages of a record for a get.
     Read(PendingRead),
     /// Writes a batch of records.
     Batch(Batch),
     /// Writes the summary of a segment.
     Summary(Segment),
-    /// A step of the IO sequence.
+    /// Performs a step of the IO sequence.
     Step(PendingStep),
-    /// Reads use counters, from this page of their region.
+    /// Reads use counters, starting at this page of their region.
     ReadUses(u32),
     WriteUses,
-    /// Gives back the space behind the end of a store that was made smaller.
+    /// Frees the file's space after the end of a store that became smaller.
     Trim,
 }
 
@@ -41,7 +41,7 @@ pub enum Pending {
 pub enum PendingStep {
     Write,
     Summary(Segment),
-    /// For each log, the segments before this one become durable.
+    /// For each log, the segments before this number become durable.
     Sync([Sequence; 2], FailuresBefore),
 }
 
@@ -69,6 +69,6 @@ pub struct LongSummary {
 pub struct Batch {
     pub segment: Segment,
     pub keys: Vec<Key>,
-    /// Bytes of the records.
+    /// Total bytes of the batch's records.
     pub bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! The phases of a store and the legal transitions between them.
+//! The phases of a webcosm store and the allowed changes between them.
 
 use crate::one_file::lifecycle::StorePhase;
 use crate::status::StoreStatus;
@@ -6,18 +6,18 @@ use crate::status::StoreStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     New,
-    /// The file is opened and its superblocks are read, or it is created.
+    /// The file is opened and its superblocks are read, or the file is created.
     Opening,
     ReadingJournal,
-    /// Looks for the segments written last.
+    /// Searches for the newest segments.
     FindingHead,
-    /// Makes this opening durable, with another size.
+    /// Makes this opening durable and changes the size of the store.
     Switching,
-    /// Makes this opening durable. Gets are answered from the records known so far.
+    /// Makes this opening durable. Gets already find the records known so far.
     Reading,
-    /// Makes a fresh superblock durable: the store begins empty.
+    /// Makes a new superblock durable, for an empty store.
     Formatting,
-    /// All requests are answered, but records of unread summaries are unknown.
+    /// All requests are served. Records whose summaries are still unread are unknown.
     Rebuilding,
     Serving,
     /// Writes buffered records.
@@ -33,17 +33,17 @@ use Phase::{
 };
 
 impl Phase {
-    /// Whether all requests are answered.
+    /// Whether all kinds of requests are served.
     pub const fn serves(self) -> bool {
         matches!(self, Rebuilding | Serving)
     }
 
-    /// Whether gets are answered.
+    /// Whether gets are served.
     pub const fn reads(self) -> bool {
         matches!(self, Reading | Rebuilding | Serving)
     }
 
-    /// Whether the index is rebuilt from summaries.
+    /// Whether the index is being rebuilt from summaries.
     pub const fn rebuilds(self) -> bool {
         matches!(self, Reading | Rebuilding)
     }

@@ -1,4 +1,5 @@
-//! Gets: from memory while the record is buffered or being written, else one verified read.
+//! Gets. A record that is buffered or being written comes from memory, any other record from one
+//! verified read.
 
 use crate::contract::{AbsentReason, Answer, Key, Ticket};
 use crate::webcosm::Webcosm;
@@ -40,9 +41,9 @@ impl Webcosm {
         cx.read(location.offset, location.length, Pending::Read(read));
     }
 
-    /// A record that was replaced, removed or given up meanwhile is not returned. A record that
-    /// could not be read stays known: it may still lie on disk, so its replacement needs a
-    /// tombstone.
+    /// Answers a get after its read. A record that was replaced, removed or discarded meanwhile is
+    /// not returned. An unreadable record stays in the index: it may still be on disk, so its
+    /// replacement needs a tombstone.
     pub(super) fn read_done(&mut self, read: PendingRead, result: Result<IoBuffer, IoError>) {
         let PendingRead { ticket, key, tag, entry, location } = read;
         self.cx.reads_in_flight -= 1;

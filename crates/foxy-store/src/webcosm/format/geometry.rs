@@ -1,39 +1,40 @@
-//! How a webcosm file is divided: superblocks, two journal halves, two rings of segments. Everything
-//! follows from the size of the file, and from the size that the store was begun with.
+//! The layout of a webcosm file: superblocks, two journal halves and two rings of segments. The
+//! layout follows from two sizes of the file: the current size and the size at creation.
 
 use crate::layout::{PAGE, Region};
 use crate::one_file::superblock::Superblock;
 use crate::record::HEADER;
 use crate::settings::{MINIMUM_SIZE, RECORD_BODY_LIMIT};
 
-/// The smallest granule at which a record may begin, in bytes.
+/// Bytes of the smallest granule. Every record starts at a multiple of the granule.
 const MIN_GRANULE: u64 = 64;
 
-/// Bits of an index entry that say where a record begins.
+/// Bits of an index entry for the start of a record.
 pub const PLACE_BITS: u32 = 34;
 
-/// One of this many segments is on probation.
+/// One of this many segments belongs to the probation log.
 const PROBATION_SHARE: u32 = 8;
 
-/// A store can become this many times larger or smaller than at its beginning: its index is made
-/// for a number of records.
+/// A store can grow or shrink by at most this factor, because its index is sized for a number of
+/// records.
 const MAX_RESIZE_FACTOR: u64 = 8;
 
 /// Pages of the largest segment: 16 MiB.
 pub const MAX_SEGMENT_PAGES: u32 = 4096;
 
-/// Bytes of the largest store: 8 TiB, where places with the coarsest granule end.
+/// Bytes of the largest store: 8 TiB. Above this size, places would overflow even with the coarsest
+/// granule.
 pub const MAX_STORE_BYTES: u64 = 512 << PLACE_BITS;
 
-/// The number of a segment in its log, in the order of writing. It never repeats within a store.
+/// The number of a segment in its log, in writing order. A store never reuses a number.
 pub type Sequence = u32;
 
 /// The two logs, each a ring of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogName {
-    /// Where records stay.
+    /// The log for records that have proven useful, and for small records.
     Main,
-    /// Where large records must be asked for again to stay.
+    /// The log for large new records. A record here must be requested again to stay in the store.
     Probation,
 }
 
@@ -48,12 +49,12 @@ pub struct Segment {
     pub sequence: Sequence,
 }
 
-/// A page of a log: the sequence of its segment, then the page within the segment. Only positions
-/// of one log can be compared.
+/// A page of a log: the segment's sequence number, then the page within the segment. Only positions
+/// of the same log can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
-/// Shift of the incarnation in a stamp.
+/// Bit offset of the incarnation in a stamp.
 pub const INCARNATION_SHIFT: u32 = 45;
 
 impl Position {
@@ -66,31 +67,32 @@ impl Position {
         Segment { log, sequence: (self.0 >> 12) as Sequence }
     }
 
-    /// What a page there carries when it was written in that incarnation of the store.
+    /// The stamp of a page that the given incarnation writes at this position.
     pub const fn stamp(self, incarnation: u64) -> u64 {
         incarnation << INCARNATION_SHIFT | self.0
     }
 }
 
-/// The slots of one log.
+/// The slots of one log. A slot is the place of one segment in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     pub first: u32,
     pub segments: u32,
 }
 
-/// Where the slots of the main log are counted from, since a store that changes its size keeps its
-/// segments where they are.
+/// Assigns slots to the segments of the main log. A resize changes this map, so that existing
+/// segments stay in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotMap {
     /// The segment in the first slot.
     pub base: Sequence,
-    /// How many slots there were before `base`. Older segments are counted back from their end.
+    /// Number of slots before the segment `base` was written. Older segments are counted backwards
+    /// from the end of these slots.
     pub before: u32,
 }
 
 impl SlotMap {
-    /// As the superblock has it.
+    /// Packs the map into the superblock's field.
     pub const fn pack(self) -> u64 {
         (self.base as u64) << 32 | self.before as u64
     }
@@ -99,7 +101,7 @@ impl SlotMap {
         Self { base: (packed >> 32) as Sequence, before: packed as u32 }
     }
 
-    /// The slot of a segment, modulo the number of slots.
+    /// The slot of a segment, before reduction modulo the number of slots.
     pub const fn place(self, sequence: Sequence) -> u32 {
         match sequence.checked_sub(self.base) {
             Some(number) => number,
@@ -107,37 +109,38 @@ impl SlotMap {
         }
     }
 
-    /// How many segments a log of `slots` slots can have when `oldest` is its oldest. While it has
-    /// segments from before the base, it has no more than the slots of that time: the next segment
-    /// takes the slot of the oldest.
+    /// How many segments a log of `slots` slots can have if `oldest` is its oldest segment. While a
+    /// segment from before `base` exists, the old number of slots limits the log. The next segment
+    /// then takes the slot of the oldest.
     pub const fn segments(self, slots: u32, oldest: Sequence) -> u32 {
         if oldest < self.base { self.before } else { slots }
     }
 }
 
-/// The division of one file.
+/// The layout of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Pages of the file that are used.
+    /// Number of pages of the file in use.
     pages: u64,
-    /// The halves of the forget journal.
+    /// The two halves of the forget journal.
     pub journal: [Region; 2],
-    /// Where the first segment begins, in bytes.
+    /// Byte offset of the first segment.
     pub start: u64,
-    /// Pages of a segment; a power of two.
+    /// Number of pages in a segment; a power of two.
     pub segment_pages: u32,
     /// The slots of each log.
     pub rings: [Ring; 2],
     /// The slot map of the main log.
     pub slot_map: SlotMap,
-    /// Bytes of a granule. A record begins at a granule.
+    /// Bytes of a granule. Every record starts at a multiple of the granule.
     pub granule: u64,
-    /// The index has two to this power partitions.
+    /// The index has 2^`partition_bits` partitions.
     pub partition_bits: u32,
 }
 
 impl Geometry {
-    /// Divides a file of `size` bytes. Sizes are capped at [`MAX_STORE_BYTES`].
+    /// Computes the layout of a file with `size` bytes. A size above [`MAX_STORE_BYTES`] counts as
+    /// that limit.
     pub fn of(size: u64) -> Self {
         let pages = size.min(MAX_STORE_BYTES) / PAGE as u64;
         let half = u32::try_from((pages / 256).clamp(8, 512)).expect("clamped") & !1;
@@ -161,8 +164,8 @@ impl Geometry {
         }
     }
 
-    /// The division of the file with that superblock. What does not follow from the number of
-    /// segments stays as the store was begun. Impossible sizes are clamped.
+    /// The layout of the file with this superblock. A resize changes only the number of segments;
+    /// the rest follows from the size at creation. Impossible sizes are clamped.
     pub fn in_file(superblock: &Superblock) -> Self {
         let size = superblock.size.clamp(MINIMUM_SIZE, MAX_STORE_BYTES);
         if superblock.origin == 0 {
@@ -174,8 +177,8 @@ impl Geometry {
         Self { pages, rings: begun.rings_in(pages), slot_map, ..begun }
     }
 
-    /// The division with another size; `None` when that is too far from `origin`, the size that the
-    /// store was begun with.
+    /// The layout with another size; `None` if the size is too far from `origin`, the size at
+    /// creation.
     pub fn resized(&self, origin: u64, size: u64) -> Option<Self> {
         let pages = size / PAGE as u64;
         let is_near =
@@ -186,13 +189,13 @@ impl Geometry {
         is_possible.then(|| Self { pages, rings: self.rings_in(pages), ..*self })
     }
 
-    /// The slots of both logs in a file of that many pages.
+    /// The slots of both logs in a file with `pages` pages.
     fn rings_in(&self, pages: u64) -> [Ring; 2] {
         let first = u32::try_from(self.start / PAGE as u64).expect("journals are small");
         rings(pages, first, self.segment_pages)
     }
 
-    /// Pages of the smallest file with such segments.
+    /// Number of pages in the smallest file with segments of this size.
     fn least_pages(&self) -> u64 {
         self.start / PAGE as u64 + 5 * u64::from(self.segment_pages)
     }
@@ -202,24 +205,24 @@ impl Geometry {
         self.segment_pages as u64 * PAGE as u64
     }
 
-    /// Slots of both logs.
+    /// Number of slots of both logs together.
     pub const fn slots(&self) -> u32 {
         self.rings[0].segments + self.rings[1].segments
     }
 
-    /// Slots of a log.
+    /// Number of slots of a log.
     pub const fn segments(&self, log: LogName) -> u32 {
         self.rings[log as usize].segments
     }
 
-    /// Bytes of the largest object that the store can hold, in parts or as one record.
+    /// Bytes of the largest object that fits in the store, in parts or as one record.
     pub fn largest_object(&self) -> u64 {
         let record = u64::from(self.segment_pages - 1) * PAGE as u64;
         self.object_room(LogName::Main).max(record)
     }
 
-    /// Bytes of one object in parts that a log can hold. Its clean segments and the ends of
-    /// segments that no part fits are lost.
+    /// Bytes of one object that fit in a log in parts. Clean segments do not count, nor do the ends
+    /// of segments that are too small for a part.
     pub fn object_room(&self, log: LogName) -> u64 {
         let part = ((HEADER + RECORD_BODY_LIMIT).div_ceil(PAGE) as u32).min(self.segment_pages - 1);
         let parts = (self.segment_pages - 1) / part;
@@ -228,7 +231,7 @@ impl Geometry {
         u64::from(filled) * u64::from(parts * (part - 1)) * PAGE as u64
     }
 
-    /// How many segments a log can have when `oldest` is its oldest.
+    /// How many segments a log can have if `oldest` is its oldest segment.
     pub const fn segments_from(&self, oldest: Segment) -> u32 {
         let slots = self.segments(oldest.log);
         match oldest.log {
@@ -252,23 +255,23 @@ impl Geometry {
         if slot < self.rings[0].segments { LogName::Main } else { LogName::Probation }
     }
 
-    /// The byte offset of a page of a slot in the file.
+    /// The byte offset in the file of a page of a slot.
     pub const fn offset(&self, slot: u32, page: u32) -> u64 {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64
     }
 
-    /// The granule of a byte of a slot.
+    /// The number of the granule at byte `byte` of a slot.
     pub const fn place(&self, slot: u32, byte: u64) -> u64 {
         (slot as u64 * self.segment_bytes() + byte) / self.granule
     }
 
-    /// The slot of a granule, and its byte within the slot.
+    /// The slot that contains a granule, and the byte within the slot.
     pub const fn find(&self, place: u64) -> (u32, u64) {
         let byte = place * self.granule;
         ((byte / self.segment_bytes()) as u32, byte % self.segment_bytes())
     }
 
-    /// The rest of the file behind the segments, for use counters.
+    /// The pages of the file after the last segment. They store use counters.
     pub fn uses(&self) -> Region {
         let first = self.offset(self.slots(), 0) / PAGE as u64;
         let pages = u32::try_from(self.pages - first).expect("less than a segment");
@@ -276,12 +279,12 @@ impl Geometry {
     }
 }
 
-/// How many segments a log keeps clean at least.
+/// A log always keeps at least this many segments clean, which means free for new records.
 pub fn kept_clean(segments: u32) -> u32 {
     if segments < 16 { 1 } else { 1 + group_size(segments) }
 }
 
-/// How many segments of a log are synced, and given up, together.
+/// A log syncs this many segments together, and also discards this many together.
 pub fn group_size(segments: u32) -> u32 {
     (segments / 64).clamp(1, 8)
 }
@@ -294,7 +297,7 @@ fn rings(pages: u64, first: u32, segment_pages: u32) -> [Ring; 2] {
     [Ring { first: 0, segments: main }, Ring { first: main, segments: probation }]
 }
 
-/// The largest power of two that is not above `number`, and at least 1.
+/// The largest power of two that is at most `number`; at least 1.
 fn power_below(number: u64) -> u64 {
     1 << number.max(1).ilog2()
 }

@@ -1,4 +1,5 @@
-//! Incarnations: each opening of a store has a number, which stamps every page that it writes.
+//! Incarnations. Each opening of a store is a new incarnation with its own number. Every page
+//! carries the number of the incarnation that wrote it.
 
 use crate::one_file::superblock::Superblock;
 use crate::record::{Header, Secret};
@@ -6,19 +7,19 @@ use crate::webcosm::format::geometry::{INCARNATION_SHIFT, LogName, Position, Seg
 use crate::webcosm::format::packed;
 
 impl Position {
-    /// The incarnation in a stamp, if the stamp is one of this position.
+    /// The incarnation in a stamp, if the stamp belongs to this position.
     pub const fn incarnation_in(self, stamp: u64) -> Option<u64> {
         let incarnation = stamp >> INCARNATION_SHIFT;
         if self.stamp(incarnation) == stamp { Some(incarnation) } else { None }
     }
 }
 
-/// Packs the first segments of an incarnation, for the superblock.
+/// Packs the first segment of each log that an incarnation writes, for the superblock.
 pub const fn begins_at([main, probation]: [Sequence; 2]) -> u64 {
     (main as u64) << 32 | probation as u64
 }
 
-/// The first segment of a log that the superblock's incarnation may have written.
+/// The first segment of a log that may come from the superblock's incarnation.
 pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequence {
     match log {
         LogName::Main => (superblock.durable >> 32) as Sequence,
@@ -26,8 +27,8 @@ pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequ
     }
 }
 
-/// Whether an incarnation may have written a segment: the superblock's incarnation wrote all
-/// segments from its first on, and no others.
+/// Whether `incarnation` may have written the segment. The superblock's incarnation wrote exactly
+/// the segments from its first segment on.
 pub fn fits(superblock: &Superblock, segment: Segment, incarnation: u64) -> bool {
     if segment.sequence >= first_of_incarnation(superblock, segment.log) {
         incarnation == superblock.opens
@@ -36,12 +37,13 @@ pub fn fits(superblock: &Superblock, segment: Segment, incarnation: u64) -> bool
     }
 }
 
-/// The `u64` at byte `at` of a page.
+/// The `u64` at byte offset `at` of a page.
 pub fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// The incarnation that began a segment, if its first page is sound: a record, or packed records.
+/// The incarnation that started a segment, if the first page is valid: a single record or packed
+/// records.
 pub fn begun_in(page: &[u8], segment: Segment, secret: &Secret) -> Option<u64> {
     let first = Position::new(segment, 0);
     let packed = number(page, 8)

@@ -1,4 +1,5 @@
-//! Where a record lies in the file, and what must be found there. Nothing is read here.
+//! Where a record is in the file, and the checks that its bytes must pass. This module reads
+//! nothing.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::PAGE;
@@ -9,15 +10,15 @@ use crate::webcosm::index::{Extent, IndexEntry};
 use bytes::Bytes;
 use foxy_device::IoBuffer;
 
-/// The segment in a slot.
+/// The segment that a slot contains.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotContent {
     pub sequence: Sequence,
-    /// The incarnation that began the segment.
+    /// The incarnation that started the segment.
     pub incarnation: u64,
 }
 
-/// The slots of a file and what they hold.
+/// The slots of a file and their contents.
 #[derive(Debug)]
 pub struct Slots {
     geometry: Geometry,
@@ -59,17 +60,17 @@ impl Slots {
 pub struct Location {
     /// Byte offset in the file.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: usize,
     pub position: Position,
     stamp: u64,
-    /// Bytes of the first page before the record.
+    /// Bytes in the first page before the record.
     skip: usize,
     is_packed: bool,
 }
 
 impl Location {
-    /// Verifies the record of a key in the bytes that were read.
+    /// Verifies the bytes that were read, and returns the record of `key` in them.
     pub fn record(
         &self,
         key: Key,
@@ -82,7 +83,7 @@ impl Location {
         record::decode(buffer, self.skip, key, self.stamp, secret).map_err(AbsentReason::from)
     }
 
-    /// All sound records in the bytes that were read.
+    /// All valid records in the bytes that were read.
     pub fn records(&self, buffer: IoBuffer, secret: &Secret) -> Vec<(Key, Record)> {
         if self.is_packed {
             let page = buffer.freeze();

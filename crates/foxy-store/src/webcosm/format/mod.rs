@@ -1,4 +1,4 @@
-//! The disk format: how a file is divided, and how pages are encoded. No IO.
+//! The disk format: the layout of a file and the encoding of its pages. These modules do no IO.
 
 pub(crate) mod geometry;
 pub(crate) mod incarnation;

@@ -1,9 +1,11 @@
-//! The summary in the last pages of a segment: its records in the order of writing, and the
-//! tombstones of that time. The index is rebuilt from summaries without reading records.
+//! The summary in the last pages of a segment. It lists the segment's records in writing order, and
+//! tombstones that were waiting to be written. The index can be rebuilt from summaries without
+//! reading records.
 //!
-//! Each page stands for itself: checksum, stamp, kind, count, then entries of 8 bytes (a record: 40
-//! bits of tag, step in the segment, class) or of 24 (a tombstone: tag and a position in each log).
-//! The last page of the segment is the trailer, which counts the others.
+//! Each page is valid on its own: checksum, stamp, kind, count, then the entries. A record's entry
+//! has 8 bytes: 40 bits of tag, step in the segment, class. A tombstone's entry has 24 bytes: tag
+//! and a position in each log. The last page of the segment is the trailer, which counts the other
+//! summary pages.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -15,28 +17,28 @@ const RECORDS_PER_PAGE: usize = (PAGE - HEADER) / 8;
 const TOMBSTONES_PER_PAGE: usize = (PAGE - HEADER) / TOMBSTONE_BYTES;
 const TOMBSTONE_BYTES: usize = 24;
 
-/// A record in a summary.
+/// A record as listed in a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub tag: Tag,
-    /// Where it begins in its segment, in steps of 64 bytes.
+    /// Start of the record in its segment, in steps of 64 bytes.
     pub step: u32,
-    /// The class of its extent.
+    /// The class of the record's extent, which gives its number of pages.
     pub class: u8,
 }
 
 impl Listed {
-    /// A record that begins at byte `at` of its segment.
+    /// The entry of a record that starts at byte `at` of its segment.
     pub const fn new(tag: Tag, at: usize, extent: Extent) -> Self {
         Self { tag, step: (at / 64) as u32, class: extent.class() }
     }
 }
 
-/// Everything under a tag from before those positions is forgotten.
+/// A tombstone: all records with this tag before the given positions are forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tombstone {
     pub tag: Tag,
-    /// For each log, the first position that it does not reach.
+    /// For each log, the first position that the tombstone does not cover.
     pub up_to: [Position; 2],
 }
 
@@ -46,7 +48,7 @@ impl Tombstone {
         position < self.up_to[position.segment().log as usize]
     }
 
-    /// Extends the reach to that of another tombstone of the tag.
+    /// Extends this tombstone to cover all that another tombstone of the tag covers.
     pub fn join(&mut self, other: Self) {
         for log in LogName::ALL {
             let up_to = &mut self.up_to[log as usize];
@@ -55,7 +57,7 @@ impl Tombstone {
     }
 }
 
-/// The last page of a segment.
+/// The last page of a segment; it counts the pages of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     pub record_pages: u32,
@@ -63,7 +65,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// All pages of the summary.
+    /// Number of pages in the summary, trailer included.
     pub const fn pages(&self) -> u32 {
         self.record_pages + self.tombstone_pages + 1
     }
@@ -86,17 +88,17 @@ impl PageKind {
     }
 }
 
-/// Pages of a summary.
+/// Number of pages in a summary.
 pub const fn pages_for(records: usize, tombstones: usize) -> u32 {
     (records.div_ceil(RECORDS_PER_PAGE) + tombstones.div_ceil(TOMBSTONES_PER_PAGE) + 1) as u32
 }
 
-/// Tombstones that fit into `pages` pages.
+/// Number of tombstones that fit in `pages` pages.
 pub const fn tombstones_in(pages: u32) -> usize {
     pages as usize * TOMBSTONES_PER_PAGE
 }
 
-/// Whether a page carries that stamp and its own checksum.
+/// Whether a page has the given stamp and a correct checksum.
 pub fn sealed(page: &[u8], stamp: u64, secret: &Secret) -> bool {
     page.len() == PAGE
         && page[8..16] == stamp.to_le_bytes()
@@ -116,10 +118,10 @@ fn count(page: &[u8]) -> usize {
     u32::from_le_bytes([page[20], page[21], page[22], page[23]]) as usize
 }
 
-/// Encodes a summary that ends with the page at `last`.
+/// Encodes a summary whose last page is at position `last`.
 ///
 /// # Panics
-/// When `out` is not exactly as long as the pages of the summary.
+/// If the length of `out` differs from the length of the summary.
 pub fn encode(
     out: &mut [u8],
     records: &[Listed],
@@ -165,8 +167,8 @@ fn word(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// Reads the last page of a segment of `most` pages; `None` when it is no trailer, or damaged, or
-/// says more than the segment holds.
+/// Reads the last page of a segment of `most` pages. `None` if the page is damaged or no trailer,
+/// or if it counts more pages than the segment has.
 pub fn trailer(
     page: &[u8],
     last: Position,
@@ -183,12 +185,12 @@ pub fn trailer(
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The records of the segment, in the order of writing.
+    /// The records of the segment, in writing order.
     pub records: Vec<Listed>,
     pub tombstones: Vec<Tombstone>,
 }
 
-/// Reads a summary from all its pages; `None` when a page is damaged.
+/// Reads a summary from all of its pages; `None` if a page is damaged.
 pub fn decode(
     pages: &[u8],
     trailer: Trailer,

@@ -1,6 +1,6 @@
-//! Pages of use counters. Each stands for itself: checksum, kind, count, the first tag, then for
-//! each entry the distance to the tag before and two bits of uses, in varints. A page without
-//! entries ends a round.
+//! Pages of use counters. Each page is valid on its own: checksum, kind, count, first tag, then the
+//! entries. Each entry has the distance to the tag before and two bits of uses, as a varint. A page
+//! without entries marks the end of a round, which is one pass over the index.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -12,7 +12,7 @@ const KIND: [u8; 4] = *b"uses";
 /// Bytes of the longest entry.
 const ENTRY: usize = 9;
 
-/// Encodes use counters into pages.
+/// Encodes use counters as pages.
 #[derive(Debug)]
 pub struct UsePages {
     bytes: Vec<u8>,
@@ -23,7 +23,7 @@ pub struct UsePages {
 }
 
 impl UsePages {
-    /// At most `most` pages.
+    /// Creates an encoder for at most `most` pages.
     pub const fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most: most * PAGE, count: 0, last: 0, full: false }
     }
@@ -32,7 +32,7 @@ impl UsePages {
         self.full
     }
 
-    /// Adds an entry. Tags must increase. Returns `false` when there is no room.
+    /// Adds an entry; tags must increase. Returns `false` if the pages are full.
     pub fn add(&mut self, Tag(tag): Tag, uses: u8, secret: &Secret) -> bool {
         if self.count == 0
             || self.bytes.len() % PAGE > PAGE - ENTRY
@@ -63,7 +63,7 @@ impl UsePages {
         (self.last, self.count) = (first, 0);
     }
 
-    /// Pads the last page and sets its checksum.
+    /// Pads the last page and writes its checksum.
     fn seal(&mut self, secret: &Secret) {
         if self.count == 0 {
             return;
@@ -82,7 +82,7 @@ impl UsePages {
         self.bytes
     }
 
-    /// The page that ends a round.
+    /// The page that marks the end of a round.
     pub fn end(mut self, secret: &Secret) -> Vec<u8> {
         self.begin(0);
         self.bytes.resize(PAGE, 0);
@@ -92,7 +92,8 @@ impl UsePages {
     }
 }
 
-/// The entries of a page; empty when it ends a round, `None` when it is damaged or no such page.
+/// The entries of a page. Empty at the end of a round; `None` if the page is damaged or has another
+/// kind.
 pub fn decode(page: &[u8], secret: &Secret) -> Option<Vec<(Tag, u8)>> {
     let number = |at: usize| page.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let sound = number(0)? == secret.checksum(page.get(8..PAGE)?) && page[8..12] == KIND;

@@ -1,10 +1,10 @@
-//! Arrays of words that grow by chunks of one size from a shared pool. Arrays that grow at the same
-//! pace would fragment an ordinary allocator; chunks of one size do not.
+//! Arrays of words that grow by chunks of equal size from a shared pool. Many arrays that grow
+//! together would fragment an ordinary allocator. Chunks of equal size avoid this.
 
-/// Words of a chunk.
+/// Number of words in a chunk.
 const CHUNK: usize = 16;
 
-/// Chunks that the pool allocates at once: 64 KiB.
+/// Number of chunks that the pool allocates together: 64 KiB.
 const SLAB: usize = 512;
 
 type Chunk = [u64; CHUNK];
@@ -13,7 +13,7 @@ type Chunk = [u64; CHUNK];
 pub struct Pool {
     slabs: Vec<Box<[Chunk]>>,
     free: Vec<u32>,
-    /// Bytes of the chunk lists of all arrays.
+    /// Bytes used by the chunk lists of all arrays.
     lists: usize,
 }
 
@@ -36,19 +36,19 @@ impl Pool {
         &mut self.slabs[name as usize / SLAB][name as usize % SLAB]
     }
 
-    /// Updates the accounted size of the chunk lists.
+    /// Updates the total size of the chunk lists.
     pub const fn count_list(&mut self, was: usize, is: usize) {
         self.lists = self.lists + is - was;
     }
 
-    /// Bytes of memory, with the chunk lists of the arrays.
+    /// Bytes of memory, including the chunk lists of the arrays.
     pub const fn memory(&self) -> u64 {
         let chunks = self.slabs.len() * SLAB * size_of::<Chunk>();
         (chunks + self.free.capacity() * size_of::<u32>() + self.lists) as u64
     }
 }
 
-/// An array. Its chunks belong to the pool, which must be the same in every call.
+/// An array of words. Its chunks belong to the pool, so every call must pass the same pool.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkedArray {
     chunks: Vec<u32>,
@@ -72,8 +72,8 @@ impl ChunkedArray {
         pool.chunk_mut(self.chunks[at / CHUNK])[at % CHUNK] = word;
     }
 
-    /// The first place whose word is not `below`, in an ordered array. The search goes from `guess`
-    /// in both directions, since each chunk costs a cache miss.
+    /// In a sorted array, the first index whose word is not `below`. The search walks from `guess`
+    /// in either direction, because each chunk visited costs a cache miss.
     pub fn seek(&self, pool: &Pool, guess: usize, below: impl Fn(u64) -> bool) -> usize {
         let Some(last) = self.chunks.len().checked_sub(1) else { return 0 };
         let mut at = last.min(guess / CHUNK);
@@ -120,7 +120,7 @@ impl ChunkedArray {
         self.truncate(pool, self.len() - 1);
     }
 
-    /// Keeps the words for which `keep` returns true, in order.
+    /// Removes the words for which `keep` returns false. The order stays the same.
     pub fn retain(&mut self, pool: &mut Pool, keep: impl Fn(u64) -> bool) {
         let mut kept = 0;
         for at in 0..self.len() {

@@ -1,6 +1,7 @@
-//! The index: where each record lies, eight bytes a record. It knows no keys, only the partition and
-//! 22 more bits of their hash, so every read verifies it. Of two records with one tag it knows the
-//! newer. A partition is a few sorted arrays of chunks: there is no load factor and no overflow.
+//! The index: the place of each record, in eight bytes per record. It stores no keys, only the
+//! partition and 22 more bits of their hash, so every read must verify the key. Of two records with
+//! the same tag, it knows only the newer. Each partition is a few sorted arrays of chunks, so it
+//! never becomes too full.
 
 pub(crate) mod chunked_array;
 pub(crate) mod partition;
@@ -11,15 +12,15 @@ use crate::webcosm::index::chunked_array::Pool;
 use crate::webcosm::index::partition::Place;
 use crate::worth::MAX_USES;
 
-/// Bits of a tag besides the partition.
+/// Bits of a tag in addition to the partition.
 pub const FINGERPRINT_BITS: u32 = 22;
 
-/// A key in the index: the bits of the partition, then the fingerprint.
+/// A shortened key in the index: the bits of the partition, then the fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u64);
 
 impl Tag {
-    /// The tag of a hash, in an index of two to the power of `bits` partitions.
+    /// The tag of a hash, in an index with 2^`bits` partitions.
     pub const fn of(hash: u64, bits: u32) -> Self {
         Self(hash >> (64 - bits - FINGERPRINT_BITS))
     }
@@ -28,21 +29,22 @@ impl Tag {
 const CLASS_BITS: u32 = 6;
 const USE_BITS: u32 = 2;
 
-/// Page counts up to this are exact, larger counts are in steps of [`CLASS_STEP`].
+/// Page counts up to this number are exact. Larger counts are rounded up in steps of
+/// [`CLASS_STEP`].
 const EXACT_CLASSES: u32 = 32;
 const CLASS_STEP: u32 = 8;
 
 /// How a record is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// In a page with others, which is searched for its key.
+    /// In a page shared with other records. A read searches the page for the key.
     Packed,
-    /// On its own, over that many pages or slightly fewer.
+    /// Alone, in this many pages or slightly fewer.
     Pages(u32),
 }
 
 impl Extent {
-    /// Pages to read.
+    /// Number of pages to read.
     pub const fn pages(self) -> u32 {
         match self {
             Self::Packed => 1,
@@ -50,7 +52,7 @@ impl Extent {
         }
     }
 
-    /// Six bits for the extent.
+    /// The extent as a six-bit class.
     pub const fn class(self) -> u8 {
         match self {
             Self::Packed => 0,
@@ -70,16 +72,16 @@ impl Extent {
     }
 }
 
-/// Pages of the largest record.
+/// Number of pages of the largest record.
 pub const MAX_RECORD_PAGES: u32 =
     EXACT_CLASSES + ((1 << CLASS_BITS) - 1 - EXACT_CLASSES) * CLASS_STEP;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// The granule at which the record begins; for a packed record, its page begins.
+    /// The granule where the record starts. For a packed record, the granule where its page starts.
     pub place: u64,
     pub extent: Extent,
-    /// Gets since it was written, up to [`MAX_USES`].
+    /// Number of gets since the record was written, at most [`MAX_USES`].
     pub uses: u8,
 }
 
@@ -115,7 +117,7 @@ const fn fingerprint(word: u64) -> u64 {
 }
 
 impl Index {
-    /// An empty index of two to the power of `bits` partitions.
+    /// Creates an empty index with 2^`bits` partitions.
     pub fn new(bits: u32) -> Self {
         Self {
             partitions: vec![Partition::default(); 1 << bits],
@@ -125,27 +127,27 @@ impl Index {
         }
     }
 
-    /// The tag of a key with that hash.
+    /// The tag of a key with this hash.
     pub const fn tag(&self, hash: u64) -> Tag {
         Tag::of(hash, self.bits)
     }
 
-    /// Whether a tag, such as one that was read from a disk, is one that keys can have here.
+    /// Whether keys of this index can have the tag. A tag from disk may be wrong.
     pub const fn can_have(&self, tag: Tag) -> bool {
         tag.0 >> (self.bits + FINGERPRINT_BITS) == 0
     }
 
-    /// Records it knows.
+    /// Number of records in the index.
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Bytes of memory it takes.
+    /// Bytes of memory used.
     pub const fn memory(&self) -> u64 {
         self.pool.memory() + (self.partitions.len() * size_of::<Partition>()) as u64
     }
 
-    /// The partition of a tag, its place there, and what is known of it.
+    /// The partition of a tag, the tag's place in the partition, and its entry if present.
     fn seek(&self, tag: Tag) -> (usize, Place, Option<IndexEntry>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
         let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
@@ -157,7 +159,7 @@ impl Index {
         self.seek(tag).2
     }
 
-    /// Counts a get.
+    /// Counts one use of the record.
     pub fn touch(&mut self, tag: Tag) {
         self.add_uses(tag, 1);
     }
@@ -173,8 +175,8 @@ impl Index {
         }
     }
 
-    /// Visits tags with at least `least` uses, starting at `tag`. Stops when `take` returns false or
-    /// after about `most` entries. Returns the tag to resume from.
+    /// Visits tags with at least `least` uses, starting at `tag`. Stops when `take` returns false
+    /// or after about `most` entries. Returns the tag where the next call must continue.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -211,7 +213,8 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes the entry of a tag if it names the record at place `at`. Returns whether it did.
+    /// Removes the entry of a tag if it refers to the record at place `at`. Returns whether the
+    /// entry was removed.
     pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
         let (partition, place, found) = self.seek(tag);
         let is_that = found.is_some_and(|entry| entry.place == at);
@@ -222,8 +225,8 @@ impl Index {
         is_that
     }
 
-    /// Removes every record in a range of places, starting at partition `from`. Looks at about
-    /// `most` entries. Returns the partition to resume from.
+    /// Removes every record in a range of places, starting at partition `from`. Checks about `most`
+    /// entries. Returns the partition where the next call must continue.
     pub fn remove_range(
         &mut self,
         places: &std::ops::Range<u64>,

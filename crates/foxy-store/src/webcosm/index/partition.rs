@@ -1,14 +1,14 @@
-//! A partition of the index: its words in order. A large partition has several arrays by the first
-//! bits of the word, so that an insert moves few words. The number of arrays exists in memory alone.
+//! A partition of the index: sorted words. A large partition is split into several arrays by the
+//! first bits of the word, so that an insert moves few words. The split exists only in memory.
 
 use crate::webcosm::index::chunked_array::{ChunkedArray, Pool};
 
-/// Mean words of an array above which a partition gets twice as many arrays.
+/// If arrays have more words than this on average, the partition doubles their number.
 const MAX_MEAN_WORDS: usize = 512;
-/// Mean words of an array below which a partition gets half as many arrays.
+/// If arrays have fewer words than this on average, the partition halves their number.
 const MIN_MEAN_WORDS: usize = 64;
 
-/// A place in a partition.
+/// The position of a word in a partition.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     array: usize,
@@ -18,9 +18,9 @@ pub struct Place {
 /// A partition. The highest `KEY_BITS` bits of a word are its key.
 #[derive(Clone, Debug)]
 pub enum Partition<const KEY_BITS: u32> {
-    /// All words in one array.
+    /// All words are in one array.
     Whole(ChunkedArray),
-    /// A power of two of arrays.
+    /// The words are split into a power of two of arrays.
     Split(Box<[ChunkedArray]>),
 }
 
@@ -53,13 +53,13 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         self.arrays().iter().flat_map(|words| (0..words.len()).map(|at| words.get(pool, at)))
     }
 
-    /// The place of a key, and its word if it is there.
+    /// The place of a key, and its word if present.
     pub fn seek(&self, pool: &Pool, key: u64) -> (Place, Option<u64>) {
         let arrays = self.arrays();
         let bits = KEY_BITS - arrays.len().ilog2();
         let (array, rest) = ((key >> bits) as usize, key & ((1 << bits) - 1));
         let words = &arrays[array];
-        // Keys are spread evenly.
+        // Keys are spread evenly, so a key's value predicts its place.
         let guess = (rest * words.len() as u64) >> bits;
         let at = words.seek(pool, guess as usize, |word| Self::key(word) < key);
         let word = (at < words.len()).then(|| words.get(pool, at));
@@ -75,7 +75,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         self.arrays()[place.array].set(pool, place.at, word);
     }
 
-    /// Adds a word at the place that [`Partition::seek`] gave for its key.
+    /// Adds a word at the place that [`Partition::seek`] returned for its key.
     pub fn insert(&mut self, pool: &mut Pool, place: Place, word: u64) {
         let arrays = self.arrays_mut();
         arrays[place.array].insert(pool, place.at, word);
@@ -90,7 +90,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         self.join_if_few(pool);
     }
 
-    /// Keeps the words for which `keep` returns true, in order.
+    /// Removes the words for which `keep` returns false. The order stays the same.
     pub fn retain(&mut self, pool: &mut Pool, keep: impl Fn(u64) -> bool) {
         for words in self.arrays_mut() {
             words.retain(pool, &keep);

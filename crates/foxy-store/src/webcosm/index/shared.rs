@@ -1,10 +1,10 @@
-//! The index as the store's thread shares it with lookups on other threads. Each call takes the lock
-//! for a moment. A lookup answers that nothing is stored under a key, or reads a small record that
-//! the system has in memory; everything else goes to the store's thread.
+//! The index, shared between the store's thread and lookups on other threads. Each call locks it
+//! briefly. A lookup can report that a key has no record, or read a small record that is in the
+//! page cache. All other cases go to the store's thread.
 //!
-//! Why a lookup never lies: the bytes are verified as on the store's thread, and after the read the
-//! index must still name the same record. The store's thread changes the index before it answers a
-//! replacement or removal.
+//! Why a lookup never returns a wrong record: it verifies the bytes like the store's thread, and
+//! after the read the index must still refer to the same record. The store's thread changes the
+//! index before it answers a replacement or removal.
 
 use crate::contract::{Key, Look, Lookup, ReadNow};
 use crate::record::Secret;
@@ -16,10 +16,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that a lookup reads at most: a longer copy would hold up the caller's other work.
+/// Largest read of a lookup in bytes. A longer copy would delay the caller's other work.
 const MAX_LOOKUP_BYTES: usize = 64 << 10;
 
-/// What reading a record takes.
+/// The values needed to read a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable {
     pub salt: u64,
@@ -36,14 +36,15 @@ struct SharedState(Mutex<Content>);
 
 struct Content {
     index: Index,
-    /// Tags of records in memory that have no entry yet.
+    /// Tags of records that are in memory but have no index entry yet.
     buffered: HashSet<Tag>,
     slots: Slots,
-    /// Set while every record has an entry or is buffered.
+    /// Set while every record has an entry or is buffered. Otherwise lookups cannot prove that a
+    /// record is absent.
     complete: Option<Readable>,
-    /// Whether the store's thread knows that uses are counted, so that it will write them.
+    /// Whether the store's thread knows that uses were counted and will write them.
     lookups_count: bool,
-    /// Bytes that lookups found since the store's thread last asked.
+    /// Bytes of records that lookups found since the last call of [`SharedIndex::take_found`].
     found: u64,
 }
 
@@ -66,13 +67,13 @@ impl SharedIndex {
         Self { bits: geometry.partition_bits, state: Arc::new(SharedState(content)) }
     }
 
-    /// Begins empty, with another geometry. Lookups stay valid.
+    /// Empties the index and changes its geometry. Existing lookups stay usable.
     pub fn begin_anew(&mut self, geometry: Geometry) {
         self.bits = geometry.partition_bits;
         *self.lock() = Content::new(geometry);
     }
 
-    /// The store has another size; the content of its slots is not known yet.
+    /// Adopts the geometry of another store size. The contents of its slots are not known yet.
     pub fn divide(&self, geometry: Geometry) {
         self.lock().slots = Slots::new(geometry);
     }
@@ -93,29 +94,29 @@ impl SharedIndex {
         Arc::clone(&self.state) as Arc<dyn Lookup>
     }
 
-    /// Every record has an entry or is buffered, and can be read like this; with `None` lookups
-    /// answer nothing.
+    /// States that every record has an entry or is buffered, and how to read it. With `None`,
+    /// lookups leave every get to the store's thread.
     pub fn set_complete(&self, readable: Option<Readable>) {
         self.lock().complete = readable;
     }
 
-    /// Whether lookups may count uses. Before, they find no records, so that the first get comes to
+    /// Whether lookups may count uses. If not, they return no records, so that the next get reaches
     /// the store's thread.
     pub fn let_lookups_count(&self, count: bool) {
         self.lock().lookups_count = count;
     }
 
-    /// Bytes that lookups found since the last call.
+    /// Bytes of records that lookups found since the last call.
     pub fn take_found(&self) -> u64 {
         std::mem::take(&mut self.lock().found)
     }
 
-    /// A record of this tag is in memory.
+    /// Notes that memory contains a record of this tag.
     pub fn buffer(&self, tag: Tag) {
         self.lock().buffered.insert(tag);
     }
 
-    /// A buffered record will not be written.
+    /// Notes that the buffered record of this tag will not be written.
     pub fn unbuffer(&self, tag: Tag) {
         self.lock().buffered.remove(&tag);
     }
@@ -124,7 +125,7 @@ impl SharedIndex {
         Tag::of(hash, self.bits)
     }
 
-    /// As [`Index::can_have`].
+    /// See [`Index::can_have`].
     pub fn can_have(&self, tag: Tag) -> bool {
         self.lock().index.can_have(tag)
     }
@@ -133,7 +134,7 @@ impl SharedIndex {
         self.lock().index.len()
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory used.
     pub fn memory(&self) -> u64 {
         self.lock().index.memory()
     }
@@ -150,7 +151,7 @@ impl SharedIndex {
         self.lock().index.add_uses(tag, uses);
     }
 
-    /// As [`Index::used_from`]. `take` must not use the index.
+    /// See [`Index::used_from`]. `take` must not use the index, because the index is locked.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -161,19 +162,19 @@ impl SharedIndex {
         self.lock().index.used_from(tag, least, most, take)
     }
 
-    /// Adds an entry. The record of this tag is no longer buffered.
+    /// Adds an entry. The record of this tag is then no longer buffered.
     pub fn insert(&self, tag: Tag, entry: IndexEntry) {
         let mut content = self.lock();
         content.index.insert(tag, entry);
         content.buffered.remove(&tag);
     }
 
-    /// As [`Index::remove_at`].
+    /// See [`Index::remove_at`].
     pub fn remove_at(&self, tag: Tag, place: u64) -> bool {
         self.lock().index.remove_at(tag, place)
     }
 
-    /// As [`Index::remove_range`].
+    /// See [`Index::remove_range`].
     pub fn remove_range(
         &self,
         places: &Range<u64>,
@@ -189,12 +190,12 @@ impl SharedIndex {
 }
 
 impl SharedState {
-    /// Lookups do not wait while the index changes.
+    /// Locks the content, unless another thread has locked it: lookups do not wait.
     fn try_lock(&self) -> Option<MutexGuard<'_, Content>> {
         self.0.try_lock().ok()
     }
 
-    /// Where the record of a key is to be read, or the answer if no read is needed.
+    /// Where to read the record of a key, or the answer if no read is needed.
     fn find(&self, key: Key) -> Result<(Readable, Tag, IndexEntry, Location), Look> {
         let content = self.try_lock().ok_or(Look::Unsure)?;
         let readable = content.complete.ok_or(Look::Unsure)?;
@@ -212,7 +213,7 @@ impl SharedState {
         }
     }
 
-    /// Whether the record that was read is still the record of its tag. Counts its use.
+    /// Whether the index still refers to the record that was read. If so, counts a use.
     fn is_current(&self, tag: Tag, place: u64, length: usize) -> bool {
         let Some(mut content) = self.try_lock() else { return false };
         let is_same = content.index.get(tag).is_some_and(|entry| entry.place == place);
@@ -231,8 +232,8 @@ impl Lookup for SharedState {
             Ok(found) => found,
             Err(look) => return look,
         };
-        // The store's thread judges what cannot be read, or is not sound: it may be on its way to
-        // disk.
+        // If the read fails or a check fails, the store's thread must decide: the record may still
+        // be on its way to disk.
         let record = read(file, location.offset, location.length)
             .and_then(|buffer| location.record(key, buffer, &secret).ok())
             .filter(|record| self.is_current(tag, entry.place, record.len()));

@@ -1,4 +1,4 @@
-//! Records in use that are copied forward from a segment to be given up: read there, and written
+//! Copies records in use forward: reads them from a segment that will be discarded and writes them
 //! again with the next batch.
 
 use crate::layout::PAGE;
@@ -12,27 +12,27 @@ use foxy_device::{IoBuffer, IoError};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// At least one of this many bytes of each segment may be copied forward.
+/// For each discarded segment, at least one of this many bytes may be copied forward.
 const BASE_SHARE: i64 = 32;
 
-/// One byte may be copied forward for this many bytes that gets found on disk.
+/// Each time gets find this many bytes on disk, one more byte may be copied forward.
 const FOUND_BYTES_PER_COPIED: u64 = 4;
 
-/// Estimated bytes of a packed record, where only its index entry is known.
+/// Estimated bytes of a packed record, because the index entry does not give its length.
 const PACKED_BYTES: u64 = 512;
 
 const MAX_READS: usize = 4;
 
-/// A record to be written again.
+/// A record to write again.
 #[derive(Debug)]
 pub struct RecordCopy {
     pub record: BufferedRecord,
     pub tag: Tag,
-    /// Where it is now.
+    /// The current place of the record.
     pub place: u64,
 }
 
-/// A record that is worth a copy.
+/// A record that is worth copying.
 #[derive(Debug)]
 pub struct Candidate {
     uses_per_mebibyte: u64,
@@ -40,7 +40,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// `None` when the record is not worth a copy.
+    /// Creates a candidate; `None` if the record is not worth copying.
     pub fn new(entry: IndexEntry, mean_bytes: u64) -> Option<Self> {
         uses_left(entry, mean_bytes)?;
         let uses_per_mebibyte = (u64::from(entry.uses) << 20) / bytes_of(entry.extent);
@@ -48,7 +48,7 @@ impl Candidate {
     }
 }
 
-/// The uses that a record has left after a copy; `None` when it is not worth the copy.
+/// The uses that a record has left after a copy; `None` if it is not worth copying.
 fn uses_left(entry: IndexEntry, mean_bytes: u64) -> Option<u8> {
     Distance::between(bytes_of(entry.extent), mean_bytes).uses_after_copy(entry.uses)
 }
@@ -67,26 +67,26 @@ pub struct Copies {
     reading: usize,
     queue: VecDeque<RecordCopy>,
     bytes: usize,
-    /// Bytes that gets found since a segment was last given up.
+    /// Bytes that gets found since the last discarded segment.
     found: u64,
-    /// Bytes that may be copied; negative after a large record.
+    /// Bytes that may be copied. The value is negative after a large record.
     budget: i64,
 }
 
 impl Copies {
-    /// A get found `found` bytes on disk, which pays for copies.
+    /// Notes that a get found `found` bytes on disk. This raises the budget for copies.
     pub const fn earn(&mut self, found: u64) {
         self.found = self.found.saturating_add(found);
     }
 
-    /// Extends the budget for a segment of `segment` bytes that is given up.
+    /// Raises the budget because a segment of `segment` bytes is discarded.
     fn grant(&mut self, segment: i64) {
         let earned = i64::try_from(self.found / FOUND_BYTES_PER_COPIED).unwrap_or(i64::MAX);
         self.found %= FOUND_BYTES_PER_COPIED;
         self.budget = (self.budget + segment / BASE_SHARE).saturating_add(earned).min(segment);
     }
 
-    /// Bytes that wait to be written.
+    /// Bytes waiting to be written.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -100,7 +100,7 @@ impl Copies {
         self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
     }
 
-    /// Drops copies that are not written yet.
+    /// Drops the copies that are not written yet.
     pub fn clear(&mut self) {
         self.to_read.clear();
         self.queue.clear();
@@ -113,14 +113,14 @@ impl Copies {
         Some(copy)
     }
 
-    /// A copy found no room and waits again.
+    /// Puts a copy back at the front of the queue, because the batch had no space.
     pub fn give_back(&mut self, copy: RecordCopy) {
         self.bytes += copy.record.record.len();
         self.queue.push_front(copy);
     }
 
-    /// Begins to copy records of a segment: those with the most uses for their size, as far as the
-    /// budget goes.
+    /// Starts to copy records of a segment. Records with the most uses for their size come first,
+    /// until the budget is spent.
     pub fn begin(&mut self, cx: &Context, mut candidates: Vec<Candidate>) {
         let segment = i64::try_from(cx.geometry.segment_bytes()).expect("segments are small");
         self.earn(cx.index.take_found());
@@ -149,7 +149,7 @@ impl Copies {
         }
     }
 
-    /// Takes the records of a place. What cannot be read is not copied.
+    /// Queues the records read from a place. Unreadable records are not copied.
     pub fn read_done(
         &mut self,
         cx: &Context,

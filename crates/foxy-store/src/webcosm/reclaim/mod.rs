@@ -1,5 +1,6 @@
-//! Giving up the oldest segments: records in use are copied forward, the journal says durably that
-//! the segments are gone, then their records leave the index. Only then are their slots reused.
+//! Discards the oldest segments to free space. First, records in use are copied forward. Then the
+//! journal durably states that the segments are discarded. Then their records leave the index, and
+//! only then their slots are reused.
 
 pub(crate) mod copies;
 pub(crate) mod uses;
@@ -16,15 +17,16 @@ use crate::webcosm::write::Writer;
 use crate::webcosm::write::log::LeavingRecords;
 use copies::{Candidate, Copies};
 
-/// Records that are weighed, or leave the index, between requests: a few milliseconds at most.
+/// Records that one step examines or removes from the index, between two requests. A step lasts a
+/// few milliseconds at most.
 const RECORDS_AT_ONCE: usize = 512;
 
-/// A segment whose records are looked at for those that are worth a copy.
+/// A segment whose records are examined to find those worth copying.
 #[derive(Debug)]
 struct Weighing {
     segment: Segment,
     records: Vec<Listed>,
-    /// How many of the records were looked at.
+    /// Number of records examined so far.
     done: usize,
     candidates: Vec<Candidate>,
 }
@@ -38,7 +40,7 @@ pub struct Reclaimer {
 }
 
 impl Reclaimer {
-    /// Begins to give up a segment when clean segments become few, and continues.
+    /// Starts to discard a segment if few segments are clean, and continues earlier work.
     pub fn pump(
         &mut self,
         cx: &mut Context,
@@ -93,7 +95,7 @@ impl Reclaimer {
         }
     }
 
-    /// Takes the summary of the segment, if it could be read.
+    /// Processes the summary of the segment; `None` if it was unreadable.
     pub fn summary_read(
         &mut self,
         cx: &Context,
@@ -111,7 +113,7 @@ impl Reclaimer {
         self.weigh(cx, writer, tombstones, 0);
     }
 
-    /// Looks at up to `most` records. Once all were looked at, the copies begin.
+    /// Examines up to `most` records. After the last record, the copies start.
     fn weigh(&mut self, cx: &Context, writer: &Writer, tombstones: &Tombstones, most: usize) {
         let Some(mut weighing) = self.weighing.take() else { return };
         let slot = cx.geometry.slot(weighing.segment);
@@ -139,14 +141,14 @@ impl Reclaimer {
         self.weighing.is_some() || writer.logs().iter().any(|log| log.given_up_segments() > 0)
     }
 
-    /// Does a part of the work that needs no IO.
+    /// Does one step of the work that needs no IO.
     pub fn work(&mut self, cx: &Context, writer: &mut Writer, tombstones: &Tombstones) {
         self.weigh(cx, writer, tombstones, RECORDS_AT_ONCE);
         drop_given_up(cx, writer, RECORDS_AT_ONCE);
     }
 }
 
-/// Whether clean segments are few, or the index is full and this log is the longer one.
+/// Whether few segments are clean, or the index is full and this log is the longer log.
 fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     let log = writer.log(name);
     let segments = log.segments();
@@ -156,8 +158,8 @@ fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     log.clean() < ahead || writer.is_crowded(cx) && log.leaving.is_empty() && is_longest
 }
 
-/// Removes up to `budget` records of given-up segments from the index. A segment makes room once
-/// all its records have left.
+/// Removes up to `budget` records of discarded segments from the index. A segment's slot is free
+/// once all of its records are removed.
 pub fn drop_given_up(cx: &Context, writer: &mut Writer, mut budget: usize) {
     let before = cx.index.len();
     for name in LogName::ALL {
@@ -174,7 +176,7 @@ pub fn drop_given_up(cx: &Context, writer: &mut Writer, mut budget: usize) {
     cx.statistics().evicted.add(before - cx.index.len());
 }
 
-/// Removes records of a segment from the index, and returns the rest.
+/// Removes records of a segment from the index, and returns the remaining records.
 fn leave(
     cx: &Context,
     writer: &mut Writer,

@@ -1,6 +1,6 @@
-//! The use counters of records on disk, which lie behind the segments. They are written in rounds of
-//! small steps while the store serves, and read after an opening. They are a hint: a page that is
-//! torn, old or lost says nothing, and no write waits for another.
+//! The use counters of records, stored on disk after the segments. While the store serves, they are
+//! written in rounds of small steps. After an opening they are read. They are only a hint: a torn,
+//! old or lost page is ignored, and the writes need no order.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -12,21 +12,21 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use std::time::Duration;
 
-/// Pages read or written at once.
+/// Pages that one step reads or writes.
 const PAGES_AT_ONCE: u32 = 64;
 
-/// Index entries looked at in one step: a fraction of a millisecond.
+/// Index entries that one step visits, in a fraction of a millisecond.
 const ENTRIES_AT_ONCE: usize = 64 << 10;
 
-/// Between two steps of a round.
+/// Time between two steps of a round.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UsesStage {
-    /// Not read yet, so nothing is written over it.
+    /// The counters are not read yet, so they must not be overwritten.
     Unread,
     Idle,
-    /// A round continues at this tag and this page.
+    /// A round will continue at this tag and this page.
     Round(Tag, u32),
 }
 
@@ -34,9 +34,9 @@ enum UsesStage {
 pub struct Uses {
     stage: UsesStage,
     is_moving: bool,
-    /// Uses were counted since the last round began.
+    /// Whether uses were counted since the last round started.
     has_changed: bool,
-    /// Records with fewer uses are left out, so that the others fit.
+    /// Records with fewer uses are not written, so that the others fit.
     least: u8,
     next: Instant,
 }
@@ -66,31 +66,32 @@ impl Uses {
         (self.wants_round() && !self.is_moving).then_some(self.next)
     }
 
-    /// Whether a closing store has uses to write.
+    /// Whether a closing store still has counters to write.
     pub const fn is_busy(&self) -> bool {
         self.is_moving || self.wants_round()
     }
 
-    /// A get counted a use in the index.
+    /// Notes that a get counted a use in the index.
     pub fn touched(&mut self, cx: &Context) {
         self.has_changed = true;
         cx.index.let_lookups_count(true);
     }
 
-    /// Reads no more. What was not read is not written over.
+    /// Stops reading. Counters that were not read are not overwritten.
     pub const fn stop_reading(&mut self) {
         if matches!(self.stage, UsesStage::Unread) {
             self.is_moving = false;
         }
     }
 
-    /// Everything written is known. The next round begins after the checkpoint interval.
+    /// Starts the regular rounds, after all counters are read. The next round starts after the
+    /// checkpoint interval.
     pub fn begin(&mut self, cx: &Context) {
         self.stage = UsesStage::Idle;
         self.next = cx.now + cx.settings.checkpoint_interval;
     }
 
-    /// Reads on, from a page of the region.
+    /// Continues to read at page `page` of the region.
     pub fn read(&mut self, cx: &mut Context, page: u32) {
         let region = cx.geometry.uses();
         let count = region.pages.saturating_sub(page).min(PAGES_AT_ONCE);
@@ -119,7 +120,7 @@ impl Uses {
         self.read(cx, page + PAGES_AT_ONCE);
     }
 
-    /// Takes the next step of a round that is due. A closing store does not pause between steps.
+    /// Takes the next step of a round if it is due. A closing store does not pause between steps.
     pub fn pump(&mut self, cx: &mut Context) {
         let is_early = self.next > cx.now && cx.phase() != Phase::Closing;
         if self.is_moving || !self.wants_round() || is_early {
@@ -165,7 +166,8 @@ impl Uses {
         }
     }
 
-    /// What could not be written is written in the next round. A closing store does not try again.
+    /// After a failed write, all counters are written in the next round. A closing store does not
+    /// retry.
     pub fn written(&mut self, cx: &Context, result: Result<(), IoError>) {
         self.is_moving = false;
         if result.is_err() {
@@ -175,8 +177,8 @@ impl Uses {
     }
 }
 
-/// The least uses to be written in the next round: more when not all fitted, fewer when there was
-/// much room.
+/// The least number of uses to write in the next round. It rises if some counters did not fit, and
+/// falls if much space was left.
 fn least_after(least: u8, is_full: bool, written: u32, pages: u32) -> u8 {
     if is_full {
         (least + 1).min(crate::worth::MAX_USES)

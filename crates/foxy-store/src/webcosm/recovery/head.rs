@@ -1,5 +1,5 @@
-//! Finding the newest segments, from the first segment that may not be durable according to the
-//! journal. A segment without a summary is read through; a segment without content is a gap.
+//! Finds the newest segments. The search starts at the first segment that the journal does not name
+//! as durable. A segment without a summary is read completely. A segment without content is a gap.
 
 use crate::layout::PAGE;
 use crate::record::{HEADER, Header};
@@ -15,14 +15,15 @@ use crate::webcosm::recovery::{Parts, StoreRecovery, summaries};
 use foxy_device::{IoBuffer, IoError};
 
 impl StoreRecovery {
-    /// Looks at a log from its `next` segment on.
+    /// Searches a log, starting at its segment `next`.
     pub fn find_head(&mut self, on: &mut Parts<'_>, log: LogName) {
         self.gaps_in_a_row.clear();
         let log = on.writer.log(log);
         self.look_at(on, log.segment(log.next));
     }
 
-    /// A sync covers at most one group of segments, so nothing lies behind a longer gap.
+    /// Reads a segment, or ends the search after a long gap. One sync covers at most one group of
+    /// segments, so no valid segment follows a longer gap.
     fn look_at(&mut self, on: &mut Parts<'_>, segment: Segment) {
         let log = on.writer.log(segment.log);
         let is_far = self.gaps_in_a_row.len() > log.group_size() as usize + 1;
@@ -111,7 +112,7 @@ fn incarnation_at_start(cx: &Context, bytes: &[u8], segment: Segment) -> Option<
     begun_in(bytes.get(..PAGE)?, segment, cx.secret())
 }
 
-/// Finds the records of a segment by reading it through. Bytes without their checksum are skipped.
+/// Finds the records of a segment by reading all of it. Bytes with a wrong checksum are skipped.
 struct SegmentScan<'a> {
     cx: &'a Context,
     segment: Segment,
@@ -139,9 +140,9 @@ impl SegmentScan<'_> {
         records
     }
 
-    /// Adds records that follow each other, starting at byte `start`. Returns the last byte that
-    /// belongs to a record, or `start`. A record whose content was cut off is skipped: whatever it
-    /// was to replace is durably forgotten.
+    /// Adds consecutive records, starting at byte `start`. Returns the last byte of a record, or
+    /// `start`. A record with truncated content is skipped. This is safe: the record that it would
+    /// have replaced is durably forgotten.
     fn run(&self, start: usize, bytes: &[u8], records: &mut Vec<Listed>) -> usize {
         let secret = self.cx.secret();
         let granule = usize::try_from(self.cx.geometry.granule).expect("granules are small");

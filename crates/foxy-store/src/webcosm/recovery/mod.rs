@@ -1,4 +1,4 @@
-//! Opening a store, and what it learns of its records after a stop or a crash.
+//! Opens a store and finds its records after a stop or a crash.
 
 mod head;
 mod open;
@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 
 #[derive(Default)]
 pub struct StoreRecovery {
-    /// The size of the store from now on, if it changes.
+    /// The new size of the store, if it changes.
     resizing: Option<u64>,
     journal_reads: u32,
-    /// Segments with nothing in them, before segments with something.
+    /// Empty segments that lie before segments with content.
     gaps: BTreeSet<Segment>,
     gaps_in_a_row: BTreeSet<Segment>,
     pub rebuild: Rebuild,

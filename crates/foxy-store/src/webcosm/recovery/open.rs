@@ -1,4 +1,5 @@
-//! The first steps of an opening: superblock and forget journal, or a fresh store.
+//! The first steps of an opening: read the superblock and the forget journal, or create an empty
+//! store.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::one_file::io_sequence::{IoStep, superblock_steps};
@@ -45,7 +46,7 @@ impl StoreRecovery {
         self.read_journal(on);
     }
 
-    /// Begins anew: the store cannot get another size with what it holds.
+    /// Empties the store, because it cannot change its size and keep its content.
     pub fn begin_with_other_size(&mut self, on: &mut Parts<'_>) {
         let reason = AnewReason::other_size(on.cx.file.superblock(), &on.cx.settings);
         self.begin_anew(on, reason);
@@ -64,7 +65,8 @@ impl StoreRecovery {
         on.cx.read(half.offset(), half.bytes(), Pending::Journal);
     }
 
-    /// A journal that cannot be read may have forgotten anything, so everything is given up.
+    /// Processes the forget journal. If the journal is unreadable, any record may have been
+    /// forgotten, so the store is emptied.
     pub fn journal_read(&mut self, on: &mut Parts<'_>, result: Result<IoBuffer, IoError>) {
         let superblock = on.cx.file.superblock();
         let length = on.cx.journal_half(superblock).bytes();
@@ -91,9 +93,10 @@ impl StoreRecovery {
     }
 }
 
-/// Begins an empty store in the file. A new secret makes everything written before unreadable. The
-/// file is durable before the superblock is written, so that a file of foxy is empty, blank or has
-/// a superblock. The journal gets its first block at once: a journal without a block is lost.
+/// Creates an empty store in the file. A new secret makes all earlier content unreadable. The file
+/// is synced before the superblock is written, so every foxy file is empty, blank or has a
+/// superblock. The journal's first block is written at once, because a journal without a block
+/// counts as lost.
 fn format(on: &mut Parts<'_>, size: u64) {
     on.cx.enter(Phase::Formatting);
     let settings = &on.cx.settings;
@@ -106,8 +109,8 @@ fn format(on: &mut Parts<'_>, size: u64) {
     on.tombstones.run(on.cx, on.writer, steps, After::Formatted(superblock));
 }
 
-/// Writes the first block of the journal. Where another store was, the rest of both halves is
-/// zeroed, so that it is not taken for a torn block.
+/// Writes the first block of the journal. If the file contained a store before, the rest of both
+/// halves is zeroed. Otherwise old bytes could look like a torn block.
 fn first_journal(cx: &Context, superblock: &Superblock) -> Steps {
     let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
     let mark = Tombstone::mark([(0, 0); 2]).to_forget();
@@ -124,7 +127,7 @@ fn first_journal(cx: &Context, superblock: &Superblock) -> Steps {
     vec![IoStep::Write(other.offset(), blank), IoStep::Write(half.offset(), first)]
 }
 
-/// A fresh store is durable.
+/// Serves requests, because the new store is durable.
 pub fn formatted(on: &mut Parts<'_>, superblock: Superblock) {
     adopt(on, superblock);
     *on.tombstones = Tombstones::default();

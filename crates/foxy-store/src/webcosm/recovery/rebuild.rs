@@ -1,7 +1,7 @@
-//! Rebuilding the index from summaries, of each log from the newest segment to the oldest, while
-//! requests are served. The record that is met first counts; an older record of the same tag was
-//! replaced. A segment whose summary is lost may have tombstones for anything, so everything older
-//! in its log is given up.
+//! Rebuilds the index from summaries while requests are served. Each log is read from its newest
+//! segment to its oldest. The first record found for a tag is valid; older records of the tag were
+//! replaced. A lost summary may have contained any tombstone, so all older segments of that log are
+//! discarded.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -15,21 +15,21 @@ use crate::webcosm::tombstones::Tombstones;
 use crate::webcosm::write::Writer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Summaries of each log read at once.
+/// Summaries read at the same time in each log.
 const MAX_READS: usize = 16;
 
-/// Reads of a summary before it counts as lost.
+/// Attempts to read a summary before it counts as lost.
 const MAX_TRIES: u32 = 3;
 
-/// Records learned between requests: about a millisecond.
+/// Records added to the index between requests. This takes about a millisecond.
 pub const RECORDS_AT_ONCE: usize = 4096;
 
-/// The progress of one log.
+/// The progress of the rebuild in one log.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Segments from this one on were asked for.
+    /// The summaries of segments from this number on were requested.
     asked: Sequence,
-    /// Segments from this one on are known.
+    /// The records of segments from this number on are in the index.
     known: Sequence,
     reading: usize,
     summaries: BTreeMap<Sequence, Option<Summary>>,
@@ -64,12 +64,13 @@ impl Rebuild {
         tombstones.needed().into_iter().for_each(|tombstone| self.forget(tombstone));
     }
 
-    /// A log's segments before this one are given up, because they may have been forgotten.
+    /// The segments of a log before this number are discarded, because a lost tombstone may cover
+    /// them.
     pub const fn doubted_end(&self, log: LogName) -> Sequence {
         self.logs[log as usize].doubted_end
     }
 
-    /// A tombstone holds for all records that are met from now on.
+    /// Applies a tombstone to all records found from now on.
     pub fn forget(&mut self, tombstone: Tombstone) {
         if let Some(segment) = tombstone.void_segment() {
             self.void.insert(segment);
@@ -81,8 +82,8 @@ impl Rebuild {
         }
     }
 
-    /// Asks for summaries and learns up to `budget` records. Returns true once, when all records
-    /// are known and the store serves.
+    /// Requests summaries and adds up to `budget` records to the index. Returns true once: when all
+    /// records are known and the store serves.
     pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer, mut budget: usize) -> bool {
         let mut is_known = true;
         for log in LogName::ALL {
@@ -98,12 +99,12 @@ impl Rebuild {
         is_complete
     }
 
-    /// The first segment of a log whose records are wanted.
+    /// The first segment of a log whose records are needed.
     fn wanted_from(&self, writer: &Writer, log: LogName) -> Sequence {
         writer.log(log).kept_from().max(self.doubted_end(log))
     }
 
-    /// Whether there are summaries to learn from.
+    /// Whether a summary is ready to be added to the index.
     pub fn is_due(&self, cx: &Context, writer: &Writer) -> bool {
         cx.phase().rebuilds()
             && LogName::ALL.iter().any(|&log| {
@@ -112,8 +113,8 @@ impl Rebuild {
             })
     }
 
-    /// Returns whether all of a log is known, and doubted segments are durably given up. Stops once
-    /// `budget` records are learned.
+    /// Returns whether all records of a log are known and its doubtful segments are durably
+    /// discarded. Stops after `budget` records.
     fn pump_log(
         &mut self,
         cx: &mut Context,
@@ -204,7 +205,7 @@ impl Rebuild {
         self.summary_known(segment, found.map(|(_, summary)| summary));
     }
 
-    /// Takes the tombstones of a segment, then up to `budget` records from its end.
+    /// Applies all tombstones of a segment, then adds up to `budget` records from its end.
     fn learn(&mut self, cx: &Context, segment: Segment, summary: &mut Summary, budget: &mut usize) {
         for tombstone in summary.tombstones.drain(..) {
             self.forget(tombstone);

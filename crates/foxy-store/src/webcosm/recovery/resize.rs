@@ -1,10 +1,10 @@
-//! Another size for a store that is opened: its segments stay where they are, as far as they fit.
+//! Changes the size of a store while it is opened. Segments that still fit stay in place.
 //!
-//! A larger store gets slots behind those it has. The next segment takes the slot of the oldest as
-//! before, until the new slots are reached. A smaller store keeps the segments written since the
-//! first slot was written last, if they fit; all older segments are given up, since a tombstone in
-//! a newer one must not be missed. The probation log lies behind the main log and begins again.
-//! Everything takes effect with the superblock of this opening.
+//! A larger store receives more slots after its current slots. As before, the next segment replaces
+//! the oldest segment, until the log reaches the new slots. A smaller store keeps the segments
+//! written since the first slot was last written, if they fit. All older segments are discarded,
+//! because a tombstone in a newer segment must not be missed. The probation log follows the main
+//! log in the file and is emptied. The superblock of this opening makes all changes valid at once.
 
 use crate::layout::PAGE;
 use crate::one_file::io_sequence::IoStep;
@@ -17,7 +17,7 @@ use crate::webcosm::pending::Pending;
 use crate::webcosm::recovery::{Parts, StoreRecovery};
 use foxy_device::{IoBuffer, IoOp};
 
-/// What the superblock says of another size; nothing where the size stays.
+/// The new size for the superblock; `None` if the size stays the same.
 #[derive(Clone, Copy, Default)]
 pub struct Resized(Option<NewSize>);
 
@@ -40,18 +40,18 @@ impl Resized {
     }
 }
 
-/// The size that a store of `wanted` bytes would have; `None` when what it holds cannot stay.
+/// The size that a store of `wanted` bytes would have; `None` if the content cannot stay.
 pub fn wanted(superblock: &Superblock, wanted: u64) -> Option<u64> {
     let size = wanted / PAGE as u64 * PAGE as u64;
     Geometry::in_file(superblock).resized(origin(superblock), size).map(|_| size)
 }
 
-/// The size that the store was begun with.
+/// The size of the store at creation.
 const fn origin(superblock: &Superblock) -> u64 {
     if superblock.origin == 0 { superblock.size } else { superblock.origin }
 }
 
-/// The slot map of the main log with `slots` slots, and the oldest segment that stays; `None` when
+/// The slot map of the main log with `slots` slots, and the oldest segment that stays. `None` if
 /// the newest segments do not fit.
 fn remapped(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(SlotMap, u32)> {
     let before = geometry.segments(LogName::Main);
@@ -66,7 +66,7 @@ fn remapped(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(Sl
 }
 
 impl StoreRecovery {
-    /// Cuts the logs to what stays. Returns `None` when nothing can stay.
+    /// Shortens the logs to the segments that stay. Returns `None` if no content can stay.
     pub fn resized(&self, on: &mut Parts<'_>) -> Option<Resized> {
         let Some(size) = self.resizing else { return Some(Resized::default()) };
         let origin = origin(on.cx.file.superblock());
@@ -80,13 +80,13 @@ impl StoreRecovery {
         Some(Resized(Some(NewSize { slot_map, size, requested, origin })))
     }
 
-    /// Makes the file longer with a write at its end.
+    /// Makes the file longer by a write at its new end.
     pub fn extension(&self, file: &StoreFile<Pending>) -> Option<IoStep<Segment>> {
         let size = self.resizing.filter(|&size| size > file.opening().size())?;
         Some(IoStep::Write(size - PAGE as u64, IoBuffer::zeroed(PAGE)))
     }
 
-    /// The superblock says another size durably.
+    /// Adopts the new size, which is now durable in the superblock.
     pub fn adopt_size(&mut self, on: &mut Parts<'_>) {
         let Some(size) = self.resizing.take() else { return };
         let cx = &mut *on.cx;
@@ -102,7 +102,7 @@ impl StoreRecovery {
     }
 }
 
-/// Whether a file of `file` bytes can be the store that its superblock says.
+/// Checks whether a file of `file` bytes can contain the store that its superblock describes.
 pub fn judge_size(superblock: &Superblock, file: u64) -> Result<(), OpenStoreError> {
     let &Superblock { size, origin, .. } = superblock;
     let is_far = origin > 0 && Geometry::in_file(superblock).resized(origin, size).is_none();

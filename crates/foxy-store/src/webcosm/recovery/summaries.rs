@@ -1,5 +1,5 @@
-//! Reading summaries: first the end of a segment, which mostly has all of its summary, then the
-//! whole where it is longer.
+//! Reads summaries. The first read covers the end of a segment, which mostly contains the whole
+//! summary. A longer summary needs a second read.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -9,10 +9,10 @@ use crate::webcosm::format::summary::{self, Summary, Trailer};
 use crate::webcosm::pending::{LongSummary, Pending, SummaryPurpose};
 use foxy_device::{IoBuffer, IoError};
 
-/// Pages at the end of a segment that are read first.
+/// Number of pages in the first read, at the end of a segment.
 const END_PAGES: u32 = 8;
 
-/// A summary, and the incarnation that wrote it.
+/// A summary and the incarnation that wrote it.
 pub type FoundSummary = Option<(u64, Summary)>;
 
 /// Byte offset and length of the end of a segment.
@@ -29,14 +29,15 @@ fn last_position(cx: &Context, segment: Segment) -> Position {
     Position::new(segment, cx.geometry.segment_pages - 1)
 }
 
-/// The incarnation that the last page of a segment says, if it may have written the segment.
+/// The incarnation named by the last page of a segment, if this incarnation may have written the
+/// segment.
 pub fn incarnation_at_end(cx: &Context, bytes: &[u8], segment: Segment) -> Option<u64> {
     let stamp = number(&bytes[bytes.len().checked_sub(PAGE)?..], 8)?;
     let incarnation = last_position(cx, segment).incarnation_in(stamp)?;
     fits(cx.file.superblock(), segment, incarnation).then_some(incarnation)
 }
 
-/// The trailer in the last pages of a segment, and its summary if the pages have all of it.
+/// The trailer in the last pages of a segment, and the summary if these pages contain all of it.
 pub fn judge_end(
     cx: &Context,
     bytes: &[u8],
@@ -53,13 +54,13 @@ pub fn judge_end(
         .map(|summary| (trailer, Some(summary)))
 }
 
-/// Begins to read the summary of a segment.
+/// Starts to read the summary of a segment.
 pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment) {
     let (offset, length) = end_of(&cx.geometry, segment);
     cx.read(offset, length, Pending::SummaryEnd(purpose, segment));
 }
 
-/// Takes the end of a segment. Returns `None` when the rest of the summary must be read.
+/// Processes the end of a segment. Returns `None` if the rest of the summary must be read.
 pub fn end_read(
     cx: &mut Context,
     purpose: SummaryPurpose,
@@ -95,8 +96,8 @@ pub fn long_read(
     possible(cx, summary.map(|summary| (incarnation, summary)))
 }
 
-/// Drops a summary with tags that the index cannot have. A sound checksum does not exclude them:
-/// the secret lies in the same file.
+/// Drops a summary with impossible tags. A correct checksum does not rule them out, because the
+/// secret is in the same file.
 fn possible(cx: &Context, found: FoundSummary) -> FoundSummary {
     found.filter(|(_, summary)| summary.records.iter().all(|listed| cx.index.can_have(listed.tag)))
 }

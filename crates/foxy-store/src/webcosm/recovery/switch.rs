@@ -1,6 +1,5 @@
-//! Making an opening durable before anything is written to the log: what the last process left in
-//! the system's cache, missing summaries, the other half of the journal, then a superblock with the
-//! new incarnation. Gets are answered meanwhile.
+//! Makes an opening durable before the log is written: a sync, missing summaries, the other half of
+//! the journal, then a superblock with the new incarnation. Gets are answered meanwhile.
 
 use crate::one_file::io_sequence::{IoStep, superblock_steps};
 use crate::one_file::superblock::Superblock;
@@ -15,9 +14,9 @@ use crate::webcosm::write::summary_of;
 use foxy_device::IoError;
 
 impl StoreRecovery {
-    /// The newest segments are known. Segments without a summary get one; gaps are void. The sync
-    /// comes first: what a killed process wrote may be readable and yet be lost when the power
-    /// fails.
+    /// Continues after the newest segments were found. Segments without a summary receive a
+    /// summary; gaps become void. The sync comes first: data from a killed process may be readable
+    /// and yet be lost in a power failure.
     pub fn heads_found(&mut self, on: &mut Parts<'_>) {
         let resizes = self.resizing.is_some();
         on.cx.enter(if resizes { Phase::Switching } else { Phase::Reading });
@@ -25,7 +24,8 @@ impl StoreRecovery {
         for name in LogName::ALL {
             let first = first_of_incarnation(on.cx.file.superblock(), name);
             let log = on.writer.log_mut(name);
-            // The superblock comes from the disk: a log has no more segments than slots.
+            // The number comes from the disk and may be wrong: a log has no more segments than
+            // slots.
             let first = first.min(log.tail + log.segments());
             void.extend((log.next..first).map(|sequence| log.segment(sequence)));
             log.next = log.next.max(first);
@@ -47,8 +47,8 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Resealed);
     }
 
-    /// The superblock that was read is written first: it may not be durable, and the journal half
-    /// that it does not name is overwritten next.
+    /// Writes the old superblock again before the journal changes. The old superblock may not be
+    /// durable. The next step overwrites the journal half that it does not name.
     pub fn resealed(&mut self, on: &mut Parts<'_>, result: Result<(), IoError>) {
         if let Err(error) = result {
             return on.cx.fail(OpenStoreError::Device(error));
@@ -76,7 +76,7 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Switched(superblock, blocks));
     }
 
-    /// The opening is durable.
+    /// Continues after the opening is durable.
     pub fn switched(
         &mut self,
         on: &mut Parts<'_>,

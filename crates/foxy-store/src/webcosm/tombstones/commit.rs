@@ -1,5 +1,5 @@
 //! Group commit: one journal block and one sync make the tombstones of all waiting changes durable,
-//! and give up segments.
+//! and discard segments.
 
 use crate::contract::{Answer, RefusedReason};
 use crate::layout::Region;
@@ -17,12 +17,12 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
 impl Tombstones {
-    /// When a commit that no request waits for is due.
+    /// When the next commit without a waiting request is due.
     pub fn deadline(&self, cx: &Context, writer: &Writer) -> Option<Instant> {
         (self.wants_commit(cx, writer) && self.sequence.is_idle()).then_some(self.retry_at)
     }
 
-    /// Whether a commit is wanted that no request waits for: it gives up segments or makes
+    /// Whether a commit is needed although no request waits: to discard segments or to make
     /// summaries durable.
     fn wants_commit(&self, cx: &Context, writer: &Writer) -> bool {
         if self.broken.is_some() {
@@ -42,7 +42,7 @@ impl Tombstones {
         })
     }
 
-    /// Commits what waits, if no sequence runs.
+    /// Commits all waiting changes, unless an IO sequence is running.
     pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer) {
         let is_due = self.wants_commit(cx, writer) && self.retry_at <= cx.now;
         if !self.sequence.is_idle() || self.queue.is_empty() && !is_due {
@@ -68,9 +68,9 @@ impl Tombstones {
         self.run(cx, writer, steps, After::Committed(commit));
     }
 
-    /// Makes the journal say up to where everything is durable, with one more block or a move to
-    /// the other half. The next opening then need not look for newer segments, and knows later
-    /// damage for what it is. Empty where the journal cannot be relied on.
+    /// The last steps of a close. The journal states that everything is durable, in one more block
+    /// or in its other half. The next opening then need not search for newer segments, and can
+    /// recognise later damage. Empty if the journal is unreliable.
     pub fn final_steps(&self, cx: &Context, writer: &Writer) -> Steps {
         if self.broken.is_some() || !self.sync_failures.is_intact() {
             return Vec::new();
@@ -105,7 +105,8 @@ impl Tombstones {
         vec![IoStep::Write(offset, buffer), IoStep::Sync]
     }
 
-    /// A failed block is written again by the next commit.
+    /// Finishes a successful commit. Only success moves on to the next block: after a failure, the
+    /// next commit writes the same block again.
     pub fn committed(
         &mut self,
         cx: &mut Context,
@@ -141,9 +142,9 @@ impl Tombstones {
         self.refuse(cx, commit.changes, RefusedReason::DeviceFailed(error));
     }
 
-    /// Moves the needed tombstones to the other half. When they would fill much of it, changes wait
-    /// until summaries with those tombstones are durable; they are refused only where that cannot
-    /// be.
+    /// Writes the needed tombstones to the other journal half. If they would fill much of it,
+    /// changes wait until summaries with these tombstones are durable. If that is impossible, the
+    /// changes are refused.
     fn rotate(&mut self, cx: &mut Context, writer: &mut Writer) {
         if let Some(error) = self.broken {
             return self.refuse_all(cx, RefusedReason::DeviceFailed(error));
@@ -168,8 +169,8 @@ impl Tombstones {
         }
         self.is_crowded &= is_crowded;
         let superblock = cx.file.next_superblock();
-        // Segments that wait are given up too: a log without room could seal no tombstones, and the
-        // journal would stay full.
+        // Waiting segments are discarded, too. Otherwise a full log could not write summaries with
+        // tombstones, and the journal would stay full.
         let tails = writer.next_tails();
         let (mut steps, blocks) = self.compaction_steps(cx, writer, &superblock, &needed, tails);
         steps.extend(superblock_steps(&superblock));
@@ -194,8 +195,8 @@ impl Tombstones {
         (vec![IoStep::Write(half.offset(), buffer), IoStep::Sync], journal::blocks_for(all.len()))
     }
 
-    /// After a failed move it is unknown which half the superblock on disk names, so nothing more
-    /// is appended.
+    /// Finishes a move to the other half. After a failed move, the superblock on disk may name
+    /// either half, so the journal is no longer written.
     pub fn rotated(
         &mut self,
         cx: &mut Context,
@@ -218,7 +219,8 @@ impl Tombstones {
         }
     }
 
-    /// The opening is durable: the journal half has all tombstones in `blocks` blocks.
+    /// Notes that the opening is durable: `blocks` blocks of the journal half contain all
+    /// tombstones.
     pub fn switched(&mut self, half: Region, blocks: u32) {
         self.unwritten.clear();
         self.begin_half(half, blocks);
@@ -237,7 +239,7 @@ impl Tombstones {
     }
 }
 
-/// Encodes tombstones as journal blocks of the half that `superblock` names.
+/// Encodes tombstones as journal blocks for the half that `superblock` names.
 fn encode(
     cx: &Context,
     superblock: &Superblock,

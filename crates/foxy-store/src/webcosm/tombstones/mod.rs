@@ -1,8 +1,9 @@
-//! Tombstones in memory, and the removals and replacements that wait for them.
+//! Tombstones in memory, and the removals and replacements that wait for them. A tombstone marks
+//! records as forgotten.
 //!
-//! A tombstone is written to the journal, then to a summary of each log, and leaves the journal
-//! once those summaries are durable. A summary outlives everything in its log that the tombstone is
-//! about, because each log gives up segments in the order of writing.
+//! A tombstone is written to the journal, then to a summary in each log. Once those summaries are
+//! durable, the journal no longer needs it. Each log discards its segments in writing order. So a
+//! summary stays longer than all records that its tombstones cover in that log.
 
 mod commit;
 mod sequence;
@@ -20,22 +21,22 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The tag of tombstones for a void segment: it ended without a summary. No key has it.
+/// The tag of a tombstone for a void segment, a segment without a summary. No key has this tag.
 const VOID: Tag = Tag(u64::MAX);
 
-/// The tag of the marks of a journal block. No key has it.
+/// The tag of the marks in a journal block. No key has this tag.
 const MARK: Tag = Tag(u64::MAX - 1);
 
-/// Removals and puts that may wait for the journal.
+/// Most removals and puts that may wait for the journal.
 const QUEUE_LIMIT: usize = 4096;
 
 impl Tombstone {
-    /// The segment has no summary.
+    /// States that the segment has no summary.
     pub fn void(segment: Segment) -> Self {
         Self::void_at(segment, 0)
     }
 
-    /// The segment has no summary, because its slot is retired.
+    /// States that the segment has no summary, because its slot is retired.
     pub fn retired(segment: Segment) -> Self {
         Self::void_at(segment, 1)
     }
@@ -56,7 +57,8 @@ impl Tombstone {
         (self.tag == VOID).then(|| self.up_to[log as usize].segment())
     }
 
-    /// For each log, the first segment that counts and the first whose summary may not be durable.
+    /// For each log, the first valid segment, and the first segment whose summary may not be
+    /// durable.
     pub fn mark(marks: [(Sequence, Sequence); 2]) -> Self {
         let pack = |(tail, durable_end)| Position(u64::from(tail) << 32 | u64::from(durable_end));
         Self { tag: MARK, up_to: marks.map(pack) }
@@ -67,7 +69,7 @@ impl Tombstone {
             .then(|| self.up_to.map(|packed| ((packed.0 >> 32) as Sequence, packed.0 as Sequence)))
     }
 
-    /// The entry of the journal.
+    /// The tombstone as a journal entry.
     pub fn to_forget(self) -> Forget {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.tag.0.to_le_bytes());
@@ -84,7 +86,7 @@ impl Tombstone {
     }
 }
 
-/// A record to be stored.
+/// A record to store.
 #[derive(Debug)]
 pub struct Put {
     pub record: Record,
@@ -92,13 +94,13 @@ pub struct Put {
     pub object_bytes: u64,
 }
 
-/// A removal or replacement that waits until its tombstone is durable.
+/// A removal or replacement that waits for a durable tombstone.
 #[derive(Debug)]
 pub struct Change {
     pub ticket: Ticket,
     pub key: Key,
     pub tag: Tag,
-    /// `None` for a removal.
+    /// The new record; `None` for a removal.
     pub put: Option<Put>,
 }
 
@@ -108,31 +110,31 @@ impl Change {
     }
 }
 
-/// A block of the journal in flight.
+/// A journal block that is being written.
 pub struct Commit {
     changes: Vec<Change>,
-    /// Earlier tombstones that the journal does not have.
+    /// Earlier tombstones that the journal lacks.
     unwritten: Vec<Tombstone>,
     up_to: [Position; 2],
     tails: [Sequence; 2],
 }
 
-/// A move of the journal to its other half, in flight.
+/// A move of the journal to its other half, in progress.
 pub struct Rotation {
     superblock: Superblock,
     blocks: u32,
-    /// How many of the unwritten tombstones the new half has.
+    /// Number of unwritten tombstones that the new half contains.
     unwritten: usize,
     tails: [Sequence; 2],
 }
 
-/// Steps of the IO sequence. A summary that cannot be written makes its segment void, and the
-/// sequence goes on.
+/// Steps of the IO sequence. If a summary cannot be written, its segment becomes void and the
+/// sequence continues.
 pub type Steps = Vec<IoStep<Segment>>;
 
-/// What follows the IO sequence.
+/// What to do after the IO sequence.
 pub enum After {
-    /// The fresh store is ready.
+    /// The new store is ready.
     Formatted(Superblock),
     /// The missing summaries are written.
     Resealed,
@@ -144,47 +146,47 @@ pub enum After {
     Synced,
     /// All buffered records are durable.
     CloseSynced,
-    /// The journal says that everything is durable.
+    /// The journal states that everything is durable.
     CloseMarked,
 }
 
 #[derive(Default)]
 pub struct Tombstones {
     queue: VecDeque<Change>,
-    /// How many changes of a tag wait.
+    /// Number of waiting changes of each tag.
     waiting: HashMap<Tag, u32>,
     waiting_bytes: usize,
-    /// For each log, tombstones that no summary has yet.
+    /// For each log, tombstones that are not in a summary yet.
     unsealed: [Vec<Tombstone>; 2],
-    /// Tombstones that the journal does not have yet.
+    /// Tombstones that are not in the journal yet.
     unwritten: Vec<Tombstone>,
-    /// For each log, tombstones of summaries that are not known to be durable.
+    /// For each log, tombstones in summaries that may not be durable yet.
     sealed: [VecDeque<(Sequence, Vec<Tombstone>)>; 2],
     half: Option<Region>,
     next_block: u32,
-    /// Why nothing can be appended any more.
+    /// Why the journal can no longer be written.
     broken: Option<IoError>,
-    /// The journal has no room until summaries are durable.
+    /// Whether the journal is full until summaries are durable.
     is_crowded: bool,
     sequence: IoSequence<After, Segment>,
     sync_failures: SyncFailures,
-    /// After a failure, work that no request waits for is not tried before this.
+    /// After a failure, work without a waiting request is not retried before this time.
     retry_at: Instant,
 }
 
 impl Tombstones {
-    /// Appends go to this half of the journal, after the blocks already in it.
+    /// Selects the journal half for new blocks. They follow the blocks already in it.
     pub const fn begin_half(&mut self, half: Region, next_block: u32) {
         self.half = Some(half);
         self.next_block = next_block;
     }
 
-    /// Blocks of a journal half.
+    /// Number of blocks in a journal half.
     fn blocks(&self) -> u32 {
         self.half.map_or(0, |half| half.pages * PAGE as u32 / BLOCK_BYTES as u32)
     }
 
-    /// Lets a change wait for the next commit.
+    /// Queues a change for the next commit.
     pub fn enqueue(&mut self, change: Change) -> Result<(), RefusedReason> {
         if let Some(error) = self.broken {
             return Err(RefusedReason::DeviceFailed(error));
@@ -199,7 +201,7 @@ impl Tombstones {
         Ok(())
     }
 
-    /// A change no longer waits.
+    /// Notes that a change no longer waits.
     fn finish(&mut self, change: &Change) {
         self.waiting_bytes -= change.len();
         if let Some(count) = self.waiting.get_mut(&change.tag) {
@@ -210,12 +212,12 @@ impl Tombstones {
         }
     }
 
-    /// Whether a change of this tag waits.
+    /// Whether a change of this tag is waiting.
     pub fn awaits(&self, tag: Tag) -> bool {
         self.waiting.contains_key(&tag)
     }
 
-    /// Bytes of the records that wait.
+    /// Bytes of the waiting records.
     pub const fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }
@@ -225,7 +227,7 @@ impl Tombstones {
         self.waiting.is_empty() && self.sequence.is_idle()
     }
 
-    /// Drops all changes that wait, and returns their tickets.
+    /// Drops all waiting changes and returns their tickets.
     pub fn abandon(&mut self) -> Vec<Ticket> {
         let committing = match self.sequence.abandon() {
             Some(After::Committed(commit)) => commit.changes,
@@ -240,28 +242,28 @@ impl Tombstones {
         self.is_crowded
     }
 
-    /// Whether the journal lacks tombstones. Some of them may say that a segment is void.
+    /// Whether tombstones are missing in the journal. Some of them may mark void segments.
     pub fn has_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
-    /// Keeps a tombstone until a summary of each log has it.
+    /// Keeps a tombstone until a summary in each log contains it.
     pub fn add(&mut self, tombstone: Tombstone) {
         self.unsealed.iter_mut().for_each(|unsealed| unsealed.push(tombstone));
     }
 
-    /// Keeps a tombstone that the journal does not have.
+    /// Keeps a tombstone that is not in the journal.
     pub fn add_unwritten(&mut self, tombstone: Tombstone) {
         self.add(tombstone);
         self.unwritten.push(tombstone);
     }
 
-    /// How many tombstones no summary of a log has yet.
+    /// Number of tombstones that are in no summary of this log yet.
     pub const fn unsealed(&self, log: LogName) -> usize {
         self.unsealed[log as usize].len()
     }
 
-    /// Takes up to `most` tombstones for the summary of a segment.
+    /// Removes up to `most` tombstones, for the summary of a segment.
     pub fn seal(&mut self, Segment { log, sequence }: Segment, most: usize) -> Vec<Tombstone> {
         let unsealed = &mut self.unsealed[log as usize];
         let taken: Vec<_> = unsealed.drain(..most.min(unsealed.len())).collect();
@@ -269,7 +271,7 @@ impl Tombstones {
         taken
     }
 
-    /// A summary could not be written: its tombstones need another.
+    /// Notes that a summary could not be written. Its tombstones must go into another summary.
     pub fn unseal(&mut self, Segment { log, sequence }: Segment) {
         let sealed = &mut self.sealed[log as usize];
         if let Some(place) = sealed.iter().position(|(other, _)| *other == sequence) {
@@ -278,12 +280,12 @@ impl Tombstones {
         }
     }
 
-    /// Summaries of a log's segments before `end` are durable.
+    /// Notes that the summaries of a log's segments before `end` are durable.
     fn release(&mut self, log: LogName, end: Sequence) {
         self.sealed[log as usize].retain(|(sequence, _)| *sequence >= end);
     }
 
-    /// All tombstones that the journal must keep.
+    /// All tombstones that the journal must still contain.
     pub fn needed(&self) -> Vec<Tombstone> {
         let sealed = self.sealed.iter().flatten().flat_map(|(_, tombstones)| tombstones);
         let all: BTreeSet<_> = sealed.chain(self.unsealed.iter().flatten()).copied().collect();

@@ -1,4 +1,4 @@
-//! Runs the IO sequence of the engine. One sequence runs at a time.
+//! Runs the IO sequence of the engine; only one sequence runs at a time.
 
 use crate::one_file::io_sequence::{Advance, FailuresBefore, IoStep};
 use crate::webcosm::context::Context;
@@ -10,11 +10,11 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::time::Duration;
 
-/// How long after a failure work that no request waits for is tried again.
+/// Delay after a failure before work without a waiting request is retried.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 impl Tombstones {
-    /// Starts a sequence of at least one step; no other may run.
+    /// Starts a sequence of at least one step. No other sequence may be running.
     pub fn run(&mut self, cx: &mut Context, writer: &Writer, steps: Steps, after: After) {
         self.sequence.start(steps, after);
         let ended = self.next_step(cx, writer, Ok(()));
@@ -46,7 +46,8 @@ impl Tombstones {
         None
     }
 
-    /// Takes the result of a step. Returns what follows, with the result, when the sequence ended.
+    /// Processes the result of a step. At the end of the sequence, returns the next action and the
+    /// result.
     pub fn step_done(
         &mut self,
         cx: &mut Context,
@@ -67,7 +68,7 @@ impl Tombstones {
         self.next_step(cx, writer, result).map(|after| (after, result))
     }
 
-    /// Once a sync has failed, no more summaries are known to be durable.
+    /// Processes a sync. After one failed sync, no later sync proves that summaries are durable.
     fn sync_done(
         &mut self,
         writer: &mut Writer,

@@ -1,4 +1,5 @@
-//! Puts: what is refused, what waits for a tombstone, and where a record is buffered.
+//! Decides about puts: which are refused, which wait for a tombstone, and where a record is
+//! buffered.
 
 use crate::contract::{Answer, Key, RefusedReason, Ticket};
 use crate::layout::PAGE;
@@ -15,7 +16,7 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use crate::worth::Distance;
 
 impl Writer {
-    /// Stores at once (`Some`), or once a tombstone is durable (`None`).
+    /// Stores a record at once (`Some`), or after its tombstone is durable (`None`).
     pub fn put(
         &mut self,
         cx: &Context,
@@ -43,7 +44,7 @@ impl Writer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Removes a record at once, or once a tombstone is durable.
+    /// Removes a record at once, or after its tombstone is durable.
     pub fn remove(
         &mut self,
         cx: &mut Context,
@@ -66,13 +67,14 @@ impl Writer {
         }
     }
 
-    /// Whether an older record of this key may be read back, now or after a crash.
+    /// Whether an older record of this key may be readable, now or after a crash.
     fn may_have_older(&self, cx: &Context, tombstones: &Tombstones, key: Key, tag: Tag) -> bool {
         let is_known = cx.index.get(tag).is_some() || self.in_flight.get(key).is_some();
         cx.phase() == Phase::Rebuilding || tombstones.awaits(tag) || is_known
     }
 
-    /// Whether `length` more bytes may wait in memory. One record may at any length.
+    /// Whether `length` more bytes may wait in memory. If nothing waits, a record of any length may
+    /// wait.
     fn has_memory_for(&self, cx: &Context, tombstones: &Tombstones, length: usize) -> bool {
         let buffered: usize = self.logs.iter().map(|log| log.buffer.bytes()).sum();
         let waiting = buffered + self.in_flight.bytes() + tombstones.waiting_bytes();
@@ -80,8 +82,8 @@ impl Writer {
         waiting == 0 || waiting + length <= limit
     }
 
-    /// Buffers a record for the log that it belongs to, or defers it. The main log takes all
-    /// records until it was full once. Nothing older of the key may be readable after a crash.
+    /// Buffers a record for its log, or defers it. Until the main log was full once, it receives
+    /// all records. No older record of the key may be readable after a crash.
     pub fn accept(&mut self, cx: &Context, key: Key, tag: Tag, put: Put) {
         let Put { record, object_bytes } = put;
         self.unbuffer(cx, key);
@@ -109,7 +111,7 @@ impl Writer {
         }
     }
 
-    /// Defers a record. The oldest deferred records make room for it.
+    /// Defers a record. If the memory is full, the oldest deferred records are dropped.
     fn defer(&mut self, cx: &Context, record: BufferedRecord) {
         let Some(deferred) = &mut self.deferred else { return };
         for dropped in deferred.insert(record, cx.now) {
@@ -120,8 +122,9 @@ impl Writer {
         }
     }
 
-    /// A get of a deferred record moves it to the write buffer of the main log, where there is room
-    /// for it and no other record is known under its tag. Returns whether the record moved.
+    /// Moves a deferred record to the main log's write buffer, because a get requested it. The
+    /// buffer must have space, and no other record of its tag may exist. Returns whether the record
+    /// moved.
     pub fn prove(&mut self, cx: &Context, tombstones: &Tombstones, key: Key, tag: Tag) -> bool {
         let Some(length) = self.deferred.as_ref().and_then(|deferred| deferred.length(key)) else {
             return false;
@@ -150,7 +153,7 @@ fn is_storable(put: &Put, settings: &StoreSettings, geometry: &Geometry) -> bool
         && pages <= alone.min(MAX_RECORD_PAGES - 1) as usize
 }
 
-/// Whether all parts of an object fit half of the probation log. Parts of a larger object would
+/// Whether all parts of an object fit in half of the probation log. Parts of a larger object would
 /// displace each other.
 fn fits_probation(geometry: &Geometry, object_bytes: u64) -> bool {
     let room = geometry.object_room(LogName::Probation) / 2;

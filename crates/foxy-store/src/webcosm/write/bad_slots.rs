@@ -1,6 +1,6 @@
-//! Slots that the disk does not write to. A slot whose write failed is tried again in the log's next
-//! turn; when it fails again it is retired: each segment that would lie there is void. The
-//! tombstones of void segments say so, and the next opening retires the slot again.
+//! Slots that the disk fails to write. After a failed write, the slot is tried once more when the
+//! log reaches it again. After a second failure the slot is retired: every segment in it is void.
+//! Tombstones record the void segments, so the next opening retires the slot again.
 
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{Geometry, LogName, Segment, Sequence};
@@ -9,15 +9,15 @@ use crate::webcosm::write::Writer;
 use foxy_device::IoError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// At most one of this many slots is retired. If more fail, the disk needs attention.
+/// At most one of this many slots is retired. If more fail, the disk itself needs repair.
 const MAX_RETIRED_SHARE: u32 = 8;
 
 #[derive(Debug, Default)]
 pub struct BadSlots {
-    /// Slots that failed in one turn, and the segment that failed there.
+    /// Slots with one failed write, and the segment that failed there.
     suspects: BTreeMap<u32, Sequence>,
     retired: BTreeSet<u32>,
-    /// Segments that nothing was written to.
+    /// Void segments in retired slots; nothing was written to them.
     skipped: BTreeSet<Segment>,
 }
 
@@ -33,7 +33,7 @@ impl BadSlots {
         self.retired.contains(&slot)
     }
 
-    /// Takes the result of a write to a segment.
+    /// Notes the result of a write to a segment.
     pub fn record(&mut self, geometry: &Geometry, segment: Segment, result: Result<(), IoError>) {
         if result != Err(IoError::Device) {
             return;
@@ -45,7 +45,7 @@ impl BadSlots {
         }
     }
 
-    /// The summary of a segment is written: a failure in an earlier turn has passed.
+    /// Clears an earlier failure of the slot, because the summary of a later segment was written.
     pub fn trust(&mut self, slot: u32, sequence: Sequence) {
         if self.suspects.get(&slot).is_some_and(|&failed| failed != sequence) {
             self.suspects.remove(&slot);
@@ -58,12 +58,12 @@ impl Writer {
         self.bad_slots.retire(geometry, geometry.slot(segment));
     }
 
-    /// Returns whether a segment was skipped, and forgets it.
+    /// Returns whether a segment was skipped, and removes it from the list.
     pub fn unskip(&mut self, segment: Segment) -> bool {
         self.bad_slots.skipped.remove(&segment)
     }
 
-    /// Makes the next segments of a log void while they would lie in retired slots.
+    /// Makes the next segments of a log void as long as their slots are retired.
     pub fn skip_retired(&mut self, cx: &Context, tombstones: &mut Tombstones, name: LogName) {
         loop {
             let log = &mut self.logs[name as usize];

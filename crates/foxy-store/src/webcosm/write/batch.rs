@@ -1,4 +1,4 @@
-//! Batches: which records are written together, and their bytes.
+//! Batches: which records are written together, and how.
 
 use crate::completion::written;
 use crate::contract::{Key, Record};
@@ -20,7 +20,7 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 
-/// At most one of this many parts of a whole batch is left for the next batch.
+/// At most one of this many parts of a full batch is left for the next batch.
 const PATIENCE: usize = 4;
 
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ struct BatchItem {
 }
 
 impl BatchItem {
-    /// A record that came lately may wait for others that fill a page with it.
+    /// The size of the record. A recent record may wait for other records to fill a page.
     fn measure(&self, cx: &Context) -> Measured {
         let may_wait = match self.origin {
             Origin::Copied(_) => false,
@@ -49,7 +49,7 @@ impl BatchItem {
 }
 
 impl Writer {
-    /// Writes what is due, as far as there is room.
+    /// Writes all batches that are due, as long as there is space.
     pub fn pump(&mut self, cx: &mut Context, tombstones: &mut Tombstones, copies: &mut Copies) {
         for log in LogName::ALL {
             while self.in_flight.has_room() && self.is_due(cx, copies, log) {
@@ -83,7 +83,7 @@ impl Writer {
         is_full || is_old || is_closing || log == LogName::Main && copies.are_ready()
     }
 
-    /// Takes copies that are still wanted, then buffered records.
+    /// Collects copies that are still needed, then buffered records.
     fn next_items(
         &mut self,
         cx: &Context,
@@ -118,7 +118,7 @@ impl Writer {
         }
     }
 
-    /// Pages of the open segment that a batch of `records` records may use.
+    /// Number of pages in the open segment that a batch of `records` records may use.
     fn free_pages(
         &self,
         cx: &Context,
@@ -131,8 +131,8 @@ impl Writer {
         cx.geometry.segment_pages.saturating_sub(open.page + summary)
     }
 
-    /// Plans as many of the records as fit the open segment, and gives back the others; `None` when
-    /// no record fits.
+    /// Plans as many records as fit the open segment, and returns the others to their queues.
+    /// `None` if no record fits.
     fn fit(
         &mut self,
         cx: &Context,
@@ -160,8 +160,8 @@ impl Writer {
         None
     }
 
-    /// Writes a batch to the open segment, indexes its records, and gives back the records that the
-    /// plan leaves.
+    /// Writes a batch to the open segment and indexes its records. Records that the plan leaves out
+    /// return to their queues.
     fn write(
         &mut self,
         cx: &mut Context,
@@ -190,8 +190,8 @@ impl Writer {
         self.in_flight.begin(io, segment, records, bytes);
     }
 
-    /// If a batch failed, its records stay known, since they may lie on disk; nothing more is
-    /// written to their segment.
+    /// Finishes a batch. If its write failed, the records stay in the index, because they may be on
+    /// disk. The segment is then closed for further writes.
     pub fn batch_done(
         &mut self,
         cx: &mut Context,
@@ -210,7 +210,7 @@ impl Writer {
     }
 }
 
-/// Encodes the records of a batch into `bytes` and indexes them.
+/// Encodes the records of a batch into `bytes` and adds them to the index.
 fn lay_out(
     cx: &Context,
     items: &[BatchItem],

@@ -1,8 +1,8 @@
-//! New records that a store over its write budget keeps in memory until they are asked for again.
-//! They are dropped in the order in which they came. A store that ends loses them.
+//! New records that stay in memory until their next request, because the store is over its write
+//! budget. If the memory is full, the oldest are dropped. They are lost when the store ends.
 //!
-//! A deferred record may replace a record on disk: it is deferred only when everything older is
-//! durably forgotten.
+//! A deferred record may replace a record on disk. So it is deferred only after all older records
+//! of its key are durably forgotten.
 
 use crate::contract::{Key, Record};
 use crate::settings::{Newcomers, WriteBudget};
@@ -12,17 +12,17 @@ use crate::worth::Distance;
 use bytes::{Bytes, BytesMut};
 use foxy_base::Instant;
 
-/// Estimated bytes of memory of a record besides its content.
+/// Estimated bytes of memory per record, in addition to its content.
 const OVERHEAD_BYTES: usize = 320;
 
-/// One record takes at most one of this many parts of the memory.
+/// One record may use at most one of this many parts of the memory.
 const MAX_RECORD_SHARE: usize = 2;
 
 #[derive(Debug)]
 pub struct Deferred {
     budget: WriteBudget,
     meter: BudgetMeter,
-    /// Written bytes that the meter knows of.
+    /// Number of written bytes that the meter has already counted.
     metered_bytes: u64,
     records: WriteBuffer,
 }
@@ -37,7 +37,8 @@ impl Deferred {
         }
     }
 
-    /// Whether a new record is deferred, when the store has written `written_bytes` bytes so far.
+    /// Whether to defer a new record. `written_bytes` is the total that the store has written so
+    /// far.
     pub fn wants(
         &mut self,
         distance: Distance,
@@ -55,7 +56,7 @@ impl Deferred {
         is_newcomer && fits && self.meter.is_spent(now)
     }
 
-    /// Adds a record. Returns the keys of the records that were dropped to make room.
+    /// Adds a record. Returns the keys of the records that were dropped to free memory.
     pub fn insert(&mut self, record: BufferedRecord, now: Instant) -> Vec<Key> {
         self.records.insert(BufferedRecord { record: own(&record.record), ..record }, now);
         let mut dropped = Vec::new();
@@ -89,13 +90,13 @@ impl Deferred {
         self.records.len()
     }
 
-    /// Estimated bytes of memory.
+    /// Estimated bytes of memory used.
     pub fn memory(&self) -> usize {
         self.records.bytes() + self.len() * OVERHEAD_BYTES
     }
 }
 
-/// Copies a record into memory of its own, so that it keeps no larger buffer alive.
+/// Copies a record into its own memory, so that a larger buffer can be freed.
 fn own(record: &Record) -> Record {
     let mut all = BytesMut::with_capacity(record.len());
     all.extend_from_slice(&record.head);

@@ -1,12 +1,12 @@
-//! Fingerprints of the records given up on probation, four bytes each. A record that comes again
-//! need not prove itself twice. Collisions overwrite each other; a mistake costs a place in the main
-//! log.
+//! The ghost: a table of fingerprints of records recently discarded from the probation log, four
+//! bytes each. If such a record returns, it goes to the main log at once. A new fingerprint
+//! overwrites another in the same place. A false match only wastes space in the main log.
 
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;
 use foxy_base::random::split_mix;
 
-/// Bytes of the store for each fingerprint.
+/// The table has one place for this many bytes of the store.
 const STORE_BYTES_PER_PLACE: u64 = 128 << 10;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Ghost {
         Self { places: vec![0; usize::try_from(count).expect("clamped")] }
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory used.
     pub const fn memory(&self) -> u64 {
         self.places.len() as u64 * 4
     }
@@ -37,7 +37,7 @@ impl Ghost {
         *place = fingerprint;
     }
 
-    /// Returns whether a record is remembered, and forgets it.
+    /// Returns whether the table contains a record, and removes it.
     pub fn take(&mut self, tag: Tag) -> bool {
         let (place, fingerprint) = self.find(tag);
         let is_known = *place == fingerprint;

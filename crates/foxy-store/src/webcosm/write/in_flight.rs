@@ -1,4 +1,4 @@
-//! Batches on their way to disk: their records, which are visible meanwhile, and their buffers.
+//! Batches that are being written: their buffers, and their records, which gets can still find.
 
 use crate::contract::{Key, Record};
 use crate::webcosm::format::geometry::{LogName, Segment, Sequence};
@@ -6,7 +6,7 @@ use crate::webcosm::pending::Batch;
 use foxy_device::{IoBuffer, IoId};
 use std::collections::HashMap;
 
-/// Batches in flight at once, so that reads find the device free now and then.
+/// Most batches in flight. The limit leaves the device free for reads between writes.
 const MAX_BATCHES: usize = 4;
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl InFlight {
         self.batches.is_empty()
     }
 
-    /// Bytes of the records.
+    /// Bytes of the records in flight.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -40,7 +40,7 @@ impl InFlight {
         self.batches.contains(&segment)
     }
 
-    /// The first segment of a log that a batch is on its way to.
+    /// The oldest segment of a log that a batch in flight writes to.
     pub fn first(&self, log: LogName) -> Option<Sequence> {
         let of_log = self.batches.iter().filter(|segment| segment.log == log);
         of_log.map(|segment| segment.sequence).min()
@@ -50,20 +50,20 @@ impl InFlight {
         self.batches.len() < MAX_BATCHES
     }
 
-    /// A buffer of `length` bytes with any content.
+    /// A buffer of `length` bytes. Its content is arbitrary.
     pub fn buffer(&mut self, length: usize) -> IoBuffer {
         let spare = self.spare.pop().and_then(|spare| spare.resized(length));
         spare.unwrap_or_else(|| IoBuffer::zeroed(length))
     }
 
-    /// A batch is submitted.
+    /// Notes that a batch was submitted.
     pub fn begin(&mut self, io: IoId, segment: Segment, records: Vec<(Key, Record)>, bytes: usize) {
         self.batches.push(segment);
         self.bytes += bytes;
         self.records.extend(records.into_iter().map(|(key, record)| (key, (io, record))));
     }
 
-    /// A batch is written or has failed.
+    /// Notes that a batch was written or failed.
     pub fn end(&mut self, io: IoId, batch: &Batch, buffer: Option<IoBuffer>) {
         if let Some(place) = self.batches.iter().position(|&segment| segment == batch.segment) {
             self.batches.swap_remove(place);

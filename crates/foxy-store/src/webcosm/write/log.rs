@@ -1,5 +1,5 @@
-//! One of the two logs: which segments hold records, the segment that is being written, and the
-//! records that wait for it.
+//! One of the two logs: the range of segments with records, the open segment, and the records
+//! waiting to be written.
 
 use crate::webcosm::format::geometry::{self, Geometry, LogName, Segment, Sequence, SlotMap};
 use crate::webcosm::format::summary::Listed;
@@ -7,40 +7,40 @@ use crate::webcosm::index::Tag;
 use crate::webcosm::write::write_buffer::WriteBuffer;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A segment that is being written.
+/// The segment that is being written.
 #[derive(Debug)]
 pub struct OpenSegment {
     pub segment: Segment,
     /// The first free page.
     pub page: u32,
-    /// The records in the order of writing.
+    /// The records, in writing order.
     pub records: Vec<Listed>,
 }
 
-/// The index entries of a segment that is given up.
+/// The index entries of a segment that is discarded.
 #[derive(Debug)]
 pub enum LeavingRecords {
-    /// The tags and places of its records.
+    /// The tags and places of the segment's records.
     Listed(Vec<(Tag, u64)>),
     /// Unknown: the whole index must be searched, starting at this partition.
     Unknown(usize),
-    /// The index has none.
+    /// The segment has no index entries.
     Nothing,
 }
 
-/// Which segments have ended. A segment whose summary could not be written counts too: a tombstone
-/// says that it is void.
+/// Tracks which segments are complete. A segment is complete once its summary is written, or a
+/// tombstone marks it as void.
 #[derive(Debug, Default)]
 pub struct Seals {
-    /// All segments before this one have ended.
+    /// Every segment with a smaller number is complete.
     pub end: Sequence,
-    /// The summaries of all segments before this one are durable.
+    /// Every segment with a smaller number has a durable summary.
     pub durable_end: Sequence,
     early: BTreeSet<Sequence>,
 }
 
 impl Seals {
-    /// All segments before `end` have ended durably.
+    /// The state after all segments before `end` became durable.
     pub const fn all_before(end: Sequence) -> Self {
         Self { end, durable_end: end, early: BTreeSet::new() }
     }
@@ -53,24 +53,26 @@ impl Seals {
     }
 }
 
-/// A ring of segments.
+/// A log: a ring of segments.
 #[derive(Debug)]
 pub struct Log {
     name: LogName,
-    /// Segments once those from before the slot map's base are given up.
+    /// Number of slots. It is the limit once the segments from before the slot map's base are
+    /// discarded.
     slots: u32,
     slot_map: SlotMap,
-    /// The oldest segment that holds records.
+    /// The oldest segment with records.
     pub tail: Sequence,
-    /// The segment after the newest.
+    /// The number of the next new segment.
     pub next: Sequence,
     pub open: Option<OpenSegment>,
     pub seals: Seals,
     pub buffer: WriteBuffer,
-    /// The journal says durably that segments before this one are given up. Where it is beyond the
-    /// tail, their records are leaving the index.
+    /// The journal durably states that segments before this number are discarded. Segments from the
+    /// tail up to this number still have records in the index.
     pub given_up: Sequence,
-    /// The oldest segments, which wait for the journal, or for their records to leave.
+    /// The oldest segments: they wait for the journal, or for the removal of their records from the
+    /// index.
     pub leaving: VecDeque<LeavingRecords>,
 }
 
@@ -92,7 +94,7 @@ impl Log {
         log
     }
 
-    /// The store has another size.
+    /// Adopts the layout of another store size.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.slots = geometry.segments(self.name);
         self.slot_map =
@@ -104,8 +106,8 @@ impl Log {
         self.slot_map.segments(self.slots, self.tail)
     }
 
-    /// Whether a log can have these ends: no more segments than slots, and enough sequence numbers
-    /// left. They come from the disk.
+    /// Whether the log's ends are possible: no more segments than slots, and enough sequence
+    /// numbers left. The ends come from disk and may be wrong.
     pub fn is_possible(&self) -> bool {
         let used = self.next.checked_sub(self.tail);
         used.is_some_and(|used| used <= self.segments()) && self.next <= Sequence::MAX / 2
@@ -115,44 +117,44 @@ impl Log {
         Segment { log: self.name, sequence }
     }
 
-    /// The oldest segment once those that wait are given up.
+    /// The oldest segment after all waiting segments are discarded.
     pub fn next_tail(&self) -> Sequence {
         self.tail + u32::try_from(self.leaving.len()).expect("there are fewer segments")
     }
 
-    /// The oldest segment that is not given up. A journal must say it, since records of earlier
-    /// segments may have left the index.
+    /// The oldest segment that is not discarded. The journal must state it, because records of
+    /// earlier segments may be missing in the index.
     pub fn kept_from(&self) -> Sequence {
         self.tail.max(self.given_up)
     }
 
-    /// Segments that are given up, with records in the index.
+    /// Number of discarded segments with records in the index.
     pub const fn given_up_segments(&self) -> u32 {
         self.given_up.saturating_sub(self.tail)
     }
 
-    /// Segments that wait for the journal.
+    /// Number of segments waiting for the journal.
     pub fn waiting(&self) -> u32 {
         self.next_tail() - self.tail - self.given_up_segments()
     }
 
-    /// Whether there is a segment to write to.
+    /// Whether a segment can be written.
     pub const fn has_room(&self) -> bool {
         self.open.is_some() || self.next - self.tail < self.segments()
     }
 
-    /// Segments that are clean, or will be after the next commit.
+    /// Number of segments that are clean now or after the next commit.
     pub fn clean(&self) -> u32 {
         let tail = self.next_tail();
         self.slot_map.segments(self.slots, tail) - (self.next - tail)
     }
 
-    /// Segments that are synced, and given up, together.
+    /// How many segments are synced, and discarded, together.
     pub fn group_size(&self) -> u32 {
         geometry::group_size(self.segments())
     }
 
-    /// Summaries that are not known to be durable.
+    /// Number of summaries that may not be durable yet.
     pub const fn unsynced_summaries(&self) -> u32 {
         self.seals.end - self.seals.durable_end
     }

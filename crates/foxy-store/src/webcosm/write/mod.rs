@@ -1,4 +1,4 @@
-//! The two logs and the records in memory on their way to them: admission, batches, summaries.
+//! Writes records: the two logs, and the records in memory on their way to them.
 
 mod admission;
 mod bad_slots;
@@ -31,7 +31,7 @@ pub struct Writer {
     logs: [Log; 2],
     in_flight: InFlight,
     deferred: Option<Deferred>,
-    /// Records given up on probation.
+    /// Records recently discarded from the probation log.
     ghost: Ghost,
     bad_slots: BadSlots,
 }
@@ -47,13 +47,13 @@ impl Writer {
         }
     }
 
-    /// Begins with empty logs.
+    /// Empties both logs.
     pub fn begin_anew(&mut self, geometry: &Geometry) {
         self.logs = LogName::ALL.map(|log| Log::new(log, geometry));
         self.ghost = Ghost::new(geometry);
     }
 
-    /// The store has another size.
+    /// Adopts the layout of another store size.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.logs.iter_mut().for_each(|log| log.divide(geometry));
         self.ghost = Ghost::new(geometry);
@@ -71,7 +71,7 @@ impl Writer {
         &mut self.logs[name as usize]
     }
 
-    /// For each log, the earliest position of the next record.
+    /// For each log, the earliest possible position of the next record.
     pub fn next_positions(&self) -> [Position; 2] {
         self.logs.each_ref().map(|log| match &log.open {
             Some(open) => Position::new(open.segment, open.page),
@@ -79,31 +79,31 @@ impl Writer {
         })
     }
 
-    /// For each log, the oldest segment once those that wait are given up.
+    /// For each log, the oldest segment after all waiting segments are discarded.
     pub fn next_tails(&self) -> [Sequence; 2] {
         self.logs.each_ref().map(Log::next_tail)
     }
 
-    /// For each log, the oldest segment that is not given up.
+    /// For each log, the oldest segment that is not discarded.
     pub fn kept_from(&self) -> [Sequence; 2] {
         self.logs.each_ref().map(Log::kept_from)
     }
 
-    /// The mark of a journal block.
+    /// The first entry of a journal block. It names the ends of both logs.
     pub fn mark(&self, tails: [Sequence; 2]) -> Tombstone {
         let ends = self.logs.each_ref().map(|log| log.seals.durable_end);
         Tombstone::mark([(tails[0], ends[0]), (tails[1], ends[1])])
     }
 
-    /// The journal says durably that the segments before `tails` are gone. Their records leave the
-    /// index from now on.
+    /// Notes that the journal durably states the new tails. Records of segments before the tails
+    /// can now leave the index.
     pub fn give_up_to(&mut self, tails: [Sequence; 2]) {
         for (log, tail) in self.logs.iter_mut().zip(tails) {
             log.given_up = tail;
         }
     }
 
-    /// Mean bytes of disk per record.
+    /// Mean bytes on disk per record.
     pub fn mean_record_bytes(&self, cx: &Context) -> u64 {
         self.used_bytes(&cx.geometry) / cx.index.len().max(1)
     }
@@ -113,12 +113,12 @@ impl Writer {
         u64::from(segments) * geometry.segment_bytes()
     }
 
-    /// Records that are indexed or buffered.
+    /// Number of records that are indexed or buffered.
     fn records(&self, cx: &Context) -> u64 {
         cx.index.len() + self.logs.iter().map(|log| log.buffer.len() as u64).sum::<u64>()
     }
 
-    /// Whether the store has as many records as it may have.
+    /// Whether the store has reached its limit of records.
     pub fn is_crowded(&self, cx: &Context) -> bool {
         self.records(cx) >= u64::from(cx.settings.record_limit)
     }
@@ -128,12 +128,12 @@ impl Writer {
         self.in_flight.is_idle() && !has_work
     }
 
-    /// Whether a batch is on its way to a segment. Its slot must not be given to another meanwhile.
+    /// Whether a batch is being written to a segment. Its slot must not be reused before that ends.
     pub fn writes_to(&self, segment: Segment) -> bool {
         self.in_flight.writes_to(segment)
     }
 
-    /// A record that is still in memory. Counts a use.
+    /// Returns a record that is still in memory, and counts a use.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let [main, probation] = &mut self.logs;
         let buffered = main.buffer.get(key).or_else(|| probation.buffer.get(key));
@@ -143,13 +143,13 @@ impl Writer {
             .or_else(|| self.in_flight.get(key))
     }
 
-    /// Whether a record is in memory only.
+    /// Whether a record is only in memory.
     pub fn is_buffered(&self, key: Key) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| deferred.contains(key))
             || self.logs.iter().any(|log| log.buffer.contains(key))
     }
 
-    /// Drops a record that is in memory only.
+    /// Drops a record that is only in memory.
     pub fn unbuffer(&mut self, cx: &Context, key: Key) {
         let mut was_buffered = false;
         for log in &mut self.logs {
@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// Forgets the records of a key that a durable tombstone reaches.
+    /// Forgets the records of a key that a durable tombstone covers.
     pub fn forget(&mut self, cx: &Context, key: Key, tombstone: Tombstone) {
         self.in_flight.forget(key);
         self.unbuffer(cx, key);
@@ -174,14 +174,14 @@ impl Writer {
         }
     }
 
-    /// A record left the index with its segment.
+    /// Notes that a record left the index with its segment.
     pub fn evicted(&mut self, log: LogName, tag: Tag) {
         if log == LogName::Probation {
             self.ghost.add(tag);
         }
     }
 
-    /// When a write buffer is due.
+    /// When the next write buffer must be written.
     pub fn deadline(&self, cx: &Context) -> Option<Instant> {
         let writable = self.logs.iter().filter(|log| log.has_room() && self.in_flight.has_room());
         let oldest = writable.filter_map(|log| log.buffer.oldest()).min();

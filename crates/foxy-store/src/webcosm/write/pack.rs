@@ -1,5 +1,5 @@
-//! The layout of a batch: large records one behind the other, small records together in pages. It
-//! moves no bytes.
+//! Plans the layout of a batch: large records in sequence, small records together in pages. This
+//! module moves no bytes.
 
 use crate::layout::PAGE;
 use crate::record::HEADER;
@@ -7,32 +7,32 @@ use crate::webcosm::format::packed::ROOM;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// A page with fewer used bytes is worth filling with later records.
+/// A page with fewer used bytes may wait for later records.
 const FULL_BYTES: usize = ROOM / 10 * 9;
 
-/// At most one of this many pages of a batch is spent to keep each record below a page within one
-/// page.
+/// At most one of this many pages in a batch is extra. Extra pages prevent a record smaller than a
+/// page from spanning two pages.
 const MAX_EXTRA_PAGES_SHARE: usize = 8;
 
-/// A record to be laid out.
+/// The measures of a record to be laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// Bytes of head and body.
     pub length: usize,
-    /// Bytes that it takes of a shared page.
+    /// Bytes that the record needs in a shared page.
     pub cost: usize,
-    /// Whether it may be left for the next batch.
+    /// Whether the record may be left for the next batch.
     pub may_wait: bool,
 }
 
 impl Measured {
-    /// Bytes that it takes on its own, in whole granules.
+    /// Bytes that the record needs alone, in whole granules.
     const fn alone(&self, granule: usize) -> usize {
         (HEADER + self.length).next_multiple_of(granule)
     }
 }
 
-/// How many of the first records fit `room` bytes, one behind the other.
+/// How many of the first records fit `room` bytes in sequence.
 pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     let taken = records.iter().scan(0, |end, record| {
         *end += record.alone(granule);
@@ -41,16 +41,16 @@ pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     taken.take_while(|&end| end <= room).count()
 }
 
-/// Where the records of a batch go. Records are named by their place in the batch.
+/// The layout of a batch. Each record is named by its index in the batch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Records on their own, each with its first byte in the batch.
+    /// Records outside shared pages, each with the offset of its first byte in the batch.
     pub runs: Vec<(usize, usize)>,
-    /// Pages of the runs, from the first of the batch.
+    /// Number of pages at the start of the batch for the runs.
     pub run_pages: u32,
-    /// The pages after the runs, each with its records.
+    /// The shared pages after the runs, each with its records.
     pub packed: Vec<Vec<usize>>,
-    /// Records that are left for the next batch, in order.
+    /// Records left for the next batch, in order.
     pub left: Vec<usize>,
 }
 
@@ -59,8 +59,8 @@ impl Plan {
         self.run_pages + u32::try_from(self.packed.len()).expect("batches are limited")
     }
 
-    /// Trims the plan to `room` pages. Keeps all runs and the fullest shared pages. Returns `None`
-    /// if the runs do not fit, or no page is left.
+    /// Shortens the plan to `room` pages. Keeps all runs and the fullest shared pages. Returns
+    /// `None` if the runs do not fit or no page remains.
     pub fn within(mut self, room: u32, records: &[Measured]) -> Option<Self> {
         let rest = room.checked_sub(self.run_pages)? as usize;
         if self.packed.len() > rest {
@@ -77,11 +77,12 @@ fn used(records: &[Measured], page: &[usize]) -> usize {
     page.iter().map(|&number| records[number].cost).sum()
 }
 
-/// Lays records out. Records that fit a page share pages; the emptiest pages are left for the next
-/// batch, up to `patience` bytes. A record that is then alone in a page, and leaves more than a
-/// fifth of it unused, stays there if that costs few pages, so that one page is read for it.
-/// Otherwise it joins the run. The last records of the run are left, too, where the others fill
-/// their last page better.
+/// Plans a batch. Records that fit in a page share pages. The emptiest pages are left for the next
+/// batch, up to `patience` bytes.
+///
+/// A record may end up alone in a page and leave more than a fifth of it unused. If that costs few
+/// pages, it keeps the page, so that one page is enough to read it. Otherwise it joins the run. The
+/// last records of the run are also left for the next batch if this wastes less of the last page.
 pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (small, mut alone): (Vec<_>, Vec<_>) =
         (0..records.len()).partition(|&number| records[number].cost <= ROOM);
@@ -118,8 +119,8 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     }
 }
 
-/// How many of the first records of a run are kept, and where they end, so that the smallest share
-/// of their pages is lost at the end. The others may wait and have at most `patience` bytes.
+/// How many of the first records of a run to keep, and where they end. The choice wastes the
+/// smallest share of the run's pages. The other records may wait and have at most `patience` bytes.
 fn cut(
     records: &[Measured],
     runs: &[(usize, usize)],
@@ -133,7 +134,7 @@ fn cut(
         if bytes > patience || !records[number].may_wait {
             break;
         }
-        // Compares the lost shares as fractions, crosswise.
+        // Compares two fractions by cross-multiplication.
         if lost(at) * best.1 < lost(best.1) * at {
             best = (kept, at);
         }
@@ -141,7 +142,8 @@ fn cut(
     best
 }
 
-/// Puts records into pages, the largest first, each into the fullest page that it fits.
+/// Distributes records over pages: the largest record first, each into the fullest page with enough
+/// space.
 fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
     small.sort_by_key(|&number| (Reverse(records[number].cost), number));
     let mut pages: Vec<Vec<usize>> = Vec::new();
@@ -160,7 +162,7 @@ fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
     pages
 }
 
-/// Takes out the emptiest pages whose records may all wait, up to `patience` bytes.
+/// Removes the emptiest pages whose records may all wait, up to `patience` bytes.
 fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> Vec<usize> {
     if patience == 0 {
         return Vec::new();

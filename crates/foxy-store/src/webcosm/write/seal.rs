@@ -1,4 +1,4 @@
-//! Ending segments: their summaries, and segments that are void.
+//! Completes segments: writes their summaries, or marks them as void.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -11,8 +11,8 @@ use crate::webcosm::write::log::OpenSegment;
 use foxy_device::{IoBuffer, IoError};
 
 impl Writer {
-    /// For each log, the segments before this one are durable, with what they list, after a sync
-    /// that begins now. The end does not move while the journal lacks tombstones.
+    /// For each log, the segments before this number would be durable after a sync that starts now.
+    /// The number does not rise while the journal lacks tombstones.
     pub fn ends_if_synced(&self, tombstones: &Tombstones) -> [Sequence; 2] {
         LogName::ALL.map(|log| {
             let seals = &self.log(log).seals;
@@ -25,7 +25,7 @@ impl Writer {
         })
     }
 
-    /// Begins a segment where none is open. Returns whether a segment is open.
+    /// Starts a segment if none is open. Returns whether a segment is open.
     pub fn ensure_open(&mut self, cx: &Context, tombstones: &mut Tombstones, log: LogName) -> bool {
         self.skip_retired(cx, tombstones, log);
         let log = self.log_mut(log);
@@ -39,7 +39,7 @@ impl Writer {
         true
     }
 
-    /// Ends the open segment of a log.
+    /// Completes the open segment of a log.
     pub fn seal(&mut self, cx: &mut Context, tombstones: &mut Tombstones, log: LogName) {
         let Some(open) = self.log_mut(log).open.take() else { return };
         let OpenSegment { segment, page, records } = open;
@@ -49,7 +49,7 @@ impl Writer {
         cx.write(offset, buffer, Pending::Summary(segment));
     }
 
-    /// Ends segments so that tombstones get into summaries.
+    /// Completes segments, so that tombstones are written into summaries.
     pub fn seal_tombstones(&mut self, cx: &mut Context, tombstones: &mut Tombstones) {
         for log in LogName::ALL {
             if tombstones.unsealed(log) > 0 && self.ensure_open(cx, tombstones, log) {
@@ -58,12 +58,13 @@ impl Writer {
         }
     }
 
-    /// Whether a log has tombstones for a summary and no segment for it.
+    /// Whether a log has tombstones for a summary but no segment to write it to.
     pub fn cannot_seal(&self, tombstones: &Tombstones) -> bool {
         LogName::ALL.iter().any(|&log| tombstones.unsealed(log) > 0 && !self.log(log).has_room())
     }
 
-    /// Without its summary a segment's records are served, but the next opening does not find them.
+    /// Processes the result of writing a summary. Without its summary, a segment's records are
+    /// served, but the next opening does not find them.
     pub fn summary_done(
         &mut self,
         cx: &Context,
@@ -81,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// A segment has no summary and will have none.
+    /// Marks a segment as void: it will never have a summary.
     pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
         tombstones.unseal(segment);
         let is_retired = self.bad_slots.is_retired(cx.geometry.slot(segment));
@@ -95,7 +96,7 @@ impl Writer {
     }
 }
 
-/// Encodes the summary of a segment. Returns its byte offset in the file, too.
+/// Encodes the summary of a segment. Also returns its byte offset in the file.
 pub fn summary_of(
     cx: &Context,
     segment: Segment,

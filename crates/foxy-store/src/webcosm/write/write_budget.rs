@@ -1,5 +1,5 @@
-//! The write budget: bytes a day, saved up for at most a day. Writes that cannot be put off overdraw
-//! it, by at most a day's bytes. It delays nothing.
+//! The write budget: a number of bytes a day. Unused bytes accumulate up to one day's bytes. Writes
+//! that cannot wait may overdraw the budget by at most one day's bytes. The budget delays no write.
 
 use foxy_base::Instant;
 
@@ -9,12 +9,12 @@ const NANOSECONDS_PER_DAY: u128 = 86_400_000_000_000;
 pub struct BudgetMeter {
     bytes_per_day: i64,
     left: i64,
-    /// Bytes are earned up to here.
+    /// Bytes are credited up to this time.
     since: Instant,
 }
 
 impl BudgetMeter {
-    /// The bytes of one day are there at once.
+    /// Starts with the bytes of one day.
     pub fn new(bytes_per_day: u64) -> Self {
         let bytes_per_day = i64::try_from(bytes_per_day).unwrap_or(i64::MAX);
         Self { bytes_per_day, left: bytes_per_day, since: Instant::ZERO }
@@ -25,12 +25,12 @@ impl BudgetMeter {
         self.left = self.left.saturating_sub(bytes).max(-self.bytes_per_day);
     }
 
-    /// Whether everything that was earned until now is spent.
+    /// Whether all bytes credited until now are spent.
     pub fn is_spent(&mut self, now: Instant) -> bool {
         let per_day = u128::from(self.bytes_per_day.unsigned_abs());
         let earned = now.since(self.since).as_nanos() * per_day / NANOSECONDS_PER_DAY;
         if earned > 0 {
-            // The rest of a byte counts the next time.
+            // The remaining fraction of a byte counts next time.
             let took = u64::try_from(earned * NANOSECONDS_PER_DAY / per_day).unwrap_or(u64::MAX);
             self.since = Instant(self.since.0.saturating_add(took));
             let earned = i64::try_from(earned).unwrap_or(i64::MAX);

@@ -1,19 +1,20 @@
-//! Records that wait in memory to be written, in the order in which they came. They are visible
-//! here; a record that is replaced or removed while it waits never reaches the disk.
+//! Records waiting in memory to be written, in order of arrival. Gets can find them here. A record
+//! that is replaced or removed while it waits never reaches the disk.
 
 use crate::contract::{Key, Record};
 use crate::worth::MAX_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
-/// Outdated turns that are kept besides two for each record, until the first turn leaves.
+/// Most entries of the order list in addition to two per record. Above this, outdated entries are
+/// removed.
 const MAX_OUTDATED_TURNS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferedRecord {
     pub key: Key,
     pub record: Record,
-    /// The uses that the record is written with.
+    /// The use count that the record starts with on disk.
     pub uses: u8,
 }
 
@@ -52,7 +53,7 @@ impl WriteBuffer {
         self.records.is_empty()
     }
 
-    /// When the first record came.
+    /// When the first record arrived.
     pub fn oldest(&self) -> Option<Instant> {
         self.order.front().map(|turn| turn.since)
     }
@@ -65,21 +66,21 @@ impl WriteBuffer {
         self.records.get(&key).map(|waiting| waiting.record.len())
     }
 
-    /// Counts a use.
+    /// Returns a record and counts a use.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let waiting = self.records.get_mut(&key)?;
         waiting.uses = (waiting.uses + 1).min(MAX_USES);
         Some(&waiting.record)
     }
 
-    /// Adds a record at the end; a record of the same key is replaced and loses its turn.
+    /// Adds a record at the end. An earlier record of the same key is dropped and loses its turn.
     pub fn insert(&mut self, record: BufferedRecord, now: Instant) {
         self.remove(record.key);
         let turn = self.add(record, now);
         self.order.push_back(turn);
     }
 
-    /// Gives back a record that was taken, in front of all others.
+    /// Puts a removed record back in front of all others.
     pub fn give_back(&mut self, record: BufferedRecord, since: Instant) {
         let turn = self.add(record, since);
         self.order.push_front(turn);
@@ -93,12 +94,12 @@ impl WriteBuffer {
         Turn { number: self.turns, key, since }
     }
 
-    /// Returns whether the record was there.
+    /// Removes a record. Returns whether it was present.
     pub fn remove(&mut self, key: Key) -> bool {
         self.take_one(key).is_some()
     }
 
-    /// Takes a record before its turn.
+    /// Removes a record before its turn.
     pub fn take_one(&mut self, key: Key) -> Option<BufferedRecord> {
         let Waiting { record, uses, .. } = self.records.remove(&key)?;
         self.bytes -= record.len();
@@ -106,7 +107,8 @@ impl WriteBuffer {
         Some(BufferedRecord { key, record, uses })
     }
 
-    /// Takes the next records until they have at least `bytes` bytes, each with the time it came.
+    /// Removes the next records until they have at least `bytes` bytes. Each comes with its time of
+    /// arrival.
     pub fn take(&mut self, bytes: usize) -> Vec<(BufferedRecord, Instant)> {
         let (mut taken, mut sum) = (Vec::new(), 0);
         while sum < bytes {
